@@ -24,8 +24,8 @@ func booked(label string, list ...string) (all []passerelle.Transaction) {
 // A series has the same label, much the same amount and much the same interval.
 func TestRecurrences(t *testing.T) {
 	for name, test := range map[string]struct {
-		given []passerelle.Transaction
-		want  string
+		before []passerelle.Transaction
+		want   string
 	}{
 		"every month":      {booked("Prlv, LOYER n°", "03-05 -800", "01-05 -780.00", "02-04 -780"), "-PRLV LOYER N -786.67 30 2026-04-05 11 [2 3 1]"},
 		"every week":       {booked("Cours", "01-05 20", "01-12 20", "01-19 20", "01-27 20"), "+COURS 20 7 2026-02-03 11 [1 2 3 4]"},
@@ -40,7 +40,7 @@ func TestRecurrences(t *testing.T) {
 		"of nothing":       {booked("Loyer", "01-05 0", "02-05 0", "03-05 0"), "+LOYER 0 31 2026-04-05 11 [1 2 3]"},
 	} {
 		got := ""
-		for _, r := range passerelle.Recurrences(test.given) {
+		for _, r := range passerelle.Recurrences(test.before) {
 			got += fmt.Sprint(r.Key, " ", r.Mean, " ", r.Increment, " ", r.Next, " ", int64(r.Category), " ", r.Transactions)
 		}
 		if got != test.want {

@@ -20,8 +20,8 @@ func text(w passerelle.Worth) string {
 func TestWorth(t *testing.T) {
 	before := position("10", "8", "9", nil).Details
 	first, second := position("10", "8", "10", &before), position("3", "100.005", "50", nil)
-	given := first
-	given.Details.Valuation, given.Details.Diff, given.Details.DiffPercent = amount("101"), amount("1"), amount("0.5")
+	supplied := first
+	supplied.Details.Valuation, supplied.Details.Diff, supplied.Details.DiffPercent = amount("101"), amount("1"), amount("0.5")
 	unknown := position("1", "1", "1", nil)
 	unknown.Details.UnitValue = nil
 	for name, test := range map[string]struct {
@@ -30,7 +30,7 @@ func TestWorth(t *testing.T) {
 	}{
 		"calculated":       {passerelle.WorthOf(first), "100 20 0.25 10 0.1111 [valuation diff prev_diff diff_percent prev_diff_percent]"},
 		"the first time":   {passerelle.WorthOf(second), "150 -150.02 -0.5000 <nil> <nil> [valuation diff diff_percent]"},
-		"given":            {passerelle.WorthOf(given), "101 1 0.5 11 0.1222 [prev_diff prev_diff_percent]"},
+		"given":            {passerelle.WorthOf(supplied), "101 1 0.5 11 0.1222 [prev_diff prev_diff_percent]"},
 		"unknown":          {passerelle.WorthOf(unknown), "<nil> <nil> <nil> <nil> <nil> []"},
 		"together":         {passerelle.TotalWorth([]passerelle.Asset[passerelle.InvestmentDetails]{first, second}), "250 -130.02 -0.3421 10 0.0417 [valuation diff prev_diff diff_percent prev_diff_percent]"},
 		"with one unknown": {passerelle.TotalWorth([]passerelle.Asset[passerelle.InvestmentDetails]{first, unknown}), "<nil> <nil> <nil> 10 <nil> [prev_diff]"},

@@ -132,11 +132,11 @@ func (o *office) backlog(ctx context.Context, events int) error {
 	return nil
 }
 
-func (o *office) event(subject int64) store.Event { return eventOf(o.domain.ID, subject) }
+func (o *office) event(subject int64) store.EmittedEvent { return eventOf(o.domain.ID, subject) }
 
 // eventOf tells of a payment in about as many bytes as a real one takes.
-func eventOf(domain passerelle.DomainID, subject int64) store.Event {
-	return store.Event{
+func eventOf(domain passerelle.DomainID, subject int64) store.EmittedEvent {
+	return store.EmittedEvent{
 		Domain: domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: subject, Version: 1, Created: time.Now(),
 		Body: fmt.Appendf(nil, `{"id":%d,"state":"done","client_state":"%s"}`, subject, bytes.Repeat([]byte("x"), 1100)),
 	}

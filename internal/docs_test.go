@@ -601,8 +601,8 @@ func sameAddress(pattern, address string, beginningOut, endOut bool) bool {
 	}
 	for i, part := range parts {
 		parameter := strings.HasPrefix(patterns[i], "{")
-		given := part == "me" || strings.ContainsAny(part, "{$<") || strings.Trim(part, "0123456789") == ""
-		if parameter && !given || !parameter && patterns[i] != part {
+		supplied := part == "me" || strings.ContainsAny(part, "{$<") || strings.Trim(part, "0123456789") == ""
+		if parameter && !supplied || !parameter && patterns[i] != part {
 			return false
 		}
 	}

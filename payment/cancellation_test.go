@@ -83,7 +83,7 @@ func after(t *testing.T, p *payment.Payment, r payment.Report) string {
 	if (p.Detail == payment.Cancelling) != (p.ValidateURI == cancelPage) {
 		t.Errorf("detail %q with the page %q", p.Detail, p.ValidateURI)
 	}
-	outcome := trail(steps)
+	outcome := statesOf(steps)
 	switch {
 	case errors.Is(err, payment.ErrStale):
 		outcome = "stale"
@@ -158,8 +158,8 @@ func TestMayCancel(t *testing.T) {
 				}
 				return
 			}
-			var told *passerelle.Error
-			if !errors.As(err, &told) || told.Kind != test.kind || told.Code != test.code || told.Message == "" {
+			var reported *passerelle.Error
+			if !errors.As(err, &reported) || reported.Kind != test.kind || reported.Code != test.code || reported.Message == "" {
 				t.Errorf("%v, want %s %s", err, test.kind, test.code)
 			}
 		})
@@ -196,7 +196,7 @@ func TestWhoseCancellationIsGranted(t *testing.T) {
 				p.AskCancellation(test.asked, "https://client.example/back", "")
 			}
 			steps, err := p.Apply(about(declined, payment.CancellationGranted), now)
-			if err != nil || trail(steps) != "rejected" || p.ErrorCode != test.code || steps[0].Transition.Cause.Actor != test.actor {
+			if err != nil || statesOf(steps) != "rejected" || p.ErrorCode != test.code || steps[0].Transition.Cause.Actor != test.actor {
 				t.Errorf("%s asked by %q: %q by %+v, %v", state, test.asked, p.ErrorCode, steps, err)
 			}
 			wantCodes(t, p)
@@ -207,7 +207,7 @@ func TestWhoseCancellationIsGranted(t *testing.T) {
 // TestCancellingABulk: what the bank already did stays, and the rest ends with
 // the code of who asked, which is the payment's if nothing was paid.
 func TestCancellingABulk(t *testing.T) {
-	tests := map[payment.InstructionState]struct{ trail, code, lines string }{
+	tests := map[payment.InstructionState]struct{ states, code, lines string }{
 		payment.InstructionPending:  {"rejected", "CancelledByClient", "CancelledByClient CancelledByClient"},
 		payment.InstructionRejected: {"rejected", "CancelledByClient", "invalidLabel CancelledByClient"},
 		payment.InstructionDone:     {"partial", "", " CancelledByClient"},
@@ -219,8 +219,8 @@ func TestCancellingABulk(t *testing.T) {
 		report.Lines = []payment.Line{{Position: 0, State: first, Code: payment.InvalidLabel}}
 		steps, err := p.Apply(report, now)
 		lines := fmt.Sprintf("%s %s", p.Instructions[0].ErrorCode, p.Instructions[1].ErrorCode)
-		if err != nil || trail(steps) != want.trail || string(p.ErrorCode) != want.code || lines != want.lines {
-			t.Errorf("first line %s: %s %q %q, %v", first, trail(steps), p.ErrorCode, lines, err)
+		if err != nil || statesOf(steps) != want.states || string(p.ErrorCode) != want.code || lines != want.lines {
+			t.Errorf("first line %s: %s %q %q, %v", first, statesOf(steps), p.ErrorCode, lines, err)
 		}
 		wantNotes(t, p, "cancellationGranted")
 	}
@@ -231,8 +231,8 @@ func TestCancellingABulk(t *testing.T) {
 func TestApprovingWhileCancelling(t *testing.T) {
 	p := cancelling(t, payment.Validating, 1)
 	steps, err := p.Apply(processing, now)
-	if err != nil || trail(steps) != "pending" {
-		t.Fatal(trail(steps), err)
+	if err != nil || statesOf(steps) != "pending" {
+		t.Fatal(statesOf(steps), err)
 	}
 	for _, seen := range []payment.Payment{*p, steps[0].Payment} {
 		if seen.Detail != payment.Cancelling || seen.Action != payment.Redirect || seen.ValidateURI != cancelPage {
@@ -269,8 +269,8 @@ func TestEndsWithoutItsBank(t *testing.T) {
 	for want, end := range ends {
 		p := cancelling(t, payment.Validating, 1)
 		steps, err := end(p)
-		if err != nil || trail(steps) != string(want) || p.Detail != "" || steps[0].Payment.Detail != "" {
-			t.Errorf("%s, detail %q, %v", trail(steps), p.Detail, err)
+		if err != nil || statesOf(steps) != string(want) || p.Detail != "" || steps[0].Payment.Detail != "" {
+			t.Errorf("%s, detail %q, %v", statesOf(steps), p.Detail, err)
 		}
 		wantNotes(t, p, "cancellationOvertaken")
 	}

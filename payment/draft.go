@@ -211,7 +211,7 @@ func checkDatesFitType(in *Instruction, i int) error {
 	none := passerelle.Date{}
 	stray := []struct {
 		field string
-		given bool
+		set   bool
 		only  DateType
 	}{
 		{"execution_date", in.ExecutionDate != none, Deferred},
@@ -220,7 +220,7 @@ func checkDatesFitType(in *Instruction, i int) error {
 		{"frequency", in.Frequency != "", Periodic},
 	}
 	for _, s := range stray {
-		if s.given && in.DateType != s.only {
+		if s.set && in.DateType != s.only {
 			return passerelle.InvalidField(path(i, s.field), "only a %s instruction has one", s.only)
 		}
 	}

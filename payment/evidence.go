@@ -18,7 +18,7 @@ type Evidence struct {
 	At      time.Time
 	// Language is the BCP 47 tag of the language of the page.
 	Language string
-	Shown    Shown
+	Shown    ShownPayment
 }
 
 // Act is what a payer does on a page.
@@ -33,8 +33,8 @@ const (
 	ActCancel Act = "cancel"
 )
 
-// Shown is the summary of a payment as a page shows it.
-type Shown struct {
+// ShownPayment is the summary of a payment as a page shows it.
+type ShownPayment struct {
 	// Application asks to be paid, and Bank is the payer's.
 	Application string `json:"application"`
 	Bank        string `json:"bank"`

@@ -22,23 +22,23 @@ func TestExpects(t *testing.T) {
 			}
 			for _, answered := range actions {
 				p := payment.Payment{State: state, Action: current}
-				fmt.Fprintf(&matrix, "%-10s %-27s <- %-27s : %s\n", state, current, answered, verdict(t, p.Expects(answered)))
+				fmt.Fprintf(&matrix, "%-10s %-27s <- %-27s : %s\n", state, current, answered, outcome(t, p.Expects(answered)))
 			}
 		}
 	}
 	wantFile(t, "testdata/expectations.txt", matrix.String())
 }
 
-// verdict is the message of a conflict, or that there is none.
-func verdict(t *testing.T, err error) string {
+// outcome is the message of a conflict, or that there is none.
+func outcome(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
 		return "expected"
 	}
-	var told *passerelle.Error
-	if !errors.As(err, &told) || told.Kind != passerelle.Conflict {
+	var reported *passerelle.Error
+	if !errors.As(err, &reported) || reported.Kind != passerelle.Conflict {
 		t.Errorf("%v is no conflict", err)
 		return ""
 	}
-	return told.Message
+	return reported.Message
 }

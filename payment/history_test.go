@@ -72,7 +72,7 @@ func (h *history) apply(r payment.Report) {
 		h.t.Errorf("error %v", err)
 	}
 	if (err != nil || final) && len(steps) > 0 {
-		h.t.Errorf("%s moved to %s with error %v", h.state, trail(steps), err)
+		h.t.Errorf("%s moved to %s with error %v", h.state, statesOf(steps), err)
 	}
 	for _, step := range steps {
 		h.follow(step)

@@ -60,8 +60,8 @@ func every(lines int, state payment.InstructionState) []payment.Line {
 	return all
 }
 
-// trail is the states of steps, as seen in the copies they carry.
-func trail(steps []payment.Step) string {
+// statesOf lists the states of steps, as seen in the copies they carry.
+func statesOf(steps []payment.Step) string {
 	var states []string
 	for _, step := range steps {
 		states = append(states, string(step.Payment.State))
@@ -96,7 +96,7 @@ func TestApplyFromEveryState(t *testing.T) {
 				p := in(t, state, 2)
 				before := *p
 				steps, err := p.Apply(report, now)
-				got := trail(steps)
+				got := statesOf(steps)
 				if errors.Is(err, payment.ErrStale) {
 					got, err = "stale", nil
 				}
@@ -121,8 +121,8 @@ func TestSnapshots(t *testing.T) {
 	report.Action, report.ValidateURI = payment.Redirect, page
 	report.Lines = []payment.Line{{Position: 1, State: payment.InstructionRejected, Code: payment.InvalidLabel, Description: "no"}}
 	steps, err := p.Apply(report, now)
-	if err != nil || trail(steps) != "validating pending partial" {
-		t.Fatal(trail(steps), err)
+	if err != nil || statesOf(steps) != "validating pending partial" {
+		t.Fatal(statesOf(steps), err)
 	}
 	type seen struct {
 		Action payment.Action
@@ -181,7 +181,7 @@ func TestDecliningTakesOpenLines(t *testing.T) {
 	late.Lines = []payment.Line{{Position: 1, State: payment.InstructionDone}}
 	tests := map[string]struct {
 		reports []payment.Report
-		trail   string
+		states  string
 		code    payment.ErrorCode
 		lines   string
 	}{
@@ -207,8 +207,8 @@ func TestDecliningTakesOpenLines(t *testing.T) {
 			for _, in := range p.Instructions {
 				lines = append(lines, fmt.Sprintf("%s %s", in.State, in.ErrorCode))
 			}
-			if trail(all) != test.trail || p.ErrorCode != test.code || strings.Join(lines, ", ") != test.lines {
-				t.Errorf("%s with %q and %q", trail(all), p.ErrorCode, lines)
+			if statesOf(all) != test.states || p.ErrorCode != test.code || strings.Join(lines, ", ") != test.lines {
+				t.Errorf("%s with %q and %q", statesOf(all), p.ErrorCode, lines)
 			}
 		})
 	}
@@ -326,7 +326,7 @@ func TestNonsense(t *testing.T) {
 			before := *p
 			steps, err := p.Apply(report, now)
 			if !errors.Is(err, payment.ErrSenseless) || steps != nil {
-				t.Errorf("%v, %v", trail(steps), err)
+				t.Errorf("%v, %v", statesOf(steps), err)
 			}
 			wantNotes(t, p, "senselessReport "+err.Error())
 			if diff := cmp.Diff(before, *p, dates); diff != "" {
@@ -415,11 +415,11 @@ func TestWhoDeclined(t *testing.T) {
 // for lines it does not name, none for what is not executed.
 func TestDayOfExecution(t *testing.T) {
 	p := made(t, 3)
-	told := day(t, "2026-11-20")
+	reported := day(t, "2026-11-20")
 	report := settled
 	report.Lines = []payment.Line{
-		{Position: 0, State: payment.InstructionDone, Executed: told, Code: payment.Bug, Description: "of no use"},
-		{Position: 1, State: payment.InstructionAccepted, Executed: told},
+		{Position: 0, State: payment.InstructionDone, Executed: reported, Code: payment.Bug, Description: "of no use"},
+		{Position: 1, State: payment.InstructionAccepted, Executed: reported},
 	}
 	if _, err := p.Apply(report, now); err != nil {
 		t.Fatal(err)
@@ -448,7 +448,7 @@ func TestExpire(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || trail(steps) != "expired" || steps[0].Transition.Cause.Actor != payment.ByService {
+		if err != nil || statesOf(steps) != "expired" || steps[0].Transition.Cause.Actor != payment.ByService {
 			t.Errorf("%s: %+v, %v", state, steps, err)
 		}
 		if state == payment.Validating {
@@ -476,7 +476,7 @@ func TestRefuse(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || trail(steps) != "rejected" || p.ErrorCode != payment.CancelledByClient || p.ErrorDescription != "changed mind" {
+		if err != nil || statesOf(steps) != "rejected" || p.ErrorCode != payment.CancelledByClient || p.ErrorDescription != "changed mind" {
 			t.Errorf("%s: %+v, %v", state, steps, err)
 		}
 		if before.Instructions[0].State == payment.InstructionRejected {

@@ -145,7 +145,7 @@ func executions(t testing.TB, text string) []payment.Occurrence {
 // those that succeeded, and the order goes on until the bank ends it.
 func TestExecutionsOfASeries(t *testing.T) {
 	const first = "2026-11-30"
-	told := []struct {
+	reported := []struct {
 		status   payment.Status
 		days     string
 		state    payment.State
@@ -163,7 +163,7 @@ func TestExecutionsOfASeries(t *testing.T) {
 		{payment.Settled, "2027-03-30", payment.Done, "2027-03-30", []string{"occurrence 2027-03-30"}},
 	}
 	p := active(t)
-	for i, r := range told {
+	for i, r := range reported {
 		before := *p
 		if _, err := p.Apply(payment.Report{Status: r.status, Occurrences: executions(t, r.days)}, now); err != nil {
 			t.Fatal(err)
@@ -217,8 +217,8 @@ func TestStoppedSeries(t *testing.T) {
 	report := about(processing, payment.CancellationGranted)
 	report.Occurrences = executions(t, "2026-11-30")
 	steps, err := p.Apply(report, now)
-	if err != nil || trail(steps) != "rejected" || p.ErrorCode != payment.CancelledByUser || p.Instructions[0].Executed.String() != "2026-11-30" {
-		t.Errorf("%s %s %+v, %v", trail(steps), p.ErrorCode, p.Instructions[0], err)
+	if err != nil || statesOf(steps) != "rejected" || p.ErrorCode != payment.CancelledByUser || p.Instructions[0].Executed.String() != "2026-11-30" {
+		t.Errorf("%s %s %+v, %v", statesOf(steps), p.ErrorCode, p.Instructions[0], err)
 	}
 	wantNotes(t, p, "occurrence 2026-11-30")
 }
@@ -249,10 +249,10 @@ func TestNonsenseAboutASeries(t *testing.T) {
 	}
 }
 
-// TestEachExecutionIsToldOnce: however often a bank repeats itself and however
+// TestEachExecutionIsReportedOnce: however often a bank repeats itself and however
 // much it tells at a time, there is one note for each execution, and the day of
 // execution is that of the last one that succeeded.
-func TestEachExecutionIsToldOnce(t *testing.T) {
+func TestEachExecutionIsReportedOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := active(t)
 		codes := rapid.SliceOfN(rapid.SampledFrom(words), 1, 12).Draw(rt, "codes")
@@ -267,8 +267,8 @@ func TestEachExecutionIsToldOnce(t *testing.T) {
 				succeeded = d.String()
 			}
 		}
-		for _, told := range rapid.SliceOf(rapid.IntRange(0, len(all))).Draw(rt, "told at a time") {
-			if _, err := p.Apply(payment.Report{Status: payment.Processing, Occurrences: all[:told]}, now); err != nil {
+		for _, reported := range rapid.SliceOf(rapid.IntRange(0, len(all))).Draw(rt, "told at a time") {
+			if _, err := p.Apply(payment.Report{Status: payment.Processing, Occurrences: all[:reported]}, now); err != nil {
 				rt.Fatal(err)
 			}
 		}

@@ -89,7 +89,7 @@ func (m *model) report(r payment.Report) (path []payment.State, stale bool) {
 	if ended(m.state) || (m.state == "pending" && r.Status == "awaiting" && !granted) {
 		return nil, true
 	}
-	m.hear(r, granted)
+	m.apply(r, granted)
 	if r.Status == "awaiting" && !granted {
 		return m.walk("validating"), false
 	}
@@ -114,9 +114,9 @@ func (m *model) report(r payment.Report) (path []payment.State, stale bool) {
 	return append(path, m.walk(rolledUp(m.lines))...), false
 }
 
-// hear is what becomes of the cancellation; an order that ended is not asked
+// apply is what becomes of the cancellation; an order that ended is not asked
 // about one.
-func (m *model) hear(r payment.Report, granted bool) {
+func (m *model) apply(r payment.Report, granted bool) {
 	m.code = ""
 	switch {
 	case granted && m.asked == "":
@@ -198,7 +198,7 @@ func (r random64) Read(b []byte) (int, error) {
 
 // play lets up to twelve things happen and returns what went wrong.
 func (l *life) play() string {
-	things := []func() string{l.hears, l.hears, l.hears, l.hears, l.hears, l.hearsNonsense, l.asks, l.lapses, l.isRefused, l.keeps}
+	things := []func() string{l.receives, l.receives, l.receives, l.receives, l.receives, l.receivesNonsense, l.asks, l.lapses, l.isRefused, l.keeps}
 	for range 1 + l.random.IntN(12) {
 		l.now = l.now.Add(time.Duration(l.random.IntN(72)) * time.Hour)
 		if fault := things[l.random.IntN(len(things))](); fault != "" {
@@ -213,8 +213,8 @@ func (l *life) play() string {
 
 func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
-// hears: the bank says something about the order, its lines and a cancellation.
-func (l *life) hears() string {
+// receives: the bank says something about the order, its lines and a cancellation.
+func (l *life) receives() string {
 	r := payment.Report{
 		Status: pick(l.random, payment.Awaiting, payment.Awaiting, payment.Processing, payment.Processing, payment.Processing, payment.Settled, payment.Declined),
 		Action: payment.Redirect, ValidateURI: page, Code: pick(l.random, words...), By: pick(l.random, actors...),
@@ -234,8 +234,8 @@ func (l *life) hears() string {
 	return l.follows(steps, path)
 }
 
-// hearsNonsense: nothing but the timeline may change.
-func (l *life) hearsNonsense() string {
+// receivesNonsense: nothing but the timeline may change.
+func (l *life) receivesNonsense() string {
 	r := pick(l.random, payment.Report{}, payment.Report{Status: "ACSC"}, payment.Report{Status: "settled", Cancellation: "perhaps"},
 		payment.Report{Status: "settled", Lines: []payment.Line{{Position: 7, State: "done"}}})
 	l.log = append(l.log, fmt.Sprintf("nonsense %+v", r))
@@ -319,7 +319,7 @@ func (l *life) keeps() string {
 // gap, along an edge that there is.
 func (l *life) follows(steps []payment.Step, path []payment.State) string {
 	if len(steps) != len(path) {
-		return fmt.Sprintf("steps %q, want %q", trail(steps), path)
+		return fmt.Sprintf("steps %q, want %q", statesOf(steps), path)
 	}
 	seq := l.m.seq - int64(len(path))
 	for i, step := range steps {

@@ -185,8 +185,8 @@ func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
 // TestNotificationsAreSent has a third party told of an order.
 func TestNotificationsAreSent(t *testing.T) {
 	w := newWorld(t, "redirect")
-	heard := make(chan string, 10)
-	address := listener(t, func(body map[string]string) { heard <- body["paymentId"] + " " + body["transactionStatus"] })
+	received := make(chan string, 10)
+	address := listener(t, func(body map[string]string) { received <- body["paymentId"] + " " + body["transactionStatus"] })
 	first := w.call(201, "POST", w.address("redirect", "v1/payments/instant-sepa-credit-transfers"), order(nil), present(headers{"TPP-Notification-URI": address}))
 	if first.header.Get("ASPSP-Notification-Support") != "true" {
 		t.Error("the bank does not say that it notifies")
@@ -195,7 +195,7 @@ func TestNotificationsAreSent(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	select {
-	case got := <-heard:
+	case got := <-received:
 		if got != first.text("paymentId")+" ACSC" {
 			t.Errorf("the third party heard %q", got)
 		}

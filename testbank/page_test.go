@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// look reads a page, and holds it against what all pages promise.
-func (w *world) look(address string, status int) string {
+// inspect reads a page, and holds it against what all pages promise.
+func (w *world) inspect(address string, status int) string {
 	w.t.Helper()
 	answer, err := w.client("").Get(address)
 	if err != nil {
@@ -62,10 +62,10 @@ func TestPagesOfARedirect(t *testing.T) {
 	w := newWorld(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": `<b>"Shop"`}), present(nil))
 	page := first.link("scaRedirect")
-	if got := w.look(page, 200); !strings.Contains(got, `href="?customer=anna"`) || strings.Contains(got, "12.50") {
+	if got := w.inspect(page, 200); !strings.Contains(got, `href="?customer=anna"`) || strings.Contains(got, "12.50") {
 		t.Error("somebody who has not signed in sees the order")
 	}
-	asked := w.look(page+"?customer=bert", 200)
+	asked := w.inspect(page+"?customer=bert", 200)
 	for _, needed := range []string{"12.50 EUR", "&lt;b&gt;&#34;Shop&#34;", "FR76 3000 6000 0112 3456 7890 189", `value="bert-current" checked`, `value="approve"`, `value="refuse"`} {
 		if !strings.Contains(asked, needed) {
 			t.Errorf("the page does not show %s", needed)
@@ -86,9 +86,9 @@ func TestPagesOfARedirect(t *testing.T) {
 	if back := w.browse(page, url.Values{"decision": {"approve"}, "customer": {"bert"}, "account": {"bert-current"}}); back != "https://third.example/back?state=s" {
 		t.Errorf("the customer is sent to %s", back)
 	}
-	w.look(page, http.StatusGone)
-	w.look(w.program.Opened[0].Pages+"/", 200)
-	w.look(w.program.Opened[0].Pages+"/nowhere", http.StatusNotFound)
+	w.inspect(page, http.StatusGone)
+	w.inspect(w.program.Opened[0].Pages+"/", 200)
+	w.inspect(w.program.Opened[0].Pages+"/nowhere", http.StatusNotFound)
 }
 
 // TestALinkIsOverAfterItsTime opens a page too late, and one that never was.
@@ -97,9 +97,9 @@ func TestALinkIsOverAfterItsTime(t *testing.T) {
 	first := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
 	w.pass("redirect", "11m")
 	page := first.link("scaRedirect")
-	w.look(page, http.StatusGone)
-	w.look(page[:len(page)-1], http.StatusGone)
-	w.look(w.program.Opened[0].Pages+"/sca/none", http.StatusGone)
+	w.inspect(page, http.StatusGone)
+	w.inspect(page[:len(page)-1], http.StatusGone)
+	w.inspect(w.program.Opened[0].Pages+"/sca/none", http.StatusGone)
 	answer, err := w.client("").PostForm(page, url.Values{"decision": {"approve"}})
 	if err != nil {
 		t.Fatal(err)
@@ -114,14 +114,14 @@ func TestALinkIsOverAfterItsTime(t *testing.T) {
 func TestTheApp(t *testing.T) {
 	w := newWorld(t, "decoupled")
 	app := w.program.Opened[0].Pages + "/app"
-	w.look(app, 200)
-	if !strings.Contains(w.look(app+"?customer=anna", 200), "Nothing to approve") {
+	w.inspect(app, 200)
+	if !strings.Contains(w.inspect(app+"?customer=anna", 200), "Nothing to approve") {
 		t.Error("the app of somebody who is asked nothing says something else")
 	}
 	payment := w.call(201, "POST", w.address("decoupled", "v1/payments/instant-sepa-credit-transfers"), order(nil), present(headers{"PSU-ID": "anna"}))
 	consent := w.call(201, "POST", w.address("decoupled", "v1/consents"), wish(nil), present(headers{"PSU-ID": "anna"}))
 	for _, c := range []struct{ decision string }{{"approve"}, {"refuse"}} {
-		shown := w.look(app+"?customer=anna", 200)
+		shown := w.inspect(app+"?customer=anna", 200)
 		ticket := regexp.MustCompile(`name="ticket" value="([^"]+)"`).FindStringSubmatch(shown)
 		w.browse(app, url.Values{"ticket": {ticket[1]}, "customer": {"anna"}, "decision": {c.decision}})
 	}
@@ -129,7 +129,7 @@ func TestTheApp(t *testing.T) {
 	if got != "ACSC rejected" {
 		t.Errorf("the order and the consent are %s", got)
 	}
-	if strings.Contains(w.look(app+"?customer=bert", 200), "12.50") {
+	if strings.Contains(w.inspect(app+"?customer=bert", 200), "12.50") {
 		t.Error("the app shows another customer's order")
 	}
 }
@@ -150,6 +150,6 @@ func TestNobodyIsSentToAnAddressOfAStranger(t *testing.T) {
 			wrong[key] = values
 		}
 		wrong.Set(name, value)
-		w.look(w.program.Opened[0].Pages+"/authorize?"+wrong.Encode(), http.StatusBadRequest)
+		w.inspect(w.program.Opened[0].Pages+"/authorize?"+wrong.Encode(), http.StatusBadRequest)
 	}
 }

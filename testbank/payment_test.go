@@ -154,9 +154,9 @@ func (w *world) embedded(p bank.Profile, state reply, does answers) {
 		}
 		return
 	}
-	for round := range p.Codes {
-		if state.at("challengeData", "additionalInformation") == nil || round == 0 && state.at("challengeData", "image") == nil {
-			w.t.Errorf("round %d has no challenge: %s", round, state.raw)
+	for n := range p.Codes {
+		if state.at("challengeData", "additionalInformation") == nil || n == 0 && state.at("challengeData", "image") == nil {
+			w.t.Errorf("round %d has no challenge: %s", n, state.raw)
 		}
 		put("authoriseTransaction", http.StatusOK, map[string]any{"scaAuthenticationData": "123456"})
 	}

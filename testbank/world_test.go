@@ -319,12 +319,12 @@ func (w *world) right(bank string) {
 }
 
 // listener hears what is sent to an address.
-func listener(t *testing.T, hear func(map[string]string)) string {
+func listener(t *testing.T, receive func(map[string]string)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var body map[string]string
 		json.NewDecoder(r.Body).Decode(&body)
-		hear(body)
+		receive(body)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL

@@ -145,16 +145,16 @@ var (
 	money     = regexp.MustCompile(`^(balance|coming_balance|(.*_)?value|amount|(.*_)?amount|vat|commission)$`)
 )
 
-func eachMember(value any, visit func(name string, value any)) {
+func eachMember(value any, walk func(name string, value any)) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, member := range value {
-			visit(name, member)
-			eachMember(member, visit)
+			walk(name, member)
+			eachMember(member, walk)
 		}
 	case []any:
 		for _, item := range value {
-			eachMember(item, visit)
+			eachMember(item, walk)
 		}
 	}
 }

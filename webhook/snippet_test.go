@@ -268,13 +268,13 @@ func write(t *testing.T, dir, file, main, snippet string) {
 
 func judge(t *testing.T, all []attempt, out string) {
 	t.Helper()
-	verdicts := map[string]string{}
+	results := map[string]string{}
 	for line := range strings.Lines(out) {
-		name, verdict, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		verdicts[name] = verdict
+		name, result, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		results[name] = result
 	}
 	for _, a := range all {
-		if got := cmp.Or(verdicts[a.Name], "no verdict"); got != a.want {
+		if got := cmp.Or(results[a.Name], "no verdict"); got != a.want {
 			t.Errorf("%s: %s, want %s", a.Name, got, a.want)
 		}
 	}

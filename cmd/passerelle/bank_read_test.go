@@ -277,9 +277,9 @@ func TestAccountsOfABankAreRead(t *testing.T) {
 		banks.steer("POST", "redirect/accounts/"+first.ID+"/fill", map[string]any{"count": 250, "amount": "-1.50", "text": "Coffee", "days_ago": 40}, nil)
 		total += 250
 		c := newCustomer(t, s, banks)
-		told := c.decide(c.begin(url.Values{"connector_uuid": {uuid}}), "approve")
-		if told.Get("error") != "" || told.Get("id_connection") == "" {
-			t.Fatalf("the application was told %v\n%s", told, s.Logs)
+		reported := c.decide(c.begin(url.Values{"connector_uuid": {uuid}}), "approve")
+		if reported.Get("error") != "" || reported.Get("id_connection") == "" {
+			t.Fatalf("the application was told %v\n%s", reported, s.Logs)
 		}
 		c.share(c.accounts())
 		c.matchesBooks("redirect", total)
@@ -301,16 +301,16 @@ func TestRefusedConsent(t *testing.T) {
 	banks := newBanks(t, "redirect-explicit")
 	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
 		c := newCustomer(t, s, banks)
-		told := c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect-explicit")}}), "refuse")
-		if told.Get("error") == "" {
-			t.Errorf("the application was told %v", told)
+		reported := c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect-explicit")}}), "refuse")
+		if reported.Get("error") == "" {
+			t.Errorf("the application was told %v", reported)
 		}
 		if state := c.connection().State; state == nil || *state != "webauthRequired" {
 			t.Fatalf("the connection is in the state %v", state)
 		}
-		told = c.decide(c.begin(url.Values{"id_connection": {itoa(c.connection().ID)}}), "approve")
-		if told.Get("error") != "" || len(c.accounts()) != 3 {
-			t.Errorf("the application was told %v, and there are %d accounts", told, len(c.accounts()))
+		reported = c.decide(c.begin(url.Values{"id_connection": {itoa(c.connection().ID)}}), "approve")
+		if reported.Get("error") != "" || len(c.accounts()) != 3 {
+			t.Errorf("the application was told %v, and there are %d accounts", reported, len(c.accounts()))
 		}
 	})
 }
@@ -331,9 +331,9 @@ func TestRevokedConsent(t *testing.T) {
 		if state := c.connection().State; state == nil || *state != "webauthRequired" {
 			t.Fatalf("the connection is in the state %v", state)
 		}
-		told := c.decide(c.begin(url.Values{"id_connection": {itoa(c.connection().ID)}}), "approve")
-		if told.Get("error") != "" || c.connection().State != nil {
-			t.Errorf("the application was told %v", told)
+		reported := c.decide(c.begin(url.Values{"id_connection": {itoa(c.connection().ID)}}), "approve")
+		if reported.Get("error") != "" || c.connection().State != nil {
+			t.Errorf("the application was told %v", reported)
 		}
 		if len(c.accounts()) != 3 {
 			t.Errorf("%d accounts after the second consent", len(c.accounts()))

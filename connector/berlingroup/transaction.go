@@ -112,7 +112,7 @@ func (v *reading) readHistory(ctx context.Context, s *history, selected url.Valu
 }
 
 // overlapDays is how many days more are read than are wanted: transactions without an id
-// are told apart by their number among those that are alike, of which the first may have
+// are reported apart by their number among those that are alike, of which the first may have
 // been booked some days before the last.
 const overlapDays = 7
 
@@ -219,11 +219,11 @@ func (t *transaction) wording() string {
 // reference is the structured remittance information, which is a text or, in newer
 // versions, an object with it.
 func (t *transaction) reference() string {
-	switch told := t.Reference.(type) {
+	switch reported := t.Reference.(type) {
 	case string:
-		return told
+		return reported
 	case map[string]any:
-		text, _ := told["reference"].(string)
+		text, _ := reported["reference"].(string)
 		return text
 	}
 	return ""

@@ -35,7 +35,7 @@ func TestMemoryLedger(t *testing.T) {
 	}
 }
 
-func TestMemoryLedgerHearsCancellation(t *testing.T) {
+func TestMemoryLedgerReportsCancellation(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	ledger := sandbox.NewMemoryLedger()

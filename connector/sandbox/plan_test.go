@@ -132,7 +132,7 @@ func TestSlowBank(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		timing   sandbox.Timing
-		patience time.Duration
+		wait     time.Duration
 		waits    time.Duration
 		answered bool
 	}{
@@ -144,7 +144,7 @@ func TestSlowBank(t *testing.T) {
 			o := newOrder(t, instruction(slow))
 			synctest.Test(t, func(t *testing.T) {
 				bank := newBank(sandbox.NewMemoryLedger(), test.timing)
-				ctx, cancel := context.WithTimeout(t.Context(), test.patience)
+				ctx, cancel := context.WithTimeout(t.Context(), test.wait)
 				defer cancel()
 				begun := time.Now()
 				r, err := initiator(t, bank, testConnector).Initiate(ctx, o)

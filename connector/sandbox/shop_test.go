@@ -88,7 +88,7 @@ func TestStalePage(t *testing.T) {
 	}
 }
 
-func visit(t *testing.T, method, target string) *httptest.ResponseRecorder {
+func read(t *testing.T, method, target string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
 	newBank(sandbox.NewMemoryLedger(), sandbox.CI).Shop().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, target, nil))
@@ -106,13 +106,13 @@ func TestShop(t *testing.T) {
 		"?payment_state=<script>alert(1)</script>&other=unmentioned": {"Welcome back", "&lt;script&gt;"},
 		"?state=" + strings.Repeat("x", 3000):                        {strings.Repeat("x", 2000) + "<"},
 	} {
-		w := visit(t, http.MethodGet, "/sandbox/shop/back/"+query)
+		w := read(t, http.MethodGet, "/sandbox/shop/back/"+query)
 		expectText(t, w, append(want, "This shop sells nothing")...)
 		if w.Code != http.StatusOK || strings.Contains(w.Body.String(), "unmentioned") || w.Header().Get("Content-Security-Policy") == "" {
 			t.Errorf("%s is answered with %d: %s", query, w.Code, w.Body)
 		}
 	}
-	if w := visit(t, http.MethodPost, "/sandbox/shop/back"); w.Code != http.StatusMethodNotAllowed {
+	if w := read(t, http.MethodPost, "/sandbox/shop/back"); w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("a POST is answered with %d", w.Code)
 	}
 }

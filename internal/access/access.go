@@ -45,9 +45,9 @@ func unauthenticated() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The token is missing, unknown, expired or revoked."}
 }
 
-// Shown is a bearer token, which may have been looked up before anybody knew to which
+// BearerToken is a bearer token, which may have been looked up before anybody knew to which
 // domain it is shown. It says nothing until [Access.Admit] has held it against that.
-type Shown struct {
+type BearerToken struct {
 	Text   string
 	looked bool
 	token  store.Token
@@ -55,8 +55,8 @@ type Shown struct {
 }
 
 // Lookup looks a bearer token up, which takes no query when no token has its form.
-func (a *Access) Lookup(ctx context.Context, r *store.Reader, bearer string) Shown {
-	s := Shown{Text: bearer, looked: true, err: store.ErrNotFound}
+func (a *Access) Lookup(ctx context.Context, r *store.Reader, bearer string) BearerToken {
+	s := BearerToken{Text: bearer, looked: true, err: store.ErrNotFound}
 	if _, formed := wellFormed(bearer); formed || signed(bearer) {
 		s.token, s.err = r.TokenShown(ctx, hash(bearer))
 	}
@@ -65,11 +65,11 @@ func (a *Access) Lookup(ctx context.Context, r *store.Reader, bearer string) Sho
 
 // Authenticate resolves the bearer token of a request to a domain.
 func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, bearer string) (Principal, error) {
-	return a.Admit(ctx, domain, Shown{Text: bearer})
+	return a.Admit(ctx, domain, BearerToken{Text: bearer})
 }
 
 // Admit resolves the bearer token of a request to a domain, as it was looked up.
-func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown Shown) (Principal, error) {
+func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown BearerToken) (Principal, error) {
 	if !shown.looked {
 		shown = a.Lookup(ctx, &a.DB.Reader, shown.Text)
 	}

@@ -20,8 +20,8 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// desk issues tokens in one of two domains, at an instant that a test moves.
-type desk struct {
+// fixture issues tokens in one of two domains, at an instant that a test moves.
+type fixture struct {
 	*access.Access
 	t             *testing.T
 	now           time.Time
@@ -30,7 +30,7 @@ type desk struct {
 	secret        string
 }
 
-func open(t *testing.T) *desk {
+func open(t *testing.T) *fixture {
 	t.Helper()
 	db, err := store.Open(t.Context(), storetest.SQLite(t), store.Options{Keys: keys.Generate()})
 	if err != nil {
@@ -40,7 +40,7 @@ func open(t *testing.T) *desk {
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{t: t, now: time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC)}
+	d := &fixture{t: t, now: time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC)}
 	d.Access = &access.Access{DB: db, Now: func() time.Time { return d.now }}
 	d.domain, d.other = d.newDomain("bank"), d.newDomain("other")
 	if d.client, d.secret, err = d.Register(t.Context(), d.domain, "shop", nil); err != nil {
@@ -49,21 +49,21 @@ func open(t *testing.T) *desk {
 	return d
 }
 
-func (d *desk) newDomain(name string) passerelle.DomainID {
+func (d *fixture) newDomain(name string) passerelle.DomainID {
 	d.t.Helper()
 	domain := passerelle.Domain{Name: name, Kind: passerelle.Sandbox, BaseURL: "http://" + name + "/2.0", Created: d.now}
 	d.write(func(tx *store.Tx) error { return tx.CreateDomain(&domain, name) })
 	return domain.ID
 }
 
-func (d *desk) write(fn func(*store.Tx) error) {
+func (d *fixture) write(fn func(*store.Tx) error) {
 	d.t.Helper()
 	if err := d.DB.Write(d.t.Context(), fn); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *desk) service(scopes ...passerelle.Scope) access.Grant {
+func (d *fixture) service(scopes ...passerelle.Scope) access.Grant {
 	d.t.Helper()
 	grant, err := d.IssueService(d.t.Context(), d.client, scopes)
 	if err != nil {
@@ -72,7 +72,7 @@ func (d *desk) service(scopes ...passerelle.Scope) access.Grant {
 	return grant
 }
 
-func (d *desk) wantRefused(domain passerelle.DomainID, bearer string) {
+func (d *fixture) wantRefused(domain passerelle.DomainID, bearer string) {
 	d.t.Helper()
 	p, err := d.Authenticate(d.t.Context(), domain, bearer)
 	wantError(d.t, err, passerelle.Unauthenticated, "invalidToken")

@@ -16,7 +16,7 @@ import (
 
 // user makes a user with a token of the desk's application, temporary for half
 // an hour or permanent.
-func (d *desk) user(permanent bool) (passerelle.User, access.Grant) {
+func (d *fixture) user(permanent bool) (passerelle.User, access.Grant) {
 	d.t.Helper()
 	u := passerelle.User{Domain: d.domain, Platform: passerelle.SharedAccess, Created: d.now, Version: 1}
 	var owner passerelle.ClientID
@@ -36,7 +36,7 @@ func (d *desk) user(permanent bool) (passerelle.User, access.Grant) {
 	return u, grant
 }
 
-func (d *desk) code(grant access.Grant, single bool) access.Grant {
+func (d *fixture) code(grant access.Grant, single bool) access.Grant {
 	d.t.Helper()
 	maker, err := d.Authenticate(d.t.Context(), d.domain, grant.Text)
 	if err != nil {
@@ -138,8 +138,8 @@ func TestThrottle(t *testing.T) {
 	}
 	limited := func(err error, seconds int) {
 		t.Helper()
-		var told *passerelle.Error
-		if !errors.As(err, &told) || told.Code != "rateLimited" || told.RetryAfter != seconds {
+		var reported *passerelle.Error
+		if !errors.As(err, &reported) || reported.Code != "rateLimited" || reported.RetryAfter != seconds {
 			t.Errorf("error %v, want rateLimited for %d seconds", err, seconds)
 		}
 	}

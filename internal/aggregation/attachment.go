@@ -32,7 +32,7 @@ func validAttachments(supplied []passerelle.AttachmentDetails) ([]passerelle.Att
 
 // attached returns the events about attachments that were found, one for each
 // transaction that has some.
-func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) (events []store.Event, err error) {
+func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) (events []store.EmittedEvent, err error) {
 	for _, a := range accounts {
 		if !a.changedTransactions {
 			continue // attachments come with transactions
@@ -42,7 +42,7 @@ func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) (ev
 			return nil, err
 		}
 		for _, of := range found {
-			w, e := run.newPayload(ctx), store.Event{Name: webhook.TransactionAttachmentsFound}
+			w, e := run.newPayload(ctx), store.EmittedEvent{Name: webhook.TransactionAttachmentsFound}
 			w.hold(run.c, a.Holding())
 			w.object(of)
 			if err := w.attachTo(&e); err != nil {

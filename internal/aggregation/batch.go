@@ -157,10 +157,10 @@ func withoutWithdrawn(runs []*syncRun, there map[passerelle.ConnectionID]store.C
 }
 
 // userSynced writes the body, connection by connection.
-func (b *batch) userSynced(ctx context.Context, u passerelle.User, runs []*syncRun) (store.Event, error) {
+func (b *batch) userSynced(ctx context.Context, u passerelle.User, runs []*syncRun) (store.EmittedEvent, error) {
 	first := runs[0]
 	first.user = u
-	e, w := store.Event{Name: webhook.UserSynced}, first.newStatementPayload(ctx)
+	e, w := store.EmittedEvent{Name: webhook.UserSynced}, first.newStatementPayload(ctx)
 	if unwanted, err := first.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}

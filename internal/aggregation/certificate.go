@@ -56,7 +56,7 @@ func (a *Aggregation) institution(c store.Connection) string {
 }
 
 // certified are the payment accounts of a connection that are shared.
-func (a *Aggregation) certified(ctx context.Context, d passerelle.Domain, c store.Connection, zone *time.Location) ([]certificate.Account, error) {
+func (a *Aggregation) certified(ctx context.Context, d passerelle.Domain, c store.Connection, zone *time.Location) ([]certificate.CertifiedAccount, error) {
 	all, err := a.DB.BankAccounts(ctx, store.AccountFilter{Domain: d.ID, User: c.User, Connection: c.ID}, store.Window{Limit: maxAccounts})
 	if err != nil {
 		return nil, fmt.Errorf("list the accounts of connection %d: %w", c.ID, err)
@@ -65,12 +65,12 @@ func (a *Aggregation) certified(ctx context.Context, d passerelle.Domain, c stor
 	if err != nil {
 		return nil, fmt.Errorf("list the consents of connection %d: %w", c.ID, err)
 	}
-	var certified []certificate.Account
+	var certified []certificate.CertifiedAccount
 	for _, account := range all {
 		if !account.Type.Payment() || len(certified) == maxCertified {
 			continue
 		}
-		one := certificate.Account{
+		one := certificate.CertifiedAccount{
 			Name: cmp.Or(account.CustomName, account.Name), Currency: string(account.Currency), IBAN: account.IBAN, BIC: account.BIC, Number: account.Number,
 			Consent: supplied[account.ID].In(zone),
 		}

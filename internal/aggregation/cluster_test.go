@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-func (h *home) clusters() []store.StoredCluster {
+func (h *fixture) clusters() []store.StoredCluster {
 	h.t.Helper()
 	all, err := h.DB.Clusters(h.t.Context(), store.ClusterFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 100})
 	must(h.t, err)
@@ -25,7 +25,7 @@ func (h *home) clusters() []store.StoredCluster {
 // transactions, found again without a trace, and not found when the person does
 // not want it.
 func TestClusters(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
 		must(t, err)
 		h.share(h.accounts(true)[0], true)
@@ -44,7 +44,7 @@ func TestClusters(t *testing.T) {
 		if diff := cmp.Diff(sortedWords(want), sortedWords(strings.Join(found, ", "))); diff != "" {
 			t.Errorf("clusters (-want +got):\n%s", diff)
 		}
-		h.toldOfClusters(len(found))
+		h.clusterEvents(len(found))
 		h.sameClusters(c)
 		unwanted := h.clusters()[0]
 		must(t, h.DeleteCluster(t.Context(), h.domain, h.user.ID, unwanted.ID))
@@ -68,12 +68,12 @@ func sortedWords(text string) map[string]bool {
 	return words
 }
 
-// toldOfClusters: the account is reported with transactions in all of the
+// clusterEvents: the account is reported with transactions in all of the
 // clusters.
-func (h *home) toldOfClusters(n int) {
+func (h *fixture) clusterEvents(n int) {
 	h.t.Helper()
 	in := map[any]bool{}
-	for _, t := range h.lastTold()[0].(map[string]any)["transactions"].([]any) {
+	for _, t := range h.lastEventAccounts()[0].(map[string]any)["transactions"].([]any) {
 		if id := t.(map[string]any)["id_cluster"]; id != nil {
 			in[id] = true
 		}
@@ -84,7 +84,7 @@ func (h *home) toldOfClusters(n int) {
 }
 
 // sameClusters: a read of the same leaves them as they are.
-func (h *home) sameClusters(c store.Connection) {
+func (h *fixture) sameClusters(c store.Connection) {
 	h.t.Helper()
 	eyes := storetest.Inspect(h.t, h.url)
 	kept := map[string]string{"clusters": `SELECT * FROM transaction_cluster`, "transactions": `SELECT * FROM bank_transaction`}

@@ -438,7 +438,7 @@ func (a *Aggregation) disconnect(ctx context.Context, d passerelle.Domain, user 
 		tx.DeleteConnection(d.ID, user.ID, c.ID, now)
 		tx.AfterCommit(a.Wake)
 		tx.AfterCommit(a.Erase)
-		return tx.Emit(store.Event{
+		return tx.Emit(store.EmittedEvent{
 			Domain: d.ID, Name: webhook.ConnectionDeleted, Subject: string(webhook.SubjectConnection), SubjectID: int64(c.ID), Version: c.Version + 1,
 			User: user.ID, Held: user.Permanent == nil, Created: now, Body: wire.Encode(a.Show(c, values.Location())),
 		})

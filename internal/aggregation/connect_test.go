@@ -22,9 +22,9 @@ import (
 	"passerelle/webhook"
 )
 
-// home is a sandbox domain with the simulated institutions, a user, a webhook
+// fixture is a sandbox domain with the simulated institutions, a user, a webhook
 // for each event and a clock that a test moves.
-type home struct {
+type fixture struct {
 	*aggregation.Aggregation
 	t      *testing.T
 	url    string
@@ -35,11 +35,11 @@ type home struct {
 	bank   *sandbox.Bank
 	// waiting is work in the background that is still to be done.
 	waiting []func(context.Context)
-	// heard is the last delivery of each webhook that events has told of.
-	heard map[passerelle.WebhookID]passerelle.DeliveryID
+	// lastEvent is the last delivery of each webhook that events has told of.
+	lastEvent map[passerelle.WebhookID]passerelle.DeliveryID
 }
 
-func atHome(t *testing.T, run func(t *testing.T, h *home)) {
+func onEachFixture(t *testing.T, run func(t *testing.T, h *fixture)) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})
 		must(t, err)
@@ -50,7 +50,7 @@ func atHome(t *testing.T, run func(t *testing.T, h *home)) {
 		bank := &sandbox.Bank{Ledger: store.SandboxLedger{DB: db}, Base: func(passerelle.DomainID) string { return "https://d.example" }, MAC: ring.MAC, Log: log}
 		registry, err := connector.NewRegistry(bank.Connectors()...)
 		must(t, err)
-		h := &home{t: t, url: url, now: noon, domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon}, heard: map[passerelle.WebhookID]passerelle.DeliveryID{}}
+		h := &fixture{t: t, url: url, now: noon, domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon}, lastEvent: map[passerelle.WebhookID]passerelle.DeliveryID{}}
 		h.bank = bank
 		h.Aggregation = &aggregation.Aggregation{
 			DB: db, Connectors: registry, Now: func() time.Time { return h.now }, Wake: func() {}, Erase: func() {}, Sync: func() {}, Fetch: func(string) {}, Background: h.later, Name: "test", Log: log,
@@ -69,7 +69,7 @@ func atHome(t *testing.T, run func(t *testing.T, h *home)) {
 }
 
 // later takes work for the background, two pieces at most.
-func (h *home) later(work func(context.Context)) bool {
+func (h *fixture) later(work func(context.Context)) bool {
 	if len(h.waiting) == 2 {
 		return false
 	}
@@ -85,24 +85,24 @@ type event struct {
 }
 
 // events are the deliveries since the last call, in the order of their making.
-func (h *home) events() (all []event) {
+func (h *fixture) events() (all []event) {
 	h.t.Helper()
 	for _, w := range h.hooks {
 		page, err := h.DB.WebhookData(h.t.Context(), store.WebhookDataFilter{Domain: h.domain.ID, Webhook: w.ID}, store.Window{Limit: 1000})
 		must(h.t, err)
-		last := h.heard[w.ID]
+		last := h.lastEvent[w.ID]
 		for _, d := range page {
 			if d.ID > last {
-				all = append(all, h.hear(w, d.ID))
+				all = append(all, h.takeEvents(w, d.ID))
 			}
-			h.heard[w.ID] = max(h.heard[w.ID], d.ID)
+			h.lastEvent[w.ID] = max(h.lastEvent[w.ID], d.ID)
 		}
 	}
 	slices.SortFunc(all, func(a, b event) int { return int(a.id - b.id) })
 	return all
 }
 
-func (h *home) hear(w store.Webhook, id passerelle.DeliveryID) event {
+func (h *fixture) takeEvents(w store.Webhook, id passerelle.DeliveryID) event {
 	h.t.Helper()
 	d, err := h.DB.OneDelivery(h.t.Context(), w, id)
 	must(h.t, err)
@@ -121,28 +121,28 @@ func names(events []event) string {
 	return strings.Join(list, " ")
 }
 
-func (h *home) connect(login, password string) (store.Connection, error) {
+func (h *fixture) connect(login, password string) (store.Connection, error) {
 	h.t.Helper()
 	return h.Connect(h.t.Context(), h.domain, h.user.ID, aggregation.Request{
 		Connector: sandbox.TestConnector, Source: "directaccess", Values: map[string]string{"login": login, "password": password},
 	})
 }
 
-func (h *home) accounts(all bool) []store.StoredAccount {
+func (h *fixture) accounts(all bool) []store.StoredAccount {
 	h.t.Helper()
 	list, err := h.DB.BankAccounts(h.t.Context(), store.AccountFilter{Domain: h.domain.ID, User: h.user.ID, All: all}, store.Window{Limit: 1000})
 	must(h.t, err)
 	return list
 }
 
-func (h *home) transactions() int64 {
+func (h *fixture) transactions() int64 {
 	h.t.Helper()
 	n, err := h.DB.CountTransactions(h.t.Context(), store.TransactionFilter{Domain: h.domain.ID, User: h.user.ID})
 	must(h.t, err)
 	return n
 }
 
-func (h *home) share(a store.StoredAccount, yes bool) store.StoredAccount {
+func (h *fixture) share(a store.StoredAccount, yes bool) store.StoredAccount {
 	h.t.Helper()
 	disabled := !yes
 	changed, err := h.ChangeAccounts(h.t.Context(), h.domain, h.user.ID, []passerelle.AccountID{a.ID}, aggregation.AccountChange{Disabled: &disabled, Origin: "api"})
@@ -150,7 +150,7 @@ func (h *home) share(a store.StoredAccount, yes bool) store.StoredAccount {
 	return changed[0]
 }
 
-func (h *home) sync() int {
+func (h *fixture) sync() int {
 	h.t.Helper()
 	n, err := h.SyncDue(h.t.Context(), h.domain)
 	must(h.t, err)
@@ -161,7 +161,7 @@ func (h *home) sync() int {
 // it, is then read, stays as it is when nothing changes, and is gone at once
 // when it is withheld again.
 func TestConsentComesFirst(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
 		must(t, err)
 		if c.State != "" || c.Established == nil || c.NextTry == nil {
@@ -192,7 +192,7 @@ func TestConsentComesFirst(t *testing.T) {
 	})
 }
 
-func (h *home) withheldAgain(a store.StoredAccount, n int64) {
+func (h *fixture) withheldAgain(a store.StoredAccount, n int64) {
 	h.t.Helper()
 	h.now = h.now.Add(24 * time.Hour)
 	if h.sync() != 1 {
@@ -218,7 +218,7 @@ func (h *home) withheldAgain(a store.StoredAccount, n int64) {
 // TestStatesOfConnections has each way in which an institution can treat a
 // customer end in the state that clients know.
 func TestStatesOfConnections(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		for login, want := range map[string]passerelle.ConnectionState{
 			"otp": passerelle.AdditionalInformationNeeded, "device": passerelle.AdditionalInformationNeeded, "app": passerelle.Decoupled,
 			"action": passerelle.ActionNeeded, "expired": passerelle.PasswordExpired, "limited": passerelle.RateLimiting,
@@ -247,7 +247,7 @@ func TestStatesOfConnections(t *testing.T) {
 
 // TestStepsOfAPerson: a connection asks, is answered, and goes on.
 func TestStepsOfAPerson(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("steps", "1234")
 		must(t, err)
 		for _, move := range []struct {
@@ -276,7 +276,7 @@ func TestStepsOfAPerson(t *testing.T) {
 // is validating and locked until the read has ended, and too much of it is
 // refused and leaves all as it was.
 func TestReadingInTheBackground(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		later := func(id passerelle.ConnectionID) (store.Connection, error) {
 			return h.Resume(t.Context(), h.domain, h.user.ID, id, aggregation.Request{Background: true, Values: map[string]string{"otp": "123456"}})
 		}
@@ -318,7 +318,7 @@ func TestReadingInTheBackground(t *testing.T) {
 // TestConnectingInTheBackground: a connection that nobody waits for is there at
 // once; a refusal is a state of it, and of what is too much nothing is left.
 func TestConnectingInTheBackground(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		later := func(password string) (store.Connection, error) {
 			return h.Connect(t.Context(), h.domain, h.user.ID, aggregation.Request{
 				Connector: sandbox.TestConnector, Source: "directaccess", Values: map[string]string{"login": "one", "password": password}, Background: true,
@@ -359,7 +359,7 @@ func TestConnectingInTheBackground(t *testing.T) {
 // TestReadsWithoutThePerson: they are counted against what the institution
 // allows in a day, also when a program asks for them.
 func TestReadsWithoutThePerson(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
 		must(t, err)
 		h.events()

@@ -24,7 +24,7 @@ func sealedFor(kid string) string {
 // is stored or any institution is asked, by a message that names the field and
 // never the value.
 func TestCredentialsThatCannotBe(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		eyes := storetest.Inspect(t, h.url)
 		before := eyes.Rows()
 		sound := map[string]string{"login": "anna", "password": "1234"}

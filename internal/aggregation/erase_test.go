@@ -36,7 +36,7 @@ func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
 // write as before.
 func TestMillionTransactionsWithdrawn(t *testing.T) {
 	n, timed := lengthOfHistory(t)
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		small, big, other := h.sharedAccount(s), h.sharedAccount(s), h.sharedAccount(s)
 		h.book(big, "history", n)
 		h.Now = time.Now // the erasure paces itself
@@ -62,7 +62,7 @@ func TestMillionTransactionsWithdrawn(t *testing.T) {
 
 // contend books transactions in turns alone and beside the erasure, and is how
 // long 99 in a hundred took at most.
-func (h *home) contend(a store.StoredAccount) (alone, beside time.Duration) {
+func (h *fixture) contend(a store.StoredAccount) (alone, beside time.Duration) {
 	h.t.Helper()
 	var quiet, loud []time.Duration
 	for range 10 {
@@ -82,7 +82,7 @@ func (h *home) contend(a store.StoredAccount) (alone, beside time.Duration) {
 }
 
 // write books single transactions and adds how long each took.
-func (h *home) write(a store.StoredAccount, took []time.Duration) []time.Duration {
+func (h *fixture) write(a store.StoredAccount, took []time.Duration) []time.Duration {
 	h.t.Helper()
 	for range 50 {
 		start := time.Now()
@@ -93,7 +93,7 @@ func (h *home) write(a store.StoredAccount, took []time.Duration) []time.Duratio
 }
 
 // sharedAccount is an account of a new connection that is shared and read.
-func (h *home) sharedAccount(s *stranger) store.StoredAccount {
+func (h *fixture) sharedAccount(s *stranger) store.StoredAccount {
 	h.t.Helper()
 	id := h.shared(s)
 	for _, a := range h.accounts(false) {
@@ -106,7 +106,7 @@ func (h *home) sharedAccount(s *stranger) store.StoredAccount {
 }
 
 // book stores transactions of an account, a page at a time.
-func (h *home) book(a store.StoredAccount, prefix string, n int) {
+func (h *fixture) book(a store.StoredAccount, prefix string, n int) {
 	h.t.Helper()
 	for first := 0; first < n; first += 500 {
 		last := min(first+500, n)
@@ -125,7 +125,7 @@ func (h *home) book(a store.StoredAccount, prefix string, n int) {
 }
 
 // withhold withdraws an account, and is how long that took.
-func (h *home) withhold(a store.StoredAccount) time.Duration {
+func (h *fixture) withhold(a store.StoredAccount) time.Duration {
 	h.t.Helper()
 	start := time.Now()
 	h.share(a, false)

@@ -2,17 +2,17 @@ package aggregation
 
 import "time"
 
-// SetMaxStated changes the largest payload that a statement is made of, and
+// SetMaxStatementAccounts changes the largest payload that a statement is made of, and
 // returns what it was.
-func SetMaxStated(most int) (before int) {
+func SetMaxStatementAccounts(most int) (before int) {
 	before, maxStatementPayload = maxStatementPayload, most
 	return before
 }
 
-// SetPatience changes how long after its deadline a connector may come back, and
+// SetConnectorTimes changes how long after its deadline a connector may come back, and
 // how often the lease is renewed while it says nothing; it returns both as they
 // were.
-func SetPatience(afterwards, renewal time.Duration) (time.Duration, time.Duration) {
+func SetConnectorTimes(afterwards, renewal time.Duration) (time.Duration, time.Duration) {
 	before, often := lateGrace, renewalInterval
 	lateGrace, renewalInterval = afterwards, renewal
 	return before, often

@@ -11,7 +11,7 @@ import (
 
 // errors are those of the enabled accounts and subscriptions of the user, and what
 // withheld ones have instead of none.
-func (h *home) errors() (all []passerelle.ConnectionState) {
+func (h *fixture) errors() (all []passerelle.ConnectionState) {
 	h.t.Helper()
 	subscriptions, err := h.DB.Subscriptions(h.t.Context(), store.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, All: true}, store.Window{Limit: 1000})
 	must(h.t, err)
@@ -34,7 +34,7 @@ func (h *home) errors() (all []passerelle.ConnectionState) {
 
 // reported are the accounts and subscriptions of the last event, each with its error
 // and without news.
-func (h *home) toldErrors(events []event) (all []any) {
+func (h *fixture) errorEvents(events []event) (all []any) {
 	h.t.Helper()
 	last := events[len(events)-1]
 	connection := last.body["connection"].(map[string]any)
@@ -53,7 +53,7 @@ func (h *home) toldErrors(events []event) (all []any) {
 // TestErrorOfAFailedUpdate: what is enabled has the code of the last failed update,
 // is reported with it, and has none after a success.
 func TestErrorOfAFailedUpdate(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
 		must(t, err)
 		h.share(h.accounts(true)[0], true)
@@ -65,7 +65,7 @@ func TestErrorOfAFailedUpdate(t *testing.T) {
 			"down": passerelle.WebsiteUnavailable, "bug": passerelle.Bug, "action": passerelle.ActionNeeded, "otp": passerelle.AdditionalInformationNeeded,
 		} {
 			h.ends(c.ID, login, want)
-			reported := h.toldErrors(h.events())
+			reported := h.errorEvents(h.events())
 			if len(reported) != 3 || reported[0] != string(want) || reported[1] != string(want) || reported[2] != string(want) {
 				t.Errorf("%s is told as %v", login, reported)
 			}
@@ -76,7 +76,7 @@ func TestErrorOfAFailedUpdate(t *testing.T) {
 					t.Errorf("%s has the error %v after a success", e.name, e.body["error"])
 				}
 			}
-			if reported := h.toldErrors(events); len(reported) != 3 || reported[0] != nil || reported[1] != nil || reported[2] != nil {
+			if reported := h.errorEvents(events); len(reported) != 3 || reported[0] != nil || reported[1] != nil || reported[2] != nil {
 				t.Errorf("a success is told as %v", reported)
 			}
 		}
@@ -89,7 +89,7 @@ func TestErrorOfAFailedUpdate(t *testing.T) {
 }
 
 // ends has the next update end in a state, and all that is enabled have it.
-func (h *home) ends(id passerelle.ConnectionID, login string, want passerelle.ConnectionState) {
+func (h *fixture) ends(id passerelle.ConnectionID, login string, want passerelle.ConnectionState) {
 	h.t.Helper()
 	c, err := h.Resume(h.t.Context(), h.domain, h.user.ID, id, aggregation.Request{Values: map[string]string{"login": login}})
 	if err != nil || c.State != want || c.Connector != sandbox.TestConnector {

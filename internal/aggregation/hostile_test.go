@@ -100,8 +100,8 @@ func (b books) read(_ context.Context, _ connector.DataRequest, out connector.Si
 }
 
 // amongStrangers is a home whose only institution is the stranger.
-func amongStrangers(t *testing.T, run func(t *testing.T, h *home, s *stranger)) {
-	atHome(t, func(t *testing.T, h *home) {
+func amongStrangers(t *testing.T, run func(t *testing.T, h *fixture, s *stranger)) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		bank, _ := h.Connectors.DataReader(sandbox.TestConnector)
 		s := &stranger{DataReader: bank, read: soundBooks().read}
 		registry, err := connector.NewRegistry(s)
@@ -113,7 +113,7 @@ func amongStrangers(t *testing.T, run func(t *testing.T, h *home, s *stranger)) 
 
 // shared is a connection of which the first account and the first subscription
 // are shared and read.
-func (h *home) shared(s *stranger) passerelle.ConnectionID {
+func (h *fixture) shared(s *stranger) passerelle.ConnectionID {
 	h.t.Helper()
 	s.read = soundBooks().read
 	c, err := h.connect("anna", "1234")
@@ -130,7 +130,7 @@ func (h *home) shared(s *stranger) passerelle.ConnectionID {
 	return c.ID
 }
 
-func (h *home) resume(id passerelle.ConnectionID) (state passerelle.ConnectionState, err error) {
+func (h *fixture) resume(id passerelle.ConnectionID) (state passerelle.ConnectionState, err error) {
 	h.t.Helper()
 	c, err := h.Resume(h.t.Context(), h.domain, h.user.ID, id, aggregation.Request{})
 	return c.State, err
@@ -281,7 +281,7 @@ func misbehaviour() map[string]crime {
 // state that says so, what was known before stays as it was, and no event tells
 // of what was not read to its end. The next good run is as if nothing had been.
 func TestHostileConnectors(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		eyes := storetest.Inspect(t, h.url)
 		for _, crimes := range []map[string]crime{spoiltAccounts(), spoiltTransactions(), spoiltDocuments(), spoiltOutcomes(), misbehaviour()} {
 			for name, crime := range crimes {
@@ -308,7 +308,7 @@ func TestHostileConnectors(t *testing.T) {
 
 // stillWhole compares what a crime could have spoilt with what it was. What it
 // gave of new accounts, and what it changed of the other account, may stay.
-func (h *home) stillWhole(name string, before, after map[string][]string) {
+func (h *fixture) stillWhole(name string, before, after map[string][]string) {
 	h.t.Helper()
 	for _, table := range []string{"transactions", "documents", "consents"} {
 		if diff := cmp.Diff(before[table], after[table]); diff != "" {
@@ -318,7 +318,7 @@ func (h *home) stillWhole(name string, before, after map[string][]string) {
 }
 
 // recovers reads once more, by a connector that does what it should.
-func (h *home) recovers(name string, s *stranger, id passerelle.ConnectionID) {
+func (h *fixture) recovers(name string, s *stranger, id passerelle.ConnectionID) {
 	h.t.Helper()
 	s.read = soundBooks().read
 	state, err := h.resume(id)
@@ -334,7 +334,7 @@ func (h *home) recovers(name string, s *stranger, id passerelle.ConnectionID) {
 	h.events()
 }
 
-func (h *home) shareSubscription(connection passerelle.ConnectionID, key string) {
+func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key string) {
 	h.t.Helper()
 	all, err := h.DB.Subscriptions(h.t.Context(), store.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, Connection: connection, All: true}, store.Window{Limit: 10})
 	must(h.t, err)
@@ -346,10 +346,10 @@ func (h *home) shareSubscription(connection passerelle.ConnectionID, key string)
 	}
 }
 
-// TestHalfAPageIsToldOfInTheEnd: what was stored before a run broke off is
+// TestHalfAPageIsInTheFinalEvent: what was stored before a run broke off is
 // there at once, and is reported when the account has been read to its end.
-func TestHalfAPageIsToldOfInTheEnd(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+func TestHalfAPageIsInTheFinalEvent(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		id := h.shared(s)
 		b := soundBooks()
 		b.accounts[0].Name = "Renamed"
@@ -383,7 +383,7 @@ func TestHalfAPageIsToldOfInTheEnd(t *testing.T) {
 // TestIllegibleTextIsMarked: what is no text in a label is replaced where it
 // stands, and the rest is kept.
 func TestIllegibleTextIsMarked(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		id := h.shared(s)
 		b := soundBooks()
 		bad := booked("4", 0)
@@ -415,7 +415,7 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 // TestAttachmentsAreBounded: as many as a transaction may have are kept, and told
 // of together.
 func TestAttachmentsAreBounded(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		id := h.shared(s)
 		b, most := soundBooks(), booked("4", 0)
 		most.Attachments = receipts(20)
@@ -436,7 +436,7 @@ func TestAttachmentsAreBounded(t *testing.T) {
 // says of what kind it is, and not whose account it was reading.
 func TestLogsHoldNothingPersonal(t *testing.T) {
 	const person = "Zyzzyva Martin FR7630006000011234567890189"
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		var log bytes.Buffer
 		h.Log = slog.New(slog.NewTextHandler(&log, nil))
 		b := soundBooks()
@@ -478,11 +478,11 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 	})
 }
 
-// TestDeafConnectors: one that heeds no deadline is left behind, and what it
+// TestConnectorsThatIgnoreTheirDeadline: one that heeds no deadline is left behind, and what it
 // comes back with is not heard.
-func TestDeafConnectors(t *testing.T) {
-	defer aggregation.SetPatience(aggregation.SetPatience(time.Millisecond, time.Hour))
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
+	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Millisecond, time.Hour))
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		id := h.shared(s)
 		ctx, giveUp := context.WithCancel(t.Context())
 		defer giveUp()
@@ -513,11 +513,11 @@ func TestDeafConnectors(t *testing.T) {
 	})
 }
 
-// TestVisitsToWhatIsGone: a connection that is deleted while it is read is
+// TestSyncsOfDeletedConnections: a connection that is deleted while it is read is
 // missing for the reader, and no event reports it again.
-func TestVisitsToWhatIsGone(t *testing.T) {
-	defer aggregation.SetPatience(aggregation.SetPatience(time.Hour, time.Millisecond))
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+func TestSyncsOfDeletedConnections(t *testing.T) {
+	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		for name, rest := range map[string]reading{
 			"that goes on": soundBooks().read,
 			"that waits": func(ctx context.Context, _ connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
@@ -543,8 +543,8 @@ func TestVisitsToWhatIsGone(t *testing.T) {
 // TestLongSilenceKeepsTheLease: a connector that says nothing for long is not
 // taken for dead.
 func TestLongSilenceKeepsTheLease(t *testing.T) {
-	defer aggregation.SetPatience(aggregation.SetPatience(time.Hour, time.Millisecond))
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		id := h.shared(s)
 		eyes := storetest.Inspect(t, h.url)
 		lease := func() []string {

@@ -159,7 +159,7 @@ func (im *importer) found(details passerelle.AccountDetails) (store.StoredAccoun
 	body := wire.Encode(wire.FoundAccount{
 		ID: int64(a.ID), IDUser: int64(a.User), IDConnection: int64(a.Connection), Disabled: passerelle.FormatDateTime(now, im.zone()), Type: details.Type,
 	})
-	e := store.Event{Name: webhook.AccountFound, Body: body, Account: a.ID}
+	e := store.EmittedEvent{Name: webhook.AccountFound, Body: body, Account: a.ID}
 	im.makeStatement(im.ctx, &e, wire.Encode(wire.NewBankAccount(a.BankAccount, im.zone())))
 	if len(e.Body) > 0 && e.MediaType != "" { // the balance that a statement has goes with the connection
 		e.Holds = []store.Holding{im.c.Holding()}
@@ -189,7 +189,7 @@ func (im *importer) lost(a store.StoredAccount) error {
 }
 
 // store is write for errors that pass through a connector.
-func (im *importer) store(fn func(tx *store.Tx) error, events ...store.Event) error {
+func (im *importer) store(fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	if err := im.write(im.ctx, fn, events...); err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
 	}
@@ -197,10 +197,10 @@ func (im *importer) store(fn func(tx *store.Tx) error, events ...store.Event) er
 }
 
 // storeWithEvent is writeWithEvents for one event and for errors that pass through a connector.
-func (im *importer) storeWithEvent(event func() (store.Event, error), fn func(tx *store.Tx) error) error {
-	err := im.writeWithEvents(im.ctx, func() ([]store.Event, error) {
+func (im *importer) storeWithEvent(event func() (store.EmittedEvent, error), fn func(tx *store.Tx) error) error {
+	err := im.writeWithEvents(im.ctx, func() ([]store.EmittedEvent, error) {
 		e, err := event()
-		return []store.Event{e}, err
+		return []store.EmittedEvent{e}, err
 	}, fn)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
@@ -353,7 +353,7 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	now := im.instant()
 	a.LastUpdate, a.Error = &now, ""
 	a.cover(from, passerelle.DateOf(im.started, time.UTC))
-	return im.storeWithEvent(func() (store.Event, error) { return im.accountSynced(im.ctx, a) }, func(tx *store.Tx) error {
+	return im.storeWithEvent(func() (store.EmittedEvent, error) { return im.accountSynced(im.ctx, a) }, func(tx *store.Tx) error {
 		tx.TouchAccount(im.domain.ID, a.ID, now, a.CoveredFrom)
 		return nil
 	})

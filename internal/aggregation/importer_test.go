@@ -31,29 +31,29 @@ func memory(t *testing.T) (live, anonymous int64) {
 }
 
 // most follows the memory while something runs, each time the clock is read.
-func (h *home) most(run func()) (live, anonymous int64) {
+func (h *fixture) most(run func()) (live, anonymous int64) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	debug.FreeOSMemory() // collects, so that the beginning is known
 	liveBefore, anonymousBefore := memory(h.t)
 	clock := h.Now
 	defer func() { h.Now = clock }()
-	look := func() {
+	inspect := func() {
 		a, b := memory(h.t)
 		live, anonymous = max(live, a-liveBefore), max(anonymous, b-anonymousBefore)
 	}
 	h.Now = func() time.Time {
-		look()
+		inspect()
 		return clock()
 	}
 	run()
-	look()
+	inspect()
 	return live, anonymous
 }
 
 // TestLongHistoryNeedsLittleMemory: the first read of an account with 50,000
 // transactions holds pages of it, never the whole, and so do its events.
 func TestLongHistoryNeedsLittleMemory(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("big", "1234")
 		must(t, err)
 		h.share(h.accounts(true)[0], true)
@@ -89,7 +89,7 @@ var tellTale = map[string]bool{"event": true, "delivery": true, "connection_log"
 // TestNothingNewWritesNothing: a read of what is known already writes when it
 // was, and tells of it all the same, with empty lists.
 func TestNothingNewWritesNothing(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
 		must(t, err)
 		for _, a := range h.accounts(true) {
@@ -114,12 +114,12 @@ func TestNothingNewWritesNothing(t *testing.T) {
 				t.Errorf("%d rows of %s came", n-rows[table], table)
 			}
 		}
-		h.toldOfNothing()
+		h.wantNoEvents()
 	})
 }
 
-// toldOfNothing are the events of a read of four accounts without news.
-func (h *home) toldOfNothing() {
+// wantNoEvents are the events of a read of four accounts without news.
+func (h *fixture) wantNoEvents() {
 	h.t.Helper()
 	events := h.events()
 	want := "ACCOUNTS_FETCHED" + strings.Repeat(" ACCOUNT_SYNCED", 4) + " ACCOUNT_CATEGORIZED ACCOUNT_OWNERSHIPS_FOUND CONNECTION_SYNCED"

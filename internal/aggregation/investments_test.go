@@ -14,7 +14,7 @@ import (
 )
 
 // positions are those of a user, also those that are gone.
-func (h *home) positions() []passerelle.Asset[passerelle.InvestmentDetails] {
+func (h *fixture) positions() []passerelle.Asset[passerelle.InvestmentDetails] {
 	h.t.Helper()
 	all, err := store.ReadAssets[passerelle.InvestmentDetails](h.t.Context(), &h.DB.Reader,
 		store.AssetFilter{Domain: h.domain.ID, User: h.user.ID, Kind: store.Investments, All: true}, store.Window{Limit: 100})
@@ -22,15 +22,15 @@ func (h *home) positions() []passerelle.Asset[passerelle.InvestmentDetails] {
 	return all
 }
 
-func (h *home) held(kind store.AssetKind) int64 {
+func (h *fixture) held(kind store.AssetKind) int64 {
 	h.t.Helper()
 	n, err := h.DB.CountAssets(h.t.Context(), store.AssetFilter{Domain: h.domain.ID, User: h.user.ID, Kind: kind})
 	must(h.t, err)
 	return n
 }
 
-// sharedWealth is a connection of somebody who invests, shared and read.
-func (h *home) sharedWealth() store.Connection {
+// sharedAssets is a connection of somebody who invests, shared and read.
+func (h *fixture) sharedAssets() store.Connection {
 	h.t.Helper()
 	c, err := h.connect("wealth", "1234")
 	must(h.t, err)
@@ -54,9 +54,9 @@ func members(object any, names ...string) []int {
 	return lengths
 }
 
-// toldWealth are the investments, pockets and orders that the accounts of an event are
+// assetEvents are the investments, pockets and orders that the accounts of an event are
 // told with.
-func toldWealth(accounts []any) (sum [3]int) {
+func assetEvents(accounts []any) (sum [3]int) {
 	for _, a := range accounts {
 		lengths := members(a, "investments", "market_orders")
 		sum[0], sum[2] = sum[0]+lengths[0], sum[2]+lengths[1]
@@ -67,20 +67,20 @@ func toldWealth(accounts []any) (sum [3]int) {
 	return sum
 }
 
-// lastTold are the accounts that the last event of a read tells of.
-func (h *home) lastTold() []any {
+// lastEventAccounts are the accounts that the last event of a read tells of.
+func (h *fixture) lastEventAccounts() []any {
 	h.t.Helper()
 	events := h.events()
 	return events[len(events)-1].body["connection"].(map[string]any)["accounts"].([]any)
 }
 
-// TestWealth: what accounts hold is read, told of, changes from one day to the
+// TestAssets: what accounts hold is read, told of, changes from one day to the
 // next, and is gone when the account is withheld.
-func TestWealth(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
-		h.sharedWealth()
-		last := h.lastTold()
-		if got := toldWealth(last); got != [3]int{8, 3, 4} {
+func TestAssets(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
+		h.sharedAssets()
+		last := h.lastEventAccounts()
+		if got := assetEvents(last); got != [3]int{8, 3, 4} {
 			t.Errorf("told of %v investments, pockets and orders", got)
 		}
 		if n := []int64{h.held(store.Investments), h.held(store.Pockets), h.held(store.MarketOrders), h.held(store.Amortizations)}; !slices.Equal(n, []int64{8, 3, 4, 240}) {
@@ -91,7 +91,7 @@ func TestWealth(t *testing.T) {
 				t.Errorf("%s is worth %+v", a.Key, a.Worth)
 			}
 		}
-		h.nextDayOfWealth()
+		h.nextDayOfAssets()
 		for _, a := range h.accounts(true) {
 			h.share(a, false)
 		}
@@ -103,8 +103,8 @@ func TestWealth(t *testing.T) {
 	})
 }
 
-// nextDayOfWealth: every price moved, a position was sold and an order ended.
-func (h *home) nextDayOfWealth() {
+// nextDayOfAssets: every price moved, a position was sold and an order ended.
+func (h *fixture) nextDayOfAssets() {
 	h.t.Helper()
 	h.now = h.now.Add(24 * time.Hour)
 	if h.sync() != 1 {
@@ -126,16 +126,16 @@ func (h *home) nextDayOfWealth() {
 			h.t.Errorf("%s has gained nothing: %+v", a.Key, a.Worth)
 		}
 	}
-	last := h.lastTold()
-	if got := toldWealth(last); got != [3]int{8, 3, 1} { // pockets are worth what their units are
+	last := h.lastEventAccounts()
+	if got := assetEvents(last); got != [3]int{8, 3, 1} { // pockets are worth what their units are
 		h.t.Errorf("told of %v investments, pockets and orders", got)
 	}
 }
 
-// TestSameWealthWritesNothing: on the same day all is as it was.
-func TestSameWealthWritesNothing(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
-		c := h.sharedWealth()
+// TestSameAssetsWriteNothing: on the same day all is as it was.
+func TestSameAssetsWriteNothing(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
+		c := h.sharedAssets()
 		eyes := storetest.Inspect(t, h.url)
 		kept := map[string]string{"assets": `SELECT * FROM asset`, "values": `SELECT * FROM investment_value`, "accounts": `SELECT id, worth, changed FROM bank_account`}
 		before := eyes.Lines(kept)
@@ -146,8 +146,8 @@ func TestSameWealthWritesNothing(t *testing.T) {
 		if diff := cmp.Diff(before, eyes.Lines(kept)); diff != "" {
 			t.Errorf("written (-before +after):\n%s", diff)
 		}
-		last := h.lastTold()
-		if got := toldWealth(last); got != [3]int{} || len(last) != 6 {
+		last := h.lastEventAccounts()
+		if got := assetEvents(last); got != [3]int{} || len(last) != 6 {
 			t.Errorf("told of %v investments, pockets and orders of %d accounts", got, len(last))
 		}
 	})

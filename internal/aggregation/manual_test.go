@@ -14,10 +14,10 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestManualTransactionsOutliveVisits: what a program created stays when the
+// TestManualTransactionsOutliveSyncs: what a program created stays when the
 // institution, which knows nothing of it, is read, and is reported once.
-func TestManualTransactionsOutliveVisits(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+func TestManualTransactionsOutliveSyncs(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		a := h.sharedAccount(s)
 		mine := booked("mine", 1)
 		mine.RDate = mine.Date
@@ -29,7 +29,7 @@ func TestManualTransactionsOutliveVisits(t *testing.T) {
 			_, err = h.resume(a.Connection)
 			must(t, err)
 		}
-		if diff := cmp.Diff([]string{"SHOP mine", "SHOP mine"}, h.toldWordings()); diff != "" {
+		if diff := cmp.Diff([]string{"SHOP mine", "SHOP mine"}, h.eventWordings()); diff != "" {
 			t.Errorf("told of (-want +got):\n%s", diff)
 		}
 		if n := h.transactions(); n != 5 {
@@ -67,7 +67,7 @@ func TestManualTransactionsOutliveVisits(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 // wordings are the labels of the transactions that are there in an account.
-func (h *home) wordings(a store.StoredAccount) (all []string) {
+func (h *fixture) wordings(a store.StoredAccount) (all []string) {
 	h.t.Helper()
 	rows, err := h.DB.Transactions(h.t.Context(), store.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: a.ID, Epoch: a.Epoch}, store.Window{Limit: 1000})
 	must(h.t, err)
@@ -78,8 +78,8 @@ func (h *home) wordings(a store.StoredAccount) (all []string) {
 	return all
 }
 
-// toldWordings are the labels of the transactions that ACCOUNT_SYNCED told of.
-func (h *home) toldWordings() (all []string) {
+// eventWordings are the labels of the transactions that ACCOUNT_SYNCED told of.
+func (h *fixture) eventWordings() (all []string) {
 	h.t.Helper()
 	for _, e := range h.events() {
 		if e.name != "ACCOUNT_SYNCED" {

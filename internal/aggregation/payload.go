@@ -54,8 +54,8 @@ func (run *syncRun) openAccount(ctx context.Context, w *payloadWriter, a store.S
 	return errors.Join(err, w.err)
 }
 
-func (run *syncRun) accountSynced(ctx context.Context, a *syncedAccount) (store.Event, error) {
-	e, w := store.Event{Name: webhook.AccountSynced}, run.newPayload(ctx)
+func (run *syncRun) accountSynced(ctx context.Context, a *syncedAccount) (store.EmittedEvent, error) {
+	e, w := store.EmittedEvent{Name: webhook.AccountSynced}, run.newPayload(ctx)
 	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
@@ -68,7 +68,7 @@ func (run *syncRun) accountSynced(ctx context.Context, a *syncedAccount) (store.
 
 // fetched emits ACCOUNTS_FETCHED, before any transaction is read.
 func (im *importer) fetched() error {
-	e, w := store.Event{Name: webhook.AccountsFetched}, im.newPayload(im.ctx)
+	e, w := store.EmittedEvent{Name: webhook.AccountsFetched}, im.newPayload(im.ctx)
 	im.openUser(w, "connection")
 	im.openConnection(w)
 	w.add(`,"accounts":[`)
@@ -109,11 +109,11 @@ func (run *syncRun) openConnection(w *payloadWriter) {
 }
 
 // finalEvents are those that end a run. They leave out what was not read.
-func (run *syncRun) finalEvents(ctx context.Context, im *importer, first bool) ([]store.Event, error) {
-	var events []store.Event
+func (run *syncRun) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
+	var events []store.EmittedEvent
 	shared := im.shared()
 	if len(shared) > 0 {
-		for _, write := range []func(context.Context, []*syncedAccount) (store.Event, error){run.categorized, run.owned} {
+		for _, write := range []func(context.Context, []*syncedAccount) (store.EmittedEvent, error){run.categorized, run.owned} {
 			e, err := write(ctx, shared)
 			if err != nil {
 				return nil, err
@@ -140,7 +140,7 @@ func (run *syncRun) finalEvents(ctx context.Context, im *importer, first bool) (
 			IDConnection int64 `json:"id_connection"`
 			IDUser       int64 `json:"id_user"`
 		}{int64(run.c.ID), int64(run.user.ID)})
-		events = append(events, store.Event{Name: webhook.ConnectionCertificateAvailable, Body: body})
+		events = append(events, store.EmittedEvent{Name: webhook.ConnectionCertificateAvailable, Body: body})
 	}
 	return events, nil
 }
@@ -156,8 +156,8 @@ func (im *importer) shared() []*syncedAccount {
 	return read
 }
 
-func (run *syncRun) categorized(ctx context.Context, accounts []*syncedAccount) (store.Event, error) {
-	e, w, n := store.Event{Name: webhook.AccountCategorized}, run.newPayload(ctx), 0
+func (run *syncRun) categorized(ctx context.Context, accounts []*syncedAccount) (store.EmittedEvent, error) {
+	e, w, n := store.EmittedEvent{Name: webhook.AccountCategorized}, run.newPayload(ctx), 0
 	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
@@ -177,8 +177,8 @@ func (run *syncRun) categorized(ctx context.Context, accounts []*syncedAccount) 
 	return e, w.attachTo(&e)
 }
 
-func (run *syncRun) owned(ctx context.Context, accounts []*syncedAccount) (store.Event, error) {
-	e, w := store.Event{Name: webhook.AccountOwnershipsFound}, run.newPayload(ctx)
+func (run *syncRun) owned(ctx context.Context, accounts []*syncedAccount) (store.EmittedEvent, error) {
+	e, w := store.EmittedEvent{Name: webhook.AccountOwnershipsFound}, run.newPayload(ctx)
 	w.add(`{"account_ownerships":[`)
 	for i, a := range accounts {
 		w.hold(run.c, a.Holding())
@@ -256,8 +256,8 @@ func (t *report) addFailed(state passerelle.ConnectionState, accounts []store.St
 	}
 }
 
-func (run *syncRun) connectionSynced(ctx context.Context) (store.Event, error) {
-	e, w := store.Event{Name: webhook.ConnectionSynced}, run.newStatementPayload(ctx)
+func (run *syncRun) connectionSynced(ctx context.Context) (store.EmittedEvent, error) {
+	e, w := store.EmittedEvent{Name: webhook.ConnectionSynced}, run.newStatementPayload(ctx)
 	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}

@@ -22,7 +22,7 @@ type payloadWriter struct {
 	// limit is how much of it may be in memory.
 	limit  int
 	buffer []byte
-	parts  *store.Body
+	parts  *store.EventBody
 	// holds is what of it the person may withdraw.
 	holds []store.Holding
 	err   error
@@ -70,7 +70,7 @@ func (w *payloadWriter) hold(of store.Connection, what store.Holding) {
 }
 
 // attachTo makes what was written the body of an event.
-func (w *payloadWriter) attachTo(e *store.Event) error {
+func (w *payloadWriter) attachTo(e *store.EmittedEvent) error {
 	e.Holds = w.holds
 	if w.parts == nil || w.err != nil {
 		e.Body = w.buffer

@@ -18,7 +18,7 @@ import (
 
 // pending are the events that are still to be delivered with their bodies, and
 // lost are those whose deliveries were given up and whose bodies are gone.
-func (h *home) pending() (pending, lost []string) {
+func (h *fixture) pending() (pending, lost []string) {
 	h.t.Helper()
 	for _, d := range storetest.Inspect(h.t, h.url).Deliveries() {
 		if d.Dropped != (d.Body == "{}") {
@@ -33,7 +33,7 @@ func (h *home) pending() (pending, lost []string) {
 	return pending, lost
 }
 
-func (h *home) erased() {
+func (h *fixture) erased() {
 	h.t.Helper()
 	must(h.t, h.EraseWithdrawn(h.t.Context()))
 }
@@ -41,7 +41,7 @@ func (h *home) erased() {
 // TestWithdrawalStopsWhatIsOnItsWay: bodies with what a person withholds are
 // delivered no more; those with what they still share are.
 func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("anna", "1234")
 		must(t, err)
 		all := h.accounts(true)
@@ -82,7 +82,7 @@ func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
 // TestDisconnectingStopsWhatIsOnItsWay: the same for a whole connection, a
 // subscription, and bodies that are too large for one piece.
 func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
 		must(t, err)
 		subscriptions, err := h.DB.SubscriptionsOf(t.Context(), h.domain.ID, c.ID)
@@ -123,7 +123,7 @@ func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 // TestWithdrawalWhileTemporary: what was held for a temporary user and withdrawn
 // is not sent when the user stays.
 func TestWithdrawalWhileTemporary(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var err error
 		nothing := func(*store.Tx, passerelle.User) error { return nil }
 		h.user, err = h.CreateUser(t.Context(), h.domain, false, nothing)
@@ -144,7 +144,7 @@ func TestWithdrawalWhileTemporary(t *testing.T) {
 }
 
 // through connects through a source.
-func (h *home) through(source, login string) store.Connection {
+func (h *fixture) through(source, login string) store.Connection {
 	h.t.Helper()
 	c, err := h.Connect(h.t.Context(), h.domain, h.user.ID, aggregation.Request{
 		Connector: sandbox.TestConnector, Source: source, Values: map[string]string{"login": login, "password": "1234"},
@@ -156,7 +156,7 @@ func (h *home) through(source, login string) store.Connection {
 // TestConsentsEnd: at its end each connection asks its person once, is read no
 // more without them, and after they took part all is as before.
 func TestConsentsEnd(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c := h.through("directaccess", "one")
 		end := *c.ConsentUntil
 		if want := noon.AddDate(0, 0, 180); !end.Equal(want) {
@@ -201,10 +201,10 @@ func TestConsentsEnd(t *testing.T) {
 	})
 }
 
-// TestConsentsEndWhereTheyWereGiven: whoever consented at a page of the
+// TestConsentsEndWhereTheyWereGranted: whoever consented at a page of the
 // institution is sent there again.
-func TestConsentsEndWhereTheyWereGiven(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+func TestConsentsEndWhereTheyWereGranted(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var want []passerelle.ConnectionState
 		for range 3 {
 			c := h.through("openapi", "one")
@@ -231,7 +231,7 @@ func TestConsentsEndWhereTheyWereGiven(t *testing.T) {
 // TestUserSynced: a batch that ends two connections of a user or more tells of
 // the user after that, with what is new of each.
 func TestUserSynced(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		for range 2 {
 			_, err := h.connect("one", "1234")
 			must(t, err)
@@ -273,7 +273,7 @@ func TestUserSynced(t *testing.T) {
 // TestUserSyncedOnRequest: asking for all connections is a batch as well, one
 // connection is none, and a withheld account takes the news along.
 func TestUserSyncedOnRequest(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		all := func() string {
 			t.Helper()
 			list, err := h.SyncAll(t.Context(), h.domain, h.user.ID, true)

@@ -21,7 +21,7 @@ func ending(o connector.Outcome) reading {
 
 // waits are the pauses before a connection is read without anybody, each time
 // after the one before: it is read when it is due, and not a second before.
-func (h *home) waits(id passerelle.ConnectionID, times int) (waits []time.Duration) {
+func (h *fixture) waits(id passerelle.ConnectionID, times int) (waits []time.Duration) {
 	h.t.Helper()
 	for range times {
 		c, err := h.Connection(h.t.Context(), h.domain, h.user.ID, id)
@@ -45,7 +45,7 @@ func (h *home) waits(id passerelle.ConnectionID, times int) (waits []time.Durati
 // long each time up to a day, no sooner than the institution wants, and what
 // needs the person never.
 func TestRetriesByKindOfError(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		const hour, day = time.Hour, 24 * time.Hour
 		byItself := []time.Duration{hour, 2 * hour, 4 * hour, 8 * hour, 16 * hour, day, day}
 		for _, test := range []struct {
@@ -102,7 +102,7 @@ func TestSchedulesThatAreSet(t *testing.T) {
 		"not this one, failing": {inactive: &no, outcome: connector.Outcome{State: passerelle.Bug}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+			amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 				id := h.shared(s)
 				if test.keys != nil {
 					must(t, settings.Set(t.Context(), h.DB, h.domain.ID, test.keys, h.now))
@@ -124,7 +124,7 @@ func TestSchedulesThatAreSet(t *testing.T) {
 // the background are counted together; what is too much waits until a day after
 // the first, and the person may read as often as they like.
 func TestFourReadsADayWithoutThePerson(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		id, first := h.shared(s), h.now
 		absent := func(want string) {
 			t.Helper()
@@ -159,7 +159,7 @@ func TestFourReadsADayWithoutThePerson(t *testing.T) {
 // TestReplicasShareWhatIsDue: each connection is read once, by whoever comes
 // first, also when another listed it before that.
 func TestReplicasShareWhatIsDue(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		const connections = 10
 		for range connections {
 			h.shared(s)

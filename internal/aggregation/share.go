@@ -118,7 +118,7 @@ func (c AccountChange) changesDisabled(account store.StoredAccount) bool {
 
 func (run *syncRun) change(ctx context.Context, accounts []store.StoredAccount, change AccountChange) error {
 	now := run.instant()
-	var events []store.Event
+	var events []store.EmittedEvent
 	for _, account := range accounts {
 		if !change.changesDisabled(account) {
 			continue
@@ -178,6 +178,6 @@ func apply(account *store.StoredAccount, change AccountChange) {
 	}
 }
 
-func (run *syncRun) accountEvent(name webhook.Event, account store.StoredAccount) store.Event {
-	return store.Event{Name: name, Body: wire.Encode(wire.NewBankAccount(account.BankAccount, run.zone()))}
+func (run *syncRun) accountEvent(name webhook.Event, account store.StoredAccount) store.EmittedEvent {
+	return store.EmittedEvent{Name: name, Body: wire.Encode(wire.NewBankAccount(account.BankAccount, run.zone()))}
 }

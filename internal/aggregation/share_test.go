@@ -14,7 +14,7 @@ import (
 // happens, and none of these reads is one of the few that an institution allows
 // without the person.
 func TestSharingAgainAndAgain(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
 		must(t, err)
 		account, reads := h.accounts(true)[0], c.Sync
@@ -39,7 +39,7 @@ func TestSharingAgainAndAgain(t *testing.T) {
 // TestWaitingForAConnection: a change waits for a connection that somebody reads,
 // as long as its patience lasts, and no longer than its caller does.
 func TestWaitingForAConnection(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
 		must(t, err)
 		lease := func(tx *store.Tx) error { tx.LeaseConnection(h.domain.ID, c.ID, "somebody", time.Hour); return nil }

@@ -23,7 +23,7 @@ func (run *syncRun) newStatementPayload(ctx context.Context) *payloadWriter {
 }
 
 // finish makes such a payload the body of an event.
-func (run *syncRun) finish(w *payloadWriter, e *store.Event) error {
+func (run *syncRun) finish(w *payloadWriter, e *store.EmittedEvent) error {
 	if w.parts != nil && run.settings.On(settings.CFONB) {
 		run.Log.ErrorContext(w.ctx, "a payload is too long for a statement and is sent as JSON", "event", e.Name, "connection", run.c.ID, "most", maxStatementPayload)
 	}
@@ -41,7 +41,7 @@ func (run *syncRun) finish(w *payloadWriter, e *store.Event) error {
 // makeStatement makes the body of an event a statement of a payload where the domain
 // wants that. A payload with values that do not fit into the columns stays what
 // it was: the receiver can tell by the type, and the run goes on.
-func (run *syncRun) makeStatement(ctx context.Context, e *store.Event, payload []byte) {
+func (run *syncRun) makeStatement(ctx context.Context, e *store.EmittedEvent, payload []byte) {
 	if !run.settings.On(settings.CFONB) {
 		return
 	}

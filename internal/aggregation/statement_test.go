@@ -20,10 +20,10 @@ import (
 	"passerelle/webhook"
 )
 
-const stated = "text/plain; charset=us-ascii"
+const cfonbSettings = "text/plain; charset=us-ascii"
 
 // sent is the deliveries of an event, with their bodies.
-func (h *home) sent(event webhook.Event) (all []store.Delivery, bodies [][]byte) {
+func (h *fixture) sent(event webhook.Event) (all []store.Delivery, bodies [][]byte) {
 	h.t.Helper()
 	for _, w := range h.hooks {
 		if w.Event != event {
@@ -55,14 +55,14 @@ func movements(t *testing.T, text []byte) map[string]int {
 
 // What happens is reported in statements as what is triggered is. The statement of an
 // account that was just found has no movements; once it is shared it has.
-func TestWhatIsReadIsStated(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+func TestStatementsHaveWhatWasRead(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
 		_, err := h.connect("anna", "1234")
 		must(t, err)
 		found, bodies := h.sent(webhook.AccountFound)
-		h.foundStated(found, bodies)
-		if synced, bodies := h.sent(webhook.ConnectionSynced); len(found) != 4 || len(synced) != 1 || synced[0].MediaType != stated || synced[0].Omitted != 0 || len(bodies[0]) > 0 {
+		h.foundStatements(found, bodies)
+		if synced, bodies := h.sent(webhook.ConnectionSynced); len(found) != 4 || len(synced) != 1 || synced[0].MediaType != cfonbSettings || synced[0].Omitted != 0 || len(bodies[0]) > 0 {
 			t.Errorf("%d accounts found, synced %+v, %q", len(found), synced, bodies)
 		}
 		want, omitted := map[string]int{}, 0
@@ -82,7 +82,7 @@ func TestWhatIsReadIsStated(t *testing.T) {
 		synced, bodies := h.sent(webhook.ConnectionSynced)
 		last := newest(synced)
 		got := movements(t, bodies[last])
-		if len(want) == 0 || omitted == 0 || synced[last].MediaType != stated || synced[last].Omitted != omitted || len(got) != len(want) {
+		if len(want) == 0 || omitted == 0 || synced[last].MediaType != cfonbSettings || synced[last].Omitted != omitted || len(got) != len(want) {
 			t.Fatalf("%s, %d omitted of %d, movements %v, want %v", synced[last].MediaType, synced[last].Omitted, omitted, got, want)
 		}
 		for number, n := range want {
@@ -96,15 +96,15 @@ func TestWhatIsReadIsStated(t *testing.T) {
 	})
 }
 
-// foundStated: each account that was found is reported in a statement with a balance
+// foundStatements: each account that was found is reported in a statement with a balance
 // and without movements, or in an empty one, and is named besides.
-func (h *home) foundStated(found []store.Delivery, bodies [][]byte) {
+func (h *fixture) foundStatements(found []store.Delivery, bodies [][]byte) {
 	h.t.Helper()
 	for _, a := range h.accounts(true) {
 		_, _, number, french := cfonb.Split(a.IBAN)
 		i := slices.IndexFunc(found, func(d store.Delivery) bool { return d.Account == a.ID })
 		d := found[max(i, 0)]
-		if i < 0 || d.MediaType != stated || d.User != a.User || d.SubjectID != int64(a.Connection) {
+		if i < 0 || d.MediaType != cfonbSettings || d.User != a.User || d.SubjectID != int64(a.Connection) {
 			h.t.Errorf("account %d was found: %+v", a.ID, d)
 		}
 		want := 0
@@ -121,7 +121,7 @@ func (h *home) foundStated(found []store.Delivery, bodies [][]byte) {
 }
 
 // booked counts the transactions of an account that are part of its balance.
-func (h *home) booked(a store.StoredAccount) (n int) {
+func (h *fixture) booked(a store.StoredAccount) (n int) {
 	h.t.Helper()
 	all, err := h.DB.Transactions(h.t.Context(), store.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: a.ID, Epoch: a.Epoch}, store.Window{Limit: 1_000_000})
 	must(h.t, err)
@@ -144,8 +144,8 @@ func newest(all []store.Delivery) (at int) {
 
 // A payload that is too long for a statement is sent as what it is.
 func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
-	defer aggregation.SetMaxStated(aggregation.SetMaxStated(100 << 10))
-	atHome(t, func(t *testing.T, h *home) {
+	defer aggregation.SetMaxStatementAccounts(aggregation.SetMaxStatementAccounts(100 << 10))
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
 		_, err := h.connect("anna", "1234")
 		must(t, err)
@@ -193,7 +193,7 @@ func (r richer) Accounts(all []passerelle.AccountDetails) error {
 
 // What a statement has no columns for does not end a run.
 func TestWhatDoesNotFitIntoAStatementIsJSON(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
 		bank, _ := h.Connectors.DataReader(sandbox.TestConnector)
 		registry, err := connector.NewRegistry(rich{bank})

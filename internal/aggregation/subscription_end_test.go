@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/store"
 )
 
-func (h *home) subscriptions() []store.StoredSubscription {
+func (h *fixture) subscriptions() []store.StoredSubscription {
 	h.t.Helper()
 	all, err := h.DB.Subscriptions(h.t.Context(), store.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, All: true}, store.Window{Limit: 1000})
 	must(h.t, err)
@@ -20,7 +20,7 @@ func (h *home) subscriptions() []store.StoredSubscription {
 // TestSubscriptionThatEnds: a subscription with an end disappears, is reported as
 // deleted while it is shared, and is erased with its connection.
 func TestSubscriptionThatEnds(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("changing", "1234")
 		must(t, err)
 		if len(h.subscriptions()) == 2 { // this day has none that ends
@@ -32,15 +32,15 @@ func TestSubscriptionThatEnds(t *testing.T) {
 		if index < 0 {
 			t.Fatalf("none ends on %s: %+v", today, h.subscriptions())
 		}
-		trial := h.subscriptions()[index]
-		h.shareSubscription(c.ID, trial.Key)
+		call := h.subscriptions()[index]
+		h.shareSubscription(c.ID, call.Key)
 		h.sync()
 		h.events()
 		h.now = h.now.Add(24 * time.Hour)
 		if h.sync() != 1 {
 			t.Error("the next day nothing was read")
 		}
-		h.toldDeleted(trial)
+		h.deletedEvents(call)
 		must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, c.ID))
 		must(t, h.EraseWithdrawn(t.Context()))
 		if left := h.subscriptions(); len(left) != 0 {
@@ -53,19 +53,19 @@ func TestSubscriptionThatEnds(t *testing.T) {
 	})
 }
 
-func (h *home) toldDeleted(trial store.StoredSubscription) {
+func (h *fixture) deletedEvents(call store.StoredSubscription) {
 	h.t.Helper()
 	events := h.events()
 	last := events[len(events)-1]
 	reported := last.body["connection"].(map[string]any)["subscriptions"].([]any)
-	if last.name != "CONNECTION_SYNCED" || len(reported) != 1 || reported[0].(map[string]any)["deleted"] == nil || reported[0].(map[string]any)["id"] != float64(trial.ID) {
+	if last.name != "CONNECTION_SYNCED" || len(reported) != 1 || reported[0].(map[string]any)["deleted"] == nil || reported[0].(map[string]any)["id"] != float64(call.ID) {
 		h.t.Errorf("%s tells of %v", last.name, reported)
 	}
 	for _, s := range h.subscriptions() {
-		if (s.Deleted != nil) != (s.ID == trial.ID) {
+		if (s.Deleted != nil) != (s.ID == call.ID) {
 			h.t.Errorf("subscription %s is deleted at %v", s.Key, s.Deleted)
 		}
 	}
-	_, err := h.Resume(h.t.Context(), h.domain, h.user.ID, trial.Connection, aggregation.Request{})
+	_, err := h.Resume(h.t.Context(), h.domain, h.user.ID, call.Connection, aggregation.Request{})
 	must(h.t, err)
 }

@@ -91,7 +91,7 @@ func (im *importer) foundSubscription(details passerelle.SubscriptionDetails) (s
 		return s, fmt.Errorf("%w: number a subscription: %w", errStore, err)
 	}
 	body := wire.Encode(wire.FoundSubscription{ID: int64(s.ID), IDUser: int64(s.User), IDConnection: int64(s.Connection)})
-	return s, im.store(func(tx *store.Tx) error { return tx.CreateSubscription(im.domain.ID, &s) }, store.Event{Name: webhook.SubscriptionFound, Body: body})
+	return s, im.store(func(tx *store.Tx) error { return tx.CreateSubscription(im.domain.ID, &s) }, store.EmittedEvent{Name: webhook.SubscriptionFound, Body: body})
 }
 
 func (im *importer) refreshedSubscription(s store.StoredSubscription, details passerelle.SubscriptionDetails, digest int64) (store.StoredSubscription, error) {
@@ -176,14 +176,14 @@ func (im *importer) SubscriptionRead(key string) error {
 	s.read = true
 	now := im.instant()
 	s.LastUpdate, s.Error = &now, ""
-	return im.storeWithEvent(func() (store.Event, error) { return im.subscriptionSynced(im.ctx, s.StoredSubscription) }, func(tx *store.Tx) error {
+	return im.storeWithEvent(func() (store.EmittedEvent, error) { return im.subscriptionSynced(im.ctx, s.StoredSubscription) }, func(tx *store.Tx) error {
 		tx.TouchSubscription(im.domain.ID, s.ID, now)
 		return nil
 	})
 }
 
-func (run *syncRun) subscriptionSynced(ctx context.Context, s store.StoredSubscription) (store.Event, error) {
-	e, w := store.Event{Name: webhook.SubscriptionSynced}, run.newPayload(ctx)
+func (run *syncRun) subscriptionSynced(ctx context.Context, s store.StoredSubscription) (store.EmittedEvent, error) {
+	e, w := store.EmittedEvent{Name: webhook.SubscriptionSynced}, run.newPayload(ctx)
 	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}

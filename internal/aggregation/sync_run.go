@@ -77,7 +77,7 @@ func (run *syncRun) instant() time.Time { return run.now(run.domain) }
 // else may be at work, and a late reader writes nothing. Events get the next
 // versions of the connection, in their order; those of a temporary user are
 // held.
-func (run *syncRun) write(ctx context.Context, fn func(tx *store.Tx) error, events ...store.Event) error {
+func (run *syncRun) write(ctx context.Context, fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	version := run.c.Version + int64(len(events))
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.KeepConnection(run.domain.ID, run.c.ID, run.holder, runLease)
@@ -97,7 +97,7 @@ func (run *syncRun) write(ctx context.Context, fn func(tx *store.Tx) error, even
 	return nil
 }
 
-func (run *syncRun) emit(tx *store.Tx, version int64, events []store.Event) error {
+func (run *syncRun) emit(tx *store.Tx, version int64, events []store.EmittedEvent) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 	now := run.instant()
 	first := run.c.Established == nil && o.State == ""
 	run.applyOutcome(now, o)
-	err := run.writeWithEvents(ctx, func() ([]store.Event, error) { return run.finalEvents(ctx, im, first) }, func(tx *store.Tx) error {
+	err := run.writeWithEvents(ctx, func() ([]store.EmittedEvent, error) { return run.finalEvents(ctx, im, first) }, func(tx *store.Tx) error {
 		c := run.c
 		tx.SaveConnection(c, c.Version)
 		tx.SaveSource(run.domain.ID, run.source)

@@ -22,10 +22,10 @@ const (
 	maxTriggerItems = 1000
 )
 
-// Trigger is an event that nothing has caused, asked for by somebody who tries
+// TestEvent is an event that nothing has caused, asked for by somebody who tries
 // out a receiver. Without a user or a connection it is about those of the
 // samples; without data its body is the sample.
-type Trigger struct {
+type TestEvent struct {
 	Event      string
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID
@@ -42,16 +42,16 @@ type Triggered struct {
 	Deliveries []passerelle.DeliveryID
 }
 
-// Trigger emits an event into a sandbox domain as if it had happened: it is
+// TestEvent emits an event into a sandbox domain as if it had happened: it is
 // delivered like any other, after what was triggered before about the same
 // subject. Events that the service emits in a sandbox by itself are refused,
 // with what to do instead; so is a user that is not there.
-func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t Trigger) (Triggered, error) {
+func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
 	entry, err := triggerable(t.Event)
 	if err != nil {
 		return Triggered{}, err
 	}
-	e := store.Event{Domain: d.ID, Name: entry.Event, Subject: string(entry.Subject), User: t.User, Created: a.now(d)}
+	e := store.EmittedEvent{Domain: d.ID, Name: entry.Event, Subject: string(entry.Subject), User: t.User, Created: a.now(d)}
 	user, connection := about(t)
 	e.SubjectID = connection
 	if entry.Subject == webhook.SubjectUser {
@@ -102,7 +102,7 @@ func triggerableNames() []string {
 }
 
 // about is the user and the connection that a trigger is about.
-func about(t Trigger) (user, connection int64) {
+func about(t TestEvent) (user, connection int64) {
 	user, connection = int64(t.User), int64(t.Connection)
 	if user == 0 {
 		user = webhook.SampleUser
@@ -116,7 +116,7 @@ func about(t Trigger) (user, connection int64) {
 func noSuchUser() error { return passerelle.InvalidField("id_user", "no user of that id") }
 
 // makeTriggeredStatement makes a statement of the body where the domain wants that.
-func (a *Aggregation) makeTriggeredStatement(ctx context.Context, e *store.Event) error {
+func (a *Aggregation) makeTriggeredStatement(ctx context.Context, e *store.EmittedEvent) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, e.Domain)
 	if err != nil || !values.On(settings.CFONB) || !slices.Contains(webhook.StatementEvents(), e.Name) {
 		return err
@@ -127,7 +127,7 @@ func (a *Aggregation) makeTriggeredStatement(ctx context.Context, e *store.Event
 }
 
 // emitTriggered stores an event under a version of its own.
-func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e *store.Event) (err error) {
+func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) (err error) {
 	if e.Version, err = a.DB.TriggeredVersion(ctx, e.Domain); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e 
 // emitAbout stores an event, held if its user may still vanish. A user who
 // became permanent since it was read is store.ErrConflict: nobody would release
 // the event any more.
-func (a *Aggregation) emitAbout(ctx context.Context, d passerelle.Domain, e *store.Event) error {
+func (a *Aggregation) emitAbout(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) error {
 	var user passerelle.User
 	if e.User != 0 {
 		var err error
@@ -173,7 +173,7 @@ func (a *Aggregation) emitAbout(ctx context.Context, d passerelle.Domain, e *sto
 	})
 }
 
-func (a *Aggregation) inParts(ctx context.Context, e *store.Event) error {
+func (a *Aggregation) inParts(ctx context.Context, e *store.EmittedEvent) error {
 	parts := a.DB.WriteBody(ctx, e.Domain)
 	if _, err := parts.Write(e.Body); err != nil {
 		return fmt.Errorf("store a large body: %w", err)

@@ -63,9 +63,9 @@ func (b *bench) user(permanent bool) passerelle.User {
 	return u
 }
 
-// news is what a webhook is to be sent now, with the bodies: what is at the
+// changes is what a webhook is to be sent now, with the bodies: what is at the
 // head of a subject.
-func (b *bench) news(event string) (all []store.Delivery, bodies []string) {
+func (b *bench) changes(event string) (all []store.Delivery, bodies []string) {
 	b.t.Helper()
 	w, err := b.DB.Webhook(b.t.Context(), b.domain.ID, b.hooks[event])
 	must(b.t, err)
@@ -87,9 +87,9 @@ func TestEveryEventIsTriggered(t *testing.T) {
 				continue
 			}
 			woken := b.woken.Load()
-			out, err := b.Trigger(t.Context(), b.domain, aggregation.Trigger{Event: name})
+			out, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: name})
 			must(t, err)
-			all, bodies := b.news(name)
+			all, bodies := b.changes(name)
 			if len(all) != 1 || bodies[0] != string(webhook.Sample(entry.Event)) || b.woken.Load() != woken+1 {
 				t.Errorf("%s: %d deliveries, %q", name, len(all), bodies)
 			}
@@ -105,24 +105,24 @@ func TestEveryEventIsTriggered(t *testing.T) {
 func TestTriggersAreRefused(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		for name, test := range map[string]struct {
-			aggregation.Trigger
+			aggregation.TestEvent
 			field, says string
 		}{
-			"no event":        {aggregation.Trigger{}, "event", "must be one of USER_SYNCED, CONNECTION_SYNCED"},
-			"unknown":         {aggregation.Trigger{Event: "connection_synced"}, "event", "must be one of"},
-			"payments":        {aggregation.Trigger{Event: "PAYMENT_STATE_UPDATED"}, "event", "/simulate"},
-			"users created":   {aggregation.Trigger{Event: "USER_CREATED"}, "event", "/auth/init"},
-			"users deleted":   {aggregation.Trigger{Event: "USER_DELETED"}, "event", "DELETE /users"},
-			"user of nowhere": {aggregation.Trigger{Event: "ACCOUNT_FOUND", User: 99}, "id_user", "no user"},
+			"no event":        {aggregation.TestEvent{}, "event", "must be one of USER_SYNCED, CONNECTION_SYNCED"},
+			"unknown":         {aggregation.TestEvent{Event: "connection_synced"}, "event", "must be one of"},
+			"payments":        {aggregation.TestEvent{Event: "PAYMENT_STATE_UPDATED"}, "event", "/simulate"},
+			"users created":   {aggregation.TestEvent{Event: "USER_CREATED"}, "event", "/auth/init"},
+			"users deleted":   {aggregation.TestEvent{Event: "USER_DELETED"}, "event", "DELETE /users"},
+			"user of nowhere": {aggregation.TestEvent{Event: "ACCOUNT_FOUND", User: 99}, "id_user", "no user"},
 		} {
-			_, err := b.Trigger(t.Context(), b.domain, test.Trigger)
+			_, err := b.Trigger(t.Context(), b.domain, test.TestEvent)
 			var refusal *passerelle.Error
 			if !errors.As(err, &refusal) || refusal.Kind != passerelle.Invalid || refusal.Field != test.field || !strings.Contains(refusal.Message, test.says) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		for event := range b.hooks {
-			if all, _ := b.news(event); len(all) > 0 {
+			if all, _ := b.changes(event); len(all) > 0 {
 				t.Errorf("%s: %d deliveries", event, len(all))
 			}
 		}
@@ -137,11 +137,11 @@ func TestTriggeredEventsKeepTheirOrder(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		for _, data := range []string{`{"n":1}`, `{"n":2}`} {
 			for _, connection := range []passerelle.ConnectionID{7, 8} {
-				_, err := b.Trigger(t.Context(), b.domain, aggregation.Trigger{Event: "CONNECTION_SYNCED", Connection: connection, Data: []byte(data)})
+				_, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "CONNECTION_SYNCED", Connection: connection, Data: []byte(data)})
 				must(t, err)
 			}
 		}
-		if _, bodies := b.news("CONNECTION_SYNCED"); !cmp.Equal(bodies, []string{`{"n":1}`, `{"n":1}`}) {
+		if _, bodies := b.changes("CONNECTION_SYNCED"); !cmp.Equal(bodies, []string{`{"n":1}`, `{"n":1}`}) {
 			t.Errorf("at the heads are %q", bodies)
 		}
 	})
@@ -151,20 +151,20 @@ func TestTriggeredEventsKeepTheirOrder(t *testing.T) {
 func TestTriggerOfAUser(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		permanent, temporary := b.user(true), b.user(false)
-		out, err := b.Trigger(t.Context(), b.domain, aggregation.Trigger{Event: "USER_SYNCED", User: permanent.ID, Connection: 9})
+		out, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "USER_SYNCED", User: permanent.ID, Connection: 9})
 		must(t, err)
-		all, bodies := b.news("USER_SYNCED")
+		all, bodies := b.changes("USER_SYNCED")
 		if out.Held || out.SubjectID != int64(permanent.ID) || len(all) != 1 || bodies[0] != string(webhook.SampleOf(webhook.UserSynced, int64(permanent.ID), 9)) {
 			t.Errorf("%+v, %q", out, bodies)
 		}
-		out, err = b.Trigger(t.Context(), b.domain, aggregation.Trigger{Event: "ACCOUNT_ENABLED", User: temporary.ID})
+		out, err = b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "ACCOUNT_ENABLED", User: temporary.ID})
 		must(t, err)
-		if all, _ := b.news("ACCOUNT_ENABLED"); !out.Held || len(out.Deliveries) != 0 || len(all) != 0 {
+		if all, _ := b.changes("ACCOUNT_ENABLED"); !out.Held || len(out.Deliveries) != 0 || len(all) != 0 {
 			t.Errorf("%+v", out)
 		}
 		_, err = b.KeepUser(t.Context(), b.domain, temporary.ID, func(*store.Tx, passerelle.User) error { return nil })
 		must(t, err)
-		if all, _ := b.news("ACCOUNT_ENABLED"); len(all) != 1 {
+		if all, _ := b.changes("ACCOUNT_ENABLED"); len(all) != 1 {
 			t.Errorf("%d deliveries once the user stays", len(all))
 		}
 	})
@@ -174,17 +174,17 @@ func TestTriggerOfAUser(t *testing.T) {
 // held for it: the event must not be held after that.
 func TestAUserBecomesPermanentWhileAnEventIsTriggered(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
-		temporary, looks := b.user(false), 0
+		temporary, checks := b.user(false), 0
 		b.Now = func() time.Time {
-			if looks++; looks == 2 { // the user has just been read, and whether its time is over
+			if checks++; checks == 2 { // the user has just been read, and whether its time is over
 				_, err := b.KeepUser(t.Context(), b.domain, temporary.ID, func(*store.Tx, passerelle.User) error { return nil })
 				must(t, err)
 			}
 			return noon
 		}
-		out, err := b.Trigger(t.Context(), b.domain, aggregation.Trigger{Event: "ACCOUNT_ENABLED", User: temporary.ID})
+		out, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "ACCOUNT_ENABLED", User: temporary.ID})
 		must(t, err)
-		if all, _ := b.news("ACCOUNT_ENABLED"); out.Held || len(out.Deliveries) != 1 || len(all) != 1 || looks < 3 {
+		if all, _ := b.changes("ACCOUNT_ENABLED"); out.Held || len(out.Deliveries) != 1 || len(all) != 1 || checks < 3 {
 			t.Errorf("%+v, %d deliveries to send", out, len(all))
 		}
 	})
@@ -193,9 +193,9 @@ func TestAUserBecomesPermanentWhileAnEventIsTriggered(t *testing.T) {
 func TestLargeDataArrives(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		data := []byte(`{"text":"` + strings.Repeat("é", 1<<20) + `"}`)
-		_, err := b.Trigger(t.Context(), b.domain, aggregation.Trigger{Event: "ACCOUNT_SYNCED", Data: data})
+		_, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "ACCOUNT_SYNCED", Data: data})
 		must(t, err)
-		all, bodies := b.news("ACCOUNT_SYNCED")
+		all, bodies := b.changes("ACCOUNT_SYNCED")
 		if len(all) != 1 || bodies[0] != string(data) || len(all[0].Body) == len(data) {
 			t.Errorf("%d deliveries", len(all))
 		}
@@ -206,9 +206,9 @@ func TestStatements(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		must(t, settings.Set(t.Context(), b.DB, b.domain.ID, map[string]string{settings.CFONB: "1"}, noon))
 		for event, accounts := range map[string]int{"ACCOUNT_FOUND": 0, "CONNECTION_SYNCED": 1, "USER_SYNCED": 1} {
-			_, err := b.Trigger(t.Context(), b.domain, aggregation.Trigger{Event: event})
+			_, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: event})
 			must(t, err)
-			all, bodies := b.news(event)
+			all, bodies := b.changes(event)
 			if len(all) != 1 || all[0].MediaType != "text/plain; charset=us-ascii" || all[0].Omitted != 1 {
 				t.Fatalf("%s: %+v", event, all)
 			}
@@ -220,12 +220,12 @@ func TestStatements(t *testing.T) {
 				t.Errorf("%s: %q", event, bodies[0])
 			}
 		}
-		_, err := b.Trigger(t.Context(), b.domain, aggregation.Trigger{Event: "ACCOUNTS_FETCHED"})
+		_, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "ACCOUNTS_FETCHED"})
 		must(t, err)
-		if all, bodies := b.news("ACCOUNTS_FETCHED"); all[0].MediaType != store.JSON || !strings.HasPrefix(bodies[0], "{") {
+		if all, bodies := b.changes("ACCOUNTS_FETCHED"); all[0].MediaType != store.JSON || !strings.HasPrefix(bodies[0], "{") {
 			t.Errorf("another event is sent as %s", all[0].MediaType)
 		}
-		_, err = b.Trigger(t.Context(), b.domain, aggregation.Trigger{Event: "CONNECTION_SYNCED", Data: []byte(`{"connection":{"accounts":3}}`)})
+		_, err = b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "CONNECTION_SYNCED", Data: []byte(`{"connection":{"accounts":3}}`)})
 		if !errors.Is(err, passerelle.Invalid) {
 			t.Errorf("data that cannot be stated: %v", err)
 		}

@@ -55,7 +55,7 @@ func (a *Aggregation) CreateUser(ctx context.Context, d passerelle.Domain, perma
 // emit stores an event about a user, of the user's version.
 func (a *Aggregation) emit(tx *store.Tx, u passerelle.User, name webhook.Event, now time.Time, zone *time.Location) error {
 	tx.AfterCommit(a.Wake)
-	return tx.Emit(store.Event{
+	return tx.Emit(store.EmittedEvent{
 		Domain: u.Domain, Name: name, Subject: string(webhook.SubjectUser), SubjectID: int64(u.ID), Version: u.Version,
 		User: u.ID, Held: u.Permanent == nil, Created: now, Body: wire.Encode(wire.NewUser(u, zone)),
 	})

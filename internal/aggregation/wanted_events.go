@@ -13,7 +13,7 @@ import (
 
 // unwanted reports that nobody wants an event, which then gets no body. What a
 // temporary user has is for whoever listens once they are permanent.
-func (run *syncRun) unwanted(ctx context.Context, e *store.Event) (bool, error) {
+func (run *syncRun) unwanted(ctx context.Context, e *store.EmittedEvent) (bool, error) {
 	if run.user.Permanent == nil || run.writeAll {
 		return false, nil
 	}
@@ -31,7 +31,7 @@ func (run *syncRun) unwanted(ctx context.Context, e *store.Event) (bool, error) 
 // writeWithEvents executes a unit of the run with events that are written for it. When
 // a webhook was registered since it was asked who listens, they are written anew,
 // and so is all that follows.
-func (run *syncRun) writeWithEvents(ctx context.Context, events func() ([]store.Event, error), fn func(tx *store.Tx) error) error {
+func (run *syncRun) writeWithEvents(ctx context.Context, events func() ([]store.EmittedEvent, error), fn func(tx *store.Tx) error) error {
 	all, err := events()
 	if err != nil {
 		return err

@@ -14,14 +14,14 @@ import (
 )
 
 // deafen deletes all webhooks.
-func (h *home) deafen() {
+func (h *fixture) deafen() {
 	h.t.Helper()
 	must(h.t, h.DB.Write(h.t.Context(), func(tx *store.Tx) error { tx.DeleteWebhooks(h.domain.ID, h.now); return nil }))
 	h.hooks = nil
 }
 
-// listen registers a webhook for each event.
-func (h *home) listen() {
+// registerWebhook registers a webhook for each event.
+func (h *fixture) registerWebhook() {
 	h.t.Helper()
 	for _, entry := range webhook.Events() {
 		w := store.Webhook{Domain: h.domain.ID, Event: entry.Event, URL: "https://receiver.example", Created: h.now}
@@ -31,7 +31,7 @@ func (h *home) listen() {
 }
 
 // bodies are those of the events that reading caused, by name.
-func (h *home) bodies() map[string]string {
+func (h *fixture) bodies() map[string]string {
 	h.t.Helper()
 	all := map[string]string{}
 	for _, e := range storetest.Inspect(h.t, h.url).Events() {
@@ -42,9 +42,9 @@ func (h *home) bodies() map[string]string {
 	return all
 }
 
-// TestUnheardEvents: what nobody wants is on record in its place, without a body.
-func TestUnheardEvents(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+// TestUnwantedEvents: what nobody wants is on record in its place, without a body.
+func TestUnwantedEvents(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		h.deafen()
 		before := storetest.Inspect(t, h.url).Rows()["delivery"]
 		h.shared(s)
@@ -68,17 +68,17 @@ func TestUnheardEvents(t *testing.T) {
 	})
 }
 
-// TestListeningLate: who registers while a connection is read gets the whole of
+// TestWebhookRegisteredDuringASync: who registers while a connection is read gets the whole of
 // what is told from then on, though nobody wanted it when the reading began.
-func TestListeningLate(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+func TestWebhookRegisteredDuringASync(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		h.deafen()
 		s.read = soundBooks().read
 		c, err := h.connect("anna", "1234")
 		must(t, err)
 		h.share(h.accounts(true)[0], true)
 		s.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
-			defer h.listen()
+			defer h.registerWebhook()
 			return soundBooks().read(ctx, req, out)
 		}
 		if state, err := h.resume(c.ID); err != nil || state != "" {
@@ -99,10 +99,10 @@ func TestListeningLate(t *testing.T) {
 	})
 }
 
-// TestUserIsHeardLate: the same holds for the event about several connections
+// TestUserEventsAreWantedLate: the same holds for the event about several connections
 // together.
-func TestUserIsHeardLate(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *home, s *stranger) {
+func TestUserEventsAreWantedLate(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		h.shared(s)
 		h.shared(s)
 		h.deafen()
@@ -113,7 +113,7 @@ func TestUserIsHeardLate(t *testing.T) {
 			n.Lock()
 			defer n.Unlock()
 			if len(h.hooks) == 0 && synced(eyes) == before+2 {
-				h.listen()
+				h.registerWebhook()
 			}
 		}
 		_, err := h.SyncAll(t.Context(), h.domain, h.user.ID, true)

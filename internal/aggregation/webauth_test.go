@@ -15,7 +15,7 @@ import (
 
 var landing = aggregation.Landing{RedirectURI: "https://app.example/back", State: "opaque"}
 
-func (h *home) begin(w aggregation.Webauth) (string, error) {
+func (h *fixture) begin(w aggregation.Webauth) (string, error) {
 	h.t.Helper()
 	_, address, err := h.BeginWebauth(h.t.Context(), h.domain, h.user.ID, w)
 	return address, err
@@ -23,7 +23,7 @@ func (h *home) begin(w aggregation.Webauth) (string, error) {
 
 // visiting begins a connection to the test connector that waits at the bank, and
 // returns it with the state that leads back.
-func (h *home) visiting(l aggregation.Landing) (store.Connection, string) {
+func (h *fixture) visiting(l aggregation.Landing) (store.Connection, string) {
 	h.t.Helper()
 	page, err := h.begin(aggregation.Webauth{Connector: sandbox.TestConnector, Landing: l})
 	must(h.t, err)
@@ -36,7 +36,7 @@ func (h *home) visiting(l aggregation.Landing) (store.Connection, string) {
 	return c, h.wayBack(c.ID)
 }
 
-func (h *home) wayBack(id passerelle.ConnectionID) string {
+func (h *fixture) wayBack(id passerelle.ConnectionID) string {
 	h.t.Helper()
 	back, err := h.DB.ConnectionReturn(h.t.Context(), h.domain.ID, id)
 	must(h.t, err)
@@ -44,7 +44,7 @@ func (h *home) wayBack(id passerelle.ConnectionID) string {
 }
 
 // closed checks that nobody is expected back.
-func (h *home) closed(id passerelle.ConnectionID) {
+func (h *fixture) closed(id passerelle.ConnectionID) {
 	h.t.Helper()
 	if back, err := h.DB.ConnectionReturn(h.t.Context(), h.domain.ID, id); !errors.Is(err, store.ErrNotFound) {
 		h.t.Errorf("somebody is expected at connection %d: %+v, %v", id, back, err)
@@ -52,7 +52,7 @@ func (h *home) closed(id passerelle.ConnectionID) {
 }
 
 // returns is a return in the browser that set out.
-func (h *home) returns(state string, callback url.Values) (aggregation.Arrival, error) {
+func (h *fixture) returns(state string, callback url.Values) (aggregation.Arrival, error) {
 	h.t.Helper()
 	return h.Return(h.t.Context(), h.domain, state, callback, left(true))
 }
@@ -62,14 +62,14 @@ func left(did bool) func(passerelle.ConnectionID) bool {
 }
 
 // granted is what the bank sends along with somebody who let it be read.
-func (h *home) granted(c store.Connection, login string) url.Values {
+func (h *fixture) granted(c store.Connection, login string) url.Values {
 	return url.Values{"code": {h.bank.AccessCode(h.domain.ID, c.ID)}, "login": {login}}
 }
 
 // TestWebauthTells: each step has its events, and the read that follows is that
 // of any new connection.
 func TestWebauthTells(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
 		if got := names(h.events()); got != "CONNECTION_SYNCED" || c.State != passerelle.WebauthRequired || c.Established != nil {
 			t.Fatalf("events %s, connection %+v", got, c)
@@ -98,7 +98,7 @@ func TestWebauthTells(t *testing.T) {
 // TestWebauthOnce: a state is good once, wherever else it is tried; nothing is
 // told of what fails.
 func TestWebauthOnce(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
 		other := h.domain
 		other.Name, other.BaseURL = "other", "https://other.example/2.0"
@@ -134,7 +134,7 @@ func TestWebauthOnce(t *testing.T) {
 // TestWebauthWhileItIsRead: a state is kept for later while somebody reads, and a
 // read in between leaves the way back open.
 func TestWebauthWhileItIsRead(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
 		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error {
 			tx.LeaseConnection(h.domain.ID, c.ID, "somebody", time.Minute)
@@ -158,7 +158,7 @@ func TestWebauthWhileItIsRead(t *testing.T) {
 // TestWebauthAgain: a bank that wants its customer again sends them through its
 // page, and a person who is expected nowhere is only told.
 func TestWebauthAgain(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(aggregation.Landing{})
 		arrival, err := h.returns(state, h.granted(c, "sca"))
 		must(t, err)
@@ -190,7 +190,7 @@ func TestWebauthAgain(t *testing.T) {
 
 // TestWebauthRefusals: what cannot lead to a page leaves nothing.
 func TestWebauthRefusals(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		direct, err := h.connect("one", "1234")
 		must(t, err)
 		h.events()
@@ -219,7 +219,7 @@ func TestWebauthRefusals(t *testing.T) {
 
 // TestWebauthEnds: nobody is expected at a connection that is gone.
 func TestWebauthEnds(t *testing.T) {
-	atHome(t, func(t *testing.T, h *home) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
 		first, state := h.visiting(landing)
 		second, another := h.visiting(landing)
 		must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, first.ID))

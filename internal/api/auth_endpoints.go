@@ -297,7 +297,7 @@ func (s *Service) namedUser(ctx context.Context, c *httpapi.Caller, id httpapi.N
 type signedTokenInput struct {
 	credentialsInput
 	IDUser httpapi.Number `body:"id_user" doc:"a user is created when absent"`
-	Scope  httpapi.Words  `body:"scope" doc:"is repeated in the payload; it changes nothing, since the tokens of users have no scopes"`
+	Scope  httpapi.WordList  `body:"scope" doc:"is repeated in the payload; it changes nothing, since the tokens of users have no scopes"`
 	Expire bool           `body:"expire" doc:"whether the token expires, after the minutes of the key auth.default_token_expire"`
 }
 

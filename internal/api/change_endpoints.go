@@ -16,7 +16,7 @@ import (
 // of them a payment takes follows from its present action.
 type changePaymentInput struct {
 	onePaymentInput
-	httpapi.Sensitive
+	httpapi.SensitiveInput
 	Validate *validateBody `variant:"PaymentValidateRequest"`
 	Resume   *resumeBody   `variant:"PaymentResumeRequest"`
 	Submit   *submitBody   `variant:"PaymentSubmitFieldValuesRequest"`
@@ -92,9 +92,9 @@ func (s *Service) changePayment(ctx context.Context, c *httpapi.Caller, in chang
 		return wire.Payment{}, cmp.Or(missing, err)
 	}
 	if in.ShowSensitive {
-		return s.onePayment(ctx, c, readPaymentInput{onePaymentInput: in.onePaymentInput, Sensitive: in.Sensitive})
+		return s.onePayment(ctx, c, readPaymentInput{onePaymentInput: in.onePaymentInput, SensitiveInput: in.SensitiveInput})
 	}
-	return wire.NewPayment(p, s.view(c, in.Sensitive)), nil
+	return wire.NewPayment(p, s.view(c, in.SensitiveInput)), nil
 }
 
 func (s *Service) change(ctx context.Context, c *httpapi.Caller, in changePaymentInput) (*payment.Payment, error) {
@@ -126,7 +126,7 @@ func (s *Service) cancelPayment(ctx context.Context, c *httpapi.Caller, id passe
 	if !in.Cancel {
 		return nil, passerelle.InvalidField("cancel", "must be true")
 	}
-	return s.Initiation.Cancel(ctx, c.Domain, id, initiation.Cancellation{By: payment.ByClient, RedirectURI: in.ClientRedirectURI, State: in.ClientState})
+	return s.Initiation.Cancel(ctx, c.Domain, id, initiation.CancelRequest{By: payment.ByClient, RedirectURI: in.ClientRedirectURI, State: in.ClientState})
 }
 
 // answer is what a request says about the present action, and who says it: the

@@ -60,8 +60,8 @@ type clientFields struct {
 	Config               map[string]string `body:"config" doc:"texts that programs of the application keep with it, by key"`
 }
 
-func (in clientFields) change() access.Change {
-	return access.Change{
+func (in clientFields) change() access.ClientChange {
+	return access.ClientChange{
 		RedirectURIs: in.RedirectURIs, GenerateKeys: in.GenerateKeys, PrimaryColor: in.PrimaryColor, SecondaryColor: in.SecondaryColor,
 		Description: in.Description, DescriptionBanks: in.DescriptionBanks, DescriptionProviders: in.DescriptionProviders,
 		Pro: in.Pro, Config: in.Config,
@@ -163,7 +163,7 @@ func (s *Service) deleteClient(ctx context.Context, c *httpapi.Caller, in oneCli
 
 type setLogoInput struct {
 	oneClientInput
-	Logo httpapi.File `body:"logo,required" doc:"a file in a form, or base64"`
+	Logo httpapi.FileContent `body:"logo,required" doc:"a file in a form, or base64"`
 }
 
 type logoOutput struct {

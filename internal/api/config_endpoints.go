@@ -64,7 +64,7 @@ func (s *Service) configLogs(ctx context.Context, c *httpapi.Caller, in configLo
 		Domain: c.Domain.ID, Name: in.Search, Keys: settings.Matching(in.Search), Type: in.Type, From: in.From(), Until: in.Until(),
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
-		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.SettingChange, error) {
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.SettingChange, error) {
 			return r.SettingChanges(ctx, filter, w.OfRows())
 		},
 		func(change store.SettingChange) httpapi.Position { return change.Place() },

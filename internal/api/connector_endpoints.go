@@ -138,7 +138,7 @@ func (s *Service) connectorPage(ctx context.Context, c *httpapi.Caller, in listC
 	if err != nil {
 		return nil, httpapi.Listing{}, err
 	}
-	fetch := func(_ context.Context, _ *store.Reader, w httpapi.Window) ([]placedBank, error) {
+	fetch := func(_ context.Context, _ *store.Reader, w httpapi.PageWindow) ([]placedBank, error) {
 		return windowOf(able, w), nil
 	}
 	position := func(b placedBank) httpapi.Position { return httpapi.Position{b.place} }
@@ -235,7 +235,7 @@ func ofCountries(b wire.Bank, codes []string) bool {
 }
 
 // windowOf reads a window of a list that is in memory.
-func windowOf(all []placedBank, w httpapi.Window) []placedBank {
+func windowOf(all []placedBank, w httpapi.PageWindow) []placedBank {
 	rows := slices.Clone(all)
 	if w.Backward {
 		slices.Reverse(rows)

@@ -46,7 +46,7 @@ func (s *Service) listMails(ctx context.Context, c *httpapi.Caller, in listMails
 	if err := simulation.Open(c.Domain); err != nil {
 		return listMailsOutput{}, err
 	}
-	fetch := func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.Mail, error) {
+	fetch := func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.Mail, error) {
 		return r.Mails(ctx, c.Domain.ID, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
 	}
 	position := func(m store.Mail) httpapi.Position { return httpapi.Position{m.ID} }

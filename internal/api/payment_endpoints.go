@@ -22,7 +22,7 @@ type onePaymentInput struct {
 
 type readPaymentInput struct {
 	onePaymentInput
-	httpapi.Sensitive
+	httpapi.SensitiveInput
 	httpapi.Expand[wire.Payment]
 }
 
@@ -31,7 +31,7 @@ func (s *Service) onePayment(ctx context.Context, c *httpapi.Caller, in readPaym
 	if err != nil {
 		return wire.Payment{}, err
 	}
-	shown := []wire.Payment{wire.NewPayment(p, s.view(c, in.Sensitive))}
+	shown := []wire.Payment{wire.NewPayment(p, s.view(c, in.SensitiveInput))}
 	if in.Expansion().Has("evidence") {
 		if shown[0].Evidence, err = s.evidence(ctx, c, p.ID); err != nil {
 			return wire.Payment{}, err
@@ -112,7 +112,7 @@ func (s *Service) reach(ctx context.Context, c *httpapi.Caller, id passerelle.Pa
 // view is how payments are shown to the caller. The token of one payment, such as the
 // one in a payer's link, shows what is the payer's own, and what is others' when it was
 // granted that.
-func (s *Service) view(c *httpapi.Caller, sensitive httpapi.Sensitive) wire.View {
+func (s *Service) view(c *httpapi.Caller, sensitive httpapi.SensitiveInput) wire.View {
 	return wire.View{
 		Location: c.Location, Sensitive: sensitive.ShowSensitive, ConnectorID: s.Initiation.ConnectorID,
 		PayerAlone: c.Payment != 0 && !c.Scopes.Has(passerelle.ScopePaymentsSensitive),
@@ -204,7 +204,7 @@ func (in connectorInput) blame(err error) error {
 }
 
 type createPaymentInput struct {
-	httpapi.Sensitive
+	httpapi.SensitiveInput
 	connectorInput
 	ClientRedirectURI string             `body:"client_redirect_uri,required" doc:"absolute URL without a query, where the payer returns to" example:"https://shop.example/back"`
 	ClientState       string             `body:"client_state" doc:"comes back as state, at most 2000 characters"`
@@ -216,7 +216,7 @@ type createPaymentInput struct {
 
 func (s *Service) createPayment(ctx context.Context, c *httpapi.Caller, in createPaymentInput) (wire.Payment, error) {
 	if c.Made != 0 {
-		return s.onePayment(ctx, c, readPaymentInput{onePaymentInput: onePaymentInput{passerelle.PaymentID(c.Made)}, Sensitive: in.Sensitive})
+		return s.onePayment(ctx, c, readPaymentInput{onePaymentInput: onePaymentInput{passerelle.PaymentID(c.Made)}, SensitiveInput: in.SensitiveInput})
 	}
 	draft, err := in.draft()
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *Service) createPayment(ctx context.Context, c *httpapi.Caller, in creat
 	if err != nil {
 		return wire.Payment{}, in.blame(err)
 	}
-	return wire.NewPayment(p, s.view(c, in.Sensitive)), nil
+	return wire.NewPayment(p, s.view(c, in.SensitiveInput)), nil
 }
 
 func (in createPaymentInput) draft() (payment.Draft, error) {

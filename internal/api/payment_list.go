@@ -15,7 +15,7 @@ import (
 type listPaymentsInput struct {
 	httpapi.Page
 	httpapi.DateRange `max:"exclusive"`
-	httpapi.Sensitive
+	httpapi.SensitiveInput
 	httpapi.Expand[wire.Payment] `without:"evidence"`
 	Filter                       string                   `query:"filter" enum:"register_date,validate_date" default:"register_date" doc:"the date that min_date and max_date bound"`
 	ConnectorUUID                httpapi.Nullable[string] `query:"connector_uuid" doc:"only payments with this connector; null for those without any"`
@@ -59,7 +59,7 @@ func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPa
 	if in.Label != "" {
 		in.OrderBy = "label"
 	}
-	fetch := func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.Listed, error) {
+	fetch := func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.Listed, error) {
 		return r.Payments(ctx, filter, store.Window{
 			Order: in.OrderBy, Descending: in.Reverse, Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward,
 		}, in.ShowSensitive)
@@ -79,7 +79,7 @@ func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPa
 		out.Total, out.TotalExceeded = mostCounted, true
 	}
 	for i, row := range rows {
-		out.Payments[i] = wire.NewPayment(row.Payment, s.view(c, in.Sensitive))
+		out.Payments[i] = wire.NewPayment(row.Payment, s.view(c, in.SensitiveInput))
 	}
 	return out, s.expand(ctx, c, rows, out.Payments, in.Expansion())
 }

@@ -102,7 +102,7 @@ type listProvidersOutput struct {
 
 func (s *Service) listProviders(ctx context.Context, c *httpapi.Caller, in listProvidersInput) (listProvidersOutput, error) {
 	filter := store.ProviderFilter{Domain: c.Domain.ID, Name: in.Name}
-	fetch := func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.AuthProvider, error) {
+	fetch := func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.AuthProvider, error) {
 		return r.AuthProviders(ctx, filter, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
 	}
 	position := func(a store.AuthProvider) httpapi.Position { return httpapi.Position{a.ID} }

@@ -18,7 +18,7 @@ type triggerInput struct {
 	Event      string                  `body:"event,required" doc:"name of an event; not one of payments, nor USER_CREATED and USER_DELETED, which happen in a sandbox as well" example:"CONNECTION_SYNCED"`
 	User       passerelle.UserID       `body:"id_user" min:"1" doc:"the user it belongs to; nobody when it is left out"`
 	Connection passerelle.ConnectionID `body:"id_connection" min:"1" doc:"the connection it is about; any number will do"`
-	Data       httpapi.Object          `body:"data" doc:"the payload, without id_webhook_data; a sample when it is left out"`
+	Data       httpapi.RawObject          `body:"data" doc:"the payload, without id_webhook_data; a sample when it is left out"`
 }
 
 type triggeredOutput struct {
@@ -33,7 +33,7 @@ func (s *Service) triggerEvent(ctx context.Context, c *httpapi.Caller, in trigge
 	if err := simulation.Open(c.Domain); err != nil {
 		return triggeredOutput{}, err
 	}
-	t, err := s.Aggregation.Trigger(ctx, c.Domain, aggregation.Trigger{Event: in.Event, User: in.User, Connection: in.Connection, Data: in.Data})
+	t, err := s.Aggregation.Trigger(ctx, c.Domain, aggregation.TestEvent{Event: in.Event, User: in.User, Connection: in.Connection, Data: in.Data})
 	out := triggeredOutput{
 		Event: t.Event.Event, Subject: t.Event.Subject, IDSubject: t.SubjectID, Held: t.Held,
 		Deliveries: append([]passerelle.DeliveryID{}, t.Deliveries...),

@@ -406,7 +406,7 @@ func calls() map[string]string {
 
 func TestEveryCallWithEveryToken(t *testing.T) {
 	expected := expectations(t)
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "expired", 0) // an hour passes, in which others would expire
 		for call := range expected {
 			if calls()[call] == "" {
@@ -436,7 +436,7 @@ func inTurn() []string {
 var attempts int
 
 // attempt makes one call with one token.
-func (s *stage) attempt(t *testing.T, call, path, token string, status int) {
+func (s *fixture) attempt(t *testing.T, call, path, token string, status int) {
 	t.Helper()
 	path = s.placed(call, path)
 	if strings.HasPrefix(token, "own:") && !strings.Contains(path, "{payment}") {
@@ -454,7 +454,7 @@ func (s *stage) attempt(t *testing.T, call, path, token string, status int) {
 }
 
 // rightly is a call with a body that is right for it.
-func (s *stage) rightly(t *testing.T, call, path, token string) ask {
+func (s *fixture) rightly(t *testing.T, call, path, token string) ask {
 	t.Helper()
 	method, _, _ := strings.Cut(call, " ")
 	attempts++
@@ -465,7 +465,7 @@ func (s *stage) rightly(t *testing.T, call, path, token string) ask {
 }
 
 // refused makes a call that is refused with a status and leaves no trace.
-func (s *stage) refused(t *testing.T, what string, a ask, status int) {
+func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 	t.Helper()
 	before := s.record()
 	r := s.do(t, a)
@@ -484,7 +484,7 @@ func (s *stage) refused(t *testing.T, what string, a ask, status int) {
 		t.Errorf("%s: %d, want %d: %s", what, r.status, status, r.body)
 		return
 	}
-	if code, _ := r.told(t); code != map[int]string{401: "invalidToken", 403: "forbidden", 404: "notFound"}[status] {
+	if code, _ := r.message(t); code != map[int]string{401: "invalidToken", 403: "forbidden", 404: "notFound"}[status] {
 		t.Errorf("%s: code %s", what, code)
 	}
 	if challenge := r.header.Get("WWW-Authenticate"); (challenge != "") != (status == 401) {
@@ -493,7 +493,7 @@ func (s *stage) refused(t *testing.T, what string, a ask, status int) {
 }
 
 // placed puts what a call needs into a path.
-func (s *stage) placed(call, path string) string {
+func (s *fixture) placed(call, path string) string {
 	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test", "{connectionId}/sources/{sourceId}", "{channel}").Replace(path)
 	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{type}", "signature?of={key}", "{attachmentId}", noID, "{fileId}", testLogo).Replace(path)
 	return s.people(call, path)
@@ -501,7 +501,7 @@ func (s *stage) placed(call, path string) string {
 
 // people puts users and applications into a path: those of the token where they
 // are read, and of applications others where they are changed.
-func (s *stage) people(call, path string) string {
+func (s *fixture) people(call, path string) string {
 	application := "{application}"
 	if strings.HasPrefix(call, "GET") {
 		application = "{client}"
@@ -544,29 +544,29 @@ func (s *stage) people(call, path string) string {
 }
 
 // outlive replaces a token that a call has ended.
-func (s *stage) outlive(t *testing.T, call, token string) {
+func (s *fixture) outlive(t *testing.T, call, token string) {
 	t.Helper()
-	home := s.tenant("")
+	main := s.domainOf("")
 	switch call {
 	case "DELETE /auth/token":
-		delete(home.tokens, token)
-		if kind := access.TokenKind(token); home.operator[kind] != "" {
-			home.operator[kind] = s.operator(t, home, kind)
+		delete(main.tokens, token)
+		if kind := access.TokenKind(token); main.operator[kind] != "" {
+			main.operator[kind] = s.operator(t, main, kind)
 		}
 	case "DELETE /users/{userId}/connections/{connectionId}":
 		s.rid(t)
 	case "DELETE /users/{userId}/connections", "DELETE /users/{userId}/accounts":
-		delete(home.tokens, "user") // with what the fixtures gave its user
+		delete(main.tokens, "user") // with what the fixtures gave its user
 		s.rid(t)
 	case "DELETE /users/{userId}":
-		delete(home.tokens, "user")
-		if err := errors.Join(s.Aggregation.EraseUsers(t.Context(), home.domain), s.Aggregation.EraseWithdrawn(t.Context())); err != nil {
+		delete(main.tokens, "user")
+		if err := errors.Join(s.Aggregation.EraseUsers(t.Context(), main.domain), s.Aggregation.EraseWithdrawn(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func (s *stage) operator(t *testing.T, who *tenant, kind access.TokenKind) string {
+func (s *fixture) operator(t *testing.T, who *testDomain, kind access.TokenKind) string {
 	t.Helper()
 	grant, err := s.Access.IssueOperator(t.Context(), who.domain.ID, kind)
 	if err != nil {
@@ -577,7 +577,7 @@ func (s *stage) operator(t *testing.T, who *tenant, kind access.TokenKind) strin
 
 // An answer about what is out of reach does not tell whether it exists.
 func TestOutOfReachIsLikeNotThere(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		unlike := func(a, b ask) {
 			first, second := s.do(t, s.fill(t, a)), s.do(t, s.fill(t, b))
 			if string(blank(first)) != string(blank(second)) || first.status != second.status {
@@ -614,25 +614,25 @@ func blank(r reply) []byte {
 // Every domain lists what is its own, whichever host it is called at, and a
 // host nobody has is told nothing.
 func TestDomainsDoNotMeet(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		for i, tenant := range []string{"home", "other", "other"} {
-			s.created(t, tenant)
-			s.thing(t, tenant, "webhook")
-			s.thing(t, tenant, "provider")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		for i, domainName := range []string{"home", "other", "other"} {
+			s.created(t, domainName)
+			s.thing(t, domainName, "webhook")
+			s.thing(t, domainName, "provider")
 			for path, want := range map[string]int{"/payments": max(1, i), "/webhooks": max(1, i), "/webhooks/auth": max(1, i)} {
 				token := "config"
 				if path == "/payments" {
 					token = "read-only"
 				}
 				var out struct{ Total int }
-				s.do(t, ask{tenant: tenant, method: "GET", path: path, token: token}).decode(t, &out)
+				s.do(t, ask{domain: domainName, method: "GET", path: path, token: token}).decode(t, &out)
 				if out.Total != want {
-					t.Errorf("%s of %s: %d, want %d", path, tenant, out.Total, want)
+					t.Errorf("%s of %s: %d, want %d", path, domainName, out.Total, want)
 				}
 			}
 		}
-		s.tenants["nobody"] = &tenant{host: "nobody.example", tokens: map[string]string{}}
-		r := s.do(t, ask{tenant: "nobody", method: "GET", path: "/payments", credential: s.token(t, "home", "admin", 0)})
+		s.domains["nobody"] = &testDomain{host: "nobody.example", tokens: map[string]string{}}
+		r := s.do(t, ask{domain: "nobody", method: "GET", path: "/payments", credential: s.token(t, "home", "admin", 0)})
 		if r.status != 404 {
 			t.Errorf("an unknown host: %d %s", r.status, r.body)
 		}

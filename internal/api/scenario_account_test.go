@@ -11,9 +11,9 @@ import (
 )
 
 // discovered are the accounts of a new connection of a tenant's user.
-func (s *stage) discovered(t testing.TB, tenant, login string) (store.Connection, []string) {
+func (s *fixture) discovered(t testing.TB, domainName, login string) (store.Connection, []string) {
 	t.Helper()
-	c := s.connected(t, tenant, login)
+	c := s.connected(t, domainName, login)
 	found, err := s.DB.AccountsOf(t.Context(), c.Domain, c.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -26,15 +26,15 @@ func (s *stage) discovered(t testing.TB, tenant, login string) (store.Connection
 }
 
 // owned are a connection and an account of it that a tenant's user always has.
-func (s *stage) owned(t testing.TB, tenant string) (connection, account string) {
+func (s *fixture) owned(t testing.TB, domainName string) (connection, account string) {
 	t.Helper()
-	s.token(t, tenant, "user", 0)
-	who := s.tenant(tenant)
+	s.token(t, domainName, "user", 0)
+	who := s.domainOf(domainName)
 	if who.owned == nil {
 		who.owned = map[passerelle.UserID][2]string{}
 	}
 	if _, made := who.owned[who.user]; !made {
-		c, ids := s.discovered(t, tenant, "one")
+		c, ids := s.discovered(t, domainName, "one")
 		who.owned[who.user] = [2]string{fmt.Sprint(c.ID), ids[0]}
 	}
 	return who.owned[who.user][0], who.owned[who.user][1]
@@ -105,7 +105,7 @@ func TestAccountScenarios(t *testing.T) {
 // What is shared is read at the next synchronisation, and is out of sight at
 // once when it is withheld again.
 func TestSharingAndWithholding(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
 		c, ids := s.discovered(t, "", "one")
 		account, connection := "/accounts/"+ids[0], fmt.Sprint("/connections/", c.ID)
@@ -134,7 +134,7 @@ func TestSharingAndWithholding(t *testing.T) {
 // To delete accounts is to withhold them: the consents end, and with all they
 // are there to be shared anew.
 func TestDeletingAccounts(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
 		c, ids := s.discovered(t, "", "anna")
 		connection := fmt.Sprint("/connections/", c.ID)
@@ -172,21 +172,21 @@ func TestDeletingAccounts(t *testing.T) {
 
 // agreed checks that the record of consents has so many, and that all have
 // ended.
-func (s *stage) agreed(t *testing.T, want int) {
+func (s *fixture) agreed(t *testing.T, want int) {
 	t.Helper()
 	n := 0
 	for path := "/users/me/consents?limit=3"; path != ""; {
 		var out struct {
 			Consents []struct {
-				ID, IDAccount    int64
-				Given, Withdrawn string
+				ID, IDAccount      int64
+				Granted, Withdrawn string
 			}
 			Total int
 			Links struct{ Next *struct{ Href string } } `json:"_links"`
 		}
 		s.do(t, ask{method: "GET", path: path, token: "user"}).decode(t, &out)
 		for _, one := range out.Consents {
-			if one.Withdrawn == "" || one.Given == "" {
+			if one.Withdrawn == "" || one.Granted == "" {
 				t.Errorf("consent %+v", one)
 			}
 		}
@@ -205,7 +205,7 @@ func (s *stage) agreed(t *testing.T, want int) {
 
 // Currencies are those an account may be in.
 func TestCurrencies(t *testing.T) {
-	onSQLite(t, func(t *testing.T, s *stage) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
 		var out struct {
 			Currencies []struct{ ID, Name, Symbol string }
 			Total      int

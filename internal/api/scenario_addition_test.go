@@ -9,7 +9,7 @@ import (
 
 // What is added to the payloads of a webhook is told with the webhook and by itself.
 func TestAdditionsOfAWebhook(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var made struct {
 			ID        int64
 			AddToData map[string]string `json:"add_to_data"`
@@ -50,7 +50,7 @@ func TestAdditionsOfAWebhook(t *testing.T) {
 		config("POST", path, `{"key":"user"}`).says(t, 400, "invalidValue", "key")
 		config("GET", path+"/none", "").says(t, 404, "notFound", "")
 		config("DELETE", path+"/none", "").says(t, 404, "notFound", "")
-		s.do(t, ask{tenant: "other", method: "GET", path: path, token: "config"}).says(t, 404, "notFound", "")
+		s.do(t, ask{domain: "other", method: "GET", path: path, token: "config"}).says(t, 404, "notFound", "")
 		s.untouched(t, before)
 		config("DELETE", path+"/crm", "").says(t, 204, "", "")
 		config("GET", path+"/crm", "").says(t, 404, "notFound", "")
@@ -64,7 +64,7 @@ func TestAdditionsOfAWebhook(t *testing.T) {
 
 // An operator tries receivers out: with a read of a connection, and with tests.
 func TestTryingReceiversOut(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		sync := func() reply { return s.do(t, ask{method: "POST", path: "/test/sync", token: "config", body: `{}`}) }
 		sync().says(t, 409, "conflict", "No connection")
 		from := s.subscriber(t, "")

@@ -38,7 +38,7 @@ var sixBodies = map[string]string{
 }
 
 // in brings a new payment into a situation and returns its path.
-func (s *stage) in(t *testing.T, situation string) string {
+func (s *fixture) in(t *testing.T, situation string) string {
 	t.Helper()
 	var made struct{ ID int64 }
 	body := minimalDraft
@@ -96,7 +96,7 @@ var otherRefusals = map[string]string{
 // Each body in each situation: it is taken, or it is a conflict that says what
 // is expected instead and changes nothing.
 func TestEveryBodyInEverySituation(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for situation, about := range situations {
 			for name, body := range sixBodies {
 				t.Run(situation+" "+name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func standing(t *testing.T, r reply) string {
 
 // What says no, or says it wrongly.
 func TestAnswersThatAreNo(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for body, want := range map[string]string{
 			`psu {"psu_validate":false}`:                          "rejected   CancelledByUser",
 			`confirm {"confirm":false}`:                           "rejected   confirmationRefused",
@@ -155,7 +155,7 @@ func TestAnswersThatAreNo(t *testing.T) {
 	})
 }
 
-func (s *stage) wrongAnswers(t *testing.T) {
+func (s *fixture) wrongAnswers(t *testing.T) {
 	t.Helper()
 	redirect := func(uri string) string { return strings.Replace(cancellation, "https://shop.example/back", uri, 1) }
 	for body, message := range map[string]string{
@@ -175,7 +175,7 @@ func (s *stage) wrongAnswers(t *testing.T) {
 		path := s.in(t, situation)
 		before := s.record()
 		r := s.do(t, ask{method: "POST", path: path, token: "admin", body: body})
-		if _, reported := r.told(t); r.status != 400 || !strings.HasPrefix(reported, message) {
+		if _, reported := r.message(t); r.status != 400 || !strings.HasPrefix(reported, message) {
 			t.Errorf("%s %.80s: %d %s, want %q", situation, body, r.status, r.body, message)
 		}
 		s.untouched(t, before)
@@ -194,7 +194,7 @@ cancel       200 403 403 403 200 | 403 403 403 200 | 403 403 403 404 | 403 403 4
 `
 
 func TestEveryBodyWithEveryToken(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, line := range strings.Split(strings.TrimSpace(answerGrants), "\n") {
 			words := strings.Fields(strings.ReplaceAll(line, "|", ""))
 			for i, token := range columns {
@@ -215,7 +215,7 @@ func TestEveryBodyWithEveryToken(t *testing.T) {
 // An instant payment that a bank has is not cancelled, and neither is one at a
 // bank that cannot.
 func TestNotCancellable(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const unable = "d63ccdd4-0915-46da-8e2c-d7bbebe8c7b5"
 		for name, test := range map[string]struct {
 			draft, bank string
@@ -233,7 +233,7 @@ func TestNotCancellable(t *testing.T) {
 			s.token(t, "", "cancel", 0)
 			before := s.record()
 			r := s.do(t, ask{method: "POST", path: path, token: "cancel", body: cancellation})
-			if code, _ := r.told(t); r.status != test.status || code != test.code {
+			if code, _ := r.message(t); r.status != test.status || code != test.code {
 				t.Errorf("%s: %d %s", name, r.status, r.body)
 			}
 			s.untouched(t, before)
@@ -243,7 +243,7 @@ func TestNotCancellable(t *testing.T) {
 
 // A repetition under the same key neither cancels nor answers a second time.
 func TestRepeatedAnswers(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for pair := range taken {
 			situation, name, _ := strings.Cut(pair, " ")
 			a := ask{method: "POST", path: s.in(t, situation), token: "admin", body: sixBodies[name], header: map[string]string{"Idempotency-Key": pair}}
@@ -261,7 +261,7 @@ func TestRepeatedAnswers(t *testing.T) {
 // What the payer types never comes back: not in answers, not in errors, not in
 // what is logged or sent.
 func TestFieldValuesStayInside(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("PAYMENT_STATE_UPDATED", "leaks")
 		path := s.in(t, "fields")
 		for _, body := range []string{`{"fields":{"code":"CANARY1","device":"phone"}}`, `{"fields":{"code":"1234","device":"CANARY2"}}`, `{"fields":{"code":"1234","device":"phone","CANARY3":"CANARY4"}}`} {

@@ -12,10 +12,10 @@ import (
 
 // attached shares the current account of somebody whose regular transactions
 // have an attachment, and finds the newest transaction with one.
-func (s *stage) attached(t *testing.T) (transaction int64) {
+func (s *fixture) attached(t *testing.T) (transaction int64) {
 	t.Helper()
 	c, _ := s.discovered(t, "", "receipts")
-	who := s.tenant("")
+	who := s.domainOf("")
 	accounts, err := s.DB.AccountsOf(t.Context(), c.Domain, c.ID)
 	must(t, err)
 	_, err = s.Aggregation.ChangeAccounts(t.Context(), who.domain, who.user, []passerelle.AccountID{accounts[0].ID}, aggregation.AccountChange{Disabled: new(false), Origin: "api"})
@@ -40,7 +40,7 @@ func (s *stage) attached(t *testing.T) (transaction int64) {
 // What an institution keeps with a transaction is listed with it, told of once,
 // and can be had.
 func TestAttachments(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
 		before := s.record()
 		of := s.attached(t)
@@ -62,7 +62,7 @@ func TestAttachments(t *testing.T) {
 		}
 		one := list.Attachments[0]
 		_, place, _ := strings.Cut(one.URL, version)
-		if want := fmt.Sprintf("/users/%d%s/%d/file", s.tenant("").user, path, one.ID); place != want {
+		if want := fmt.Sprintf("/users/%d%s/%d/file", s.domainOf("").user, path, one.ID); place != want {
 			t.Errorf("it is at %s, want %s", place, want)
 		}
 		file := s.do(t, get(place))
@@ -82,7 +82,7 @@ func TestAttachments(t *testing.T) {
 		if reported := int64(strings.Count(fmt.Sprint(events), "TRANSACTION_ATTACHMENTS_FOUND")); reported < stored || reported != s.eyes.Count("SELECT count(DISTINCT transaction_id) FROM attachment") {
 			t.Errorf("told of %d transactions with attachments, of which there are %d and more", reported, stored)
 		}
-		s.fetched(t, s.tenant("").domain) // what is being fetched is removed later
+		s.fetched(t, s.domainOf("").domain) // what is being fetched is removed later
 		s.do(t, ask{method: "DELETE", path: "/connections", token: "user"}).says(t, 204, "", "")
 		must(t, s.Aggregation.EraseWithdrawn(t.Context()))
 		must(t, s.Documents.RemoveFiles(t.Context()))

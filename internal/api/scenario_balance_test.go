@@ -10,21 +10,21 @@ import (
 )
 
 // balanced gives the accounts of the holdings what they have at present.
-func (s *stage) balanced(t testing.TB, tenant string) *holdings {
+func (s *fixture) balanced(t testing.TB, domainName string) *holdings {
 	t.Helper()
-	h := s.holdings(t, tenant)
+	h := s.holdings(t, domainName)
 	for key, present := range map[string]string{"a": "1000.00", "b": "-5", "c": "0.01", "withheld": "7"} {
 		a := h.accounts[key]
 		balance := exact.MustParse(present)
 		a.Balance = &balance
-		s.write(t, func(tx *store.Tx) error { return tx.UpdateAccount(s.tenant(tenant).domain.ID, &a) })
+		s.write(t, func(tx *store.Tx) error { return tx.UpdateAccount(s.domainOf(domainName).domain.ID, &a) })
 	}
 	return h
 }
 
 func TestBalanceScenarios(t *testing.T) {
 	get := func(path string) ask { return ask{method: "GET", path: path, token: "user"} }
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.balanced(t, "")
 		account := func(key string) string { return fmt.Sprint("/accounts/", int64(h.accounts[key].ID)) }
 		bodies := readGolden(t, "balances")
@@ -35,7 +35,7 @@ func TestBalanceScenarios(t *testing.T) {
 			{name: "of several currencies", status: 200, ask: get("/users/me/balances?min_date=2026-11-10&max_date=2026-11-11")},
 			{name: "of a month to come", status: 200, ask: get(account("b") + "/balances?min_date=2027-02")},
 			{name: "until a day", status: 200, ask: get(account("b") + "/balances?max_date=2025-12-31&period=15days")},
-			{name: "of nothing", status: 200, ask: ask{tenant: "live", method: "GET", path: "/balances?min_date=2026-11-19&max_date=2026-11-19", token: "user"}},
+			{name: "of nothing", status: 200, ask: ask{domain: "live", method: "GET", path: "/balances?min_date=2026-11-19&max_date=2026-11-19", token: "user"}},
 			{name: "of one that is withheld", status: 404, ask: get(account("withheld") + "/balances")},
 			{name: "of another connection's", status: 404, ask: get("/connections/" + fmt.Sprint(int64(h.connections[1])) + "/accounts/{holding}/balances")},
 			{name: "of another domain's", status: 404, ask: get("/accounts/{other:holding}/balances")},
@@ -56,7 +56,7 @@ func TestBalanceScenarios(t *testing.T) {
 // A delta is what an account had at the end of a period less what it had before, and
 // the sum of what came in and went out.
 func TestDeltasOfAnAccount(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		account := fmt.Sprint("/accounts/", int64(s.balanced(t, "").accounts["a"].ID))
 		type group struct {
 			Min                               string `json:"min_date"`
@@ -106,7 +106,7 @@ func TestDeltasOfAnAccount(t *testing.T) {
 // A year is as long as balances go, leap years included, and all its days are
 // there once.
 func TestBalancesOfAYear(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.balanced(t, "")
 		var out struct {
 			Balances []struct {

@@ -13,7 +13,7 @@ import (
 // file: every one is durable before it is answered. Parallel callers share
 // commits.
 func BenchmarkCreatePayment(b *testing.B) {
-	s := newStage(b, storetest.SQLite(b))
+	s := newFixture(b, storetest.SQLite(b))
 	handler, token := s.API(), s.token(b, "", "admin", 0)
 	b.ReportAllocs()
 	b.SetParallelism(32)

@@ -26,7 +26,7 @@ var rights = []string{"user", "users", "config", "admin"}
 
 // boundCalls are all calls of all routes, at every path they answer at, of which
 // the path names something that belongs to somebody.
-func (s *stage) boundCalls(t *testing.T) (all []bound) {
+func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	t.Helper()
 	expected, wire := expectations(t), map[string][]string{httpapi.Update: {"POST", "PUT"}}
 	for _, route := range (&api.Service{}).Routes() {
@@ -58,8 +58,8 @@ func (b bound) flags() string {
 // and every call of a user about something of another user: all are answered as
 // if it did not exist, and leave no trace.
 func TestWhatIsOthersIsNotThere(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		stranger := s.someone(t, s.tenant(""))
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		stranger := s.someone(t, s.domainOf(""))
 		for _, b := range s.boundCalls(t) {
 			elsewhere := hole.ReplaceAllString(b.path, "{other:$2}")
 			s.refused(t, b.call+" of another domain", s.fill(t, s.rightly(t, b.call, elsewhere+b.flags(), b.right)), 404)
@@ -82,9 +82,9 @@ func TestWhatIsOthersIsNotThere(t *testing.T) {
 // another domain, of one who is deleted, of one whose time is over, and with one
 // that was revoked: they are worth as much as none.
 func TestEndedTokensOfUsers(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		ended := map[string]string{
-			"none": "", "of another domain": s.someone(t, s.tenant("other")).Text, "of a deleted user": s.deleted(t), "revoked": s.revokedUser(t),
+			"none": "", "of another domain": s.someone(t, s.domainOf("other")).Text, "of a deleted user": s.deleted(t), "revoked": s.revokedUser(t),
 			"of a temporary user whose time is over": s.lapsed(t),
 		}
 		for _, b := range s.boundCalls(t) {
@@ -104,28 +104,28 @@ func TestEndedTokensOfUsers(t *testing.T) {
 }
 
 // deleted is the token of a user who is deleted.
-func (s *stage) deleted(t *testing.T) string {
+func (s *fixture) deleted(t *testing.T) string {
 	t.Helper()
-	grant := s.someone(t, s.tenant(""))
-	must(t, s.Aggregation.DeleteUser(t.Context(), s.tenant("").domain, grant.Token.User))
+	grant := s.someone(t, s.domainOf(""))
+	must(t, s.Aggregation.DeleteUser(t.Context(), s.domainOf("").domain, grant.Token.User))
 	return grant.Text
 }
 
 // revokedUser is a token of a user that was revoked.
-func (s *stage) revokedUser(t *testing.T) string {
+func (s *fixture) revokedUser(t *testing.T) string {
 	t.Helper()
-	grant := s.someone(t, s.tenant(""))
+	grant := s.someone(t, s.domainOf(""))
 	s.write(t, func(tx *store.Tx) error {
-		tx.RevokeToken(s.tenant("").domain.ID, grant.Token.ID, s.now())
+		tx.RevokeToken(s.domainOf("").domain.ID, grant.Token.ID, s.now())
 		return nil
 	})
 	return grant.Text
 }
 
 // lapsed is the token of a temporary user whose time is over.
-func (s *stage) lapsed(t *testing.T) string {
+func (s *fixture) lapsed(t *testing.T) string {
 	t.Helper()
-	who := s.tenant("")
+	who := s.domainOf("")
 	var grant access.Grant
 	_, err := s.Aggregation.CreateUser(t.Context(), who.domain, false, func(tx *store.Tx, u passerelle.User) (err error) {
 		grant, err = s.Access.GrantUser(tx, who.client.ID, u)

@@ -8,10 +8,10 @@ import (
 )
 
 // ownCategory makes a category of a tenant's user, and gives its number.
-func (s *stage) ownCategory(t testing.TB, tenant string) string {
+func (s *fixture) ownCategory(t testing.TB, domainName string) string {
 	t.Helper()
 	var made struct{ ID json.Number }
-	s.do(t, ask{tenant: tenant, method: "POST", path: "/users/me/categories", token: "user", body: `{"name":"Pets","id_parent_category":20}`}).decode(t, &made)
+	s.do(t, ask{domain: domainName, method: "POST", path: "/users/me/categories", token: "user", body: `{"name":"Pets","id_parent_category":20}`}).decode(t, &made)
 	return made.ID.String()
 }
 
@@ -64,7 +64,7 @@ func TestCategoryScenarios(t *testing.T) {
 
 // A user has a hundred categories at most, and they go with the user.
 func TestOwnCategoriesAreBounded(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i := range 100 {
 			s.do(t, ask{method: "POST", path: "/users/me/categories", token: "user", body: fmt.Sprintf(`{"name":"n%d"}`, i)}).says(t, 200, "", "")
 		}
@@ -73,10 +73,10 @@ func TestOwnCategoriesAreBounded(t *testing.T) {
 		s.untouched(t, before)
 		var all struct{ Total int }
 		s.do(t, ask{method: "GET", path: "/users/me/categories", token: "user"}).decode(t, &all)
-		var given struct{ Total int }
-		s.do(t, ask{method: "GET", path: "/categories"}).decode(t, &given)
-		if all.Total != given.Total+100 {
-			t.Errorf("%d categories, %d of which are of all", all.Total, given.Total)
+		var supplied struct{ Total int }
+		s.do(t, ask{method: "GET", path: "/categories"}).decode(t, &supplied)
+		if all.Total != supplied.Total+100 {
+			t.Errorf("%d categories, %d of which are of all", all.Total, supplied.Total)
 		}
 		s.do(t, ask{method: "DELETE", path: "/users/me", token: "user"}).says(t, 204, "", "")
 		if left := s.record().rows["category"]; left != 0 {

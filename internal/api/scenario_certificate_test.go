@@ -16,13 +16,13 @@ import (
 // A certificate can be had of what the person shares, by who may, where the
 // domain has them; nothing is written for it.
 func TestCertificatesOfOwnership(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, _ := s.discovered(t, "", "anna")
 		path := fmt.Sprintf("/connections/%d/account_ownership_certificate", c.ID)
 		get := func(path string) ask { return ask{method: "GET", path: path, token: "user"} }
 		s.do(t, get(path)).says(t, 409, "noAccount", "No payment account of this connection is enabled")
 
-		who := s.tenant("")
+		who := s.domainOf("")
 		accounts, err := s.DB.AccountsOf(t.Context(), c.Domain, c.ID)
 		must(t, err)
 		share := func(kind passerelle.AccountType) {
@@ -61,7 +61,7 @@ func TestCertificatesOfOwnership(t *testing.T) {
 
 // Where there are no certificates, nobody is told that there are.
 func TestCertificatesAreAnnouncedWhereThereAreAny(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for value, want := range map[string][]string{"1": {"CONNECTION_SYNCED", "CONNECTION_CERTIFICATE_AVAILABLE"}, "0": {"CONNECTION_SYNCED"}} {
 			s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"account_ownership_certificate.enabled":"` + value + `"}`}).says(t, 200, "", "")
 			c := s.connected(t, "", "none")

@@ -7,11 +7,11 @@ import (
 )
 
 // series makes a cluster of the first of the holdings, and gives its number.
-func (s *stage) series(t testing.TB, tenant string) string {
+func (s *fixture) series(t testing.TB, domainName string) string {
 	t.Helper()
 	var out struct{ ID json.Number }
-	body := `{"id_account":` + s.held(t, tenant, "holding") + `,"wording":"Rent","mean_amount":-780}`
-	s.do(t, ask{tenant: tenant, method: "POST", path: "/transactionsclusters", token: "user", body: body}).decode(t, &out)
+	body := `{"id_account":` + s.held(t, domainName, "holding") + `,"wording":"Rent","mean_amount":-780}`
+	s.do(t, ask{domain: domainName, method: "POST", path: "/transactionsclusters", token: "user", body: body}).decode(t, &out)
 	return out.ID.String()
 }
 
@@ -50,7 +50,7 @@ func TestClusterScenarios(t *testing.T) {
 
 // One that was deleted is gone.
 func TestDeletedClusters(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/transactionsclusters/" + s.series(t, "")
 		s.do(t, ask{method: "DELETE", path: path, token: "user"}).says(t, 204, "", "")
 		for _, method := range []string{"GET", "PUT", "DELETE"} {

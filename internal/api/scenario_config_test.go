@@ -54,15 +54,15 @@ func TestConfigScenarios(t *testing.T) {
 		{name: "until yesterday", status: 200, ask: get("/config/logs?max_date=2026-11-19")},
 		{name: "a percent sign is one", status: 200, ask: get("/config/logs?search=%25")},
 		{name: "an unknown type", status: 400, ask: get("/config/logs?type=change")},
-		{name: "another domain's record", status: 200, ask: ask{tenant: "other", method: "GET", path: "/config/logs", token: "config"}},
-		{name: "another domain's values", status: 200, ask: ask{tenant: "other", method: "GET", path: "/config?search=manager", token: "config"}},
+		{name: "another domain's record", status: 200, ask: ask{domain: "other", method: "GET", path: "/config/logs", token: "config"}},
+		{name: "another domain's values", status: 200, ask: ask{domain: "other", method: "GET", path: "/config?search=manager", token: "config"}},
 		{name: "reading with a users token", status: 403, ask: ask{method: "GET", path: "/config", token: "users"}},
 	})
 }
 
 // The record is read page by page, and says who did what.
 func TestConfigRecordHasPages(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i := range 7 {
 			s.do(t, ask{method: "POST", path: "/config", token: "config", body: fmt.Sprintf(`{"payment.max_amount":"%d"}`, i+1)}).says(t, 200, "", "")
 		}
@@ -98,7 +98,7 @@ func TestConfigRecordHasPages(t *testing.T) {
 
 // What is configured has its effect at the next request.
 func TestConfigHasAnEffect(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := ask{method: "POST", path: "/payments", token: "admin", body: minimalDraft}
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"payment.max_amount":"10"}`}).says(t, 200, "", "")
 		s.do(t, create).says(t, 400, "invalidValue", "10")
@@ -110,7 +110,7 @@ func TestConfigHasAnEffect(t *testing.T) {
 // The pages of an origin that a domain lists may call it from browsers, and those of
 // no other.
 func TestOriginsThatMayCall(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const page = "https://app.example"
 		read := ask{method: "GET", path: "/users/me", token: "user", header: map[string]string{"Origin": page}}
 		asks := ask{method: "OPTIONS", path: "/users/me/connections", header: map[string]string{"Origin": page, "Access-Control-Request-Method": "POST"}}
@@ -126,9 +126,9 @@ func TestOriginsThatMayCall(t *testing.T) {
 		wants("at first", "", 405)
 		s.configure(t, "", map[string]string{"biapi.allowed_origins": "https://other.example, " + page})
 		wants("listed", page, 204)
-		read.tenant, asks.tenant = "other", "other"
+		read.domain, asks.domain = "other", "other"
 		wants("elsewhere", "", 405)
-		read.tenant, asks.tenant = "", ""
+		read.domain, asks.domain = "", ""
 		s.configure(t, "", map[string]string{"api.allowed_origins": ""})
 		wants("not any more", "", 405)
 	})

@@ -17,10 +17,10 @@ import (
 const connecting = `{"connector_uuid":"` + testConnector + `","login":"one","password":"1234"}`
 
 // connected connects the user of a tenant to the test connector.
-func (s *stage) connected(t testing.TB, tenant, login string) store.Connection {
+func (s *fixture) connected(t testing.TB, domainName, login string) store.Connection {
 	t.Helper()
-	s.token(t, tenant, "user", 0)
-	who := s.tenant(tenant)
+	s.token(t, domainName, "user", 0)
+	who := s.domainOf(domainName)
 	c, err := s.Aggregation.Connect(t.Context(), who.domain, who.user, aggregation.Request{
 		Connector: testConnector, Values: map[string]string{"login": login, "password": "1234"},
 	})
@@ -34,7 +34,7 @@ func (s *stage) connected(t testing.TB, tenant, login string) store.Connection {
 var (
 	aConnection = map[string]int64{"connection": 1, "connection_source": 1, "connection_log": 1, "event": 2}
 	aRead       = map[string]int64{"bank_account": 1, "subscription": 2}
-	aVisit      = map[string]int64{"connection_log": 1}
+	aSync       = map[string]int64{"connection_log": 1}
 	discovery   = []string{"ACCOUNT_FOUND", "ACCOUNTS_FETCHED", "SUBSCRIPTION_FOUND", "SUBSCRIPTION_FOUND", "CONNECTION_SYNCED", "CONNECTION_CERTIFICATE_AVAILABLE"}
 	another     = []string{"ACCOUNTS_FETCHED", "CONNECTION_SYNCED"}
 )
@@ -56,8 +56,8 @@ func TestConnectionScenarios(t *testing.T) {
 	read, known := with(aConnection, with(aRead, map[string]int64{"event": 4})), versions(1, discovery...)
 	synced := versions(1, "CONNECTION_SYNCED")
 	waiting := with(aConnection, map[string]int64{"event": -1})
-	again := with(aVisit, map[string]int64{"event": 2})
-	asked := with(aVisit, map[string]int64{"event": 1})
+	again := with(aSync, map[string]int64{"event": 2})
+	asked := with(aSync, map[string]int64{"event": 1})
 	play(t, "connections", []scenario{
 		{name: "list none", status: 200, ask: by("GET", "/users/me/connections", "")},
 		{name: "connect", status: 200, rows: read, events: known, ask: connect(connecting)},
@@ -74,7 +74,7 @@ func TestConnectionScenarios(t *testing.T) {
 		{name: "connect through no source", status: 400, ask: connect(strings.Replace(connecting, "{", `{"source":"fallback",`, 1))},
 		{name: "connect without a value", status: 400, ask: connect(strings.Replace(connecting, "login", "Login", 1))},
 		{name: "connect with a wrong value", status: 400, ask: connect(strings.Replace(connecting, "{", `{"website":"elsewhere",`, 1))},
-		{name: "connect in a live domain", status: 400, ask: ask{tenant: "live", method: "POST", path: "/connections", token: "user", body: connecting}},
+		{name: "connect in a live domain", status: 400, ask: ask{domain: "live", method: "POST", path: "/connections", token: "user", body: connecting}},
 		{name: "connect another user", status: 404, ask: by("POST", "/users/"+noID+"/connections", connecting)},
 
 		{name: "read", status: 200, ask: by("GET", "/users/me/connections/{connection}", "")},
@@ -85,7 +85,7 @@ func TestConnectionScenarios(t *testing.T) {
 		{name: "read another domain's", status: 404, ask: by("GET", "/connections/{other:connection}", "")},
 
 		{name: "read again", status: 200, rows: again, events: versions(7, another...), ask: by("POST", "/connections/{connection}", "")},
-		{name: "give a code", status: 200, rows: with(with(aVisit, aRead), map[string]int64{"bank_account": 3, "event": 9}), events: versions(2, append([]string{"ACCOUNT_FOUND", "ACCOUNT_FOUND", "ACCOUNT_FOUND"}, discovery...)...), ask: by("POST", "/connections/{asking}", `{"otp":"123456"}`)},
+		{name: "give a code", status: 200, rows: with(with(aSync, aRead), map[string]int64{"bank_account": 3, "event": 9}), events: versions(2, append([]string{"ACCOUNT_FOUND", "ACCOUNT_FOUND", "ACCOUNT_FOUND"}, discovery...)...), ask: by("POST", "/connections/{asking}", `{"otp":"123456"}`)},
 		{name: "give a code in a form", status: 202, rows: asked, events: versions(2, "CONNECTION_SYNCED"), ask: form(by("POST", "/connections/{asking}", "otp=000000&expand=x"))},
 		{name: "give a new password", status: 200, rows: again, events: versions(7, another...), ask: by("POST", "/connections/{connection}?expand=sources", `{"password":"1234","active":false}`)},
 		{name: "give a wrong password", status: 400, rows: asked, events: versions(7, "CONNECTION_SYNCED"), ask: by("POST", "/connections/{connection}", `{"password":"4321"}`)},
@@ -118,7 +118,7 @@ func TestConnectionScenarios(t *testing.T) {
 // All connections are read at once, and the user is told of when that are two or
 // more; those that wait say so.
 func TestSynchronisingAllConnections(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
 		sync := func() (states, events []string) {
 			t.Helper()
@@ -158,7 +158,7 @@ func TestSynchronisingAllConnections(t *testing.T) {
 		check([]string{""}, versions(7, another...))
 		s.connected(t, "", "otp")
 		s.do(t, ask{method: "PUT", path: "/accounts/" + ids[0] + "?all", token: "user", body: `{"disabled":false}`}).says(t, 200, "", "")
-		user := s.tenant("").user
+		user := s.domainOf("").user
 		all := append(versions(10, "ACCOUNTS_FETCHED", "ACCOUNT_SYNCED", "ACCOUNT_CATEGORIZED", "ACCOUNT_OWNERSHIPS_FOUND", "CONNECTION_SYNCED"), "CONNECTION_SYNCED connection 2", "USER_SYNCED user 2")
 		slices.Sort(all)
 		check([]string{" true", "additionalInformationNeeded"}, all)
@@ -173,7 +173,7 @@ func TestSynchronisingAllConnections(t *testing.T) {
 // over, as DELETE would, and its receivers are told; one that has worked stays,
 // whatever it waits for.
 func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, key := range []string{"", "30"} {
 			age := 120 * time.Minute
 			if key != "" {
@@ -209,7 +209,7 @@ func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 }
 
 // rid waits until what was withdrawn is erased.
-func (s *stage) rid(t *testing.T) {
+func (s *fixture) rid(t *testing.T) {
 	t.Helper()
 	if err := s.Aggregation.EraseWithdrawn(t.Context()); err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func below(r record) map[string]int64 {
 // Credentials that the institution refuses leave nothing but two events, and a
 // connection that is deleted is gone with all it had.
 func TestNothingIsLeftOfConnections(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
 		stays := s.connected(t, "", "one")
 		before := s.record()
@@ -271,9 +271,9 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 // Values that were encrypted with the key of the domain are as good as plain
 // ones, at first and later; no value gets anywhere.
 func TestEncryptedValuesOfConnections(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		body := func(tenant, password string) string {
-			return strings.Replace(connecting, "1234", s.encrypt(t, tenant, password), 1)
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		body := func(domainName, password string) string {
+			return strings.Replace(connecting, "1234", s.encrypt(t, domainName, password), 1)
 		}
 		send := func(path, body string) reply {
 			return s.do(t, ask{method: "POST", path: path, token: "user", body: body})
@@ -296,7 +296,7 @@ func TestEncryptedValuesOfConnections(t *testing.T) {
 // While somebody reads, a connection is locked for all others; with background
 // the answer does not wait, and says that the read is under way.
 func TestLockedConnections(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c := s.connected(t, "", "otp")
 		path := fmt.Sprint("/connections/", c.ID)
 		s.write(t, func(tx *store.Tx) error { tx.LeaseConnection(c.Domain, c.ID, "somebody", time.Minute); return nil })
@@ -317,7 +317,7 @@ func TestLockedConnections(t *testing.T) {
 
 // The status for connections that wait is a key of the configuration.
 func TestStatusOfConnectionsThatWait(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"connection.questions_code":"200"}`}).says(t, 200, "", "")
 		s.do(t, ask{method: "POST", path: "/connections", token: "user", body: strings.Replace(connecting, "one", "otp", 1)}).says(t, 200, "", "")
 	})
@@ -325,7 +325,7 @@ func TestStatusOfConnectionsThatWait(t *testing.T) {
 
 // The same request under the same key makes one connection.
 func TestRepeatedConnecting(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var first, second struct{ ID int64 }
 		for _, into := range []any{&first, &second} {
 			s.do(t, ask{method: "POST", path: "/connections", token: "user", body: connecting, header: map[string]string{"Idempotency-Key": "k"}}).decode(t, into)
@@ -339,7 +339,7 @@ func TestRepeatedConnecting(t *testing.T) {
 // Lists of connections and of visits page over all of them, with the same
 // expansions for each.
 func TestPagesOfConnections(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var want []string
 		var last store.Connection
 		for range 3 {
@@ -352,14 +352,14 @@ func TestPagesOfConnections(t *testing.T) {
 		path := fmt.Sprint("/connections/", last.ID)
 		for range 4 {
 			s.elapsed.Add(int64(time.Hour))
-			user := s.tenant("").user
-			if _, err := s.Aggregation.Resume(t.Context(), s.tenant("").domain, user, last.ID, aggregation.Request{}); err != nil {
+			user := s.domainOf("").user
+			if _, err := s.Aggregation.Resume(t.Context(), s.domainOf("").domain, user, last.ID, aggregation.Request{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		visits := s.walk(t, path+"/logs?limit=2")
-		if len(visits) != 5 || !slices.IsSortedFunc(visits, func(a, b string) int { return strings.Compare(b, a) }) {
-			t.Errorf("visits %v", visits)
+		logs := s.walk(t, path+"/logs?limit=2")
+		if len(logs) != 5 || !slices.IsSortedFunc(logs, func(a, b string) int { return strings.Compare(b, a) }) {
+			t.Errorf("visits %v", logs)
 		}
 		source, err := s.DB.SourcesOf(t.Context(), last.Domain, last.ID)
 		if err != nil {
@@ -378,7 +378,7 @@ func TestPagesOfConnections(t *testing.T) {
 
 // walk follows a list to its end and gives the ids, in their order. What the
 // items have in expansions is one of each.
-func (s *stage) walk(t *testing.T, path string) (ids []string) {
+func (s *fixture) walk(t *testing.T, path string) (ids []string) {
 	t.Helper()
 	for path != "" {
 		var page struct {

@@ -20,7 +20,7 @@ func TestConnectorConfigScenarios(t *testing.T) {
 	play(t, "connectorconfig", []scenario{
 		{name: "hide", status: 200, rows: aSetting, ask: config("PUT", "/connectors/43", `{"hidden":true}`)},
 		{name: "hidden", status: 200, ask: get("/connectors/43")},
-		{name: "not elsewhere", status: 200, ask: ask{tenant: "other", method: "GET", path: "/connectors/43"}},
+		{name: "not elsewhere", status: 200, ask: ask{domain: "other", method: "GET", path: "/connectors/43"}},
 		{name: "hide again", status: 200, ask: config("POST", "/connectors/43", `{"hidden":true,"unknown":1}`)},
 		{name: "as the connector says", status: 200, rows: reset, ask: config("POST", "/connectors/43", `{"hidden":null}`)},
 		{name: "nothing", status: 200, ask: config("PUT", "/connectors/43", `{}`)},
@@ -32,7 +32,7 @@ func TestConnectorConfigScenarios(t *testing.T) {
 		{name: "a text that is no flag", status: 400, ask: config("PUT", test, `{"hidden":"perhaps"}`)},
 		{name: "unknown, strictly", status: 400, ask: ask{method: "PUT", path: test, token: "config", body: `{"hiden":true}`, header: map[string]string{"Prefer": "handling=strict"}}},
 		{name: "none", status: 404, ask: config("PUT", "/connectors/9999", `{"hidden":true}`)},
-		{name: "one of a live domain", status: 404, ask: ask{tenant: "live", method: "PUT", path: test, token: "config", body: `{"hidden":true}`}},
+		{name: "one of a live domain", status: 404, ask: ask{domain: "live", method: "PUT", path: test, token: "config", body: `{"hidden":true}`}},
 		{name: "several", status: 200, rows: two, ask: config("PUT", "/connectors/43,"+oneByOne, `{"hidden":true}`)},
 		{name: "several and none", status: 404, ask: config("PUT", "/connectors/45,9999", `{"hidden":true}`)},
 		{name: "a map", status: 200, rows: list, ask: config("PATCH", "/connectors", `{"`+lowLimit+`":{"hidden":null},"`+oneByOne+`":{"hidden":false},"`+provider+`":{"hidden":true,"sync_frequency":"2"}}`)},
@@ -58,7 +58,7 @@ func TestConnectorConfigScenarios(t *testing.T) {
 // A hidden connector is not offered, one without a source in use carries no
 // payment, and both say so everywhere.
 func TestConfiguredConnectorsOfPayments(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		config := func(path, body string) {
 			t.Helper()
 			s.do(t, ask{method: "PUT", path: path, token: "config", body: body}).says(t, 200, "", "")
@@ -93,7 +93,7 @@ func TestConfiguredConnectorsOfPayments(t *testing.T) {
 // How often the connections of a connector are read is as it was set when they
 // were last read, on the clock of the domain.
 func TestFrequencyOfAConnector(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, _ := s.discovered(t, "", "one")
 		set := func(frequency string) {
 			t.Helper()

@@ -43,7 +43,7 @@ func TestConnectorScenarios(t *testing.T) {
 		{name: "a provider", status: 200, ask: get("", "/providers/"+provider+"?expand=sources")},
 		{name: "a provider that is a bank alone", status: 404, ask: get("", "/providers/65")},
 		{name: "categories of banks", status: 200, ask: get("", "/banks/categories")},
-		{name: "the most used when none was", status: 200, ask: ask{tenant: "live", method: "GET", path: "/connectors?top=3&top_key=payments"}},
+		{name: "the most used when none was", status: 200, ask: ask{domain: "live", method: "GET", path: "/connectors?top=3&top_key=payments"}},
 		{name: "the most used of nothing", status: 400, ask: get("", "/connectors?top=0")},
 		{name: "the most used for something else", status: 400, ask: get("", "/connectors?top=3&top_key=logins")},
 		{name: "a connection that is restricted", status: 400, ask: ask{method: "POST", path: "/connections", token: "user", body: `{"connector_uuid":"4a1f6b0c-98d2-4c57-8e3b-5d6c7f0a2b19","login":"one","password":"1234"}`}},
@@ -54,12 +54,12 @@ func TestConnectorScenarios(t *testing.T) {
 		{name: "a source of another connector", status: 404, ask: get("", "/connectors/40/sources/411")},
 		{name: "sources of none", status: 404, ask: get("", "/connectors/9999/sources")},
 		{name: "a source of none", status: 404, ask: get("", "/connectors/9999/sources/401")},
-		{name: "sources in a live domain", status: 404, ask: ask{tenant: "live", method: "GET", path: "/connectors/40/sources"}},
+		{name: "sources in a live domain", status: 404, ask: ask{domain: "live", method: "GET", path: "/connectors/40/sources"}},
 		{name: "none by uuid", status: 404, ask: get("", "/connectors/00000000-0000-4000-8000-000000000000")},
 		{name: "none by number", status: 404, ask: get("", "/connectors/9999")},
 		{name: "none by another spelling of a number", status: 404, ask: get("", "/connectors/040")},
-		{name: "a simulated one of a live domain", status: 404, ask: ask{tenant: "live", method: "GET", path: "/connectors/" + testConnector}},
-		{name: "list of a live domain", status: 200, ask: ask{tenant: "live", method: "GET", path: "/connectors"}},
+		{name: "a simulated one of a live domain", status: 404, ask: ask{domain: "live", method: "GET", path: "/connectors/" + testConnector}},
+		{name: "list of a live domain", status: 200, ask: ask{domain: "live", method: "GET", path: "/connectors"}},
 		{name: "list of a page", status: 200, ask: get("", "/connectors?limit=1&country_codes=gb&expand=countries")},
 		{name: "list of an unknown country", status: 400, ask: get("", "/connectors?country_codes=FR,XX")},
 		{name: "list for a payment without token", status: 401, ask: get("", "/connectors?id_payment={payment}")},
@@ -111,7 +111,7 @@ func (p connectorPage) initiating() []string {
 	return uuids
 }
 
-func (s *stage) connectors(t *testing.T, path, token string) connectorPage {
+func (s *fixture) connectors(t *testing.T, path, token string) connectorPage {
 	t.Helper()
 	var p connectorPage
 	s.do(t, ask{method: "GET", path: path, token: token}).decode(t, &p)
@@ -121,7 +121,7 @@ func (s *stage) connectors(t *testing.T, path, token string) connectorPage {
 // Pages go through all connectors in one order, there and back; hidden ones
 // are among them.
 func TestPagesOfConnectors(t *testing.T) {
-	onSQLite(t, func(t *testing.T, s *stage) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
 		all := s.connectors(t, "/connectors?expand=countries", "")
 		want := all.uuids()
 		if all.Total != len(want) || len(want) < 20 || want[0] != testConnector || !slices.Contains(want, hiddenBank) {
@@ -155,7 +155,7 @@ func TestPagesOfConnectors(t *testing.T) {
 // all says; the rest of both lists is the same.
 func TestIncompatibilityOfAHiddenConnector(t *testing.T) {
 	line := minimalDraft[strings.Index(minimalDraft, `[{`)+1 : strings.LastIndex(minimalDraft, `}]`)+1]
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for lines, want := range map[int][]string{2: nil, 3: {"maxBulk"}} {
 			var made struct{ ID int64 }
 			draft := strings.Replace(minimalDraft, line, strings.Join(slices.Repeat([]string{line}, lines), ","), 1)
@@ -173,7 +173,7 @@ func TestIncompatibilityOfAHiddenConnector(t *testing.T) {
 	})
 }
 
-func (s *stage) ofCountries(t *testing.T, all connectorPage) {
+func (s *fixture) ofCountries(t *testing.T, all connectorPage) {
 	t.Helper()
 	for _, codes := range []string{"GB", "FR", "fr, GB", "US", ","} {
 		var want []string
@@ -194,7 +194,7 @@ func (s *stage) ofCountries(t *testing.T, all connectorPage) {
 }
 
 // against are the types of incompatibility by connector, and the codes.
-func (s *stage) against(t *testing.T, id string, all bool) (types map[string]string, codes map[string][]string) {
+func (s *fixture) against(t *testing.T, id string, all bool) (types map[string]string, codes map[string][]string) {
 	t.Helper()
 	path := "/payments/" + id + "/incompatibilities"
 	if all {
@@ -226,7 +226,7 @@ func (s *stage) against(t *testing.T, id string, all bool) (types map[string]str
 // payment and the validation go by the same rules.
 func TestRulesAboutConnectorsAgree(t *testing.T) {
 	bulk := strings.NewReplacer(`"connector_uuid":"`+testConnector+`",`, "", "999999999.990", "1500").Replace(bulkDraft)
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		every := s.connectors(t, "/connectors", "").initiating()
 		for name, draft := range map[string]string{
 			"ordinary": minimalDraft, "bulk above a limit": bulk, "pounds": strings.Replace(britishDraft, `"id_connector":41,`, "", 1),
@@ -257,7 +257,7 @@ func TestRulesAboutConnectorsAgree(t *testing.T) {
 
 // refusedFor chooses a connector without validating. It is refused for a
 // reason on the list, and for no other.
-func (s *stage) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
+func (s *fixture) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://shop.example/pay","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)
 	if slices.Contains(codes, "nspPayer") || severity != "incompatible" {
@@ -265,12 +265,12 @@ func (s *stage) refusedFor(t *testing.T, id, uuid, severity string, codes []stri
 	}
 	r := s.do(t, ask{method: "POST", path: "/payments/" + id, token: "validate", body: body})
 	if severity != "incompatible" {
-		if _, message := r.told(t); r.status != 200 && !strings.Contains(message, "payer: ") {
+		if _, message := r.message(t); r.status != 200 && !strings.Contains(message, "payer: ") {
 			t.Errorf("%s: %d %s", uuid, r.status, r.body)
 		}
 		return
 	}
-	code, message := r.told(t)
+	code, message := r.message(t)
 	named := func(code string) bool { return strings.Contains(message, "("+code+")") }
 	if r.status != 400 || code != "invalidValue" || !strings.HasPrefix(message, "connector_uuid: ") || !slices.ContainsFunc(codes, named) {
 		t.Errorf("%s: %d %s, want a refusal for one of %v", uuid, r.status, r.body, codes)
@@ -280,7 +280,7 @@ func (s *stage) refusedFor(t *testing.T, id, uuid, severity string, codes []stri
 // A reason has both sides of its comparison, in the words of the interface.
 func TestReasonsHaveBothSides(t *testing.T) {
 	bulk := strings.Replace(bulkDraft, `"connector_uuid":"`+testConnector+`",`, "", 1)
-	onSQLite(t, func(t *testing.T, s *stage) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
 		var made struct{ ID int64 }
 		s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: bulk}).decode(t, &made)
 		var list []map[string]any
@@ -308,7 +308,7 @@ func TestReasonsHaveBothSides(t *testing.T) {
 // The connectors that were used most come first, no more than there are asked
 // for, and those that no payment of the last month went through do not come.
 func TestMostUsedConnectors(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		choose := func(connector string) {
 			path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
 			s.do(t, ask{method: "POST", path: path, token: "validate", body: `{"connector_uuid":"` + connector + `","webview_url":"https://shop.example/pay"}`}).says(t, 200, "", "")
@@ -337,7 +337,7 @@ func TestMostUsedConnectors(t *testing.T) {
 
 // A connection shows its connector as the list of connectors does.
 func TestConnectorsInsideConnections(t *testing.T) {
-	onSQLite(t, func(t *testing.T, s *stage) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.connected(t, "", "one")
 		for _, expand := range []string{"countries", "fields,sources", "urls,payment_fields", "fields,payment_fields,countries,sources,urls"} {
 			var page struct {
@@ -354,7 +354,7 @@ func TestConnectorsInsideConnections(t *testing.T) {
 
 // Connections of a connector are those of all users, by the state they are in.
 func TestSomeConnections(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
 		some := func(query string) (ids []int64) {
 			t.Helper()
@@ -379,7 +379,7 @@ func TestSomeConnections(t *testing.T) {
 			t.Errorf("one of %v is %v", all, one)
 		}
 		s.write(t, func(tx *store.Tx) error {
-			c, err := s.DB.Connection(t.Context(), s.tenant("").domain.ID, h.user, h.connections[1])
+			c, err := s.DB.Connection(t.Context(), s.domainOf("").domain.ID, h.user, h.connections[1])
 			if err == nil {
 				c.State = passerelle.Wrongpass
 				tx.SaveConnection(c, c.Version)
@@ -394,7 +394,7 @@ func TestSomeConnections(t *testing.T) {
 		}
 		s.do(t, ask{method: "GET", path: "/banks/" + testConnector + "/connections?type=ill", token: "config"}).says(t, 400, "invalidValue", "type")
 		s.do(t, ask{method: "GET", path: "/banks/none/connections", token: "config"}).says(t, 404, "notFound", "")
-		if got := s.do(t, ask{tenant: "other", method: "GET", path: "/connectors/" + testConnector + "/connections", token: "config"}); !strings.Contains(string(got.body), `"total":0`) {
+		if got := s.do(t, ask{domain: "other", method: "GET", path: "/connectors/" + testConnector + "/connections", token: "config"}); !strings.Contains(string(got.body), `"total":0`) {
 			t.Errorf("of another domain: %s", got.body)
 		}
 	})
@@ -402,7 +402,7 @@ func TestSomeConnections(t *testing.T) {
 
 // Every category of a connector is one of the list.
 func TestCategoriesOfConnectors(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		type category struct {
 			ID   int64
 			Name string

@@ -92,14 +92,14 @@ func (c *contract) operation(method, path string) (pattern, verb string, found b
 
 // fit reports whether a path is of a pattern, and how many parameters it has.
 func fit(pattern, path string) (holes int, fits bool) {
-	words, given := strings.Split(pattern, "/"), strings.Split(path, "/")
-	if len(words) != len(given) {
+	words, supplied := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if len(words) != len(supplied) {
 		return 0, false
 	}
 	for i, word := range words {
 		if strings.HasPrefix(word, "{") {
 			holes++
-		} else if word != given[i] {
+		} else if word != supplied[i] {
 			return 0, false
 		}
 	}
@@ -168,7 +168,7 @@ const goldenDocument = "../../docs/openapi.json"
 // The document is the contract: it changes only when somebody means it to, and
 // any tool that reads OpenAPI 3.1 can read it.
 func TestDocumentIsTheOneReviewed(t *testing.T) {
-	onSQLite(t, func(t *testing.T, s *stage) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
 		raw := served(t, s.API())
 		got := indented(t, raw)
 		if *update {
@@ -195,7 +195,7 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 
 // What does not exist yet is not promised.
 func TestDocumentPromisesNothingMore(t *testing.T) {
-	onSQLite(t, func(t *testing.T, s *stage) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/transfers", "/recipients", "/payment-links"} {
 			r := s.do(t, ask{method: "GET", path: path, token: "admin"})
 			if _, _, found := s.contract.operation("GET", version+path); found || r.status != http.StatusNotFound {
@@ -219,16 +219,16 @@ func at(t testing.TB, value any, path string) any {
 }
 
 // walk visits every object of a document.
-func walk(value any, visit func(map[string]any)) {
+func walk(value any, call func(map[string]any)) {
 	switch value := value.(type) {
 	case map[string]any:
-		visit(value)
+		call(value)
 		for _, member := range value {
-			walk(member, visit)
+			walk(member, call)
 		}
 	case []any:
 		for _, item := range value {
-			walk(item, visit)
+			walk(item, call)
 		}
 	}
 }

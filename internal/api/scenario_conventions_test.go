@@ -23,7 +23,7 @@ func (r reply) says(t *testing.T, status int, code, message string) reply {
 	if code == "" {
 		return r
 	}
-	if gotCode, gotMessage := r.told(t); gotCode != code || !strings.Contains(gotMessage, message) {
+	if gotCode, gotMessage := r.message(t); gotCode != code || !strings.Contains(gotMessage, message) {
 		t.Errorf("%s %q, want %s with %q", gotCode, gotMessage, code, message)
 	}
 	return r
@@ -31,8 +31,8 @@ func (r reply) says(t *testing.T, status int, code, message string) reply {
 
 // One wish in every form a client may write it in comes to the same.
 func TestFormsOfABody(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		client := s.tenant("")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		client := s.domainOf("")
 		fields := url.Values{"grant_type": {"client_credentials"}, "client_id": {fmt.Sprint(client.client.ID)}, "client_secret": {client.secret}, "scope": {"payments:validate,payments:read-only"}}
 		basic := map[string]string{"Authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(client.client.ID)+":"+client.secret))}
 		old := map[string]string{"Authorization": "basic " + base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(client.client.ID)+":"+client.secret+":"))}
@@ -97,7 +97,7 @@ func pairs(values url.Values) []string {
 // Existing clients call the providers of webhooks without the version and
 // with everything in the query, an empty body and the type of JSON.
 func TestProvidersWithoutVersion(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var made struct {
 			ID     int64
 			Config struct {
@@ -123,7 +123,7 @@ func TestProvidersWithoutVersion(t *testing.T) {
 // Methods are what the path has, HEAD is GET without the body, and everything
 // else is a 405 that names them, in the error body.
 func TestMethods(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
 		allowed := map[string]string{
 			"/auth/token": "DELETE, POST", "/payments": "GET, HEAD, POST", "/payments/" + id: "GET, HEAD, POST, PUT", "/payments/" + id + "/scopedtoken": "POST",
@@ -155,7 +155,7 @@ func TestMethods(t *testing.T) {
 
 // Amounts come as numbers and as text, and leave in the digits of the currency.
 func TestAmountsKeepTheirDigits(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for sent, want := range map[string]string{
 			`12.5`: "12.50", `"12.5"`: "12.50", `"1"`: "1.00", `1.0000000000`: "1.00", `0.01`: "0.01", `999999999.99`: "999999999.99", `"100000000.10"`: "100000000.10", `9007199.25`: "9007199.25",
 		} {
@@ -173,7 +173,7 @@ func TestAmountsKeepTheirDigits(t *testing.T) {
 
 // Strict clients are told of every name nobody knows, others are not.
 func TestStrictHandling(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id, connection := strconv.FormatInt(s.created(t, ""), 10), fmt.Sprint("/connections/", s.connected(t, "", "one").ID)
 		line := strings.Replace(minimalDraft, `"label":"Invoice"`, `"label":"Invoice","amonut":1`, 1)
 		identity := strings.Replace(minimalDraft, "{", `{"payer_identity":{"first_name":"J","last_name":"M","org_name":"O"},`, 1)
@@ -211,7 +211,7 @@ func TestStrictHandling(t *testing.T) {
 // makes nothing; another request under the key is refused; what was refused
 // before anything was done is not kept.
 func TestRepeatedCreation(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := func(key, body string) ask {
 			return ask{method: "POST", path: "/payments", token: "admin", body: body, header: map[string]string{"Idempotency-Key": key}}
 		}
@@ -233,10 +233,10 @@ func TestRepeatedCreation(t *testing.T) {
 }
 
 // otherOwners finds that a key belongs to a token and a domain.
-func (s *stage) otherOwners(t *testing.T, a ask, first reply) {
+func (s *fixture) otherOwners(t *testing.T, a ask, first reply) {
 	t.Helper()
-	for _, owner := range []ask{{tenant: "other", token: "admin"}, {token: "admin+validate"}} {
-		a.tenant, a.token = owner.tenant, owner.token
+	for _, owner := range []ask{{domain: "other", token: "admin"}, {token: "admin+validate"}} {
+		a.domain, a.token = owner.domain, owner.token
 		r := s.do(t, a).says(t, 200, "", "")
 		if string(r.body) == string(first.body) || r.header.Get("Idempotency-Replayed") != "" {
 			t.Errorf("%v got the answer of somebody else", owner)
@@ -246,7 +246,7 @@ func (s *stage) otherOwners(t *testing.T, a ask, first reply) {
 
 // Many at once under one key make one payment.
 func TestConcurrentRepetitions(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		a := ask{method: "POST", path: "/payments", token: "admin", body: minimalDraft, header: map[string]string{"Idempotency-Key": "k"}}
 		s.token(t, "", "admin", 0)
 		before := s.record()
@@ -271,7 +271,7 @@ func TestConcurrentRepetitions(t *testing.T) {
 
 // Maintenance closes the interface, with the error body and a time to wait.
 func TestMaintenanceClosesEverything(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "admin", 0)
 		s.write(t, func(tx *store.Tx) error { tx.CloseForMaintenance(s.now()); return nil })
 		for _, path := range []string{"/payments", "/nowhere", "/openapi.json"} {
@@ -287,7 +287,7 @@ func TestMaintenanceClosesEverything(t *testing.T) {
 
 // What clients send besides is ignored where the convention says so.
 func TestFlagsAndIgnoredNames(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
 		for query, status := range map[string]int{
 			"": 200, "?show_sensitive=0": 200, "?show_sensitive=false": 200, "?show_sensitive=False": 200, "?all&expand=connector[countries]&unknown[]=%F0%9F%92%A9": 200,
@@ -302,7 +302,7 @@ func TestFlagsAndIgnoredNames(t *testing.T) {
 
 // The access log of the whole service has patterns and not identifiers.
 func TestAccessLogHasPatterns(t *testing.T) {
-	onSQLite(t, func(t *testing.T, s *stage) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.nothing(t, ask{method: "GET", path: "/payments/" + noID, token: "admin"})
 		if log := s.Logs.String(); !strings.Contains(log, `"route":"/2.0/payments/{paymentId}"`) || strings.Contains(log, noID) {
 			t.Errorf("the log has no route, or an identifier:\n%s", log)

@@ -17,8 +17,8 @@ import (
 
 // What a person sets of a document stays, whatever the provider says later.
 func TestEditsOfDocuments(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		from, who := s.subscriber(t, ""), s.tenant("")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		from, who := s.subscriber(t, ""), s.domainOf("")
 		path := "/documents/" + from["document"]
 		set := `{"id_type":13,"id_category":7,"name":"Ma facture","date":"2026-01-31","duedate":"2026-02-28","total_amount":"12.30","untaxed_amount":10,"vat":2.3,"income":true}`
 		want := map[string]any{
@@ -81,8 +81,8 @@ func TestEditsOfDocuments(t *testing.T) {
 // Null takes a day, an amount or a category away, whatever the provider says later,
 // and a name of one's own.
 func TestWhatIsClearedOfDocuments(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		from, who := s.subscriber(t, ""), s.tenant("")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		from, who := s.subscriber(t, ""), s.domainOf("")
 		path := "/documents/" + from["document"]
 		read := func() (d map[string]any) {
 			t.Helper()
@@ -140,8 +140,8 @@ func TestWhatIsClearedOfDocuments(t *testing.T) {
 
 // A person's own file replaces that of the provider, which is not kept.
 func TestUploads(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		from, who := s.subscriber(t, ""), s.tenant("")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		from, who := s.subscriber(t, ""), s.domainOf("")
 		path := "/documents/" + from["document"]
 		s.fetched(t, who.domain)
 		files := s.eyes.Count("SELECT count(*) FROM stored_file")
@@ -168,8 +168,8 @@ func TestUploads(t *testing.T) {
 // A file and what else is changed are stored together or not at all, also where
 // the change makes the document read-only.
 func TestUploadsWithTheRest(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		from, who := s.subscriber(t, ""), s.tenant("")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		from, who := s.subscriber(t, ""), s.domainOf("")
 		s.fetched(t, who.domain)
 		path := "/documents/" + from["document"]
 		const first, second = "\x89PNG\r\n\x1a\nfirst", "%PDF-1.7 second"

@@ -18,7 +18,7 @@ import (
 )
 
 // fetched has every file come that is to be fetched.
-func (s *stage) fetched(t testing.TB, d passerelle.Domain) {
+func (s *fixture) fetched(t testing.TB, d passerelle.Domain) {
 	t.Helper()
 	for _, c := range s.Bank.Connectors() {
 		for n := 1; n > 0; {
@@ -31,9 +31,9 @@ func (s *stage) fetched(t testing.TB, d passerelle.Domain) {
 
 // Files come by themselves once a subscription is shared, whoever reads it.
 func TestFilesComeByThemselves(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
-		who := s.tenant("")
+		who := s.domainOf("")
 		share := aggregation.SubscriptionChange{Disabled: new(false), Origin: "api"}
 		first := s.subscribed(t, who, s.subscribe(t, who, who.user))[0].ID
 		must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{first}, share))
@@ -50,7 +50,7 @@ func TestFilesComeByThemselves(t *testing.T) {
 // The bytes of a document are sealed where they are kept, and stay readable when the
 // master key is another.
 func TestFilesAreSealedAtRest(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
 		path := "/documents/" + from["document"] + "/file"
 		got := s.do(t, ask{method: "GET", path: path, token: "user"}).says(t, 200, "", "")
@@ -80,8 +80,8 @@ func TestFilesAreSealedAtRest(t *testing.T) {
 // Files whose connection cannot be read come by themselves once it is read again, and
 // nothing is counted against them until then.
 func TestFilesWaitForTheirConnection(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		from, who := s.subscriber(t, ""), s.tenant("")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		from, who := s.subscriber(t, ""), s.domainOf("")
 		connection := ask{method: "POST", path: "/connections/" + from["subscribing"], token: "user", body: `{"password":"wrong"}`}
 		s.do(t, connection).says(t, 400, "wrongpass", "")
 		storetest.Break(t, s.url, `UPDATE stored_file SET stored = NULL, size = 0, next_fetch = 0`)
@@ -105,7 +105,7 @@ func TestFilesWaitForTheirConnection(t *testing.T) {
 // The file of a document comes at every path of it, as a whole and in ranges,
 // whether or not it was fetched before.
 func TestDownloads(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
 		var d struct {
 			URL    string
@@ -115,7 +115,7 @@ func TestDownloads(t *testing.T) {
 		document := "/documents/" + from["document"]
 		s.do(t, of(document)).decode(t, &d)
 		_, path, _ := strings.Cut(d.URL, version)
-		if d.IDFile == 0 || path != fmt.Sprintf("/users/%d%s/file", s.tenant("").user, document) {
+		if d.IDFile == 0 || path != fmt.Sprintf("/users/%d%s/file", s.domainOf("").user, document) {
 			t.Fatalf("file %d at %s", d.IDFile, d.URL)
 		}
 		whole := s.do(t, of(path))
@@ -156,7 +156,7 @@ func TestDownloads(t *testing.T) {
 // The thumbnail of a document is a picture of the kind of its file, at every path
 // of the document, and another once the person gave it another file.
 func TestThumbnails(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
 		document := "/documents/" + from["document"]
 		var d struct {
@@ -189,7 +189,7 @@ func TestThumbnails(t *testing.T) {
 
 // Nobody reaches the file of what is not theirs, or is withheld.
 func TestDownloadsOfOthers(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, other := s.subscriber(t, ""), s.subscriber(t, "other")
 		for _, path := range []string{
 			"/documents/" + noID + "/file", "/documents/" + other["document"] + "/file",
@@ -209,20 +209,20 @@ func TestDownloadsOfOthers(t *testing.T) {
 // What a user withdraws, and what they had when they are deleted, is not kept:
 // neither the bytes nor what is known of them.
 func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
-	for name, withdraw := range map[string]func(t *testing.T, s *stage, from map[string]string){
-		"a subscription": func(t *testing.T, s *stage, from map[string]string) {
+	for name, withdraw := range map[string]func(t *testing.T, s *fixture, from map[string]string){
+		"a subscription": func(t *testing.T, s *fixture, from map[string]string) {
 			s.do(t, ask{method: "PUT", path: "/subscriptions/" + from["subscription"], token: "user", body: `{"disabled":true}`}).says(t, 200, "", "")
 		},
-		"a connection": func(t *testing.T, s *stage, from map[string]string) {
+		"a connection": func(t *testing.T, s *fixture, from map[string]string) {
 			s.do(t, ask{method: "DELETE", path: "/connections/" + from["subscribing"], token: "user"}).says(t, 204, "", "")
 		},
-		"the user": func(t *testing.T, s *stage, _ map[string]string) {
+		"the user": func(t *testing.T, s *fixture, _ map[string]string) {
 			s.do(t, ask{method: "DELETE", path: "/users/me", token: "user"}).says(t, 204, "", "")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStages(t, func(t *testing.T, s *stage) {
-				who, kept := s.tenant(""), s.subscriber(t, "")
+			onEachFixture(t, func(t *testing.T, s *fixture) {
+				who, kept := s.domainOf(""), s.subscriber(t, "")
 				share := aggregation.SubscriptionChange{Disabled: new(false), Origin: "api"}
 				second := s.subscribe(t, who, who.user)
 				must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{s.subscribed(t, who, second)[0].ID}, share))

@@ -60,7 +60,7 @@ type paper struct {
 
 // papers are all documents of a list, by its links, in pages of five; the number
 // that each page says there are is held against it.
-func (s *stage) papers(t *testing.T, path string) []paper {
+func (s *fixture) papers(t *testing.T, path string) []paper {
 	t.Helper()
 	var all []paper
 	total := -1
@@ -102,9 +102,9 @@ func selected(all []paper, keep func(paper) bool) (kept []paper) {
 // Each filter, alone and with others, selects what it says, in the order of the
 // list.
 func TestFiltersOfDocuments(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
-		who := s.tenant("")
+		who := s.domainOf("")
 		subscriptions := s.subscribed(t, who, s.subscribe(t, who, who.user))
 		share := aggregation.SubscriptionChange{Disabled: new(false), Origin: "api"}
 		must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{subscriptions[0].ID, subscriptions[1].ID}, share))
@@ -157,9 +157,9 @@ func TestFiltersOfDocuments(t *testing.T) {
 // The timestamp of a document without a day is that of its discovery, also where
 // it is bounded; one that the person gave a day has that one.
 func TestTimestampsOfDocumentsWithoutADay(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"api.timezone":"Pacific/Auckland"}`}).says(t, 200, "", "")
-		from, who := s.subscriber(t, ""), s.tenant("")
+		from, who := s.subscriber(t, ""), s.domainOf("")
 		id, err := strconv.ParseInt(from["document"], 10, 64)
 		must(t, err)
 		subscriptions, err := s.DB.Subscriptions(t.Context(), store.SubscriptionFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1})

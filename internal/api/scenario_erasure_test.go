@@ -51,7 +51,7 @@ var apart = map[string]string{
 }
 
 // lines are the rows of all tables as text.
-func (s *stage) lines() map[string][]string {
+func (s *fixture) lines() map[string][]string {
 	queries := map[string]string{}
 	for table := range s.eyes.Rows() {
 		queries[table] = `SELECT * FROM "` + table + `"`
@@ -68,17 +68,17 @@ func beyond(before, after []string) []string {
 // user, deletes the user, and looks for what is left: rows, marks and files. A
 // table that it does not know has to be filled here, or be said to hold nothing.
 func TestNothingIsLeftOfADeletedUser(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
 		s.token(t, "", "admin", 0)
-		s.deaf(t)
+		s.unreachableWebhook(t)
 		must(t, s.Access.KeepUses(t.Context())) // of what was used up to here, which is all that stays
 		before := s.lines()
 		marks := s.plant(t)
 		planted := s.lines()
 		s.do(t, ask{method: "DELETE", path: "/users/me", token: "user"}).says(t, 204, "", "")
 		for range 2 { // at once, and after what was being written at that moment
-			must(t, s.Aggregation.EraseUsers(t.Context(), s.tenant("").domain))
+			must(t, s.Aggregation.EraseUsers(t.Context(), s.domainOf("").domain))
 			must(t, s.Aggregation.EraseWithdrawn(t.Context()))
 			must(t, s.Documents.RemoveFiles(t.Context()))
 			s.elapsed.Add(int64(2 * time.Minute))
@@ -112,7 +112,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 }
 
 // wantNothing judges what came to a table with the user, and what is left.
-func (s *stage) wantNothing(t *testing.T, table string, came int, left []string) {
+func (s *fixture) wantNothing(t *testing.T, table string, came int, left []string) {
 	t.Helper()
 	switch {
 	case apart[table] != "" && came > 0:
@@ -126,7 +126,7 @@ func (s *stage) wantNothing(t *testing.T, table string, came int, left []string)
 }
 
 // foldered counts what the service keeps beside its database.
-func (s *stage) foldered(t *testing.T) (n int) {
+func (s *fixture) foldered(t *testing.T) (n int) {
 	t.Helper()
 	must(t, filepath.WalkDir(s.Folder(), func(_ string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
@@ -137,18 +137,18 @@ func (s *stage) foldered(t *testing.T) (n int) {
 	return n
 }
 
-// deaf registers webhooks for what is told of users, to which nobody sends: what
+// unreachableWebhook registers webhooks for what is told of users, to which nobody sends: what
 // is for them stays undelivered.
-func (s *stage) deaf(t *testing.T) {
+func (s *fixture) unreachableWebhook(t *testing.T) {
 	t.Helper()
 	for _, entry := range webhook.Events() {
 		if entry.Event == webhook.UserDeleted || entry.Event == webhook.PaymentStateUpdated {
 			continue
 		}
-		id, err := strconv.ParseInt(s.listening(t, "", string(entry.Event)), 10, 64)
+		id, err := strconv.ParseInt(s.webhookFor(t, "", string(entry.Event)), 10, 64)
 		must(t, err)
 		s.write(t, func(tx *store.Tx) error {
-			tx.LeaseWebhook(store.Webhook{Domain: s.tenant("").domain.ID, ID: passerelle.WebhookID(id)}, "test", 24*time.Hour)
+			tx.LeaseWebhook(store.Webhook{Domain: s.domainOf("").domain.ID, ID: passerelle.WebhookID(id)}, "test", 24*time.Hour)
 			return nil
 		})
 	}
@@ -156,7 +156,7 @@ func (s *stage) deaf(t *testing.T) {
 
 // plant makes a user with something in every table, and gives texts that must
 // not be found any more.
-func (s *stage) plant(t *testing.T) (marks []string) {
+func (s *fixture) plant(t *testing.T) (marks []string) {
 	t.Helper()
 	call := func(method, path, body string) reply {
 		t.Helper()
@@ -164,7 +164,7 @@ func (s *stage) plant(t *testing.T) (marks []string) {
 	}
 	call("POST", "/users/me/config", `{"note":"`+mark+`"}`).says(t, 200, "", "")
 	call("POST", "/auth/token/code", "{}").says(t, 200, "", "")
-	payer := fmt.Sprintf(`{"payer_identity":{"first_name":"A","last_name":"B","id_user":%d},`, s.tenant("").user)
+	payer := fmt.Sprintf(`{"payer_identity":{"first_name":"A","last_name":"B","id_user":%d},`, s.domainOf("").user)
 	s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: strings.Replace(minimalDraft, "{", payer, 1)}).says(t, 200, "", "")
 
 	var connection struct{ ID int64 }
@@ -186,7 +186,7 @@ func (s *stage) plant(t *testing.T) (marks []string) {
 	call("POST", "/transactions/"+transactions["id"]+"/informations", `{"note":"`+mark+`"}`).says(t, 200, "", "")
 	s.ownCategory(t, "")
 	s.tried(t)
-	s.fetched(t, s.tenant("").domain)
+	s.fetched(t, s.domainOf("").domain)
 	if s.foldered(t) == 0 {
 		t.Error("no file was planted")
 	}
@@ -196,7 +196,7 @@ func (s *stage) plant(t *testing.T) (marks []string) {
 }
 
 // listed are the texts of the first item of a list, and the ids of all.
-func (s *stage) listed(t *testing.T, path string) (first map[string]string, ids string) {
+func (s *fixture) listed(t *testing.T, path string) (first map[string]string, ids string) {
 	t.Helper()
 	var list map[string]any
 	s.do(t, ask{method: "GET", path: path, token: "user"}).decode(t, &list)
@@ -221,9 +221,9 @@ func (s *stage) listed(t *testing.T, path string) (first map[string]string, ids 
 }
 
 // tried records that receivers were tried and answered with what they got.
-func (s *stage) tried(t *testing.T) {
+func (s *fixture) tried(t *testing.T) {
 	t.Helper()
-	domain := s.tenant("").domain.ID
+	domain := s.domainOf("").domain.ID
 	by := map[passerelle.WebhookID][]store.DeliveryAttempt{}
 	for _, d := range s.eyes.Deliveries() {
 		id := passerelle.WebhookID(d.Webhook)

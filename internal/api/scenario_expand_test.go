@@ -52,7 +52,7 @@ func along(value any, keys []string) []any {
 
 // Wherever an object can be embedded, what can be embedded in it works in brackets.
 func TestEveryExpansionWorksEverywhere(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		transaction := "/transactions/" + strconv.FormatInt(s.attached(t), 10)
 		document := s.subscriber(t, "")["document"]
 		s.assets(t, "")
@@ -76,7 +76,7 @@ func TestEveryExpansionWorksEverywhere(t *testing.T) {
 }
 
 // expandsAll asks for each way into what is linked, and looks for what is there.
-func (s *stage) expandsAll(t *testing.T, path string, ways [][]string) {
+func (s *fixture) expandsAll(t *testing.T, path string, ways [][]string) {
 	t.Helper()
 	sign := "?"
 	if strings.Contains(path, "?") {
@@ -105,9 +105,9 @@ func (s *stage) expandsAll(t *testing.T, path string, ways [][]string) {
 }
 
 // subscriptionBeside gives a connection of the user a subscription, besides its accounts.
-func (s *stage) subscriptionBeside(t *testing.T, connection passerelle.ConnectionID) {
+func (s *fixture) subscriptionBeside(t *testing.T, connection passerelle.ConnectionID) {
 	t.Helper()
-	who := s.tenant("")
+	who := s.domainOf("")
 	at := opening
 	one := store.StoredSubscription{Subscription: passerelle.Subscription{
 		User: who.user, Connection: connection, Disabled: &at, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "both", Label: "Both"},
@@ -122,10 +122,10 @@ func (s *stage) subscriptionBeside(t *testing.T, connection passerelle.Connectio
 // What is nested multiplies: an answer that would be too large is refused, and says
 // what to do.
 func TestExpansionsAreBounded(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
 		for i := range 250 {
-			s.account(t, s.tenant(""), h.connections[0], fmt.Sprint("one of many ", i))
+			s.account(t, s.domainOf(""), h.connections[0], fmt.Sprint("one of many ", i))
 		}
 		for expand, status := range map[string]int{"accounts": 200, "accounts[connection]": 200, "accounts[connection[accounts]]": 400, "all_accounts[connection[all_accounts[connection]]]": 400} {
 			got := s.do(t, ask{method: "GET", path: "/users/me/connections?expand=" + expand, token: "user"})

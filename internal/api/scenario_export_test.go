@@ -19,7 +19,7 @@ import (
 
 // exported is an archive of a user: the totals of its lists and the sizes of its
 // files, by their names.
-func (s *stage) exported(t *testing.T, token, path string) (totals, sizes map[string]int, text string) {
+func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[string]int, text string) {
 	t.Helper()
 	r := s.do(t, ask{method: "GET", path: path, token: token})
 	if r.status != 200 || r.header.Get("Content-Type") != "application/zip" || !strings.HasPrefix(r.header.Get("Content-Disposition"), "attachment; filename=user-") {
@@ -50,9 +50,9 @@ func (s *stage) exported(t *testing.T, token, path string) (totals, sizes map[st
 // TestExport: the archive of a user has all that is kept of them, as the lists
 // of the interface have it, and every file; that of another has nothing of it.
 func TestExport(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
-		s.deaf(t)
+		s.unreachableWebhook(t)
 		marks := s.plant(t)
 		totals, sizes, text := s.exported(t, "user", "/users/me/export")
 		for table, file := range map[string]string{
@@ -63,9 +63,9 @@ func TestExport(t *testing.T) {
 				t.Errorf("%s: %d, want %d", file, got, want)
 			}
 		}
-		wealth := totals["investments.json"] + totals["marketorders.json"] + totals["pockets.json"] + totals["loanamortizations.json"]
+		assets := totals["investments.json"] + totals["marketorders.json"] + totals["pockets.json"] + totals["loanamortizations.json"]
 		rows := s.eyes.Rows()
-		got := []int{wealth, len(sizes), totals["account_ownerships.json"], strings.Count(text, `"mime_type"`), strings.Count(text, `"note":"`+mark+`"`)}
+		got := []int{assets, len(sizes), totals["account_ownerships.json"], strings.Count(text, `"mime_type"`), strings.Count(text, `"note":"`+mark+`"`)}
 		want := []int{int(rows["asset"]), s.foldered(t), totals["accounts.json"], int(rows["attachment"]), 2}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("assets, files, holders, attachments, notes of the user and of a transaction (-want +got):\n%s", diff)
@@ -86,10 +86,10 @@ func TestExport(t *testing.T) {
 
 // exportedAlone exports another user, for whom there is nothing, and what is
 // refused.
-func (s *stage) exportedAlone(t *testing.T, marks []string) {
+func (s *fixture) exportedAlone(t *testing.T, marks []string) {
 	t.Helper()
-	id := s.tenant("").user
-	delete(s.tenant("").tokens, "user")
+	id := s.domainOf("").user
+	delete(s.domainOf("").tokens, "user")
 	totals, sizes, text := s.exported(t, "user", "/users/me/export")
 	for name, n := range totals {
 		if n != 0 {
@@ -126,12 +126,12 @@ func (d *deleting) Write(p []byte) (int, error) {
 
 // TestExportOfOneWhoIsDeleted: an archive that has not all in it does not end.
 func TestExportOfOneWhoIsDeleted(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
 		c, ids := s.discovered(t, "", "one")
 		s.do(t, ask{method: "PUT", path: "/accounts/" + ids[0] + "?all", token: "user", body: `{"disabled":false}`}).says(t, 200, "", "")
 		s.do(t, ask{method: "PUT", path: fmt.Sprint("/connections/", c.ID), token: "user"}).says(t, 200, "", "")
-		who := s.tenant("")
+		who := s.domainOf("")
 		u, err := s.DB.User(t.Context(), who.domain.ID, who.user)
 		must(t, err)
 		w := &deleting{func() { must(t, s.Aggregation.DeleteUser(t.Context(), who.domain, who.user)) }}

@@ -19,7 +19,7 @@ import (
 
 // variety makes payments that differ in everything the list can be filtered
 // and sorted by, some of it more than once, and returns them as stored.
-func (s *stage) variety(t *testing.T) []*payment.Payment {
+func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"payment.periodic.enabled": "1"})
 	plain := strings.Replace(minimalDraft, `"Invoice"`, `"skip/pdng:2d/done - x"`, 1)
@@ -80,7 +80,7 @@ func anyLine(keeps func(payment.Instruction) bool) func(*payment.Payment) bool {
 
 // filters are those of the list: every value there is of each, and some there
 // are not.
-func (s *stage) filters(all []*payment.Payment) []filter {
+func (s *fixture) filters(all []*payment.Payment) []filter {
 	var list []filter
 	each := func(name string, of func(*payment.Payment) string) {
 		seen := map[string]bool{"nothing": true}
@@ -121,7 +121,7 @@ func (s *stage) filters(all []*payment.Payment) []filter {
 	return append(append(list, s.connectorFilters()...), lineFilters(all)...)
 }
 
-func (s *stage) connectorFilters() []filter {
+func (s *fixture) connectorFilters() []filter {
 	with := func(uuids ...string) func(*payment.Payment) bool {
 		return func(p *payment.Payment) bool { return slices.Contains(uuids, p.Connector) }
 	}
@@ -190,7 +190,7 @@ func wanted(all []*payment.Payment, filters ...filter) []int64 {
 // Every filter alone selects what it says, on pages whose links keep it; and
 // all of them go together in pairs.
 func TestFiltersOfPayments(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
 		filters := s.filters(all)
 		for i, one := range filters {
@@ -209,7 +209,7 @@ func TestFiltersOfPayments(t *testing.T) {
 }
 
 // paged walks the pages of a list and compares them with what is wanted.
-func (s *stage) paged(t *testing.T, query string, want []int64) {
+func (s *fixture) paged(t *testing.T, query string, want []int64) {
 	t.Helper()
 	p := s.list(t, "/payments?"+query)
 	got := p.ids()
@@ -269,7 +269,7 @@ var bankNames = map[string]string{testConnector: "Connecteur de test", britishCo
 
 // Every order, both ways, alone and with a filter.
 func TestOrdersOfPayments(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
 		for order, key := range sortKeys {
 			for _, reverse := range []bool{false, true} {
@@ -315,7 +315,7 @@ func sided(x, y any) int {
 // A list by the beginning of a label is in the order of labels, and each payment is
 // in it once.
 func TestLabelsOfPayments(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
 		for _, start := range []string{"i", "Invoice", "INVOICE ", "nothing", "%"} {
 			first := func(p *payment.Payment) (found string) {
@@ -338,7 +338,7 @@ func TestLabelsOfPayments(t *testing.T) {
 
 // A token bound to one payment finds that one or nothing, whatever it filters by.
 func TestFiltersOfABoundToken(t *testing.T) {
-	onSQLite(t, func(t *testing.T, s *stage) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
 		id := s.created(t, "")
 		s.created(t, "")
 		credential := s.token(t, "", "own:read-only", id)
@@ -355,7 +355,7 @@ func TestFiltersOfABoundToken(t *testing.T) {
 // What payments are filtered by can be read of them: the channel they went through
 // and the bank's identifier.
 func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
 		type reported struct {
 			ID       int64
@@ -389,7 +389,7 @@ func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
 // A label is as long as the connector takes: 140 characters, or more where it says so.
 func TestLabelsAreAsLongAsTheConnectorTakes(t *testing.T) {
 	const longLabels = "6c3057db-a418-4f92-af9c-30f6c40fd6c4"
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := func(length int, uuid string) reply {
 			body := strings.Replace(minimalDraft, `"Invoice"`, strconv.Quote(strings.Repeat("é", length)), 1)
 			if uuid != "" {

@@ -34,7 +34,7 @@ func FuzzAPI(f *testing.F) {
 	} {
 		f.Add(uint8(1), seed.method, seed.path, seed.query, seed.contentType, seed.header, seed.body)
 	}
-	s := newStage(f, storetest.SQLite(f))
+	s := newFixture(f, storetest.SQLite(f))
 	handler, tokens := s.API(), []string{"", "admin", "validate", "config"}
 	f.Fuzz(func(t *testing.T, who uint8, method, path, query, contentType, header, body string) {
 		request := wild(s, method, path, query, body)
@@ -64,7 +64,7 @@ func FuzzAPI(f *testing.F) {
 // wild is a request as a client could bring it past net/http, or nil. Pages
 // and receivers are not of the interface, and moving a clock for years of
 // payments is not of interest.
-func wild(s *stage, method, path, query, body string) *http.Request {
+func wild(s *fixture, method, path, query, body string) *http.Request {
 	if !strings.HasPrefix(path, "/") || method == "" || strings.ContainsAny(method+query, " \r\n\t\x00") {
 		return nil
 	}

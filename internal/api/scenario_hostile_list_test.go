@@ -59,7 +59,7 @@ var hostileDates = []string{
 // TestHostileParametersOfLists sends to each list what no client should: the answer
 // is a refusal or a page, never a fault of the service.
 func TestHostileParametersOfLists(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.holdings(t, "")
 		for range 3 {
 			s.created(t, "")
@@ -112,7 +112,7 @@ func escaped(value string) string {
 // TestFiltersAtTheirEndsSelectNothing: a value that is nothing's, and a bound before
 // all times, are no reason to list everything.
 func TestFiltersAtTheirEndsSelectNothing(t *testing.T) {
-	onSQLite(t, func(t *testing.T, s *stage) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.created(t, "")
 		for _, path := range []string{"/payments?id_client=-1", "/payments?id_client=0", "/payments?max_date=0001", "/payments?max_date=0001-01", "/payments?max_date=0001-01-01", "/payments?max_date=0002"} {
 			r := s.do(t, ask{method: "GET", path: path, token: "admin"})

@@ -9,13 +9,13 @@ import (
 
 // noted notes something about the first transaction of the holdings, and gives
 // its number.
-func (s *stage) noted(t testing.TB, tenant string) string {
+func (s *fixture) noted(t testing.TB, domainName string) string {
 	t.Helper()
-	path := "/transactions/" + s.held(t, tenant, "transaction") + "/informations"
+	path := "/transactions/" + s.held(t, domainName, "transaction") + "/informations"
 	var out struct {
 		All []struct{ ID json.Number } `json:"transactioninformations"`
 	}
-	s.do(t, ask{tenant: tenant, method: "PUT", path: path, token: "user", body: `{"noted":"before"}`}).decode(t, &out)
+	s.do(t, ask{domain: domainName, method: "PUT", path: path, token: "user", body: `{"noted":"before"}`}).decode(t, &out)
 	return out.All[0].ID.String()
 }
 
@@ -56,7 +56,7 @@ func TestInformationScenarios(t *testing.T) {
 // A hundred values are noted about a transaction at most, and all go with its
 // account.
 func TestInformationsAreBounded(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/transactions/" + s.held(t, "", "transaction") + "/informations"
 		values := map[string]string{}
 		for i := range 100 {
@@ -81,7 +81,7 @@ func TestInformationsAreBounded(t *testing.T) {
 
 // A connection belongs to who holds an account of it, once that is shared.
 func TestOwnerIdentity(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, ids := s.discovered(t, "", "one")
 		var out struct {
 			Name   *string `json:"full_name"`

@@ -19,9 +19,9 @@ func exactly2(text string) *exact.Decimal {
 // assets are what the accounts of the holdings hold: two positions on a, the
 // first with a pocket and two days of values, one on c, an order and a line of a
 // loan.
-func (s *stage) assets(t testing.TB, tenantName string) map[string]string {
+func (s *fixture) assets(t testing.TB, domainName string) map[string]string {
 	t.Helper()
-	h, who := s.balanced(t, tenantName), s.tenant(tenantName)
+	h, who := s.balanced(t, domainName), s.domainOf(domainName)
 	if who.assets[who.user] != nil {
 		return who.assets[who.user]
 	}
@@ -56,7 +56,7 @@ func (s *stage) assets(t testing.TB, tenantName string) map[string]string {
 	return ids
 }
 
-func (s *stage) hand(t testing.TB, who *tenant, a store.StoredAccount, sync int64, list ...store.NewAsset) {
+func (s *fixture) hand(t testing.TB, who *testDomain, a store.StoredAccount, sync int64, list ...store.NewAsset) {
 	t.Helper()
 	for _, n := range list {
 		s.write(t, func(tx *store.Tx) error { return tx.CreateAsset(who.domain.ID, a, n, opening, sync) })
@@ -105,7 +105,7 @@ func TestInvestmentScenarios(t *testing.T) {
 
 // Pages of investments are the list, there and back.
 func TestPagesOfInvestments(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.assets(t, "")
 		for _, path := range []string{"/investments?all", "/investments?", "/connections/{holder}/pockets?all"} {
 			whole, pages := s.labels(t, path+"&limit=100"), []string(nil)
@@ -119,7 +119,7 @@ func TestPagesOfInvestments(t *testing.T) {
 	})
 }
 
-func (s *stage) labels(t *testing.T, path string) (labels []string) {
+func (s *fixture) labels(t *testing.T, path string) (labels []string) {
 	t.Helper()
 	type item struct{ Label string }
 	var out struct{ Investments, Pockets []item }

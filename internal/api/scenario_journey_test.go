@@ -110,7 +110,7 @@ var longValues = func() (values []string) {
 
 // journeyRunner makes journeys with one hostile value each.
 type journeyRunner struct {
-	*stage
+	*fixture
 	random *rand.Rand
 	n      int
 }
@@ -210,8 +210,8 @@ func (r *journeyRunner) run(t *testing.T) {
 	positions := steps[chosen].positions()
 	values := [][]string{hostileValues, longValues}[r.random.IntN(2)]
 	position, value := positions[r.random.IntN(len(positions))], values[r.random.IntN(len(values))]
-	home := r.tenant("")
-	known := map[string]string{"client": fmt.Sprint(int64(home.client.ID)), "secret": home.secret, "n": fmt.Sprint(r.n)}
+	main := r.domainOf("")
+	known := map[string]string{"client": fmt.Sprint(int64(main.client.ID)), "secret": main.secret, "n": fmt.Sprint(r.n)}
 	for i, l := range steps {
 		a := ask{method: l.method, path: filled(l.path, known), body: filled(l.body, known), token: l.token}
 		if strings.HasPrefix(l.token, "{") {
@@ -264,10 +264,10 @@ func TestHostileJourneys(t *testing.T) {
 		seed, err = strconv.ParseUint(text, 10, 64)
 		must(t, err)
 	}
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		t.Logf("PASSERELLE_TEST_SEED=%d", seed)
 		s.configure(t, "", map[string]string{"payment.periodic.enabled": "1"})
-		r := &journeyRunner{stage: s, random: rand.New(rand.NewPCG(seed, 1))}
+		r := &journeyRunner{fixture: s, random: rand.New(rand.NewPCG(seed, 1))}
 		for range count {
 			r.run(t)
 		}

@@ -138,7 +138,7 @@ func (i input) give(t *testing.T, a ask, text string) ask {
 // the document permits are no fault of the service, in columns and indexes of both
 // databases, and longer ones are refused and change nothing.
 func TestEveryTextIsBounded(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		seed, sent := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // a test repeats itself
 		for call, path := range calls() {
 			method, pattern, _ := strings.Cut(call, " ")
@@ -165,7 +165,7 @@ func TestEveryTextIsBounded(t *testing.T) {
 }
 
 // mayCall is a token that may make a call.
-func (s *stage) mayCall(t *testing.T, call string) string {
+func (s *fixture) mayCall(t *testing.T, call string) string {
 	t.Helper()
 	expected := expectations(t)[call]
 	for _, token := range append(rights, "own:validate", "validate", "allow-sensitive", "code") {

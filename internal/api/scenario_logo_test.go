@@ -17,19 +17,19 @@ func TestLogoScenarios(t *testing.T) {
 		{name: "large", status: 200, ask: get("/banks/40/logos/main")},
 		{name: "small", status: 200, ask: get("/providers/" + provider + "/logos/thumbnail")},
 		{name: "none", status: 404, ask: get("/connectors/9999/logos")},
-		{name: "in a live domain", status: 404, ask: ask{tenant: "live", method: "GET", path: "/connectors/40/logos"}},
+		{name: "in a live domain", status: 404, ask: ask{domain: "live", method: "GET", path: "/connectors/40/logos"}},
 		{name: "no size", status: 404, ask: get("/connectors/40/logos/huge")},
 		{name: "no file", status: 404, ask: get("/files/1")},
 		{name: "a file of no size", status: 404, ask: get("/files/2000000409")},
 		{name: "a file of no connector", status: 404, ask: get("/files/2000099991")},
-		{name: "a file in a live domain", status: 404, ask: ask{tenant: "live", method: "GET", path: "/files/" + testLogo}},
+		{name: "a file in a live domain", status: 404, ask: ask{domain: "live", method: "GET", path: "/files/" + testLogo}},
 	})
 }
 
 // A logo is a picture of the size it says, which anybody may keep, and may ask
 // about again.
 func TestLogoFiles(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var list struct {
 			Logos []struct{ Type, URL string } `json:"connectorlogos"`
 		}

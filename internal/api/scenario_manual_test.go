@@ -26,7 +26,7 @@ type manual struct {
 // Transactions that a program creates are listed with the others and changed like
 // them; what cannot be stored is refused as a whole.
 func TestManualTransactions(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
 		path := fmt.Sprintf("/users/me/accounts/%d/transactions", h.accounts["a"].ID)
 		total := func() int64 {
@@ -77,7 +77,7 @@ func TestManualTransactions(t *testing.T) {
 			"an unknown subject": {`[{"wording":"a","date":"2026-11-04","value":1,"id_category":77777}]`, "transactions[0].id_category"},
 		} {
 			r := s.do(t, ask{method: "POST", path: path, token: "user", body: refused.body})
-			if _, reported := r.told(t); r.status != 400 || !strings.HasPrefix(reported, refused.about) {
+			if _, reported := r.message(t); r.status != 400 || !strings.HasPrefix(reported, refused.about) {
 				t.Errorf("%s: %d %s", name, r.status, r.body)
 			}
 		}
@@ -95,8 +95,8 @@ func TestManualTransactions(t *testing.T) {
 
 // A document that a program creates is filed with the others, its file with it.
 func TestManualDocuments(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		from, who := s.subscriber(t, ""), s.tenant("")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		from, who := s.subscriber(t, ""), s.domainOf("")
 		var made struct {
 			ID         int64
 			IDType     int64 `json:"id_type"`
@@ -140,7 +140,7 @@ func TestManualDocuments(t *testing.T) {
 			`{"name":"n","total_amount":"x","id_subscription":` + from["subscription"] + `}`: "total_amount",
 		} {
 			r := s.do(t, ask{method: "POST", path: "/users/me/documents", token: "user", body: body})
-			if _, reported := r.told(t); r.status != 400 || !strings.HasPrefix(reported, about) {
+			if _, reported := r.message(t); r.status != 400 || !strings.HasPrefix(reported, about) {
 				t.Errorf("%s: %d %s", body, r.status, r.body)
 			}
 		}
@@ -152,8 +152,8 @@ func TestManualDocuments(t *testing.T) {
 
 // The visits of a user are those of all of their connections, the newest first.
 func TestLogsOfAUser(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		from, who := s.subscriber(t, ""), s.tenant("")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		from, who := s.subscriber(t, ""), s.domainOf("")
 		another := s.subscribe(t, who, who.user)
 		first, all := s.listed(t, "/users/me/logs")
 		if want := fmt.Sprint(another); first["id_connection"] != want {

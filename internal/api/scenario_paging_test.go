@@ -36,7 +36,7 @@ func (p page) ids() []int64 {
 }
 
 // follow is the path of a link: it leads to the host called.
-func (s *stage) follow(t *testing.T, link *struct{ Href string }) string {
+func (s *fixture) follow(t *testing.T, link *struct{ Href string }) string {
 	t.Helper()
 	path, here := strings.CutPrefix(link.Href, s.Origin)
 	if !here {
@@ -45,7 +45,7 @@ func (s *stage) follow(t *testing.T, link *struct{ Href string }) string {
 	return path
 }
 
-func (s *stage) list(t *testing.T, path string) page {
+func (s *fixture) list(t *testing.T, path string) page {
 	t.Helper()
 	var p page
 	s.do(t, ask{method: "GET", path: path, token: "read-only"}).decode(t, &p)
@@ -65,7 +65,7 @@ func sortedQuery(path string) string {
 
 // history makes payments over seven weeks that end in a new year: amounts and
 // states repeat, and two of them lie on both sides of a month's end in Paris.
-func (s *stage) history(t *testing.T) {
+func (s *fixture) history(t *testing.T) {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"api.timezone": "Europe/Paris"})
 	end := time.Date(2026, 11, 30, 23, 0, 0, 0, time.UTC)
@@ -107,7 +107,7 @@ func idsOf(all []listed, keep func(listed) bool) []int64 {
 }
 
 func TestPagesOfPayments(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.history(t)
 		all := s.list(t, "/payments").Payments
 		if len(all) != 57 {
@@ -127,7 +127,7 @@ func TestPagesOfPayments(t *testing.T) {
 
 // walkPages goes through the list to its end and back, and sees every payment
 // once each way, in order.
-func (s *stage) walkPages(t *testing.T, all []listed, name string, order func(a, b listed) int, reverse bool) {
+func (s *fixture) walkPages(t *testing.T, all []listed, name string, order func(a, b listed) int, reverse bool) {
 	t.Helper()
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b listed) int { return cmp.Or(order(a, b), cmp.Compare(a.ID, b.ID)) })
 	path := "/payments?limit=10&order_by=" + name
@@ -159,7 +159,7 @@ func (s *stage) walkPages(t *testing.T, all []listed, name string, order func(a,
 }
 
 // skips begins in the middle, and goes on from there.
-func (s *stage) skips(t *testing.T, all []listed) {
+func (s *fixture) skips(t *testing.T, all []listed) {
 	t.Helper()
 	want := idsOf(all, func(listed) bool { return true })
 	p := s.list(t, "/payments?offset=50&limit=5")
@@ -176,7 +176,7 @@ func (s *stage) skips(t *testing.T, all []listed) {
 
 // periods bounds the list by days, months and years of Paris: the lower bound
 // belongs to it, the upper one is its first instant and does not.
-func (s *stage) periods(t *testing.T, all []listed) {
+func (s *fixture) periods(t *testing.T, all []listed) {
 	t.Helper()
 	for _, bounds := range [][2]string{
 		{"2026-12-01", ""},
@@ -216,7 +216,7 @@ func (s *stage) periods(t *testing.T, all []listed) {
 }
 
 // cursors are good for the list they were made for and nothing else.
-func (s *stage) cursors(t *testing.T) {
+func (s *fixture) cursors(t *testing.T) {
 	t.Helper()
 	next := s.list(t, "/payments?limit=10").Links.Next.Href
 	u, err := url.Parse(next)
@@ -230,7 +230,7 @@ func (s *stage) cursors(t *testing.T) {
 	payment := s.thing(t, "home", "payment")
 	id, _ := strconv.ParseInt(payment, 10, 64)
 	for name, a := range map[string]ask{
-		"another domain":     {tenant: "other", path: "/payments?limit=10&cursor=" + cursor, token: "read-only"},
+		"another domain":     {domain: "other", path: "/payments?limit=10&cursor=" + cursor, token: "read-only"},
 		"another filter":     {path: "/payments?limit=10&state=created&cursor=" + cursor, token: "read-only"},
 		"another order":      {path: "/payments?limit=10&order_by=amount&cursor=" + cursor, token: "read-only"},
 		"the other way":      {path: "/payments?limit=10&reverse&cursor=" + cursor, token: "read-only"},
@@ -254,7 +254,7 @@ func (s *stage) cursors(t *testing.T) {
 }
 
 // growth does not move what is on the pages to come.
-func (s *stage) growth(t *testing.T) {
+func (s *fixture) growth(t *testing.T) {
 	t.Helper()
 	first := s.list(t, "/payments?limit=10&reverse")
 	s.created(t, "")
@@ -271,14 +271,14 @@ func (s *stage) growth(t *testing.T) {
 
 // Links stay with the address that was called.
 func TestLinksStayWithTheAddressCalled(t *testing.T) {
-	onSQLite(t, func(t *testing.T, s *stage) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.created(t, "other")
 		s.created(t, "other")
 		for path, want := range map[string]string{
 			"/2.0/payments?limit=1": "http://other.example/2.0/payments?", "/2.0/2.0/payments/?limit=1": "http://other.example/2.0/2.0/payments?",
 		} {
 			var p page
-			s.do(t, ask{tenant: "other", method: "GET", path: path, bare: true, token: "admin", header: map[string]string{"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}}).decode(t, &p)
+			s.do(t, ask{domain: "other", method: "GET", path: path, bare: true, token: "admin", header: map[string]string{"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}}).decode(t, &p)
 			if !strings.HasPrefix(p.Links.Next.Href, want) || !strings.HasPrefix(p.Links.Self.Href, want) {
 				t.Errorf("%s: %+v", path, p.Links.Next)
 			}

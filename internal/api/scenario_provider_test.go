@@ -89,7 +89,7 @@ func TestProviderScenarios(t *testing.T) {
 	without := func(member string) string {
 		return strings.Replace(oauthDraft, `"`+member+`"`, `"`+member+`_"`, 1)
 	}
-	inLive := ask{tenant: "live", method: "POST", path: "/webhooks/auth", token: "config", body: strings.Replace(oauthDraft, "https", "http", 1)}
+	inLive := ask{domain: "live", method: "POST", path: "/webhooks/auth", token: "config", body: strings.Replace(oauthDraft, "https", "http", 1)}
 	play(t, "providers", []scenario{
 		{name: "list none", status: 200, ask: config("GET", "/webhooks/auth", "")},
 		{name: "create", status: 200, rows: aProvider, ask: create(oauthDraft)},
@@ -109,7 +109,7 @@ func TestProviderScenarios(t *testing.T) {
 		{name: "list the second", status: 200, ask: config("GET", "/webhooks/auth?limit=1&offset=1", "")},
 		{name: "list by name", status: 200, ask: config("GET", "/webhooks/auth?name=s", "")},
 		{name: "list by a name that nobody has", status: 200, ask: config("GET", "/webhooks/auth?name=S", "")},
-		{name: "list by a name of another domain", status: 200, ask: ask{tenant: "other", method: "GET", path: "/webhooks/auth?name=s", token: "config"}},
+		{name: "list by a name of another domain", status: 200, ask: ask{domain: "other", method: "GET", path: "/webhooks/auth?name=s", token: "config"}},
 		{name: "list with limit 0", status: 400, ask: config("GET", "/webhooks/auth?limit=0", "")},
 
 		{name: "change a token endpoint", status: 200, ask: config("PUT", "/webhooks/auth/{oauth}", `{"name":"renamed","config":{"url":"https://b.example/t","client_id":"c","client_secret":"`+unseen+`"}}`)},
@@ -148,7 +148,7 @@ type shown struct {
 // A provider is told apart from its secrets: they are in the answer that makes
 // them and in no other, and those that clients gave are in none.
 func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		public, private := certificate(t, opening.AddDate(1, 0, 0))
 		var seen strings.Builder
 		do := func(method, path string, body any) (out shown) {
@@ -228,7 +228,7 @@ func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 // Webhooks whose provider is deleted wait for another one: they say so, take no tests
 // and no unsigned way out, and go on with the provider they get.
 func TestProvidersInUse(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		provider, free := s.thing(t, "", "provider"), s.thing(t, "", "oauth")
 		s.thing(t, "other", "provider")
 		config := func(method, path, body string) reply {
@@ -273,11 +273,11 @@ func TestProvidersInUse(t *testing.T) {
 		if !warned() {
 			t.Error("a webhook that lives again has forgotten that its provider is gone")
 		}
-		for tenant, want := range map[string]int{"home": 0, "other": 1} {
+		for domainName, want := range map[string]int{"home": 0, "other": 1} {
 			var out struct{ Total int }
-			s.do(t, ask{tenant: tenant, method: "GET", path: "/webhooks/auth", token: "config"}).decode(t, &out)
+			s.do(t, ask{domain: domainName, method: "GET", path: "/webhooks/auth", token: "config"}).decode(t, &out)
 			if out.Total != want {
-				t.Errorf("%s has %d providers, want %d", tenant, out.Total, want)
+				t.Errorf("%s has %d providers, want %d", domainName, out.Total, want)
 			}
 		}
 	})
@@ -286,7 +286,7 @@ func TestProvidersInUse(t *testing.T) {
 // Every call about a provider answers without the version, and takes what is
 // not nested from a form or the query as well.
 func TestProvidersHoweverTheyAreCalled(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		call := func(method, path, contentType, body string) reply {
 			return s.do(t, ask{bare: true, method: method, path: path, token: "config", contentType: contentType, body: body})
 		}
@@ -319,7 +319,7 @@ func TestProvidersHoweverTheyAreCalled(t *testing.T) {
 
 // Pages of providers lead to each other.
 func TestPagesOfProviders(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for range 5 {
 			s.thing(t, "", "provider")
 			s.thing(t, "", "oauth")

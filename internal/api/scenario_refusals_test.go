@@ -236,7 +236,7 @@ func TestPaymentsRefused(t *testing.T) {
 		edit{name: "blank label", field: "instructions[0].label", code: "missingParameter", set: map[string]any{"instructions[0].label": " "}},
 		edit{name: "unknown connector number", field: "id_connector", set: map[string]any{"id_connector": 99}},
 	)
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.configure(t, "home", map[string]string{"payment.periodic.enabled": "1"})
 		refuse(t, s, "POST /payments", minimalDraft, edits)
 	})
@@ -256,7 +256,7 @@ func badRedirects(more ...string) []any {
 	return bad
 }
 
-func refuse(t *testing.T, s *stage, call, body string, edits []edit) {
+func refuse(t *testing.T, s *fixture, call, body string, edits []edit) {
 	t.Helper()
 	r := s.refuser(t)
 	defer r.done(t)
@@ -281,7 +281,7 @@ func TestChoicesRefused(t *testing.T) {
 	edits = append(edits, accountEdits("payer")...)
 	edits = append(edits, one("validate_mechanism", "credentials", "WEBAUTH")...)
 	edits = append(edits, one("fields.use_case_pay", "Redirect", "x")...)
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		refuse(t, s, "POST /payments/{paymentId}", right, edits)
 		refuse(t, s, "PUT /payments/{paymentId}", strings.Replace(right, "}", `,"validated":true}`, 1), edits[:3])
 	})
@@ -295,7 +295,7 @@ func TestWebhooksRefused(t *testing.T) {
 	edits = append(edits, one("disabled", "2026-11-20", decimal("1"))...)
 	names := one("name", strings.Repeat("x", 65), "a/b", "é", " a", "a\tb", "<script>")
 	services := one("id_service", decimal("0"), decimal("-1"), decimal(noID), decimal("9223372036854775808"))
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		refuse(t, s, "POST /webhooks", `{"event":"USER_SYNCED","url":"https://client.example/"}`, append(edits, services...))
 		refuse(t, s, "PUT /webhooks/{webhookId}", `{}`, append(edits, one("deleted", "", "yes", "2026-02-30", "2026-11-20T10:00:00Z", true)...))
 		refuse(t, s, "POST /webhooks/auth", `{"type":"hmac_signature","name":"n"}`, append(names, one("type", "HMAC_SIGNATURE", "")...))
@@ -305,9 +305,9 @@ func TestWebhooksRefused(t *testing.T) {
 }
 
 // configure sets configuration keys of a tenant.
-func (s *stage) configure(t *testing.T, tenant string, values map[string]string) {
+func (s *fixture) configure(t *testing.T, domainName string, values map[string]string) {
 	t.Helper()
-	if err := settings.Set(t.Context(), s.DB, s.tenant(tenant).domain.ID, values, s.now()); err != nil {
+	if err := settings.Set(t.Context(), s.DB, s.domainOf(domainName).domain.ID, values, s.now()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -318,7 +318,7 @@ func TestBodiesThatAreNone(t *testing.T) {
 	part := func(disposition, content string) string {
 		return "--b\r\nContent-Disposition: " + disposition + "\r\n\r\n" + content + "\r\n--b--\r\n"
 	}
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		r := s.refuser(t)
 		defer r.done(t)
 		for call := range s.contract.bodied() {
@@ -365,7 +365,7 @@ func TestBodiesThatAreNone(t *testing.T) {
 
 // Identifiers that are none name nothing; so do addresses.
 func TestAddressesThatAreNone(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
 		before := s.record()
 		for _, word := range []string{
@@ -391,17 +391,17 @@ func TestAddressesThatAreNone(t *testing.T) {
 }
 
 // nothing fails the test unless the answer is that nothing is there.
-func (s *stage) nothing(t *testing.T, a ask) {
+func (s *fixture) nothing(t *testing.T, a ask) {
 	t.Helper()
 	r := s.do(t, a)
-	if code, _ := r.told(t); r.status != http.StatusNotFound || code != "notFound" {
+	if code, _ := r.message(t); r.status != http.StatusNotFound || code != "notFound" {
 		t.Errorf("%s %.100s: %d %s", a.method, a.path, r.status, r.body)
 	}
 }
 
 // A path that begins with two slashes is not a host.
 func TestDoubleSlashInFront(t *testing.T) {
-	onSQLite(t, func(t *testing.T, s *stage) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
 		conn, err := net.Dial("tcp", s.Addr())
 		if err != nil {
 			t.Fatal(err)
@@ -417,7 +417,7 @@ func TestDoubleSlashInFront(t *testing.T) {
 
 // Parameters that cannot be, in lists and elsewhere.
 func TestQueriesRefused(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		r := s.refuser(t)
 		defer r.done(t)
 		for query, message := range map[string]string{

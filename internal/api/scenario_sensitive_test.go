@@ -52,7 +52,7 @@ var canary = regexp.MustCompile(`CANARY\w*|1903-04-05|19030405`)
 // the database.
 func TestSensitiveFieldsStayInside(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
-		s := newStage(t, address)
+		s := newFixture(t, address)
 		s.Subscribe("PAYMENT_STATE_UPDATED", "leaks")
 		path := s.sensitivePayment(t)
 		s.readByAll(t, path)
@@ -80,7 +80,7 @@ func clean(t *testing.T, what string, content []byte) {
 // sensitivePayment creates a payment with an identity in each role, and
 // returns its path. The client that gave the values does not get them back
 // unless it asks.
-func (s *stage) sensitivePayment(t *testing.T) string {
+func (s *fixture) sensitivePayment(t *testing.T) string {
 	t.Helper()
 	body := any(servicetest.Draft())
 	for at, identity := range map[string]map[string]any{
@@ -101,7 +101,7 @@ func (s *stage) sensitivePayment(t *testing.T) string {
 
 // shows fails the test unless the answer has every sensitive field of the
 // roles, and nothing of the operator, who is never shown.
-func (s *stage) shows(t *testing.T, r reply, roles ...string) {
+func (s *fixture) shows(t *testing.T, r reply, roles ...string) {
 	t.Helper()
 	inapplicable := regexp.MustCompile(`CANARYPAYERORG|CANARYBENEFICIARY(FIRST|LAST)_NAME|CANARYBENEFICIARY(BIRTH|NATION)`)
 	for _, role := range roles {
@@ -117,7 +117,7 @@ func (s *stage) shows(t *testing.T, r reply, roles ...string) {
 }
 
 // readByAll reads with every scope, with and without the wish to see.
-func (s *stage) readByAll(t *testing.T, path string) {
+func (s *fixture) readByAll(t *testing.T, path string) {
 	t.Helper()
 	id, _ := strconv.ParseInt(strings.TrimPrefix(path, "/payments/"), 10, 64)
 	both, own := []string{"payer", "beneficiary"}, []string{"payer"}
@@ -143,7 +143,7 @@ func (s *stage) readByAll(t *testing.T, path string) {
 }
 
 // validateLoudly provokes errors with the values in them, then sends the order.
-func (s *stage) validateLoudly(t *testing.T, path string) {
+func (s *fixture) validateLoudly(t *testing.T, path string) {
 	t.Helper()
 	for _, bad := range []string{
 		`{"client_redirect_uri":"https://shop.example/back","payer_identity":{"first_name":"CANARYERROR"},"instructions":[]}`,
@@ -160,7 +160,7 @@ func (s *stage) validateLoudly(t *testing.T, path string) {
 }
 
 // files looks at the raw bytes of the database and what belongs to it.
-func (s *stage) files(t *testing.T, file string) {
+func (s *fixture) files(t *testing.T, file string) {
 	t.Helper()
 	names, err := filepath.Glob(file + "*")
 	if err != nil || len(names) == 0 {

@@ -13,7 +13,7 @@ import (
 )
 
 // answerKey is the id of the key with which the answers of a tenant are signed.
-func (s *stage) answerKey(t testing.TB, who *tenant) string {
+func (s *fixture) answerKey(t testing.TB, who *testDomain) string {
 	t.Helper()
 	id, _, err := s.Access.AnswerKey(t.Context(), who.domain.ID)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *stage) answerKey(t testing.TB, who *tenant) string {
 // A domain signs its answers once its key says so, with a key of its own, which
 // another takes the place of; what it refuses it does not do.
 func TestSigningKeys(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		get := func(path string) ask { return ask{method: "GET", path: path} }
 		create := ask{method: "POST", path: "/clients?sign_response", token: "config", body: `{"name":"signed"}`}
 		before := s.record()
@@ -48,8 +48,8 @@ func TestSigningKeys(t *testing.T) {
 		}
 		certificate := ask{method: "GET", path: "/certificate/signature", token: "config"}
 		s.do(t, certificate).says(t, 404, "notFound", "")
-		first := s.answerKey(t, s.tenant("home"))
-		if again := s.answerKey(t, s.tenant("home")); again != first {
+		first := s.answerKey(t, s.domainOf("home"))
+		if again := s.answerKey(t, s.domainOf("home")); again != first {
 			t.Errorf("key %s, then %s", first, again)
 		}
 		second, err := s.Access.RotateAnswerKey(t.Context(), s.Domain.ID)
@@ -75,8 +75,8 @@ func TestSigningKeys(t *testing.T) {
 			t.Errorf("the certificate of answers (-want +got):\n%s", diff)
 		}
 		s.do(t, ask{method: "GET", path: "/certificate/connector", token: "config"}).says(t, 404, "notFound", "")
-		s.do(t, ask{tenant: "other", method: "GET", path: "/certificate/signature", token: "config"}).says(t, 404, "notFound", "")
+		s.do(t, ask{domain: "other", method: "GET", path: "/certificate/signature", token: "config"}).says(t, 404, "notFound", "")
 		s.do(t, get("/sign-keys/"+noID)).says(t, 404, "notFound", "")
-		s.do(t, ask{tenant: "other", method: "GET", path: "/sign-keys/" + first}).says(t, 404, "notFound", "")
+		s.do(t, ask{domain: "other", method: "GET", path: "/sign-keys/" + first}).says(t, 404, "notFound", "")
 	})
 }

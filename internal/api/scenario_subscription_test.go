@@ -17,10 +17,10 @@ import (
 
 // subscriber makes the user of a tenant subscribe at the simulated provider, and
 // share one of two subscriptions, which has been read.
-func (s *stage) subscriber(t testing.TB, tenant string) map[string]string {
+func (s *fixture) subscriber(t testing.TB, domainName string) map[string]string {
 	t.Helper()
-	s.token(t, tenant, "user", 0)
-	who := s.tenant(tenant)
+	s.token(t, domainName, "user", 0)
+	who := s.domainOf(domainName)
 	if who.subscribed[who.user] != nil {
 		return who.subscribed[who.user]
 	}
@@ -52,7 +52,7 @@ func must(t testing.TB, err error) {
 }
 
 // subscribe connects a user to the simulated provider.
-func (s *stage) subscribe(t testing.TB, who *tenant, user passerelle.UserID) passerelle.ConnectionID {
+func (s *fixture) subscribe(t testing.TB, who *testDomain, user passerelle.UserID) passerelle.ConnectionID {
 	t.Helper()
 	c, err := s.Aggregation.Connect(t.Context(), who.domain, user, aggregation.Request{
 		Connector: sandbox.ProviderConnector, Values: map[string]string{"login": "anna", "password": "1234"},
@@ -62,7 +62,7 @@ func (s *stage) subscribe(t testing.TB, who *tenant, user passerelle.UserID) pas
 }
 
 // subscribed are the subscriptions of a connection of the user of a tenant.
-func (s *stage) subscribed(t testing.TB, who *tenant, c passerelle.ConnectionID) []store.StoredSubscription {
+func (s *fixture) subscribed(t testing.TB, who *testDomain, c passerelle.ConnectionID) []store.StoredSubscription {
 	t.Helper()
 	all, err := s.DB.Subscriptions(t.Context(), store.SubscriptionFilter{Domain: who.domain.ID, User: who.user, Connection: c, All: true}, store.Window{Limit: 1000})
 	if err != nil || len(all) < 2 {
@@ -131,7 +131,7 @@ type noticed struct {
 	}
 }
 
-func (s *stage) noticed(t *testing.T, name string) []noticed {
+func (s *fixture) noticed(t *testing.T, name string) []noticed {
 	t.Helper()
 	var all []noticed
 	for _, r := range s.Received(name) {
@@ -149,10 +149,10 @@ func (s *stage) noticed(t *testing.T, name string) []noticed {
 // A subscription is found, withheld until the person agrees, then read, and
 // without its documents once they withhold it again.
 func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("SUBSCRIPTION_FOUND", "found")
 		s.Subscribe("SUBSCRIPTION_SYNCED", "synced")
-		who := s.tenant("")
+		who := s.domainOf("")
 		s.token(t, "", "user", 0)
 		before := s.record()
 		connection := s.subscribe(t, who, who.user)
@@ -182,19 +182,19 @@ func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 }
 
 // rest has the sandbox do what is due.
-func (s *stage) rest(t *testing.T) {
+func (s *fixture) rest(t *testing.T) {
 	t.Helper()
 	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "")
 }
 
-func (s *stage) advance(t *testing.T, by string) {
+func (s *fixture) advance(t *testing.T, by string) {
 	t.Helper()
 	s.do(t, ask{method: "POST", path: "/sandbox/clock", token: "config", body: `{"advance":"` + by + `"}`}).says(t, 200, "", "")
 }
 
 // happened holds the events since a record against a list, and makes the next
 // record.
-func (s *stage) happened(t *testing.T, before record, want ...string) record {
+func (s *fixture) happened(t *testing.T, before record, want ...string) record {
 	t.Helper()
 	after := s.record()
 	_, events := before.since(after)
@@ -206,7 +206,7 @@ func (s *stage) happened(t *testing.T, before record, want ...string) record {
 
 // readOnce: one event tells of all documents that are stored, and of nothing
 // else.
-func (s *stage) readOnce(t *testing.T, shared store.StoredSubscription) {
+func (s *fixture) readOnce(t *testing.T, shared store.StoredSubscription) {
 	t.Helper()
 	reported := s.noticed(t, "synced")
 	stored := s.eyes.Count(fmt.Sprintf("SELECT count(*) FROM document WHERE subscription_id = %d", shared.ID))
@@ -221,7 +221,7 @@ func (s *stage) readOnce(t *testing.T, shared store.StoredSubscription) {
 }
 
 // withdrawn: the consent has ended, and nothing is left of what it was for.
-func (s *stage) withdrawn(t *testing.T, who *tenant, one store.StoredSubscription) {
+func (s *fixture) withdrawn(t *testing.T, who *testDomain, one store.StoredSubscription) {
 	t.Helper()
 	consents, err := s.DB.Consents(t.Context(), store.ConsentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 10})
 	if err != nil || len(consents) != 1 || consents[0].Subscription != one.ID || consents[0].Withdrawn == nil || consents[0].Origin != "api" || consents[0].TextVersion != aggregation.ConsentVersion {
@@ -239,8 +239,8 @@ func (s *stage) withdrawn(t *testing.T, who *tenant, one store.StoredSubscriptio
 // A connection that is being read is locked, and a change of several
 // subscriptions is of all of a connection or of none.
 func TestSubscriptionsOfALockedConnection(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		who := s.tenant("")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		who := s.domainOf("")
 		s.token(t, "", "user", 0)
 		c := s.subscribe(t, who, who.user)
 		all := s.subscribed(t, who, c)
@@ -264,7 +264,7 @@ func TestSubscriptionsOfALockedConnection(t *testing.T) {
 
 // A connector that requires a website takes no connection without one.
 func TestConnectorThatRequiresAWebsite(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
 		connect := func(more string) ask {
 			return ask{method: "POST", path: "/users/me/connections", token: "user", body: `{"connector_uuid":"` + sandbox.WebsiteConnector + `","login":"anna","password":"1234"` + more + `}`}

@@ -37,7 +37,7 @@ func TestTermsScenarios(t *testing.T) {
 // Terms that a payer accepted stay accepted when others take their place; one
 // who did not is shown the new ones.
 func TestTermsOfADomain(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		signed, open := "/payments/"+strconv.FormatInt(s.created(t, ""), 10), "/payments/"+strconv.FormatInt(s.created(t, ""), 10)
 		s.do(t, ask{method: "POST", path: signed + "/terms", token: "validate", body: `{"id_terms":1}`}).says(t, 200, "", "")
 		s.do(t, ask{method: "POST", path: signed + "/terms", token: "validate", body: `{"id_terms":1}`}).says(t, 200, "", "")
@@ -64,9 +64,9 @@ func TestTermsOfADomain(t *testing.T) {
 }
 
 // encrypt does what a page does with what the payer types.
-func (s *stage) encrypt(t *testing.T, tenant, value string) string {
+func (s *fixture) encrypt(t *testing.T, domainName, value string) string {
 	t.Helper()
-	r := s.do(t, ask{tenant: tenant, method: "GET", path: "/publickey"}).says(t, 200, "", "")
+	r := s.do(t, ask{domain: domainName, method: "GET", path: "/publickey"}).says(t, 200, "", "")
 	var key jose.JSONWebKey
 	if err := json.Unmarshal(r.body, &key); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func (s *stage) encrypt(t *testing.T, tenant, value string) string {
 // Values that were encrypted with the key of the domain are as good as plain
 // ones, at the validation and afterwards; those of another domain are not.
 func TestEncryptedFields(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
 		choice := `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true,"fields":{"use_case_pay":` + strconv.Quote(s.encrypt(t, "", "otp_sms")) + `}}`
 		if got := standing(t, s.do(t, ask{method: "POST", path: path, token: "validate", body: choice})); got != "validating  additionalInformationNeeded " {
@@ -133,16 +133,16 @@ func TestSimulationScenarios(t *testing.T) {
 		{name: "no state", status: 400, ask: simulate("{pending}", `{}`)},
 		{name: "none", status: 404, ask: simulate(noID, `{"state":"expired"}`)},
 		{name: "another domain's", status: 404, ask: simulate("{other:payment}", `{"state":"expired"}`)},
-		{name: "in a live domain", status: 404, ask: ask{tenant: "live", method: "POST", path: "/sandbox/payments/{live:payment}/simulate", token: "config", body: `{"state":"expired"}`}},
+		{name: "in a live domain", status: 404, ask: ask{domain: "live", method: "POST", path: "/sandbox/payments/{live:payment}/simulate", token: "config", body: `{"state":"expired"}`}},
 		{name: "without the right token", status: 403, ask: ask{method: "POST", path: "/sandbox/payments/{created}/simulate", token: "admin", body: `{"state":"expired"}`}},
-		{name: "scenarios of a live domain", status: 404, ask: ask{tenant: "live", method: "GET", path: "/sandbox/scenarios", token: "config"}},
+		{name: "scenarios of a live domain", status: 404, ask: ask{domain: "live", method: "GET", path: "/sandbox/scenarios", token: "config"}},
 	})
 }
 
 // The catalogue is that of the simulated banks, word for word; only what is
 // absent is null here and empty there.
 func TestScenariosAreThoseOfTheBanks(t *testing.T) {
-	onSQLite(t, func(t *testing.T, s *stage) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
 		var got struct {
 			Scenarios []sandbox.Scenario
 			Total     int

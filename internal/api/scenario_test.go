@@ -45,7 +45,7 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|channel|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|annexed|series|key)\}`)
 
 // fill makes what a scenario speaks of. Holes of one spelling are one thing.
-func (s *stage) fill(t *testing.T, a ask) ask {
+func (s *fixture) fill(t *testing.T, a ask) ask {
 	t.Helper()
 	made := map[string]string{}
 	fill := func(text string) string {
@@ -60,80 +60,80 @@ func (s *stage) fill(t *testing.T, a ask) ask {
 	a.path, a.body = fill(a.path), fill(a.body)
 	if strings.HasPrefix(a.token, "own:") {
 		id, _ := strconv.ParseInt(made["{payment}"], 10, 64)
-		a.credential, a.token = s.token(t, a.tenant, a.token, id), ""
+		a.credential, a.token = s.token(t, a.domain, a.token, id), ""
 	}
 	if scope, bound := strings.CutPrefix(a.token, "another's:"); bound {
-		a.credential, a.token = s.token(t, a.tenant, "own:"+scope, s.created(t, a.tenant)), ""
+		a.credential, a.token = s.token(t, a.domain, "own:"+scope, s.created(t, a.domain)), ""
 	}
-	s.token(t, a.tenant, a.token, 0)
+	s.token(t, a.domain, a.token, 0)
 	return a
 }
 
 // thing makes something of a tenant and gives its identifier.
-func (s *stage) thing(t *testing.T, tenant, what string) string {
+func (s *fixture) thing(t *testing.T, domainName, what string) string {
 	t.Helper()
 	switch what {
 	case "client":
-		return strconv.FormatInt(int64(s.tenant(tenant).client.ID), 10)
+		return strconv.FormatInt(int64(s.domainOf(domainName).client.ID), 10)
 	case "secret":
-		return s.tenant(tenant).secret
+		return s.domainOf(domainName).secret
 	case "user":
-		s.token(t, tenant, "user", 0)
-		return strconv.FormatInt(int64(s.tenant(tenant).user), 10)
+		s.token(t, domainName, "user", 0)
+		return strconv.FormatInt(int64(s.domainOf(domainName).user), 10)
 	case "code":
-		return s.code(t, s.tenant(tenant)).Text
+		return s.code(t, s.domainOf(domainName)).Text
 	case "application":
-		return s.application(t, tenant)
+		return s.application(t, domainName)
 	case "key":
-		return s.answerKey(t, s.tenant(tenant))
+		return s.answerKey(t, s.domainOf(domainName))
 	case "signer":
-		return s.signer(t, s.tenant(tenant))
+		return s.signer(t, s.domainOf(domainName))
 	case "connection":
-		return strconv.FormatInt(int64(s.connected(t, tenant, "one").ID), 10)
+		return strconv.FormatInt(int64(s.connected(t, domainName, "one").ID), 10)
 	case "channel":
-		c := s.holdings(t, tenant).connections[0]
-		sources, err := s.DB.SourcesOf(t.Context(), s.tenant(tenant).domain.ID, c)
+		c := s.holdings(t, domainName).connections[0]
+		sources, err := s.DB.SourcesOf(t.Context(), s.domainOf(domainName).domain.ID, c)
 		must(t, err)
 		return fmt.Sprintf("%d/sources/%d", c, sources[0].ID)
 	case "fresh":
-		_, ids := s.discovered(t, tenant, "one")
+		_, ids := s.discovered(t, domainName, "one")
 		return ids[0]
 	case "several":
-		_, ids := s.discovered(t, tenant, "anna")
+		_, ids := s.discovered(t, domainName, "anna")
 		return ids[0] + "," + ids[2]
 	case "owner", "owned":
-		connection, account := s.owned(t, tenant)
+		connection, account := s.owned(t, domainName)
 		return map[string]string{"owner": connection, "owned": account}[what]
 	case "empty":
-		return strconv.FormatInt(int64(s.connected(t, tenant, "none").ID), 10)
+		return strconv.FormatInt(int64(s.connected(t, domainName, "none").ID), 10)
 	case "asking":
-		return strconv.FormatInt(int64(s.connected(t, tenant, "otp").ID), 10)
+		return strconv.FormatInt(int64(s.connected(t, domainName, "otp").ID), 10)
 	case "holder", "holding", "transaction":
-		return s.held(t, tenant, what)
+		return s.held(t, domainName, what)
 	case "information":
-		return s.noted(t, tenant)
+		return s.noted(t, domainName)
 	case "annexed":
-		return s.annexed(t, tenant)
+		return s.annexed(t, domainName)
 	case "series":
-		return s.series(t, tenant)
+		return s.series(t, domainName)
 	case "category":
-		return s.ownCategory(t, tenant)
+		return s.ownCategory(t, domainName)
 	case "position", "pocket", "order":
-		return s.assets(t, tenant)[what]
+		return s.assets(t, domainName)[what]
 	case "payment":
-		return strconv.FormatInt(s.created(t, tenant), 10)
+		return strconv.FormatInt(s.created(t, domainName), 10)
 	case "subscribing", "subscription", "withheld", "document":
-		return s.subscriber(t, tenant)[what]
+		return s.subscriber(t, domainName)[what]
 	case "bulk":
 		return strings.TrimPrefix(s.pendingBulk(t), "/payments/")
 	case "listening":
-		return s.listening(t, tenant, "USER_SYNCED")
+		return s.webhookFor(t, domainName, "USER_SYNCED")
 	case "sent":
-		return s.sent(t, tenant)
+		return s.sent(t, domainName)
 	case "created", "decoupled", "pending", "cancelling", "done":
 		return strings.TrimPrefix(s.in(t, what), "/payments/")
 	}
-	a := ask{tenant: tenant, method: "POST", path: "/webhooks", token: "config", body: `{"event":"USER_SYNCED","url":"https://client.example/hook"}`}
+	a := ask{domain: domainName, method: "POST", path: "/webhooks", token: "config", body: `{"event":"USER_SYNCED","url":"https://client.example/hook"}`}
 	if what == "provider" {
 		a.path, a.body = "/webhooks/auth", `{"type":"hmac_signature","name":"p`+mint("")[40:]+`"}`
 	}
@@ -148,7 +148,7 @@ func (s *stage) thing(t *testing.T, tenant, what string) string {
 // play runs scenarios, one after the other, on both databases; their bodies
 // are in testdata under the name.
 func play(t *testing.T, name string, scenarios []scenario) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		bodies := readGolden(t, name)
 		for _, sc := range scenarios {
 			t.Run(sc.name, func(t *testing.T) { s.run(t, sc, bodies) })
@@ -157,7 +157,7 @@ func play(t *testing.T, name string, scenarios []scenario) {
 	})
 }
 
-func (s *stage) run(t *testing.T, sc scenario, bodies *golden) {
+func (s *fixture) run(t *testing.T, sc scenario, bodies *golden) {
 	a := s.fill(t, sc.ask)
 	before := s.record()
 	r := s.do(t, a)
@@ -179,7 +179,7 @@ func (s *stage) run(t *testing.T, sc scenario, bodies *golden) {
 }
 
 // pendingBulk is a payment of three lines, none of which has ended.
-func (s *stage) pendingBulk(t *testing.T) string {
+func (s *fixture) pendingBulk(t *testing.T) string {
 	t.Helper()
 	line := `{"amount":1,"currency":"EUR","label":"skip/pdng:2d/done - x","execution_date_type":"first_open_day","beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"A"}}`
 	body := `{"client_redirect_uri":"https://shop.example/back","instructions":[` + line + `,` + line + `,` + line + `]}`
@@ -256,7 +256,7 @@ func TestCreationScenarios(t *testing.T) {
 		{name: "token of another domain", status: 401, ask: post("foreign", minimalDraft)},
 		{name: "nothing", status: 400, ask: post("admin", "")},
 		{name: "unregistered redirect", status: 400, ask: post("admin", strings.Replace(minimalDraft, "/back", "/elsewhere", 1))},
-		{name: "simulated bank in a live domain", status: 400, ask: ask{tenant: "live", method: "POST", path: "/payments", token: "admin", body: bulkDraft}},
+		{name: "simulated bank in a live domain", status: 400, ask: ask{domain: "live", method: "POST", path: "/payments", token: "admin", body: bulkDraft}},
 		{name: "connector that cannot carry it", status: 400, ask: post("admin", strings.Replace(bulkDraft, testConnector, britishConnector, 1))},
 		{name: "periodic where it is not enabled", status: 400, ask: post("admin", strings.Replace(minimalDraft, `"first_open_day"`, `"periodic","start_date":"2026-12-01","frequency":"monthly"`, 1))},
 	})
@@ -295,9 +295,9 @@ func TestPaymentScenarios(t *testing.T) {
 
 		{name: "read with its timeline", status: 200, ask: get("read-only", "/payments/{decoupled}?expand=transitions")},
 		{name: "read with the timeline of a cancellation", status: 200, ask: get("read-only", "/payments/{cancelling}?expand=transitions,unknown")},
-		{name: "list with timelines", status: 200, ask: ask{tenant: "other", method: "GET", path: "/payments?expand=transitions&limit=2&x={other:payment}", token: "read-only"}},
+		{name: "list with timelines", status: 200, ask: ask{domain: "other", method: "GET", path: "/payments?expand=transitions&limit=2&x={other:payment}", token: "read-only"}},
 		{name: "list by one bound to one", status: 200, ask: get("own:read-only", "/payments?x={payment}")},
-		{name: "list of nothing", status: 200, ask: ask{tenant: "live", method: "GET", path: "/payments?state=done&limit=5", token: "admin"}},
+		{name: "list of nothing", status: 200, ask: ask{domain: "live", method: "GET", path: "/payments?state=done&limit=5", token: "admin"}},
 		{name: "list with sensitive fields by admin", status: 403, ask: get("admin", "/payments?show_sensitive")},
 		{name: "list with a users token", status: 403, ask: get("users", "/payments")},
 		{name: "list with an unknown state", status: 400, ask: get("admin", "/payments?state=lost")},
@@ -315,7 +315,7 @@ func TestPaymentScenarios(t *testing.T) {
 // A payment that is past validation cannot be validated again, whatever the
 // token, and nothing happens.
 func TestValidatingTwice(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
 		a := ask{method: "POST", path: path, token: "validate", body: `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`}
 		if r := s.do(t, a); r.status != 200 {
@@ -323,7 +323,7 @@ func TestValidatingTwice(t *testing.T) {
 		}
 		before := s.record()
 		r := s.do(t, a)
-		if code, message := r.told(t); r.status != 409 || code != "conflict" || !strings.Contains(message, "validating") {
+		if code, message := r.message(t); r.status != 409 || code != "conflict" || !strings.Contains(message, "validating") {
 			t.Errorf("again: %d %s", r.status, r.body)
 		}
 		s.untouched(t, before)
@@ -338,7 +338,7 @@ func TestWebhookScenarios(t *testing.T) {
 	play(t, "webhooks", []scenario{
 		{name: "create provider", status: 200, rows: aProvider, ask: config("POST", "/webhooks/auth", `{"type":"hmac_signature","name":"first"}`)},
 		{name: "create provider of the same name", status: 409, ask: config("POST", "/webhooks/auth", `{"type":"hmac_signature","name":"first"}`)},
-		{name: "create provider of that name elsewhere", status: 200, rows: aProvider, ask: ask{tenant: "other", method: "POST", path: "/webhooks/auth", token: "config", body: `{"type":"hmac_signature","name":"first"}`}},
+		{name: "create provider of that name elsewhere", status: 200, rows: aProvider, ask: ask{domain: "other", method: "POST", path: "/webhooks/auth", token: "config", body: `{"type":"hmac_signature","name":"first"}`}},
 		{name: "create provider of an unknown type", status: 400, ask: config("POST", "/webhooks/auth", `{"type":"token","name":"x"}`)},
 		{name: "create provider without name", status: 400, ask: config("POST", "/webhooks/auth", `{"type":"hmac_signature"}`)},
 		{name: "create provider with an empty name", status: 400, ask: config("POST", "/webhooks/auth", `{"type":"hmac_signature","name":""}`)},
@@ -346,7 +346,7 @@ func TestWebhookScenarios(t *testing.T) {
 		{name: "create provider with a service token", status: 403, ask: ask{method: "POST", path: "/webhooks/auth", token: "admin", body: `{"type":"hmac_signature","name":"x"}`}},
 		{name: "list providers shows no secret and no other domain's", status: 200, ask: config("GET", "/webhooks/auth", "")},
 
-		{name: "list no webhooks", status: 200, ask: ask{tenant: "live", method: "GET", path: "/webhooks", token: "config"}},
+		{name: "list no webhooks", status: 200, ask: ask{domain: "live", method: "GET", path: "/webhooks", token: "config"}},
 		{name: "create webhook", status: 200, rows: aWebhook, ask: config("POST", "/webhooks", hook+`}`)},
 		{name: "create webhook with everything", status: 200, rows: aWebhook, ask: config("POST", "/webhooks", hook+`,"id_auth":"first","id_service":{client}}`)},
 		{name: "create webhook of an unknown event", status: 400, ask: config("POST", "/webhooks", `{"event":"COFFEE_READY","url":"https://client.example/hook"}`)},
@@ -358,7 +358,7 @@ func TestWebhookScenarios(t *testing.T) {
 		{name: "create webhook with another domain's provider", status: 400, ask: config("POST", "/webhooks", hook+`,"id_auth":{other:provider}}`)},
 		{name: "create webhook of an unknown application", status: 400, ask: config("POST", "/webhooks", hook+`,"id_service":1}`)},
 		{name: "create webhook of another domain's application", status: 400, ask: config("POST", "/webhooks", hook+`,"id_service":{other:client}}`)},
-		{name: "create webhook without TLS in a live domain", status: 400, ask: ask{tenant: "live", method: "POST", path: "/webhooks", token: "config", body: `{"event":"USER_SYNCED","url":"http://client.example/hook"}`}},
+		{name: "create webhook without TLS in a live domain", status: 400, ask: ask{domain: "live", method: "POST", path: "/webhooks", token: "config", body: `{"event":"USER_SYNCED","url":"http://client.example/hook"}`}},
 		{name: "create webhook with a users token", status: 403, ask: ask{method: "POST", path: "/webhooks", token: "users", body: hook + `}`}},
 
 		{name: "update webhook", status: 200, ask: config("PUT", "/webhooks/{webhook}", `{"url":"https://client.example/new","event":"ACCOUNT_FOUND","id_auth":"first"}`)},
@@ -381,7 +381,7 @@ func TestSandboxScenarios(t *testing.T) {
 		return ask{method: method, path: path, token: "config", body: body}
 	}
 	inLive := func(method, path string) ask {
-		return ask{tenant: "live", method: method, path: path, token: "config"}
+		return ask{domain: "live", method: method, path: path, token: "config"}
 	}
 	clock := "/sandbox/clock"
 	play(t, "sandbox", []scenario{
@@ -399,7 +399,7 @@ func TestSandboxScenarios(t *testing.T) {
 		{name: "two wishes", status: 400, ask: config("POST", clock, `{"advance":"1m","freeze":false}`)},
 		{name: "no wish", status: 400, ask: config("POST", clock, ``)},
 		{name: "thaw", status: 200, ask: config("POST", clock, `{"freeze":false}`)},
-		{name: "the clock of a neighbour stands", status: 200, ask: ask{tenant: "other", method: "GET", path: clock, token: "config"}},
+		{name: "the clock of a neighbour stands", status: 200, ask: ask{domain: "other", method: "GET", path: clock, token: "config"}},
 		{name: "run", status: 200, ask: config("POST", "/sandbox/run", "")},
 		{name: "receiver", status: 200, ask: config("GET", "/sandbox/receiver", "")},
 		{name: "empty the receiver", status: 204, ask: config("DELETE", "/sandbox/receiver", "")},
@@ -416,12 +416,12 @@ func TestSandboxScenarios(t *testing.T) {
 // A change of a payment is told to each webhook of its domain that is for it,
 // once, and to no other.
 func TestDeliveriesStayInTheirDomain(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, name := range []string{"first", "second"} {
 			s.Subscribe("PAYMENT_STATE_UPDATED", name)
 		}
 		s.Subscribe("USER_SYNCED", "unconcerned")
-		s.do(t, ask{tenant: "other", method: "POST", path: "/webhooks", token: "config", body: `{"event":"PAYMENT_STATE_UPDATED","url":"` + s.Origin + `/sandbox/receiver/neighbour"}`}).says(t, 200, "", "")
+		s.do(t, ask{domain: "other", method: "POST", path: "/webhooks", token: "config", body: `{"event":"PAYMENT_STATE_UPDATED","url":"` + s.Origin + `/sandbox/receiver/neighbour"}`}).says(t, 200, "", "")
 		id := s.created(t, "")
 		before := s.record()
 		a := ask{method: "POST", path: "/payments/" + strconv.FormatInt(id, 10), token: "validate", body: `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`}
@@ -441,17 +441,17 @@ func TestDeliveriesStayInTheirDomain(t *testing.T) {
 // A client without registered addresses may send payers anywhere from a
 // sandbox domain, and nowhere from a live one.
 func TestUnregisteredClients(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		for tenant, status := range map[string]int{"other": 200, "live": 400} {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		for domainName, status := range map[string]int{"other": 200, "live": 400} {
 			var err error
-			if s.tenant(tenant).client, _, err = s.Access.Register(t.Context(), s.tenant(tenant).domain.ID, "new", nil); err != nil {
+			if s.domainOf(domainName).client, _, err = s.Access.Register(t.Context(), s.domainOf(domainName).domain.ID, "new", nil); err != nil {
 				t.Fatal(err)
 			}
 			code, message := "", ""
 			if status == 400 {
 				code, message = "invalidValue", "client_redirect_uri: "
 			}
-			s.do(t, ask{tenant: tenant, method: "POST", path: "/payments", token: "admin", body: minimalDraft}).says(t, status, code, message)
+			s.do(t, ask{domain: domainName, method: "POST", path: "/payments", token: "admin", body: minimalDraft}).says(t, status, code, message)
 		}
 	})
 }

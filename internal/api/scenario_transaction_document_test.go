@@ -12,11 +12,11 @@ import (
 
 // annexed attaches the document of a tenant's user to the first transaction of
 // their holdings, and gives its number.
-func (s *stage) annexed(t *testing.T, tenant string) string {
+func (s *fixture) annexed(t *testing.T, domainName string) string {
 	t.Helper()
-	document := s.subscriber(t, tenant)["document"]
-	path := "/transactions/" + s.held(t, tenant, "transaction") + "/documents"
-	s.do(t, ask{tenant: tenant, method: "PUT", path: path, token: "user", body: `{"id_document":` + document + `}`}).says(t, 200, "", "")
+	document := s.subscriber(t, domainName)["document"]
+	path := "/transactions/" + s.held(t, domainName, "transaction") + "/documents"
+	s.do(t, ask{domain: domainName, method: "PUT", path: path, token: "user", body: `{"id_document":` + document + `}`}).says(t, 200, "", "")
 	return document
 }
 
@@ -66,7 +66,7 @@ func TestTransactionDocumentScenarios(t *testing.T) {
 		{name: "attach one of it", status: 400, ask: by("PUT", of, attach)},
 		{name: "list one of it", status: 200, ask: by("GET", "/documents?limit=1&expand=type", "")},
 		{name: "change it to what it is", status: 200, ask: kind(`{"name":"Facture","attacheable":false}`)},
-		{name: "not elsewhere", status: 200, ask: ask{tenant: "other", method: "GET", path: "/documenttypes/4"}},
+		{name: "not elsewhere", status: 200, ask: ask{domain: "other", method: "GET", path: "/documenttypes/4"}},
 		{name: "change one thing of it", status: 200, rows: aSettingChange, ask: ask{method: "POST", path: "/documenttypes/4", token: "config", contentType: "application/x-www-form-urlencoded", body: "attacheable=1"}},
 		{name: "attach one of it now", status: 200, rows: rows(1), ask: by("PUT", of, attach)},
 		{name: "as it was at first", status: 200, rows: map[string]int64{"setting_change": 2}, ask: kind(`{"name":null,"attacheable":null}`)},
@@ -83,7 +83,7 @@ func TestTransactionDocumentScenarios(t *testing.T) {
 func TestWhatIsAttachedGoesWithWhatItBelongsTo(t *testing.T) {
 	for name, path := range map[string]string{"the subscription": "/subscriptions/{subscription}", "the account": "/accounts/{holding}"} {
 		t.Run(name, func(t *testing.T) {
-			onStages(t, func(t *testing.T, s *stage) {
+			onEachFixture(t, func(t *testing.T, s *fixture) {
 				a := s.fill(t, ask{path: path})
 				s.annexed(t, "")
 				transaction := "/transactions/" + s.held(t, "", "transaction")
@@ -118,9 +118,9 @@ func TestWhatIsAttachedGoesWithWhatItBelongsTo(t *testing.T) {
 // A transaction has twenty documents at most, and one that the provider no longer
 // shows is not counted.
 func TestDocumentsOfATransactionAreBounded(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.subscriber(t, "")
-		who, path := s.tenant(""), "/transactions/"+s.held(t, "", "transaction")
+		who, path := s.domainOf(""), "/transactions/"+s.held(t, "", "transaction")
 		share := aggregation.SubscriptionChange{Disabled: new(false), Origin: "api"}
 		must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{s.subscribed(t, who, s.subscribe(t, who, who.user))[0].ID}, share))
 		s.rest(t)

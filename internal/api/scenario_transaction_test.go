@@ -37,17 +37,17 @@ var booked = []struct{ account, day, made, value, wording, gone string }{
 }
 
 // holdings makes them once for each user.
-func (s *stage) holdings(t testing.TB, tenantName string) *holdings {
+func (s *fixture) holdings(t testing.TB, domainName string) *holdings {
 	t.Helper()
-	s.token(t, tenantName, "user", 0)
-	who := s.tenant(tenantName)
+	s.token(t, domainName, "user", 0)
+	who := s.domainOf(domainName)
 	if who.holdings == nil || who.holdings.user != who.user {
 		who.holdings = s.hold(t, who)
 	}
 	return who.holdings
 }
 
-func (s *stage) hold(t testing.TB, who *tenant) *holdings {
+func (s *fixture) hold(t testing.TB, who *testDomain) *holdings {
 	t.Helper()
 	h := &holdings{user: who.user, accounts: map[string]store.StoredAccount{}}
 	for range 2 {
@@ -70,7 +70,7 @@ func (s *stage) hold(t testing.TB, who *tenant) *holdings {
 	return h
 }
 
-func (s *stage) account(t testing.TB, who *tenant, connection passerelle.ConnectionID, key string) store.StoredAccount {
+func (s *fixture) account(t testing.TB, who *testDomain, connection passerelle.ConnectionID, key string) store.StoredAccount {
 	t.Helper()
 	at := opening
 	a := store.StoredAccount{BankAccount: passerelle.BankAccount{
@@ -121,8 +121,8 @@ func (h *holdings) book(tx *store.Tx, domain passerelle.DomainID, i int, gone bo
 
 // held is the identifier of one of the holdings, for the holes of scenarios:
 // the first transaction, its account and its connection.
-func (s *stage) held(t testing.TB, tenant, what string) string {
-	h := s.holdings(t, tenant)
+func (s *fixture) held(t testing.TB, domainName, what string) string {
+	h := s.holdings(t, domainName)
 	return fmt.Sprint(map[string]int64{
 		"holder": int64(h.connections[0]), "holding": int64(h.accounts["a"].ID), "transaction": int64(h.transactions[0]),
 	}[what])
@@ -139,7 +139,7 @@ func TestTransactionScenarios(t *testing.T) {
 		return a
 	}
 	play(t, "transactions", []scenario{
-		{name: "list of nobody who shares", status: 409, ask: ask{tenant: "live", method: "GET", path: "/transactions", token: "user"}},
+		{name: "list of nobody who shares", status: 409, ask: ask{domain: "live", method: "GET", path: "/transactions", token: "user"}},
 		{name: "read", status: 200, ask: get("/transactions/{transaction}")},
 		{name: "read with its account", status: 200, ask: get("/users/me/transactions/{transaction}?expand=account,documents,categories,nonsense")},
 		{name: "read none", status: 404, ask: get("/transactions/" + noID)},
@@ -195,7 +195,7 @@ func (h *holdings) numbers(page listedTransactions) string {
 
 // Each parameter selects what it says, at every place transactions are listed.
 func TestTransactionsSelected(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
 		for query, want := range map[string]string{
 			"":                                      "5 3 1 2 0 4",
@@ -249,7 +249,7 @@ func TestTransactionsSelected(t *testing.T) {
 // Each place has its own transactions, and places that do not fit together are
 // not there.
 func TestPlacesOfTransactions(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
 		me, other := fmt.Sprint("/users/", int64(h.user)), s.holdings(t, "other")
 		account := func(key string) string { return fmt.Sprint("/accounts/", int64(h.accounts[key].ID)) }
@@ -264,7 +264,7 @@ func TestPlacesOfTransactions(t *testing.T) {
 			for _, prefix := range []string{"", "/users/me", me} {
 				r := s.do(t, ask{method: "GET", path: prefix + place + "/transactions", token: "user"})
 				if want == none || want == missing {
-					if code, _ := r.told(t); code != want {
+					if code, _ := r.message(t); code != want {
 						t.Errorf("%s: %s, want %s", place, r.body, want)
 					}
 					continue
@@ -293,7 +293,7 @@ func TestPlacesOfTransactions(t *testing.T) {
 // Pages of every size, forward and back, are the list; their total stays, and
 // the dates are those of what is there and of the page.
 func TestPagesOfTransactions(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
 		for _, query := range []string{"", "&filter=date", "&wording=e"} {
 			var whole listedTransactions
@@ -318,7 +318,7 @@ func TestPagesOfTransactions(t *testing.T) {
 }
 
 // walkTransactions follows next to the end, and prev back to the beginning.
-func (s *stage) walkTransactions(t *testing.T, h *holdings, path string, whole listedTransactions) string {
+func (s *fixture) walkTransactions(t *testing.T, h *holdings, path string, whole listedTransactions) string {
 	t.Helper()
 	var there, back []string
 	for path != "" {
@@ -358,7 +358,7 @@ func hrefPath(link *struct{ Href string }) string {
 // What the person set outlives what the institution says later, and its own
 // label is what is searched.
 func TestEditedTransactions(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
 		path := "/transactions/" + fmt.Sprint(int64(h.transactions[1]))
 		s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"wording":"Pay","application_date":"2026-09-01","comment":"c"}`}).says(t, 200, "", "")

@@ -39,13 +39,13 @@ func TestTriggerScenarios(t *testing.T) {
 		{name: "a user that does not exist", status: 400, ask: trigger(`{"event":"ACCOUNT_FOUND","id_user":987654321}`)},
 		{name: "a connection without a number", status: 400, ask: trigger(`{"event":"ACCOUNT_FOUND","id_connection":0}`)},
 		{name: "data that is no object", status: 400, ask: trigger(`{"event":"ACCOUNT_FOUND","data":[]}`)},
-		{name: "in a live domain", status: 404, ask: ask{tenant: "live", method: "POST", path: "/sandbox/events", token: "config", body: `{"event":"ACCOUNT_FOUND"}`}},
+		{name: "in a live domain", status: 404, ask: ask{domain: "live", method: "POST", path: "/sandbox/events", token: "config", body: `{"event":"ACCOUNT_FOUND"}`}},
 	})
 }
 
 // Every webhook that wants the event gets it under an id of its own.
 func TestTriggeredEventsAreDelivered(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for range 2 {
 			s.do(t, ask{method: "POST", path: "/webhooks", token: "config", body: `{"event":"ACCOUNT_ENABLED","url":"https://client.example/hook"}`}).says(t, 200, "", "")
 		}

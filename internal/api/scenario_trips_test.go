@@ -49,14 +49,14 @@ var longCalls = map[string]int64{
 // distant is a stage whose database is behind a network that counts round trips, with
 // nothing under way but what is asked.
 type distant struct {
-	*stage
+	*fixture
 	network *servicetest.Network
 }
 
 func newDistant(t *testing.T) *distant {
 	url := storetest.Postgres(t)
 	n := servicetest.StartNetwork(t, servicetest.HostOf(t, url))
-	return &distant{stage: stageBy(t, url, n.Through(url), true), network: n}
+	return &distant{fixture: newFixtureWith(t, url, n.Through(url), true), network: n}
 }
 
 // tries is how often a call is made to find out how often it waits when all is
@@ -71,7 +71,7 @@ func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func(
 	least = math.MaxInt64
 	for n := 0; n < tries && least > enough; n++ {
 		a := anew()
-		d.token(t, a.tenant, a.token, 0)
+		d.token(t, a.domain, a.token, 0)
 		before := d.network.Trips()
 		r := d.do(t, a)
 		least = min(least, d.network.Trips()-before)

@@ -308,7 +308,7 @@ var wholeLists = map[string]bool{
 // Every field of every body refuses every value that is not of its type, and
 // text that is none, by name; and every required field is missed by name.
 func TestEveryFieldRefusesWhatItIsNot(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		r := s.refuser(t)
 		defer r.done(t)
 		for call, schema := range s.contract.bodied() {
@@ -393,17 +393,17 @@ func without(t *testing.T, body any, at place) string {
 
 // refuser sends what has to be refused, and knows that nothing was written.
 type refuser struct {
-	*stage
+	*fixture
 	before     record
 	digest     string
 	paths      map[string]string
 	credential map[string]string
 }
 
-func (s *stage) refuser(t *testing.T) *refuser {
+func (s *fixture) refuser(t *testing.T) *refuser {
 	t.Helper()
 	payment, webhook, provider := s.thing(t, "home", "payment"), s.thing(t, "home", "webhook"), s.thing(t, "home", "oauth")
-	r := &refuser{stage: s, credential: map[string]string{
+	r := &refuser{fixture: s, credential: map[string]string{
 		"/payments": s.token(t, "", "admin+validate", 0), "/webhooks": s.token(t, "", "config", 0), "/sandbox": s.token(t, "", "config", 0),
 		"/config": s.token(t, "", "config", 0), "/documenttypes": s.token(t, "", "config", 0), "/connectors": s.token(t, "", "config", 0), "/clients": s.token(t, "", "config", 0),
 		"/subscriptions": s.token(t, "", "user", 0), "/documents": s.token(t, "", "user", 0), "/categorize": s.token(t, "", "user", 0), "/transactionsclusters": s.token(t, "", "user", 0),
@@ -447,7 +447,7 @@ func (r *refuser) refused(t *testing.T, call string, a ask, code, message string
 		a.credential = r.credential[all[at]]
 	}
 	got := r.do(t, a)
-	gotCode, gotMessage := got.told(t)
+	gotCode, gotMessage := got.message(t)
 	want := 400
 	if code == "payloadTooLarge" {
 		want = 413
@@ -464,10 +464,10 @@ func longestFirst(m map[string]string) []string {
 
 // discreet fails the test when the log tells something personal or secret, or
 // an error of the service.
-func (s *stage) discreet(t *testing.T) {
+func (s *fixture) discreet(t *testing.T) {
 	t.Helper()
 	log := s.Logs.String()
-	for _, word := range []string{"FR76", "Shop", "Invoice", "DE89", "Jeanne", "psl_", s.tenant("").secret, "shop.example", `"level":"ERROR"`, "planted-here", "text"} {
+	for _, word := range []string{"FR76", "Shop", "Invoice", "DE89", "Jeanne", "psl_", s.domainOf("").secret, "shop.example", `"level":"ERROR"`, "planted-here", "text"} {
 		if at := strings.Index(log, word); at >= 0 {
 			t.Errorf("the log has %q: %.300s", word, log[max(0, at-100):])
 		}

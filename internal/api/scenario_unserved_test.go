@@ -5,7 +5,7 @@ import "testing"
 // A path of a family of calls that is not served says so, whoever asks; any other that
 // nothing is at says nothing more than before, and what is served is served.
 func TestUnservedPaths(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/users/me/transfers", "/users/me/accounts/1/recipients/2/transfers", "/alerts", "/users/me/forecast", "/ocr"} {
 			for _, token := range []string{"", "user", "admin"} {
 				s.do(t, ask{method: "GET", path: path, token: token}).says(t, 404, "notFound", " are not served here. ")

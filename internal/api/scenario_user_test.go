@@ -83,8 +83,8 @@ func TestUserScenarios(t *testing.T) {
 		{name: "read another", status: 404, ask: by("user", "GET", "/users/"+noID, "")},
 		{name: "read another domain's", status: 404, ask: by("users", "GET", "/users/{other:user}", "")},
 		{name: "read with a code", status: 403, ask: by("code", "GET", "/users/me", "")},
-		{name: "init in a live domain", status: 200, rows: aGuest, events: created, ask: ask{tenant: "live", method: "POST", path: "/auth/init"}},
-		{name: "list", status: 200, ask: ask{tenant: "live", method: "GET", path: "/users?limit=2", token: "users"}},
+		{name: "init in a live domain", status: 200, rows: aGuest, events: created, ask: ask{domain: "live", method: "POST", path: "/auth/init"}},
+		{name: "list", status: 200, ask: ask{domain: "live", method: "GET", path: "/users?limit=2", token: "users"}},
 		{name: "list with a user token", status: 403, ask: by("user", "GET", "/users", "")},
 
 		{name: "note", status: 200, rows: map[string]int64{"user_setting": 2}, ask: by("user", "POST", "/users/me/config", `{"language":"fr","theme":"é"}`)},
@@ -123,30 +123,30 @@ type person struct {
 	In    *int64 `json:"expires_in"`
 }
 
-func (s *stage) guest(t *testing.T) person {
+func (s *fixture) guest(t *testing.T) person {
 	t.Helper()
 	var p person
 	s.do(t, ask{method: "POST", path: "/auth/init"}).decode(t, &p)
 	return p
 }
 
-func (s *stage) codeOf(t *testing.T, p person, kind string) string {
+func (s *fixture) codeOf(t *testing.T, p person, kind string) string {
 	t.Helper()
 	var out struct{ Code string }
 	s.do(t, ask{method: "GET", path: "/auth/token/code?type=" + kind, credential: p.Token}).decode(t, &out)
 	return out.Code
 }
 
-func (s *stage) credentials() string {
-	home := s.tenant("")
-	return fmt.Sprintf(`"client_id":"%d","client_secret":%q`, home.client.ID, home.secret)
+func (s *fixture) credentials() string {
+	main := s.domainOf("")
+	return fmt.Sprintf(`"client_id":"%d","client_secret":%q`, main.client.ID, main.secret)
 }
 
-func (s *stage) exchanged(code string) ask {
+func (s *fixture) exchanged(code string) ask {
 	return ask{method: "POST", path: "/auth/token/access", body: `{` + s.credentials() + `,"code":"` + code + `"}`}
 }
 
-func (s *stage) kept(t *testing.T, r reply) string {
+func (s *fixture) kept(t *testing.T, r reply) string {
 	t.Helper()
 	var out struct {
 		Token string `json:"access_token"`
@@ -162,7 +162,7 @@ func (s *stage) kept(t *testing.T, r reply) string {
 // A temporary user is told of when it becomes permanent, by any of the ways
 // there are, once; and a receiver gets the new token with it.
 func TestBecomingPermanent(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("USER_CREATED", "created")
 		for name, way := range map[string]func(p person) ask{
 			"a code":             func(p person) ask { return s.exchanged(s.codeOf(t, p, "requestAccess")) },
@@ -206,9 +206,9 @@ func TestBecomingPermanent(t *testing.T) {
 }
 
 // form is an exchange as clients of the family have sent it since 2014.
-func (s *stage) form(path, code, tail string) ask {
-	home := s.tenant("")
-	basic := base64.StdEncoding.EncodeToString([]byte(fmt.Sprintf("%d:%s%s", home.client.ID, home.secret, tail)))
+func (s *fixture) form(path, code, tail string) ask {
+	main := s.domainOf("")
+	basic := base64.StdEncoding.EncodeToString([]byte(fmt.Sprintf("%d:%s%s", main.client.ID, main.secret, tail)))
 	return ask{
 		method: "POST", path: path, body: url.Values{"code": {code}, "grant_type": {"authorization_code"}}.Encode(),
 		contentType: "application/x-www-form-urlencoded", header: map[string]string{"Authorization": "Basic " + basic},
@@ -217,7 +217,7 @@ func (s *stage) form(path, code, tail string) ask {
 
 // A code for one use is good for one of any number of exchanges.
 func TestOneExchangeWins(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, kind := range []string{"singleAccess", "requestAccess"} {
 			p := s.guest(t)
 			code := s.codeOf(t, p, kind)
@@ -238,7 +238,7 @@ func TestOneExchangeWins(t *testing.T) {
 // Deleting and exchanging meet in some order: either there is a user with a
 // token, or nothing.
 func TestDeletionAgainstExchange(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for range 5 {
 			p := s.guest(t)
 			code := s.codeOf(t, p, "singleAccess")
@@ -258,7 +258,7 @@ func TestDeletionAgainstExchange(t *testing.T) {
 }
 
 // contest sends requests at the same moment and counts the answers.
-func (s *stage) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
+func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	t.Helper()
 	asks := make([]ask, n)
 	for i := range asks {
@@ -287,7 +287,7 @@ func (s *stage) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 // A deletion is told of with the user's token, after which nothing is left of
 // the user but the payment, which forgets whose it was.
 func TestDeletingAUser(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		hook := `{"event":"USER_DELETED","url":"` + s.Origin + `/sandbox/receiver/deleted","id_service":{client}}`
 		s.do(t, s.fill(t, ask{method: "POST", path: "/webhooks", token: "config", body: hook})).says(t, 200, "", "")
 		var p person
@@ -319,7 +319,7 @@ func TestDeletingAUser(t *testing.T) {
 		}
 
 		s.pass(2 * time.Minute)
-		if err := s.Aggregation.EraseUsers(t.Context(), s.tenant("").domain); err != nil {
+		if err := s.Aggregation.EraseUsers(t.Context(), s.domainOf("").domain); err != nil {
 			t.Fatal(err)
 		}
 		rows := s.eyes.Rows()
@@ -332,7 +332,7 @@ func TestDeletingAUser(t *testing.T) {
 			}
 		}
 		s.discreet(t)
-		for name, secret := range map[string]string{"token": p.Token, "secret": s.tenant("").secret, "webhook header": strings.TrimPrefix(p.Token, "psl_usr_")} {
+		for name, secret := range map[string]string{"token": p.Token, "secret": s.domainOf("").secret, "webhook header": strings.TrimPrefix(p.Token, "psl_usr_")} {
 			if strings.Contains(s.Logs.String(), secret) {
 				t.Errorf("the log has the %s", name)
 			}
@@ -342,8 +342,8 @@ func TestDeletingAUser(t *testing.T) {
 
 // The receiver that is told of a deletion knows the user by the token, which is
 // good for nothing else any more.
-func TestADeletionIsToldWithTheUsersToken(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+func TestADeletionEventCarriesTheUsersToken(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		reported := make(chan string, 2)
 		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			reported <- r.Header.Get("SVC-Event") + " " + r.Header.Get("Authorization")
@@ -368,7 +368,7 @@ func TestADeletionIsToldWithTheUsersToken(t *testing.T) {
 
 // A guest who does not come to stay takes everything along, and nobody is told.
 func TestGuestsLeave(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("USER_CREATED", "created")
 		s.Subscribe("USER_DELETED", "deleted")
 		gone, code := s.guest(t), ""
@@ -381,8 +381,8 @@ func TestGuestsLeave(t *testing.T) {
 		s.do(t, ask{method: "GET", path: fmt.Sprintf("/users/%d", gone.ID), token: "users"}).says(t, 404, "notFound", "")
 		s.do(t, s.exchanged(code)).says(t, 401, "invalidToken", "code")
 		for _, loop := range []func() error{
-			func() error { return s.Aggregation.ExpireUsers(t.Context(), s.tenant("").domain) },
-			func() error { return s.Aggregation.EraseUsers(t.Context(), s.tenant("").domain) },
+			func() error { return s.Aggregation.ExpireUsers(t.Context(), s.domainOf("").domain) },
+			func() error { return s.Aggregation.EraseUsers(t.Context(), s.domainOf("").domain) },
 		} {
 			if err := loop(); err != nil {
 				t.Fatal(err)
@@ -400,7 +400,7 @@ func TestGuestsLeave(t *testing.T) {
 
 // Previous tokens end when a renewal says so, and only those of who renews.
 func TestRevokingPrevious(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var p person
 		s.do(t, ask{method: "POST", path: "/auth/init", body: `{` + s.credentials() + `}`}).decode(t, &p)
 		renewal := func(who, more string) string {
@@ -408,7 +408,7 @@ func TestRevokingPrevious(t *testing.T) {
 			return s.kept(t, s.do(t, ask{method: "POST", path: "/auth/renew", body: body}))
 		}
 		second := renewal(s.credentials(), "")
-		foreign := renewal(s.signer(t, s.tenant("")), "")
+		foreign := renewal(s.signer(t, s.domainOf("")), "")
 		third := renewal(s.credentials(), `,"revoke_previous":true`)
 		for token, status := range map[string]int{p.Token: 401, second: 401, foreign: 200, third: 200} {
 			s.do(t, ask{method: "GET", path: "/users/me", credential: token}).says(t, status, "", "")
@@ -419,13 +419,13 @@ func TestRevokingPrevious(t *testing.T) {
 // A signed token is a token like others, until its end, its revocation, or the
 // end of the key it was signed with; and a forged one is none.
 func TestSignedTokens(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		signed := func(more string) (string, map[string]any) {
 			var out struct {
 				Token   string         `json:"jwt_token"`
 				Payload map[string]any `json:"payload"`
 			}
-			s.do(t, ask{method: "POST", path: "/auth/jwt", body: `{` + s.signer(t, s.tenant("")) + more + `}`}).decode(t, &out)
+			s.do(t, ask{method: "POST", path: "/auth/jwt", body: `{` + s.signer(t, s.domainOf("")) + more + `}`}).decode(t, &out)
 			return out.Token, out.Payload
 		}
 		me := func(token string, status int) {
@@ -436,11 +436,11 @@ func TestSignedTokens(t *testing.T) {
 		if diff := cmp.Diff(payload, claims(t, lasting)); diff != "" {
 			t.Errorf("the token says something else than is told of it (-told +says):\n%s", diff)
 		}
-		if _, ends := payload["exp"]; ends || payload["type"] != "sharedAccess" || payload["iss"] != s.tenant("").domain.BaseURL {
+		if _, ends := payload["exp"]; ends || payload["type"] != "sharedAccess" || payload["iss"] != s.domainOf("").domain.BaseURL {
 			t.Errorf("payload %v", payload)
 		}
 		before := s.record()
-		tooLong := `{` + s.signer(t, s.tenant("")) + `,"scope":"` + strings.Repeat("x", 3000) + `"}`
+		tooLong := `{` + s.signer(t, s.domainOf("")) + `,"scope":"` + strings.Repeat("x", 3000) + `"}`
 		s.do(t, ask{method: "POST", path: "/auth/jwt", body: tooLong}).says(t, 400, "invalidValue", "scope")
 		s.untouched(t, before)
 		ending, _ := signed(`,"expire":true`)
@@ -449,7 +449,7 @@ func TestSignedTokens(t *testing.T) {
 		me(ending, 200)
 		s.do(t, ask{method: "DELETE", path: "/auth/token", credential: revoked}).says(t, 204, "", "")
 		me(revoked, 401)
-		s.do(t, ask{tenant: "other", method: "GET", path: "/users/me", credential: lasting}).says(t, 401, "invalidToken", "")
+		s.do(t, ask{domain: "other", method: "GET", path: "/users/me", credential: lasting}).says(t, 401, "invalidToken", "")
 		for name, forged := range forgeries(t, lasting, ending) {
 			if r := s.do(t, ask{method: "GET", path: "/users/me", credential: forged}); r.status != 401 {
 				t.Errorf("%s: %d %s", name, r.status, r.body)
@@ -461,7 +461,7 @@ func TestSignedTokens(t *testing.T) {
 		var signer struct {
 			ID json.Number `json:"client_id"`
 		}
-		if err := json.Unmarshal([]byte(`{`+s.signer(t, s.tenant(""))+`}`), &signer); err != nil {
+		if err := json.Unmarshal([]byte(`{`+s.signer(t, s.domainOf(""))+`}`), &signer); err != nil {
 			t.Fatal(err)
 		}
 		s.do(t, ask{method: "POST", path: "/clients/" + signer.ID.String(), token: "config", body: `{"generate_keys":true}`}).says(t, 200, "", "")
@@ -471,8 +471,8 @@ func TestSignedTokens(t *testing.T) {
 
 // A config token makes others of its kind that are signed, and tokens of users.
 func TestTokensByAnOperator(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		s.signer(t, s.tenant(""))
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		s.signer(t, s.domainOf(""))
 		post := func(path, token, body string) reply {
 			t.Helper()
 			return s.do(t, ask{method: "POST", path: path, token: token, body: body})
@@ -501,7 +501,7 @@ func TestTokensByAnOperator(t *testing.T) {
 		configured(ending, 200)
 		configured(out.Token, 200)
 		s.do(t, ask{method: "GET", path: "/users", credential: out.Token}).says(t, 403, "forbidden", "")
-		s.do(t, ask{tenant: "other", method: "GET", path: "/config", credential: out.Token}).says(t, 401, "invalidToken", "")
+		s.do(t, ask{domain: "other", method: "GET", path: "/config", credential: out.Token}).says(t, 401, "invalidToken", "")
 		s.pass(11 * time.Minute)
 		configured(ending, 401)
 		configured(out.Token, 200)
@@ -509,7 +509,7 @@ func TestTokensByAnOperator(t *testing.T) {
 		configured(out.Token, 401)
 
 		s.token(t, "", "user", 0)
-		path := fmt.Sprintf("/users/%d/token", s.tenant("").user)
+		path := fmt.Sprintf("/users/%d/token", s.domainOf("").user)
 		var granted struct{ Token string }
 		post(path, "config", `{"application":"signer"}`).decode(t, &granted)
 		s.do(t, ask{method: "GET", path: "/users/me", credential: granted.Token}).says(t, 200, "", "")
@@ -519,7 +519,7 @@ func TestTokensByAnOperator(t *testing.T) {
 			post(path, "config", body).says(t, 400, "invalidValue", "application")
 			post("/admin/jwt", "config", body).says(t, 400, "invalidValue", "application")
 		}
-		keyless := fmt.Sprintf(`{"application":"%d"}`, s.tenant("").client.ID)
+		keyless := fmt.Sprintf(`{"application":"%d"}`, s.domainOf("").client.ID)
 		post("/admin/jwt", "config", keyless).says(t, 400, "invalidValue", "application")
 		post("/admin/jwt", "config", `{"application":"signer","scope":"users"}`).says(t, 400, "invalidValue", "scope")
 		post("/admin/jwt", "config", `{"application":"signer","duration":-1}`).says(t, 400, "invalidValue", "duration")
@@ -574,38 +574,38 @@ func forgeries(t *testing.T, one, other string) map[string]string {
 
 // Who guesses secrets waits, where the guesses come from, and nobody else does.
 func TestGuessersWait(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		home := s.tenant("")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		main := s.domainOf("")
 		attempt := func(path string, client any, secret string) reply {
 			return s.do(t, ask{method: "POST", path: path, body: fmt.Sprintf(`{"client_id":"%v","client_secret":%q,"scope":"payments:admin"}`, client, secret)})
 		}
 		paths := []string{"/auth/init", "/auth/token", "/auth/renew", "/auth/jwt", "/auth/token/access"}
 		for _, path := range paths {
-			attempt(path, home.client.ID, "guess").says(t, 401, "invalidToken", "")
+			attempt(path, main.client.ID, "guess").says(t, 401, "invalidToken", "")
 		}
 		before := s.record()
 		for _, path := range paths {
-			r := attempt(path, home.client.ID, home.secret).says(t, 429, "rateLimited", "too many wrong secrets")
+			r := attempt(path, main.client.ID, main.secret).says(t, 429, "rateLimited", "too many wrong secrets")
 			if wait := r.header.Get("Retry-After"); wait != "60" {
 				t.Errorf("Retry-After %q", wait)
 			}
 		}
 		s.untouched(t, before)
 		attempt("/auth/token", 12345678, "guess").says(t, 401, "invalidToken", "")
-		s.do(t, ask{tenant: "other", method: "POST", path: "/auth/init"}).says(t, 200, "", "")
+		s.do(t, ask{domain: "other", method: "POST", path: "/auth/init"}).says(t, 200, "", "")
 		s.pass(time.Minute)
-		attempt("/auth/token", home.client.ID, home.secret).says(t, 200, "", "")
+		attempt("/auth/token", main.client.ID, main.secret).says(t, 200, "", "")
 		for range 4 {
-			attempt("/auth/token", home.client.ID, "guess").says(t, 401, "invalidToken", "")
+			attempt("/auth/token", main.client.ID, "guess").says(t, 401, "invalidToken", "")
 		}
-		attempt("/auth/token", home.client.ID, home.secret).says(t, 200, "", "")
-		attempt("/auth/token", home.client.ID, "guess").says(t, 401, "invalidToken", "")
+		attempt("/auth/token", main.client.ID, main.secret).says(t, 200, "", "")
+		attempt("/auth/token", main.client.ID, "guess").says(t, 401, "invalidToken", "")
 	})
 }
 
 // Under /auth nothing is answered from memory: each call makes its own token.
 func TestAuthenticationIsNotRepeated(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		key := map[string]string{"Idempotency-Key": "same"}
 		var tokens []string
 		for range 2 {
@@ -625,7 +625,7 @@ func TestAuthenticationIsNotRepeated(t *testing.T) {
 
 // Lists of users page forth and back over all of them.
 func TestListingUsers(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var want []int64
 		for range 7 {
 			want = append(want, s.guest(t).ID)
@@ -688,7 +688,7 @@ func TestApplicationScenarios(t *testing.T) {
 		{name: "read another by a user", status: 404, ask: by("user", "GET", "/clients/{application}", "")},
 		{name: "read none", status: 404, ask: by("config", "GET", "/clients/1", "")},
 		{name: "read another domain's", status: 404, ask: by("config", "GET", "/clients/{other:client}", "")},
-		{name: "list", status: 200, ask: ask{tenant: "live", method: "GET", path: "/clients", token: "config"}},
+		{name: "list", status: 200, ask: ask{domain: "live", method: "GET", path: "/clients", token: "config"}},
 		{name: "update", status: 200, ask: by("config", "PUT", "/clients/{client}", `{"description":"new","config":{"a":"1","b":"2"}}`)},
 		{name: "update a part of the configuration", status: 200, ask: by("config", "POST", "/clients/{client}", `{"update_config":true,"config":{"b":"3"}}`)},
 		{name: "update the whole configuration", status: 200, ask: by("config", "POST", "/clients/{client}", `{"config":{"b":"3"}}`)},

@@ -26,7 +26,7 @@ func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 // may: all that would wait beside them are refused, and change nothing, while
 // another domain goes on.
 func TestSilentReceiversHoldUpTheirDomainAlone(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const most = 8
 		url, reached, let := silent(t)
 		path := func(test int) string { return fmt.Sprintf("/webhooks/%d/test", test) }
@@ -67,7 +67,7 @@ func TestSilentReceiversHoldUpTheirDomainAlone(t *testing.T) {
 			}
 		}
 		s.untouched(t, before)
-		s.do(t, ask{tenant: "other", method: "POST", path: "/webhooks/" + sent + "/resend", token: "config"}).says(t, 200, "", "")
+		s.do(t, ask{domain: "other", method: "POST", path: "/webhooks/" + sent + "/resend", token: "config"}).says(t, 200, "", "")
 		let()
 		for range most {
 			if status := <-answers; status != 200 {

@@ -11,23 +11,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// listening is a webhook that sends to the built-in receiver.
-func (s *stage) listening(t *testing.T, tenant, event string) string {
+// webhookFor is a webhook that sends to the built-in receiver.
+func (s *fixture) webhookFor(t *testing.T, domainName, event string) string {
 	t.Helper()
 	var out struct{ ID int64 }
 	body := fmt.Sprintf(`{"event":%q,"url":"%s/sandbox/receiver/listening"}`, event, s.Origin)
-	s.do(t, ask{tenant: tenant, method: "POST", path: "/webhooks", token: "config", body: body}).decode(t, &out)
+	s.do(t, ask{domain: domainName, method: "POST", path: "/webhooks", token: "config", body: body}).decode(t, &out)
 	return strconv.FormatInt(out.ID, 10)
 }
 
 // sent is the path of something that a webhook was sent, below /webhooks.
-func (s *stage) sent(t *testing.T, tenant string) string {
+func (s *fixture) sent(t *testing.T, domainName string) string {
 	t.Helper()
-	id := s.listening(t, tenant, "USER_SYNCED")
+	id := s.webhookFor(t, domainName, "USER_SYNCED")
 	var out struct {
 		ID int64 `json:"id_webhook_data"`
 	}
-	s.do(t, ask{tenant: tenant, method: "POST", path: "/webhooks/" + id + "/test", token: "config", body: `{"data":{"id":7}}`}).decode(t, &out)
+	s.do(t, ask{domain: domainName, method: "POST", path: "/webhooks/" + id + "/test", token: "config", body: `{"data":{"id":7}}`}).decode(t, &out)
 	return fmt.Sprintf("%s/data/%d", id, out.ID)
 }
 
@@ -59,8 +59,8 @@ func TestRegistrationScenarios(t *testing.T) {
 		{name: "delete by no date", status: 400, ask: config("POST", "/webhooks/{webhook}", `{"deleted":"yes"}`)},
 		{name: "make live what is live", status: 200, ask: config("POST", "/webhooks/{webhook}", `{"deleted":null}`)},
 		{name: "the word null in JSON", status: 200, ask: config("POST", "/webhooks/{webhook}", `{"deleted":"null"}`)},
-		{name: "delete all of a domain", status: 204, ask: ask{tenant: "other", method: "DELETE", path: "/webhooks?x={other:webhook}{other:webhook}", token: "config"}},
-		{name: "none is left", status: 200, ask: ask{tenant: "other", method: "GET", path: "/webhooks", token: "config"}},
+		{name: "delete all of a domain", status: 204, ask: ask{domain: "other", method: "DELETE", path: "/webhooks?x={other:webhook}{other:webhook}", token: "config"}},
+		{name: "none is left", status: 200, ask: ask{domain: "other", method: "GET", path: "/webhooks", token: "config"}},
 	})
 }
 
@@ -104,7 +104,7 @@ type item struct {
 }
 
 // items reads a list, whatever the key it is under.
-func (s *stage) items(t *testing.T, path string) (all []item, total int) {
+func (s *fixture) items(t *testing.T, path string) (all []item, total int) {
 	t.Helper()
 	var out map[string]json.RawMessage
 	s.do(t, ask{method: "GET", path: path, token: "config"}).decode(t, &out)
@@ -123,21 +123,21 @@ func (s *stage) items(t *testing.T, path string) (all []item, total int) {
 	return all, total
 }
 
-// told makes a payment of which the webhooks are told once, and lets the sender
+// deliveredEvents makes a payment of which the webhooks are told once, and lets the sender
 // do what is due.
-func (s *stage) told(t *testing.T) {
+func (s *fixture) deliveredEvents(t *testing.T) {
 	t.Helper()
 	path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
 	s.do(t, ask{method: "POST", path: path, token: "validate", body: validation}).says(t, 200, "", "")
 	s.due(t)
 }
 
-func (s *stage) due(t *testing.T) {
+func (s *fixture) due(t *testing.T) {
 	t.Helper()
 	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "")
 }
 
-func (s *stage) change(t *testing.T, webhook, body string) {
+func (s *fixture) change(t *testing.T, webhook, body string) {
 	t.Helper()
 	s.do(t, ask{method: "PUT", path: "/webhooks/" + webhook, token: "config", body: body}).says(t, 200, "", "")
 }
@@ -145,14 +145,14 @@ func (s *stage) change(t *testing.T, webhook, body string) {
 // A webhook that is disabled or deleted is sent nothing, and afterwards what it
 // was not sent before; of what happened meanwhile it is told nothing.
 func TestPausesOfWebhooks(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for pause, resume := range map[string]string{`{"disabled":true}`: `{"disabled":false}`, `{"deleted":"2026-11-20"}`: `{"deleted":"null"}`} {
-			id := s.listening(t, "", "PAYMENT_STATE_UPDATED")
+			id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
 			away := "http://127.0.0.1:1/away"
 			s.change(t, id, `{"url":"`+away+`"}`)
-			s.told(t)
+			s.deliveredEvents(t)
 			s.change(t, id, strings.Replace(pause, "}", `,"url":"`+s.Origin+`/sandbox/receiver/back`+id+`"}`, 1))
-			s.told(t)
+			s.deliveredEvents(t)
 			s.pass(time.Hour)
 			s.due(t)
 			if got := s.Received("back" + id); len(got) != 0 {
@@ -172,7 +172,7 @@ func TestPausesOfWebhooks(t *testing.T) {
 
 // What is hidden is reached with all, or by a body that is about just that.
 func TestHiddenWebhooks(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, hide := range []string{`{"disabled":true}`, `{"deleted":"2026-11-20"}`} {
 			id := s.thing(t, "", "webhook")
 			path := "/webhooks/" + id
@@ -199,7 +199,7 @@ func TestHiddenWebhooks(t *testing.T) {
 // What a webhook has besides its event and its URL is taken away by null, in a
 // form by the word.
 func TestWhatAWebhookHasIsTakenAway(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for contentType, body := range map[string]string{
 			"application/json":                  `{"id_service":null,"id_user":null,"id_auth":null}`,
 			"application/x-www-form-urlencoded": "id_service=null&id_user=null&id_auth=null",
@@ -224,11 +224,11 @@ func TestWhatAWebhookHasIsTakenAway(t *testing.T) {
 // The life of a delivery, as the lists tell it: tried in vain, made due again,
 // accepted, sent once more.
 func TestLifeOfADelivery(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		id := s.listening(t, "", "PAYMENT_STATE_UPDATED")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
 		base := "/webhooks/" + id
 		s.change(t, id, `{"url":"http://127.0.0.1:1/away"}`)
-		s.told(t)
+		s.deliveredEvents(t)
 		pending, total := s.items(t, base+"/data?state=pending&expand=attempts")
 		if len(pending) != 1 || total != 1 || pending[0].Count != 1 || pending[0].NextTry == nil || len(pending[0].Attempts) != 1 || pending[0].Success {
 			t.Fatalf("pending %+v of %d", pending, total)
@@ -262,7 +262,7 @@ func TestLifeOfADelivery(t *testing.T) {
 }
 
 // resent sends again what was delivered, and finds the same in the receiver.
-func (s *stage) resent(t *testing.T, base string, d item) {
+func (s *fixture) resent(t *testing.T, base string, d item) {
 	t.Helper()
 	path := fmt.Sprintf("%s/data/%d/resend", base, d.ID)
 	var out item
@@ -288,8 +288,8 @@ func (s *stage) resent(t *testing.T, base string, d item) {
 
 // The health of a webhook is that of a day, and its warning says what is wrong.
 func TestHealthOfWebhooks(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		id := s.listening(t, "", "PAYMENT_STATE_UPDATED")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
 		health := func() (rate string, warning string, failures int) {
 			var out struct {
 				Health struct {
@@ -324,11 +324,11 @@ func TestHealthOfWebhooks(t *testing.T) {
 // Events and all about them go when they are old and over; the sandbox's clock
 // is theirs.
 func TestRetention(t *testing.T) {
-	onStages(t, func(t *testing.T, s *stage) {
-		id := s.listening(t, "", "PAYMENT_STATE_UPDATED")
-		s.told(t)
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
+		s.deliveredEvents(t)
 		s.change(t, id, `{"url":"http://127.0.0.1:1/away"}`)
-		s.told(t)
+		s.deliveredEvents(t)
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"webhooks.retention_days":"7","webhooks.flush_interval_seconds":"86400"}`}).says(t, 200, "", "")
 		states := func() string {
 			all, _ := s.items(t, "/webhooks/"+id+"/data")

@@ -108,7 +108,7 @@ func (s *Service) oneSignKey(ctx context.Context, c *httpapi.Caller, in oneSignK
 
 // Signature is how answers to a caller are signed: by the newest key of the
 // domain, whose address is in the header as the caller reaches it.
-func (s *Service) Signature(ctx context.Context, c *httpapi.Caller) (httpapi.Signature, error) {
+func (s *Service) Signature(ctx context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if !c.Settings.On(settings.SignedAnswers) {
 		return nil, passerelle.InvalidField("sign_response", "this domain does not sign its answers; its key %s would be 1", settings.SignedAnswers)
 	}

@@ -22,11 +22,11 @@ func (s *Service) simulate(ctx context.Context, c *httpapi.Caller, in simulateIn
 	if err := simulation.Open(c.Domain); err != nil {
 		return wire.Payment{}, err
 	}
-	p, err := s.Initiation.Simulate(ctx, c.Domain, in.ID, initiation.Simulation{State: in.State, Code: in.ErrorCode, Instruction: in.Instruction})
+	p, err := s.Initiation.Simulate(ctx, c.Domain, in.ID, initiation.SimulatedChange{State: in.State, Code: in.ErrorCode, Instruction: in.Instruction})
 	if err != nil {
 		return wire.Payment{}, err
 	}
-	return wire.NewPayment(p, s.view(c, httpapi.Sensitive{})), nil
+	return wire.NewPayment(p, s.view(c, httpapi.SensitiveInput{})), nil
 }
 
 type listScenariosOutput struct {

@@ -35,7 +35,7 @@ type termsVersion struct {
 	IDFile  *int64  `json:"id_file"`
 }
 
-func shownTerms(c *httpapi.Caller, t initiation.Terms) termsVersion {
+func shownTerms(c *httpapi.Caller, t initiation.LocalizedTerms) termsVersion {
 	return termsVersion{ID: t.ID, Version: t.Version, Created: passerelle.FormatDateTime(t.Created, c.Location), Deleted: optionalTime(c, t.Deleted)}
 }
 

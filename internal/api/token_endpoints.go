@@ -10,7 +10,7 @@ import (
 type serviceTokenInput struct {
 	credentialsInput
 	GrantType string        `body:"grant_type" doc:"client_credentials"`
-	Scope     httpapi.Words `body:"scope,required" doc:"a string or an array of scopes" example:"payments:admin"`
+	Scope     httpapi.WordList `body:"scope,required" doc:"a string or an array of scopes" example:"payments:admin"`
 }
 
 type tokenOutput struct {
@@ -36,7 +36,7 @@ func (s *Service) serviceToken(ctx context.Context, c *httpapi.Caller, in servic
 
 type paymentTokenInput struct {
 	onePaymentInput
-	Scope httpapi.Words `body:"scope,required" doc:"a string or an array of scopes; payments:admin is refused" example:"payments:validate"`
+	Scope httpapi.WordList `body:"scope,required" doc:"a string or an array of scopes; payments:admin is refused" example:"payments:validate"`
 }
 
 type paymentTokenOutput struct {

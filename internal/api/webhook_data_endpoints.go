@@ -126,7 +126,7 @@ func (s *Service) listWebhookData(ctx context.Context, c *httpapi.Caller, in lis
 	}
 	filter := store.WebhookDataFilter{Domain: c.Domain.ID, Webhook: w.ID, State: in.State, From: in.From(), Until: in.Until()}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
-		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.WebhookData, error) {
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.WebhookData, error) {
 			return r.WebhookData(ctx, filter, w.OfRows())
 		},
 		func(d store.WebhookData) httpapi.Position { return d.Place() },
@@ -186,7 +186,7 @@ func (s *Service) webhookLogs(ctx context.Context, c *httpapi.Caller, in webhook
 		filter.From = monthBefore(c, filter.Until)
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
-		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.WebhookLog, error) {
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.WebhookLog, error) {
 			return r.WebhookLogs(ctx, filter, w.OfRows())
 		},
 		func(l store.WebhookLog) httpapi.Position { return l.Place() },
@@ -262,7 +262,7 @@ func (s *Service) recoverWebhook(ctx context.Context, c *httpapi.Caller, in reco
 
 type testWebhookInput struct {
 	oneWebhookInput
-	Data httpapi.Object `body:"data" doc:"the payload, of at most 256 KiB; by default a sample of the event's"`
+	Data httpapi.RawObject `body:"data" doc:"the payload, of at most 256 KiB; by default a sample of the event's"`
 }
 
 // testWebhook sends a payload that is only a test and shows the request.

@@ -41,11 +41,11 @@ func open(t *testing.T, url string) office {
 	t.Cleanup(func() { db.Close() })
 	must(t, db.Migrate(t.Context()))
 	o := office{t: t, url: url, db: db, log: &audit.Log{DB: db, Name: "one"}}
-	o.domain, o.other = o.tenant("first"), o.tenant("second")
+	o.domain, o.other = o.createDomain("first"), o.createDomain("second")
 	return o
 }
 
-func (o office) tenant(name string) passerelle.DomainID {
+func (o office) createDomain(name string) passerelle.DomainID {
 	o.t.Helper()
 	d := passerelle.Domain{Name: name, Kind: passerelle.Sandbox, BaseURL: "https://" + name + ".example/2.0", Created: start}
 	must(o.t, o.db.Write(o.t.Context(), func(tx *store.Tx) error { return tx.CreateDomain(&d, name+".example") }))
@@ -189,7 +189,7 @@ func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 	each(t, func(t *testing.T, o office) {
 		domains := make([]passerelle.DomainID, len(breakages))
 		for i := range breakages {
-			domains[i] = o.tenant(fmt.Sprint("domain", i))
+			domains[i] = o.createDomain(fmt.Sprint("domain", i))
 			o.act(domains[i], 10)
 		}
 		o.act(o.other, 3)

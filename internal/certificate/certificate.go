@@ -20,13 +20,13 @@ import (
 type Certificate struct {
 	// Institution is where the accounts are.
 	Institution string
-	Accounts    []Account
+	Accounts    []CertifiedAccount
 	// Made is the present instant. It is shown as that of its zone.
 	Made time.Time
 }
 
-// Account is a payment account that the person shared.
-type Account struct {
+// CertifiedAccount is a payment account that the person shared.
+type CertifiedAccount struct {
 	Name     string
 	Currency string
 	// IBAN is empty where the institution has another kind of Number.
@@ -84,7 +84,7 @@ func stamp(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }
 
 type page struct{ *fpdf.Fpdf }
 
-func (p *page) account(a Account) {
+func (p *page) account(a CertifiedAccount) {
 	p.Ln(line)
 	p.SetDrawColor(150, 150, 150)
 	x, y := p.GetXY()

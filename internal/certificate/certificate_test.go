@@ -18,7 +18,7 @@ func sample(accounts int) certificate.Certificate {
 	made := time.Date(2026, 11, 20, 9, 15, 0, 0, time.UTC)
 	c := certificate.Certificate{Institution: "Banque d'Île-de-France", Made: made}
 	for range accounts {
-		c.Accounts = append(c.Accounts, certificate.Account{
+		c.Accounts = append(c.Accounts, certificate.CertifiedAccount{
 			Name: "Compte chèques", Currency: "EUR", IBAN: "FR7630001000010012345678900", BIC: "SBOXFRPP", Consent: made.AddDate(0, -1, 0),
 			Holders: []certificate.Holder{{"Jeanne Łukasiewicz-Ωμέγα", "holder"}, {"Николай Петров", "co_holder"}},
 		})

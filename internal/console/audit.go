@@ -35,7 +35,7 @@ type auditData struct {
 	Operator                       store.OperatorID
 	Act, Subject, ID, Since, Until string
 	Refused                        bool
-	Chain                          []page.Detail
+	Chain                          []page.DetailRow
 	Result, Why                    string
 	Rows                           []actRow
 	Turn                           page.Pager

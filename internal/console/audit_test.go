@@ -18,7 +18,7 @@ import (
 // the chain, and says where it does not hold.
 func TestTheAuditLogOfADomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
-		d := newDesk(t, servicetest.Start(t, url, servicetest.Options{}))
+		d := newFixture(t, servicetest.Start(t, url, servicetest.Options{}))
 		d.enter(operators.Viewer)
 		for i := range 60 {
 			act := store.Audit{Domain: d.Domain.ID, At: d.Domain.Created, Request: "r", Act: "look", Subject: "payment", SubjectID: int64(i + 1)}
@@ -108,7 +108,7 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 func TestTheWayBackFromAProvider(t *testing.T) {
 	id := oidctest.Start(t, false)
 	config := oidc.Config{Issuer: id.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret}
-	d := newDesk(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Identities: &config}))
+	d := newFixture(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Identities: &config}))
 	for _, path := range []string{"/console/provider/back", "/console/provider/back?state=x&code=y", "/console/provider/back?error=access_denied&state="} {
 		if a := d.get(path); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "did not confirm who you are") {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
@@ -118,7 +118,7 @@ func TestTheWayBackFromAProvider(t *testing.T) {
 	if a.status != http.StatusSeeOther || !strings.HasPrefix(a.location, id.URL+"/authorize?") || !strings.Contains(a.header.Get("Set-Cookie"), "SameSite=Lax") {
 		t.Errorf("%d %s %s", a.status, a.location, a.header)
 	}
-	without := newDesk(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}))
+	without := newFixture(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}))
 	for _, path := range []string{"/console/provider", "/console/provider/back"} {
 		if a := without.get(path); a.status != http.StatusNotFound {
 			t.Errorf("%s: %d", path, a.status)

@@ -84,7 +84,7 @@ func TestSavingAFileInABrowser(t *testing.T) {
 }
 
 // The lab, page by page, on a desk and on a phone.
-func TestLabInABrowser(t *testing.T) {
+func TestSimulationInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name          string
 		width, height int64
@@ -105,7 +105,7 @@ func TestLabInABrowser(t *testing.T) {
 			p.checked(window.name + "-payment-done")
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.Origin+"/sandbox/receiver/odd", strings.NewReader(hostile))
 			must(t, err)
-			p.desk.do(request)
+			p.fixture.do(request)
 			p.open(p.domainPath("/lab/receiver"))
 			p.do(servicetest.Shown(`[data-live] pre`))
 			p.checked(window.name + "-receiver")

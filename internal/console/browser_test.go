@@ -24,7 +24,7 @@ const hostile = `<b id="planted">"x"</b><script>document.title="planted"</script
 
 // person works in the console with a real browser.
 type person struct {
-	*desk
+	*fixture
 	ctx  context.Context
 	says servicetest.Console
 }
@@ -32,7 +32,7 @@ type person struct {
 func newPerson(t *testing.T, s *servicetest.Instance, width, height int64) *person {
 	t.Helper()
 	ctx := servicetest.Browser(t, width, height)
-	return &person{desk: newDesk(t, s), ctx: ctx, says: servicetest.Listen(ctx, t)}
+	return &person{fixture: newFixture(t, s), ctx: ctx, says: servicetest.Listen(ctx, t)}
 }
 
 func (p *person) do(actions ...chromedp.Action[chromedp.Void]) {

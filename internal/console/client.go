@@ -71,8 +71,8 @@ func typedClient(pc *page.Context) clientForm {
 
 // change is the form as the use case takes it. No redirect URI is none, not those
 // before.
-func (f clientForm) change() access.Change {
-	return access.Change{
+func (f clientForm) change() access.ClientChange {
+	return access.ClientChange{
 		Name: &f.Name, RedirectURIs: append([]string{}, strings.Fields(f.RedirectURIs)...), PrimaryColor: &f.PrimaryColor, SecondaryColor: &f.SecondaryColor,
 		Description: &f.Description, DescriptionBanks: &f.DescriptionBanks, DescriptionProviders: &f.DescriptionProviders, Pro: &f.Pro,
 	}
@@ -121,7 +121,7 @@ type clientData struct {
 	Logo string
 	// Kept are the texts that its programs keep with it, and KeptKey and KeptText
 	// what was typed of one.
-	Kept              []page.Detail
+	Kept              []page.DetailRow
 	KeptKey, KeptText string
 	MaySetUp          bool
 }
@@ -170,7 +170,7 @@ func (c *Console) resetSecret(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	id := passerelle.ClientID(pc.Numbers[1])
-	one, secret, err := c.Access.Update(pc, pc.Domain.ID, id, access.Change{ResetSecret: true}, pc.Record(actResetSecret, "client", int64(id)))
+	one, secret, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientChange{ResetSecret: true}, pc.Record(actResetSecret, "client", int64(id)))
 	if err != nil {
 		return pc.After(err, "", c.client)
 	}

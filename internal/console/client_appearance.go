@@ -22,7 +22,7 @@ func (c *Console) makeKeys(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	id := clientID(pc)
-	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, access.Change{GenerateKeys: true}, pc.Record(actMakeKeys, "client", int64(id)))
+	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientChange{GenerateKeys: true}, pc.Record(actMakeKeys, "client", int64(id)))
 	return c.afterClient(pc, err)
 }
 
@@ -76,7 +76,7 @@ func (c *Console) deleteLogo(pc *page.Context) error {
 // addKept adds the texts that programs keep with an application, by key.
 func (c *Console) addKept(pc *page.Context, one store.Client, data *clientData) {
 	for _, key := range slices.Sorted(maps.Keys(one.Config)) {
-		data.Kept = append(data.Kept, page.Detail{Name: key, Value: one.Config[key]})
+		data.Kept = append(data.Kept, page.DetailRow{Name: key, Value: one.Config[key]})
 	}
 	if pc.Problem != "" {
 		data.KeptKey, data.KeptText = pc.Field("key"), pc.Lines("value")
@@ -92,7 +92,7 @@ func (c *Console) configureClient(pc *page.Context) error {
 	if key == "" {
 		return c.afterClient(pc, passerelle.MissingField("key", "is required"))
 	}
-	change := access.Change{Config: map[string]string{key: pc.Lines("value")}, MergeConfig: true}
+	change := access.ClientChange{Config: map[string]string{key: pc.Lines("value")}, MergeConfig: true}
 	switch pc.Field("act") {
 	case "set":
 	case "remove":

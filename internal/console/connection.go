@@ -132,7 +132,7 @@ func bankNamed(banks []wire.Bank, text string) (uuid string, known bool) {
 // connectionData is all about one connection.
 type connectionData struct {
 	connectionRow
-	Facts   []page.Detail
+	Facts   []page.DetailRow
 	Sources []sourceRow
 	Syncs   []syncRow
 	Turn    page.Pager
@@ -192,7 +192,7 @@ func (c *Console) connection(pc *page.Context) error {
 	return pages.Send(pc, "connection", fmt.Sprintf("Connection %d", id), data)
 }
 
-func connectionFacts(pc *page.Context, one store.Connection) []page.Detail {
+func connectionFacts(pc *page.Context, one store.Connection) []page.DetailRow {
 	facts := page.Details(
 		"What resolves it", resolutions[one.State],
 		"The institution says", one.Message,

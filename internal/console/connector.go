@@ -107,7 +107,7 @@ func listed[T ~string](words []T) string {
 // connectorData is all about one connector.
 type connectorData struct {
 	wire.Bank
-	Reading, Paying []page.Detail
+	Reading, Paying []page.DetailRow
 	Amounts         []amountsRow
 	Choices         []passerelle.AuthMechanism
 	// Own is what the domain wants: hidden "1", shown "0", or empty for what the
@@ -157,7 +157,7 @@ func (c *Console) connectorPage(pc *page.Context) error {
 }
 
 // readingFacts are what a connector is and reads.
-func readingFacts(b wire.Bank) []page.Detail {
+func readingFacts(b wire.Bank) []page.DetailRow {
 	var fields []string
 	for _, f := range b.ConnectionFields {
 		fields = append(fields, f.Name)
@@ -187,7 +187,7 @@ func number(n int) string {
 }
 
 // payingFacts are which payments a connector carries.
-func payingFacts(s payment.Settings) []page.Detail {
+func payingFacts(s payment.Settings) []page.DetailRow {
 	facts := page.Details(
 		"Validated by", strings.Join(s.Mechanisms, ", "),
 		"Beneficiaries", listed(s.Schemes),

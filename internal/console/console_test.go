@@ -19,7 +19,7 @@ import (
 )
 
 func TestSigningInAndOut(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		for _, path := range []string{"/console/", "/console/account", d.domainPath(""), d.domainPath("/payments"), d.paymentPath(1)} {
 			if a := d.get(path); a.status != http.StatusSeeOther || a.location != "/console/sign-in" {
 				t.Errorf("%s for a stranger: %d %s", path, a.status, a.location)
@@ -47,7 +47,7 @@ func TestSigningInAndOut(t *testing.T) {
 }
 
 func TestCookiesStayHere(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		a := d.get("/console/sign-in")
 		cookie := a.header.Get("Set-Cookie")
 		for _, want := range []string{"Path=/console/", "HttpOnly", "SameSite=Strict"} {
@@ -67,7 +67,7 @@ func TestCookiesStayHere(t *testing.T) {
 }
 
 func TestForeignFormsChangeNothing(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		_, password := d.enter(operators.Acting)
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 		token := d.token("/console/account")
@@ -95,7 +95,7 @@ func TestForeignFormsChangeNothing(t *testing.T) {
 }
 
 func TestAddressesThatAreNot(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
 		for path, want := range map[string]int{
 			"/console/nothing": 404, "/console/domains/0": 404, "/console/domains/999": 404, "/console/domains/01": 404,
@@ -117,7 +117,7 @@ func TestAddressesThatAreNot(t *testing.T) {
 // What a role may do: the buttons it sees and what becomes of forms it has no
 // button for.
 func TestRoles(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		token := d.Token("payments:admin")
 		for role, want := range map[operators.Role]struct {
 			buttons []string
@@ -129,7 +129,7 @@ func TestRoles(t *testing.T) {
 			operators.Acting:        {[]string{"Simulate", "Cancel the payment", "Show personal data"}, 303, 200},
 			operators.Administrator: {[]string{"Simulate", "Cancel the payment", "Show personal data"}, 303, 200},
 		} {
-			fresh := newDesk(t, d.Instance)
+			fresh := newFixture(t, d.Instance)
 			fresh.enter(role)
 			id := d.Create(token, servicetest.Draft())
 			body := fresh.get(d.paymentPath(id)).body
@@ -153,7 +153,7 @@ func TestRoles(t *testing.T) {
 }
 
 func TestActsAreThoseOfTheUseCasesAndOnRecord(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
 		d.Subscribe("PAYMENT_STATE_UPDATED", "console")
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
@@ -197,7 +197,7 @@ func TestActsAreThoseOfTheUseCasesAndOnRecord(t *testing.T) {
 
 // What a bank is told is on record with the intention to tell it.
 func TestABankIsAskedOnRecord(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(id), initiation.Choice{
@@ -217,7 +217,7 @@ func TestABankIsAskedOnRecord(t *testing.T) {
 }
 
 func TestPersonalDataIsShownOnlyOnRecord(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
 		draft := servicetest.Draft()
 		draft["payer_identity"] = map[string]any{"kind": "individual", "first_name": "Erika", "last_name": "Mustermann"}
@@ -246,7 +246,7 @@ func TestPersonalDataIsShownOnlyOnRecord(t *testing.T) {
 }
 
 func TestListTurnsPages(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		token := d.Token("payments:admin")
 		for range 51 {

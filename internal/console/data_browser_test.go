@@ -42,7 +42,7 @@ type plants struct {
 
 // plant puts hostile texts wherever somebody may write one.
 func (p *person) plant() (have plants) {
-	user, token := p.desk.user()
+	user, token := p.fixture.user()
 	have.user = user
 	for _, login := range []string{"anna", "down", "otp"} {
 		have.connections = append(have.connections, p.connect(token, login))
@@ -58,9 +58,9 @@ func (p *person) plant() (have plants) {
 	return have
 }
 
-// visits opens pages and looks at what each has to be. The browser has nothing to
+// openPages opens pages and looks at what each has to be. The browser has nothing to
 // say about any of them.
-func (p *person) visits(window string, pages map[string]string) {
+func (p *person) openPages(window string, pages map[string]string) {
 	p.t.Helper()
 	for name, path := range pages {
 		p.open(path)
@@ -73,7 +73,7 @@ func (p *person) visits(window string, pages map[string]string) {
 func TestPagesAboutDataInABrowser(t *testing.T) {
 	inWindows(t, func(p *person, window string, have plants) {
 		p.do(servicetest.Follow(`.chart a`), servicetest.Shown(`.filters`))
-		p.visits(window, map[string]string{
+		p.openPages(window, map[string]string{
 			"users": p.domainPath("/users"), "user": p.userPath(have.user, ""), "accounts": p.userPath(have.user, "/accounts"),
 			"subscriptions": p.userPath(have.user, "/subscriptions"), "consents": p.userPath(have.user, "/consents"),
 			"connection": p.userPath(have.user, fmt.Sprint("/connections/", have.connections[1])), "connections": p.domainPath("/connections"),
@@ -83,7 +83,7 @@ func TestPagesAboutDataInABrowser(t *testing.T) {
 
 func TestPagesAboutSettingsInABrowser(t *testing.T) {
 	inWindows(t, func(p *person, window string, have plants) {
-		p.visits(window, map[string]string{
+		p.openPages(window, map[string]string{
 			"domains": "/console/domains", "connectors": p.domainPath("/connectors"), "connector": p.domainPath("/connectors/40"),
 			"configuration": p.domainPath("/configuration"), "key": p.domainPath("/configuration/key?name=" + settings.Timezone),
 			"certificates": p.domainPath("/configuration/key?name=" + settings.Authorities), "log": p.domainPath("/configuration/log"),

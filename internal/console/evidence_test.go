@@ -14,7 +14,7 @@ import (
 
 // What the payer saw is on the page of the payment, as text and nothing else.
 func TestWhatThePayerSawIsShown(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 		if page := d.get(d.paymentPath(id)); strings.Contains(page.body, "What the payer saw") {
@@ -23,7 +23,7 @@ func TestWhatThePayerSawIsShown(t *testing.T) {
 		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
 			return tx.Witness(payment.Evidence{
 				Payment: passerelle.PaymentID(id), Domain: d.Domain.ID, Act: payment.ActOrder, Language: "fr",
-				Shown: payment.Shown{Application: "Boutique", Amount: "12,50 €", Lines: []payment.ShownLine{{Name: hostile, Account: "FR76 3000", Amount: "12,50 €"}}},
+				Shown: payment.ShownPayment{Application: "Boutique", Amount: "12,50 €", Lines: []payment.ShownLine{{Name: hostile, Account: "FR76 3000", Amount: "12,50 €"}}},
 			})
 		}))
 		page := d.get(d.paymentPath(id))

@@ -13,7 +13,7 @@ import (
 )
 
 // part asks for the part of a page that may have changed, as its script does.
-func (d *desk) part(path, etag string) answer {
+func (d *fixture) part(path, etag string) answer {
 	d.t.Helper()
 	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, d.Origin+path, nil)
 	must(d.t, err)
@@ -25,7 +25,7 @@ func (d *desk) part(path, etag string) answer {
 }
 
 func TestPartsOfPages(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 		for _, path := range []string{d.domainPath("/payments"), d.paymentPath(id), d.domainPath("/lab/receiver")} {
@@ -48,7 +48,7 @@ func TestPartsOfPages(t *testing.T) {
 				t.Errorf("%s has no part: %d", path, a.status)
 			}
 		}
-		if a := newDesk(t, d.Instance).part(d.paymentPath(id), ""); a.status != http.StatusSeeOther || strings.Contains(a.body, "Payment") {
+		if a := newFixture(t, d.Instance).part(d.paymentPath(id), ""); a.status != http.StatusSeeOther || strings.Contains(a.body, "Payment") {
 			t.Errorf("a stranger: %d %s", a.status, a.body)
 		}
 	})
@@ -58,7 +58,7 @@ func TestPartsOfPages(t *testing.T) {
 func TestAPageLeftOpenEnds(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		clock := newClock()
-		d := newDesk(t, servicetest.Start(t, url, servicetest.Options{Now: clock.now}))
+		d := newFixture(t, servicetest.Start(t, url, servicetest.Options{Now: clock.now}))
 		d.enter(operators.Viewer)
 		for range 5 {
 			clock.seconds.Add(int64((10 * time.Minute).Seconds()))

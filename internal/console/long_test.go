@@ -20,7 +20,7 @@ import (
 )
 
 // crowd is a bank of the sandbox a thousand times over, under long names.
-func (d *desk) crowd(n int) {
+func (d *fixture) crowd(n int) {
 	d.t.Helper()
 	model, known := d.Aggregation.Connectors.DataReader(sandbox.TestConnector)
 	if !known {
@@ -59,7 +59,7 @@ func (n named) Profile() connector.Profile { return n.profile }
 var asset = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
 
 // weight is how many bytes a page has with all that belongs to it.
-func (d *desk) weight(path string) int {
+func (d *fixture) weight(path string) int {
 	d.t.Helper()
 	a := d.get(path)
 	if a.status != http.StatusOK {
@@ -75,7 +75,7 @@ func (d *desk) weight(path string) int {
 // Lists of what there is a great deal of are turned and searched, and their pages
 // stay small.
 func TestLongListsAreTurned(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		d.crowd(1000)
 		list := d.domainPath("/connectors")
@@ -99,7 +99,7 @@ func TestLongListsAreTurned(t *testing.T) {
 
 // The domains of a deployment are turned, too.
 func TestManyDomains(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		for i := range 60 {
 			one := passerelle.Domain{Name: fmt.Sprintf("tenant-%d", i), Kind: passerelle.Sandbox, BaseURL: fmt.Sprintf("https://t%d.example/2.0", i), Created: d.Domain.Created}
@@ -111,7 +111,7 @@ func TestManyDomains(t *testing.T) {
 }
 
 // upload sends a file by the form of a page.
-func (d *desk) upload(page, to, field string, content []byte) answer {
+func (d *fixture) upload(page, to, field string, content []byte) answer {
 	d.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -131,9 +131,9 @@ func (d *desk) upload(page, to, field string, content []byte) answer {
 // An application has a logo, keys and texts of its programs, as the interface
 // gives it.
 func TestWhatElseAClientHas(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		page := d.domainPath("/clients/" + d.ClientID)
-		viewer := newDesk(t, d.Instance)
+		viewer := newFixture(t, d.Instance)
 		viewer.enter(operators.Viewer)
 		for _, form := range []string{"/logo", "/logo/delete", "/keys", "/config"} {
 			if a := viewer.submit(page, page+form); a.status != http.StatusForbidden {

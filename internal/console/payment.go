@@ -20,7 +20,7 @@ import (
 type paymentData struct {
 	ID           passerelle.PaymentID
 	State        string
-	Facts        []page.Detail
+	Facts        []page.DetailRow
 	Instructions []instructionRow
 	Timeline     []timelineRow
 	Evidence     []evidenceRow
@@ -35,7 +35,7 @@ type paymentData struct {
 
 type instructionRow struct {
 	Reference, Amount, Label, Name, Account, State, Problem string
-	Identity                                                []page.Detail
+	Identity                                                []page.DetailRow
 }
 
 // evidenceRow is what the payer saw when they acted on a page.
@@ -150,7 +150,7 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 }
 
 // facts are what there is to say about a payment as a whole.
-func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []page.Detail {
+func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []page.DetailRow {
 	facts := page.Details(
 		"Amount", amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()}),
 		"Registered", passerelle.FormatDateTime(p.Created, pc.Zone),
@@ -197,7 +197,7 @@ func accountText(a passerelle.Account, revealed bool) string {
 
 // identityFacts are what is known of a person or an organisation, as far as it
 // was loaded.
-func identityFacts(whose string, i *passerelle.Identity) []page.Detail {
+func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 	if i == nil {
 		return nil
 	}
@@ -283,9 +283,9 @@ func (c *Console) act(pc *page.Context) error {
 	case actResume:
 		_, err = do.Answer(pc, pc.Domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Decoupled, Yes: true})
 	case actCancel:
-		_, err = do.Cancel(pc, pc.Domain, p.ID, initiation.Cancellation{By: payment.ByClient, RedirectURI: p.ClientRedirectURI, State: p.ClientState})
+		_, err = do.Cancel(pc, pc.Domain, p.ID, initiation.CancelRequest{By: payment.ByClient, RedirectURI: p.ClientRedirectURI, State: p.ClientState})
 	case actSimulate:
-		_, err = do.Simulate(pc, pc.Domain, p.ID, initiation.Simulation{State: payment.State(pc.Field("state"))})
+		_, err = do.Simulate(pc, pc.Domain, p.ID, initiation.SimulatedChange{State: payment.State(pc.Field("state"))})
 	default:
 		return page.ErrForm
 	}

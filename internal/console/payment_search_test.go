@@ -42,7 +42,7 @@ func line(draft map[string]any) map[string]any {
 
 // shop makes three payments that differ in what operators look for, and returns
 // their numbers.
-func (d *desk) shop() (a, b, c int64) {
+func (d *fixture) shop() (a, b, c int64) {
 	d.t.Helper()
 	token := d.Token("payments:admin")
 	draft := servicetest.Draft()
@@ -68,7 +68,7 @@ func (d *desk) shop() (a, b, c int64) {
 }
 
 func TestSearchingPayments(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		a, b, c := d.shop()
 		ids := func(all ...int64) string { return strings.Trim(fmt.Sprint(all), "[]") }
@@ -124,7 +124,7 @@ func sorted(ids string) []string { return slices.Sorted(slices.Values(strings.Fi
 
 // A list by label turns pages like any other, and keeps what it was asked for.
 func TestSearchTurnsPages(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		token := d.Token("payments:admin")
 		var want []string
@@ -153,7 +153,7 @@ func TestSearchTurnsPages(t *testing.T) {
 }
 
 // file asks for a list as a file and reads it.
-func (d *desk) file(values ...string) (answer, [][]string) {
+func (d *fixture) file(values ...string) (answer, [][]string) {
 	d.t.Helper()
 	a := d.submit(d.domainPath("/payments"), d.domainPath("/payments/file"), values...)
 	rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
@@ -164,7 +164,7 @@ func (d *desk) file(values ...string) (answer, [][]string) {
 }
 
 func TestPaymentsAsAFile(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
 		a, b, c := d.shop()
 		answered, rows := d.file()
@@ -201,7 +201,7 @@ func TestPaymentsAsAFile(t *testing.T) {
 }
 
 func TestWhoMayNotTakePersonalData(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		d.shop()
 		if a, _ := d.file("whole", "1"); a.status != http.StatusForbidden {
@@ -218,7 +218,7 @@ func TestWhoMayNotTakePersonalData(t *testing.T) {
 
 // A file is made of many pages, and has each payment once.
 func TestALongFile(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		token := d.Token("payments:admin")
 		want := 2*100 + 1
@@ -237,7 +237,7 @@ func TestALongFile(t *testing.T) {
 }
 
 // planted is a payment of a live domain whose label, payer and state name somebody.
-func (d *desk) planted() passerelle.PaymentID {
+func (d *fixture) planted() passerelle.PaymentID {
 	d.t.Helper()
 	client, _, err := d.Access.Register(d.t.Context(), d.Domain.ID, "shop", []string{"https://shop.example/back"})
 	must(d.t, err)
@@ -258,7 +258,7 @@ func (d *desk) planted() passerelle.PaymentID {
 func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
-		live := newDesk(t, s).inLive()
+		live := newFixture(t, s).inLive()
 		var ids []string
 		for range 52 {
 			ids = append(ids, fmt.Sprint(live.planted()))
@@ -271,7 +271,7 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 			return len(slices.DeleteFunc(all, func(a store.Audit) bool { return a.Act != "search by personal data" }))
 		}
 		for _, role := range []operators.Role{operators.Viewer, operators.Developer} {
-			d := newDesk(t, s)
+			d := newFixture(t, s)
 			d.enterTwice(role, clock)
 			live := d.inLive()
 			for _, search := range searches {
@@ -292,7 +292,7 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 		if n := audited(); n != 0 {
 			t.Errorf("%d searches are on record that were refused", n)
 		}
-		acting := newDesk(t, s)
+		acting := newFixture(t, s)
 		acting.enterTwice(operators.Acting, clock)
 		live = acting.inLive()
 		for _, search := range searches {
@@ -314,9 +314,9 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	})
 }
 
-// told is a planted payment of which its bank, and the pages that its payer saw, name
+// searchResults is a planted payment of which its bank, and the pages that its payer saw, name
 // somebody as well.
-func (d *desk) told() int64 {
+func (d *fixture) searchResults() int64 {
 	d.t.Helper()
 	p, err := d.DB.Payment(d.t.Context(), d.Domain.ID, d.planted(), true)
 	must(d.t, err)
@@ -328,7 +328,7 @@ func (d *desk) told() int64 {
 		}
 		return tx.Witness(payment.Evidence{
 			Payment: p.ID, Domain: d.Domain.ID, Act: payment.ActOrder, Language: "fr",
-			Shown: payment.Shown{Application: "Boutique", From: "Compte d’Erika", Lines: []payment.ShownLine{{Name: "To Erika", Account: "DE89 3704", Amount: "12,50 €"}}},
+			Shown: payment.ShownPayment{Application: "Boutique", From: "Compte d’Erika", Lines: []payment.ShownLine{{Name: "To Erika", Account: "DE89 3704", Amount: "12,50 €"}}},
 		})
 	}))
 	return int64(p.ID)
@@ -339,8 +339,8 @@ func (d *desk) told() int64 {
 func TestWhatNamesPeopleIsMaskedInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
-		id := newDesk(t, s).inLive().told()
-		viewer, acting := newDesk(t, s), newDesk(t, s)
+		id := newFixture(t, s).inLive().searchResults()
+		viewer, acting := newFixture(t, s), newFixture(t, s)
 		viewer.enterTwice(operators.Viewer, clock)
 		acting.enterTwice(operators.Acting, clock)
 		viewer, acting = viewer.inLive(), acting.inLive()

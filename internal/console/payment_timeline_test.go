@@ -40,8 +40,8 @@ func secretDraft() map[string]any {
 
 // Cause and effect: what was asked, what the bank heard, what became of it and
 // who was told, in this order.
-func TestTrailOfAPayment(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+func TestTimelineOfAPayment(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
@@ -68,7 +68,7 @@ func TestTrailOfAPayment(t *testing.T) {
 }
 
 func TestObjectionsAreShown(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		draft := servicetest.Draft()
 		line(draft)["amount"] = json.Number("9.99")
@@ -80,7 +80,7 @@ func TestObjectionsAreShown(t *testing.T) {
 }
 
 func TestSupportFileHasNothingSensitive(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
 		id := d.Create(d.Token("payments:admin"), secretDraft())
@@ -93,14 +93,14 @@ func TestSupportFileHasNothingSensitive(t *testing.T) {
 				State     string
 				ErrorCode string `json:"error_code"`
 			}
-			Trail []struct {
+			Timeline []struct {
 				Kind     string
 				Requests []string
-			}
+			} `json:"trail"`
 			Instructions []map[string]any
 		}
 		must(t, json.Unmarshal([]byte(a.body), &file))
-		if file.Payment.ID != id || file.Payment.State != "rejected" || file.Payment.ErrorCode != "bankMessage" || len(file.Trail) != 3 || len(file.Trail[2].Requests) != 1 || len(file.Instructions) != 1 {
+		if file.Payment.ID != id || file.Payment.State != "rejected" || file.Payment.ErrorCode != "bankMessage" || len(file.Timeline) != 3 || len(file.Timeline[2].Requests) != 1 || len(file.Instructions) != 1 {
 			t.Errorf("%s", a.body)
 		}
 		for _, secret := range append(secrets, "0189") {
@@ -121,7 +121,7 @@ var pre = regexp.MustCompile(`(?s)<pre id="curl"[^>]*>(.*?)</pre>`)
 
 // request is the request that a page shows, as a shell reads it: the words of the
 // command.
-func (d *desk) request(a answer) (command string, args []string) {
+func (d *fixture) request(a answer) (command string, args []string) {
 	d.t.Helper()
 	found := pre.FindStringSubmatch(a.body)
 	if found == nil {
@@ -138,7 +138,7 @@ func (d *desk) request(a answer) (command string, args []string) {
 // The request makes the same payment, also when it has characters that a shell
 // takes for its own.
 func TestPaymentAsARequest(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
 		token := d.Token("payments:admin")
 		draft := secretDraft()

@@ -121,7 +121,7 @@ func populate(t *testing.T, s *servicetest.Instance) {
 		_, err := s.Simulation.Connect(t.Context(), domain, login)
 		must(t, err)
 	}
-	newDesk(t, s).shop()
+	newFixture(t, s).shop()
 	s.Received("shop")
 }
 

@@ -84,7 +84,7 @@ func (c *Console) fromProvider(pc *page.Context) error {
 	if err != nil {
 		return c.notVouched(pc, err)
 	}
-	pass, err := c.Operators.SignInByIdentity(pc, operators.Identity{
+	pass, err := c.Operators.SignInByIdentity(pc, operators.ProviderIdentity{
 		Issuer: person.Issuer, Subject: person.Subject, Name: person.Name, Twice: person.Twice, Request: c.RequestID(pc),
 	})
 	if errors.Is(err, operators.ErrUnlinked) {

@@ -14,10 +14,10 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-func (d *desk) providersPath(more string) string { return d.webhooksPath("/auth" + more) }
+func (d *fixture) providersPath(more string) string { return d.webhooksPath("/auth" + more) }
 
 // onlyProvider is the provider of the domain, as it is stored.
-func (d *desk) onlyProvider() store.AuthProvider {
+func (d *fixture) onlyProvider() store.AuthProvider {
 	d.t.Helper()
 	all, err := d.DB.AuthProviders(d.t.Context(), store.ProviderFilter{Domain: d.Domain.ID}, store.Window{Limit: 10})
 	must(d.t, err)
@@ -30,7 +30,7 @@ func (d *desk) onlyProvider() store.AuthProvider {
 // A provider that signs: its secret is seen once, the new one beside it signs at
 // once, and it is not deleted while a webhook has it.
 func TestProvidersThatSign(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
 		d.shows(d.providersPath(""), []string{"There is none yet."})
 		form := d.providersPath("/new")
@@ -79,7 +79,7 @@ func TestProvidersThatSign(t *testing.T) {
 // A provider that gets access tokens: what is secret comes back on no page, and
 // stays as it is unless it is typed anew.
 func TestProvidersThatGetTokens(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
 		form := d.providersPath("/new")
 		with := func(fields ...string) []string {
@@ -118,7 +118,7 @@ func TestProvidersThatGetTokens(t *testing.T) {
 
 // Who may not set the domain up sees providers, and no way to change them.
 func TestProvidersAreForWhoSetsUp(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.Subscribe("USER_CREATED", "signer")
 		d.enter(operators.Viewer)
 		page := d.providersPath(fmt.Sprint("/", d.onlyProvider().ID))

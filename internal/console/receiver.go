@@ -37,7 +37,7 @@ type receivedRow struct {
 	Name, At, SignatureCheck, Body string
 	// Valid is set when the signature is.
 	Valid   bool
-	Headers []page.Detail
+	Headers []page.DetailRow
 	// Left is how many bytes of the body are not shown.
 	Left int64
 }
@@ -69,18 +69,18 @@ func (c *Console) receiver(pc *page.Context) error {
 }
 
 // headerFacts are the headers of a request by name.
-func headerFacts(stored string) []page.Detail {
+func headerFacts(stored string) []page.DetailRow {
 	headers := map[string][]string{}
 	if json.Unmarshal([]byte(stored), &headers) != nil {
 		return nil // it was written by the receiver
 	}
-	var facts []page.Detail
+	var facts []page.DetailRow
 	for name, values := range headers {
 		for _, value := range values {
-			facts = append(facts, page.Detail{Name: opening(name), Value: opening(value)})
+			facts = append(facts, page.DetailRow{Name: opening(name), Value: opening(value)})
 		}
 	}
-	slices.SortFunc(facts, func(a, b page.Detail) int { return strings.Compare(a.Name+a.Value, b.Name+b.Value) })
+	slices.SortFunc(facts, func(a, b page.DetailRow) int { return strings.Compare(a.Name+a.Value, b.Name+b.Value) })
 	return facts[:min(len(facts), receiverHeaders)]
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 func TestConfiguration(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		o, _ := d.enter(operators.Developer)
 		list, key := d.domainPath("/configuration"), d.domainPath("/configuration/key?name=api.timezone")
 		d.shows(list, []string{"api.timezone", "IANA time zone in which", "Without an effect here", "oauth2.enabled"})
@@ -64,7 +64,7 @@ func TestConfiguration(t *testing.T) {
 }
 
 func TestConnectors(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		o, _ := d.enter(operators.Developer)
 		var shown struct {
 			ID            int64
@@ -130,7 +130,7 @@ func once(t *testing.T, a answer) string {
 }
 
 func TestClients(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
 		list := d.domainPath("/clients")
 		d.shows(list, []string{"test application", d.ClientID})
@@ -188,7 +188,7 @@ func TestClients(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
 		_, user := d.user()
 		list := d.domainPath("/tokens")
@@ -217,7 +217,7 @@ func TestTokens(t *testing.T) {
 }
 
 func TestDomains(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		o, password := d.enter(operators.Administrator)
 		list := "/console/domains"
 		d.shows(list, []string{d.Domain.Name, d.Domain.BaseURL, "sandbox"})
@@ -268,15 +268,15 @@ func TestDomains(t *testing.T) {
 // What a sandbox is set up like, developers may change; domains and live ones only
 // administrators.
 func TestWhoSetsUp(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		for role, may := range map[operators.Role]struct{ sandbox, domains int }{
 			operators.Viewer: {403, 403}, operators.Developer: {303, 403}, operators.Acting: {303, 403}, operators.Administrator: {303, 422},
 		} {
-			desk := newDesk(t, d.Instance)
-			desk.enter(role)
+			f := newFixture(t, d.Instance)
+			f.enter(role)
 			form := func(path string, values url.Values) int {
-				values.Set("csrf", desk.token("/console/account"))
-				return desk.post(path, "same-origin", values).status
+				values.Set("csrf", f.token("/console/account"))
+				return f.post(path, "same-origin", values).status
 			}
 			if got := form(d.domainPath("/configuration/key"), url.Values{"name": {settings.Timezone}, "act": {"set"}, "value": {"UTC"}}); got != may.sandbox {
 				t.Errorf("%s sets a key: %d", role, got)

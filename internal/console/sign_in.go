@@ -65,7 +65,7 @@ func (c *Console) signIn(pc *page.Context) error {
 	if err := c.checkSignInForm(pc); err != nil {
 		return err
 	}
-	pass, err := c.Operators.SignIn(pc, operators.Attempt{
+	pass, err := c.Operators.SignIn(pc, operators.SignInAttempt{
 		Name: pc.Field("name"), Password: pc.Field("password"), Address: c.Address(pc.Request), Request: c.RequestID(pc),
 	})
 	if known, is := page.UserMessage(err); is {

@@ -47,7 +47,7 @@ type simulationData struct {
 	// May is set when the operator may do more than look.
 	May bool
 	// Fired is what was done by the last act, empty when there was none.
-	Fired []page.Detail
+	Fired []page.DetailRow
 	// Truncated is set when some of it was left.
 	Truncated bool
 	Steps     []string
@@ -69,7 +69,7 @@ func (c *Console) simulation(pc *page.Context) error {
 	query := pc.Request.URL.Query()
 	for _, one := range fired {
 		if n, err := strconv.Atoi(query.Get(one.name)); err == nil {
-			data.Fired = append(data.Fired, page.Detail{Name: one.label, Value: strconv.Itoa(n)})
+			data.Fired = append(data.Fired, page.DetailRow{Name: one.label, Value: strconv.Itoa(n)})
 		}
 	}
 	data.Truncated = query.Has("truncated")
@@ -142,7 +142,7 @@ type scenariosData struct {
 type scenarioRow struct {
 	Name, Shows, Does, Ends string
 	// Needs are configuration keys with the values they have to have.
-	Needs []page.Detail
+	Needs []page.DetailRow
 }
 
 // played is a payment that a scenario made, beside what the scenario promised.
@@ -193,9 +193,9 @@ func newScenarioRow(s *wire.Scenario) scenarioRow {
 	}
 	row.Does = strings.Join(moves, ", ")
 	for key, value := range s.Settings {
-		row.Needs = append(row.Needs, page.Detail{Name: key, Value: value})
+		row.Needs = append(row.Needs, page.DetailRow{Name: key, Value: value})
 	}
-	slices.SortFunc(row.Needs, func(a, b page.Detail) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(row.Needs, func(a, b page.DetailRow) int { return strings.Compare(a.Name, b.Name) })
 	return row
 }
 

@@ -18,22 +18,22 @@ import (
 	"passerelle/internal/store"
 )
 
-// desk is a service, and somebody's browser without scripts.
-type desk struct {
+// fixture is a service, and somebody's browser without scripts.
+type fixture struct {
 	*servicetest.Instance
 	t       *testing.T
 	browser *http.Client
 }
 
-func each(t *testing.T, run func(t *testing.T, d *desk)) {
-	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) { run(t, newDesk(t, s)) })
+func each(t *testing.T, run func(t *testing.T, d *fixture)) {
+	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) { run(t, newFixture(t, s)) })
 }
 
-func newDesk(t *testing.T, s *servicetest.Instance) *desk {
+func newFixture(t *testing.T, s *servicetest.Instance) *fixture {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	must(t, err)
-	return &desk{Instance: s, t: t, browser: &http.Client{
+	return &fixture{Instance: s, t: t, browser: &http.Client{
 		Jar: jar, Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -53,18 +53,18 @@ type answer struct {
 	header         http.Header
 }
 
-func (d *desk) get(path string) answer {
+func (d *fixture) get(path string) answer {
 	d.t.Helper()
 	return d.send(http.MethodGet, path, "", nil)
 }
 
 // post sends a form from a page of the given site.
-func (d *desk) post(path, site string, form url.Values) answer {
+func (d *fixture) post(path, site string, form url.Values) answer {
 	d.t.Helper()
 	return d.send(http.MethodPost, path, site, form)
 }
 
-func (d *desk) send(method, path, site string, form url.Values) answer {
+func (d *fixture) send(method, path, site string, form url.Values) answer {
 	d.t.Helper()
 	request, err := http.NewRequestWithContext(d.t.Context(), method, d.Origin+path, strings.NewReader(form.Encode()))
 	must(d.t, err)
@@ -77,7 +77,7 @@ func (d *desk) send(method, path, site string, form url.Values) answer {
 	return d.do(request)
 }
 
-func (d *desk) do(request *http.Request) answer {
+func (d *fixture) do(request *http.Request) answer {
 	d.t.Helper()
 	response, err := d.browser.Do(request)
 	must(d.t, err)
@@ -90,7 +90,7 @@ func (d *desk) do(request *http.Request) answer {
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
 // token is that of the forms of a page.
-func (d *desk) token(path string) string {
+func (d *fixture) token(path string) string {
 	d.t.Helper()
 	found := formToken.FindStringSubmatch(d.get(path).body)
 	if found == nil {
@@ -100,7 +100,7 @@ func (d *desk) token(path string) string {
 }
 
 // submit sends a form of a page to an address, with the token of the page.
-func (d *desk) submit(page, to string, values ...string) answer {
+func (d *fixture) submit(page, to string, values ...string) answer {
 	d.t.Helper()
 	form := url.Values{"csrf": {d.token(page)}}
 	for i := 0; i+1 < len(values); i += 2 {
@@ -110,7 +110,7 @@ func (d *desk) submit(page, to string, values ...string) answer {
 }
 
 // enter makes an operator and signs in.
-func (d *desk) enter(role operators.Role) (store.Operator, string) {
+func (d *fixture) enter(role operators.Role) (store.Operator, string) {
 	d.t.Helper()
 	o, password, err := d.Operators.Create(context.Background(), "some-"+string(role), role)
 	must(d.t, err)
@@ -118,7 +118,7 @@ func (d *desk) enter(role operators.Role) (store.Operator, string) {
 	return o, password
 }
 
-func (d *desk) signIn(name, password string) {
+func (d *fixture) signIn(name, password string) {
 	d.t.Helper()
 	a := d.submit("/console/sign-in", "/console/sign-in", "name", name, "password", password)
 	if a.status != http.StatusSeeOther || a.location != "/console/" {
@@ -127,17 +127,17 @@ func (d *desk) signIn(name, password string) {
 }
 
 // domainPath is an address of the domain.
-func (d *desk) domainPath(more string) string {
+func (d *fixture) domainPath(more string) string {
 	return "/console/domains/" + strconv.FormatInt(int64(d.Domain.ID), 10) + more
 }
 
-func (d *desk) paymentPath(id int64) string {
+func (d *fixture) paymentPath(id int64) string {
 	return d.domainPath("/payments/" + strconv.FormatInt(id, 10))
 }
 
 // acts lists what is on record in the domain, oldest first, without the
 // requests.
-func (d *desk) acts() []string {
+func (d *fixture) acts() []string {
 	d.t.Helper()
 	all, err := d.DB.AuditOfDomain(d.t.Context(), d.Domain.ID, 100)
 	must(d.t, err)
@@ -151,7 +151,7 @@ func (d *desk) acts() []string {
 	return acts
 }
 
-func (d *desk) state(id int64) string {
+func (d *fixture) state(id int64) string {
 	d.t.Helper()
 	p, err := d.DB.Payment(d.t.Context(), d.Domain.ID, passerelle.PaymentID(id), false)
 	must(d.t, err)

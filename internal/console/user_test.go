@@ -19,7 +19,7 @@ import (
 )
 
 // user makes an end user who stays, with a token.
-func (d *desk) user() (id int64, token string) {
+func (d *fixture) user() (id int64, token string) {
 	d.t.Helper()
 	var made struct {
 		Token string `json:"auth_token"`
@@ -30,7 +30,7 @@ func (d *desk) user() (id int64, token string) {
 }
 
 // connect connects a user to the test bank, which treats them as the login says.
-func (d *desk) connect(token, login string) int64 {
+func (d *fixture) connect(token, login string) int64 {
 	d.t.Helper()
 	var made struct{ ID int64 }
 	d.JSON(d.OK(d.Call("POST", "/users/me/connections", token, map[string]any{
@@ -39,7 +39,7 @@ func (d *desk) connect(token, login string) int64 {
 	return made.ID
 }
 
-func (d *desk) userPath(id int64, more string) string {
+func (d *fixture) userPath(id int64, more string) string {
 	return d.domainPath(fmt.Sprintf("/users/%d%s", id, more))
 }
 
@@ -47,7 +47,7 @@ func (d *desk) userPath(id int64, more string) string {
 func rows(a answer) int { return strings.Count(a.body, `<tr><th scope="row"`) }
 
 // wantOnRecord compares the acts in the domain with those expected.
-func (d *desk) wantOnRecord(want ...string) {
+func (d *fixture) wantOnRecord(want ...string) {
 	d.t.Helper()
 	if diff := cmp.Diff(want, d.acts()); diff != "" {
 		d.t.Errorf("on record (-want +got): %s", diff)
@@ -55,7 +55,7 @@ func (d *desk) wantOnRecord(want ...string) {
 }
 
 // wants sends a form of a page to an address and wants a status, and a text.
-func (d *desk) wants(page, to string, status int, text string, values ...string) answer {
+func (d *fixture) wants(page, to string, status int, text string, values ...string) answer {
 	d.t.Helper()
 	a := d.submit(page, to, values...)
 	if a.status != status || !strings.Contains(a.body, text) {
@@ -65,7 +65,7 @@ func (d *desk) wants(page, to string, status int, text string, values ...string)
 }
 
 // shows wants a page to be there with some texts, and without others.
-func (d *desk) shows(path string, texts []string, hidden ...string) answer {
+func (d *fixture) shows(path string, texts []string, hidden ...string) answer {
 	d.t.Helper()
 	a := d.get(path)
 	if a.status != http.StatusOK {
@@ -85,7 +85,7 @@ func (d *desk) shows(path string, texts []string, hidden ...string) answer {
 }
 
 func TestUsersAreListedAndFound(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		d.shows(d.domainPath("/users"), []string{"There is none yet."})
 		var ids []passerelle.UserID
@@ -122,7 +122,7 @@ func TestUsersAreListedAndFound(t *testing.T) {
 // What a user has is shown; what may name a person and numbers of accounts only on
 // record, to those who may see it.
 func TestOneUser(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
 		id, token := d.user()
 		connection := d.connect(token, "anna")
@@ -151,7 +151,7 @@ func TestOneUser(t *testing.T) {
 		seen := fmt.Sprint("look at personal data user ", id)
 		d.wantOnRecord(seen, seen)
 
-		onlooker := newDesk(t, d.Instance)
+		onlooker := newFixture(t, d.Instance)
 		onlooker.enter(operators.Viewer)
 		onlooker.shows(d.userPath(id, "/accounts"), []string{masked}, "Show personal data")
 		onlooker.wants("/console/account", d.userPath(id, "/accounts"), 403, "")
@@ -170,7 +170,7 @@ func TestOneUser(t *testing.T) {
 // Acts on users and connections are those of the interface, with its events, and on
 // record; without the number typed by hand nothing is deleted.
 func TestActsOnUsers(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
 		d.Subscribe("CONNECTION_DELETED", "users")
 		d.Subscribe("USER_DELETED", "deleted")
@@ -217,7 +217,7 @@ func TestActsOnUsers(t *testing.T) {
 // An institution is not read without its person more often than it allows, whoever
 // asks.
 func TestReadingNowKeepsToTheBound(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
 		id, token := d.user()
 		connection := d.connect(token, "one")
@@ -236,13 +236,13 @@ func TestReadingNowKeepsToTheBound(t *testing.T) {
 }
 
 func TestConnectionsThatCannotBeRead(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		_, token := d.user()
 		well, down, waits := d.connect(token, "one"), d.connect(token, "down"), d.connect(token, "otp")
 		at := func(connection int64) string { return fmt.Sprint("/connections/", connection, `"`) }
-		home := d.shows(d.domainPath(""), []string{d.domainPath("/connections?state=websiteUnavailable")})
-		if !strings.Contains(home.body, d.domainPath("/connections?state=additionalInformationNeeded")) {
+		overview := d.shows(d.domainPath(""), []string{d.domainPath("/connections?state=websiteUnavailable")})
+		if !strings.Contains(overview.body, d.domainPath("/connections?state=additionalInformationNeeded")) {
 			t.Error("home does not lead to those that wait")
 		}
 		list := d.domainPath("/connections")
@@ -260,7 +260,7 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 }
 
 // live makes a live domain with a user who has a connection and an account.
-func (d *desk) live() (passerelle.Domain, passerelle.UserID, passerelle.ConnectionID) {
+func (d *fixture) live() (passerelle.Domain, passerelle.UserID, passerelle.ConnectionID) {
 	d.t.Helper()
 	now := time.Now().Truncate(time.Microsecond)
 	live := passerelle.Domain{Name: "live", Kind: passerelle.Live, BaseURL: "https://live.example/2.0", Created: now}
@@ -280,7 +280,7 @@ func (d *desk) live() (passerelle.Domain, passerelle.UserID, passerelle.Connecti
 }
 
 // twice has the operator who is signed in give a second factor.
-func (d *desk) twice(password string) {
+func (d *fixture) twice(password string) {
 	d.t.Helper()
 	d.wants("/console/account", "/console/account/second-factor", 303, "", "present", password)
 	_, key, _ := strings.Cut(d.get("/console/account").body, `<p class="digits key">`)
@@ -290,7 +290,7 @@ func (d *desk) twice(password string) {
 
 // In live domains, what personal there is and every act want a second factor.
 func TestLiveDomainsWantASecondFactor(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		_, password := d.enter(operators.Administrator)
 		live, user, connection := d.live()
 		at := func(format string, args ...any) string {
@@ -325,8 +325,8 @@ func TestLiveDomainsWantASecondFactor(t *testing.T) {
 
 // Pages about data are for those who are signed in, and forms for those whose role
 // allows the act.
-func TestDoorsOfDataAndSettings(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+func TestLinksToDataAndSettings(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
 		id, token := d.user()
 		connection := d.connect(token, "one")
 		client := d.domainPath("/clients/" + d.ClientID)

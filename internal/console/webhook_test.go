@@ -27,11 +27,11 @@ import (
 	"passerelle/webhook"
 )
 
-func (d *desk) webhooksPath(more string) string { return d.domainPath("/webhooks" + more) }
+func (d *fixture) webhooksPath(more string) string { return d.domainPath("/webhooks" + more) }
 
-func (d *desk) webhookPath(id int64) string { return d.webhooksPath(fmt.Sprint("/", id)) }
+func (d *fixture) webhookPath(id int64) string { return d.webhooksPath(fmt.Sprint("/", id)) }
 
-func (d *desk) dataPath(id, data int64) string {
+func (d *fixture) dataPath(id, data int64) string {
 	return d.webhooksPath(fmt.Sprintf("/%d/data/%d", id, data))
 }
 
@@ -45,7 +45,7 @@ func idAt(t *testing.T, address string) int64 {
 }
 
 // registered is a webhook as the JSON interface shows it.
-func (d *desk) registered(id int64) map[string]any {
+func (d *fixture) registered(id int64) map[string]any {
 	d.t.Helper()
 	var out map[string]any
 	d.JSON(d.OK(d.Call("GET", fmt.Sprintf("/webhooks/%d?all", id), d.ConfigToken, nil)), &out)
@@ -53,7 +53,7 @@ func (d *desk) registered(id int64) map[string]any {
 }
 
 // register makes a webhook with the JSON interface.
-func (d *desk) register(event, address string, provider any) int64 {
+func (d *fixture) register(event, address string, provider any) int64 {
 	d.t.Helper()
 	var out struct{ ID int64 }
 	d.JSON(d.OK(d.Call("POST", "/webhooks", d.ConfigToken, map[string]any{"event": event, "url": address, "id_auth": provider})), &out)
@@ -104,7 +104,7 @@ func (r *receiver) turn(status int) {
 }
 
 // pay makes a payment and moves it once, so that there is an event.
-func (d *desk) pay() int64 {
+func (d *fixture) pay() int64 {
 	d.t.Helper()
 	id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 	d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": "validating"}))
@@ -113,7 +113,7 @@ func (d *desk) pay() int64 {
 }
 
 // deliveries are what is for a webhook, oldest first, as the JSON interface shows it.
-func (d *desk) deliveries(id int64) []map[string]any {
+func (d *fixture) deliveries(id int64) []map[string]any {
 	d.t.Helper()
 	var out struct{ Data []map[string]any }
 	d.JSON(d.OK(d.Call("GET", fmt.Sprintf("/webhooks/%d/data?expand=attempts", id), d.ConfigToken, nil)), &out)
@@ -127,7 +127,7 @@ func number(t *testing.T, value any) int64 {
 	return n
 }
 
-func wantActs(t *testing.T, d *desk, want ...string) {
+func wantActs(t *testing.T, d *fixture, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, d.acts()); diff != "" {
 		t.Errorf("on record: %s", diff)
@@ -135,13 +135,13 @@ func wantActs(t *testing.T, d *desk, want ...string) {
 }
 
 func TestWebhooksAreRegisteredAndChanged(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
 		d.Subscribe("USER_CREATED", "signer") // the provider
 		form := d.webhooksPath("/new")
 		for name, test := range map[string]struct {
 			values []string
-			told   string
+			shown  string
 		}{
 			"no address":       {[]string{"event", "USER_CREATED"}, "url"},
 			"relative":         {[]string{"event", "USER_CREATED", "url", "/hook"}, "url"},
@@ -152,8 +152,8 @@ func TestWebhooksAreRegisteredAndChanged(t *testing.T) {
 			"unknown user":     {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_user", "999999"}, "id_user"},
 		} {
 			a := d.submit(form, form, test.values...)
-			if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, test.told+":") {
-				t.Errorf("%s: %d, without %s", name, a.status, test.told)
+			if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, test.shown+":") {
+				t.Errorf("%s: %d, without %s", name, a.status, test.shown)
 			}
 		}
 		if all, err := d.DB.Webhooks(t.Context(), store.WebhookFilter{Domain: d.Domain.ID, All: true}, store.Window{Limit: 10}); err != nil || len(all) != 1 {
@@ -188,7 +188,7 @@ func TestWebhooksAreRegisteredAndChanged(t *testing.T) {
 }
 
 func TestWebhooksAreDisabledAndDeleted(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
 		to := newReceiver(t, 200, "")
 		id := d.register("PAYMENT_STATE_UPDATED", to.URL+"/hook", nil)
@@ -235,7 +235,7 @@ func TestWebhooksAreDisabledAndDeleted(t *testing.T) {
 }
 
 func TestHealthAtAGlance(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		good, bad := newReceiver(t, 204, ""), newReceiver(t, 500, "no")
 		d.register("PAYMENT_STATE_UPDATED", good.URL, nil)
@@ -266,7 +266,7 @@ func TestHealthAtAGlance(t *testing.T) {
 
 // What is set for the whole domain is said of each webhook.
 func TestHowBodiesAreSent(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		payments, accounts := d.register("PAYMENT_STATE_UPDATED", "https://shop.example/", nil), d.register("ACCOUNT_FOUND", "https://shop.example/", nil)
 		says := func(id int64, want string) {
@@ -287,7 +287,7 @@ var sentBytes = regexp.MustCompile(`(?s)aria-label="What is sent"><mark>(.*?)</m
 // What the page says was signed gives the signature that the receiver got, and
 // what it says was sent is what the receiver got.
 func TestADeliveryIsShownAsItWasSent(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		to := newReceiver(t, 500, hostile)
 		secret := d.Subscribe("USER_CREATED", "signer")
@@ -335,7 +335,7 @@ func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 }
 
 func TestResendingAndRecovering(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
 		to := newReceiver(t, 500, "")
 		id := d.register("PAYMENT_STATE_UPDATED", to.URL, nil)
@@ -374,7 +374,7 @@ func TestResendingAndRecovering(t *testing.T) {
 }
 
 func TestTestsAreSent(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
 		to := newReceiver(t, 200, "")
 		id := d.register("CONNECTION_DELETED", to.URL, nil)
@@ -382,7 +382,7 @@ func TestTestsAreSent(t *testing.T) {
 		if body := html.UnescapeString(d.get(page).body); !strings.Contains(body, "{\n  \"id\": 42") {
 			t.Errorf("no sample: %s", body)
 		}
-		for name, test := range map[string]struct{ typed, told string }{
+		for name, test := range map[string]struct{ typed, shown string }{
 			"no JSON":       {"{\r\n  \"a\": 1,\r\n  b: 2\r\n}", "data: line 3 is no JSON"},
 			"cut off":       {"{\"a\": [1,\r\n2", "data: line 2 is no JSON"},
 			"nothing":       {"", "data: line 1 is no JSON"},
@@ -394,8 +394,8 @@ func TestTestsAreSent(t *testing.T) {
 			"hostile typed": {hostile, "data: line 1 is no JSON"},
 		} {
 			a := d.submit(page, page, "data", test.typed)
-			if a.status != 422 || !strings.Contains(html.UnescapeString(a.body), test.told) {
-				t.Errorf("%s: %d, without %q", name, a.status, test.told)
+			if a.status != 422 || !strings.Contains(html.UnescapeString(a.body), test.shown) {
+				t.Errorf("%s: %d, without %q", name, a.status, test.shown)
 			}
 			if strings.Contains(a.body, hostile) {
 				t.Errorf("%s: what was typed is not escaped", name)
@@ -424,7 +424,7 @@ func TestTestsAreSent(t *testing.T) {
 }
 
 func TestSignaturesAreChecked(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		secret := d.Subscribe("USER_CREATED", "signer")
 		d.OK(d.Call("POST", "/webhooks/auth", d.ConfigToken, map[string]any{"type": "oauth", "name": "tokens", "config": map[string]any{
@@ -439,7 +439,7 @@ func TestSignaturesAreChecked(t *testing.T) {
 		for name, test := range map[string]struct {
 			change map[string]string
 			status int
-			told   string
+			shown  string
 		}{
 			"right":           {nil, 200, "The signature is right. It was made by its secret."},
 			"path alone":      {map[string]string{"url": "/hook"}, 200, "The signature is right."},
@@ -469,8 +469,8 @@ func TestSignaturesAreChecked(t *testing.T) {
 			a := d.post(page, "same-origin", form)
 			text := html.UnescapeString(regexp.MustCompile(`</?(strong|p)>`).ReplaceAllString(a.body, " "))
 			text = strings.Join(strings.Fields(text), " ")
-			if a.status != test.status || !strings.Contains(text, test.told) {
-				t.Errorf("%s: %d, without %q", name, a.status, test.told)
+			if a.status != test.status || !strings.Contains(text, test.shown) {
+				t.Errorf("%s: %d, without %q", name, a.status, test.shown)
 			}
 			if strings.Contains(a.body, hostile) || strings.Contains(a.body, secret) {
 				t.Errorf("%s: the page holds what it must not", name)
@@ -484,7 +484,7 @@ func TestSignaturesAreChecked(t *testing.T) {
 }
 
 // webhookForms are the forms about webhooks, with what each takes beside its token.
-func webhookForms(d *desk, hook, data int64) map[string][]string {
+func webhookForms(d *fixture, hook, data int64) map[string][]string {
 	return map[string][]string{
 		"resend":   {d.dataPath(hook, data) + "/resend"},
 		"disable":  {d.webhookPath(hook), "act", "disable webhook"},
@@ -504,7 +504,7 @@ func webhookForms(d *desk, hook, data int64) map[string][]string {
 }
 
 // refusedForms sends every form and lists those that the role does not send.
-func refusedForms(d *desk, hook, data int64) map[string]bool {
+func refusedForms(d *fixture, hook, data int64) map[string]bool {
 	d.t.Helper()
 	refused := map[string]bool{}
 	for name, form := range webhookForms(d, hook, data) {
@@ -534,7 +534,7 @@ func set(lists ...[]string) map[string]bool {
 }
 
 func TestWebhookRolesInASandbox(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		to := newReceiver(t, 200, "")
 		for role, want := range map[operators.Role]map[string]bool{
 			operators.Viewer:        set(revealing, configuring, redelivers),
@@ -542,7 +542,7 @@ func TestWebhookRolesInASandbox(t *testing.T) {
 			operators.Acting:        set(),
 			operators.Administrator: set(),
 		} {
-			fresh := newDesk(t, d.Instance)
+			fresh := newFixture(t, d.Instance)
 			fresh.enter(role)
 			hook := d.register("PAYMENT_STATE_UPDATED", to.URL, nil)
 			var log struct {
@@ -557,7 +557,7 @@ func TestWebhookRolesInASandbox(t *testing.T) {
 }
 
 // enterTwice makes an operator with a second factor and signs in with it.
-func (d *desk) enterTwice(role operators.Role, time *clock) {
+func (d *fixture) enterTwice(role operators.Role, time *clock) {
 	d.t.Helper()
 	name := "twice-" + string(role)
 	_, password, err := d.Operators.Create(d.t.Context(), name, role)
@@ -580,7 +580,7 @@ func (d *desk) enterTwice(role operators.Role, time *clock) {
 }
 
 // inLive is the same desk in a live domain.
-func (d *desk) inLive() *desk {
+func (d *fixture) inLive() *fixture {
 	d.t.Helper()
 	domain, err := d.DB.DomainByName(d.t.Context(), "live")
 	if err != nil {
@@ -597,7 +597,7 @@ func (d *desk) inLive() *desk {
 }
 
 // plantLive makes in a live domain a webhook with a delivery that was tried.
-func plantLive(t *testing.T, d *desk) (hook store.Webhook, data int64) {
+func plantLive(t *testing.T, d *fixture) (hook store.Webhook, data int64) {
 	t.Helper()
 	hook = store.Webhook{Domain: d.Domain.ID, Event: webhook.PaymentStateUpdated, URL: "https://127.0.0.1:1/hook", Created: time.Now()}
 	must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateWebhook(&hook) }))
@@ -618,13 +618,13 @@ func plantLive(t *testing.T, d *desk) (hook store.Webhook, data int64) {
 func TestWebhookRolesInALiveDomain(t *testing.T) {
 	now := newClock()
 	servicetest.Each(t, servicetest.Options{Now: now.now}, func(t *testing.T, s *servicetest.Instance) {
-		sandbox := newDesk(t, s)
+		sandbox := newFixture(t, s)
 		hook, data := plantLive(t, sandbox.inLive())
 		everything := set(revealing, configuring, redelivers)
 		for role, want := range map[operators.Role]map[string]bool{
 			operators.Viewer: everything, operators.Developer: everything, operators.Acting: set(configuring), operators.Administrator: set(),
 		} {
-			once := newDesk(t, s)
+			once := newFixture(t, s)
 			once.enter(role)
 			if diff := cmp.Diff(everything, refusedForms(once.inLive(), int64(hook.ID), data)); diff != "" {
 				t.Errorf("%s without a second factor is refused: %s", role, diff)
@@ -632,13 +632,13 @@ func TestWebhookRolesInALiveDomain(t *testing.T) {
 			if role == operators.Administrator {
 				continue // it would do all of it
 			}
-			twice := newDesk(t, s)
+			twice := newFixture(t, s)
 			twice.enterTwice(role, now)
 			if diff := cmp.Diff(want, refusedForms(twice.inLive(), int64(hook.ID), data)); diff != "" {
 				t.Errorf("%s with a second factor is refused: %s", role, diff)
 			}
 		}
-		administrator := newDesk(t, s)
+		administrator := newFixture(t, s)
 		administrator.enterTwice(operators.Administrator, now)
 		if diff := cmp.Diff(set(), refusedForms(administrator.inLive(), int64(hook.ID), data)); diff != "" {
 			t.Errorf("an administrator is refused: %s", diff)
@@ -649,18 +649,18 @@ func TestWebhookRolesInALiveDomain(t *testing.T) {
 func TestLiveDeliveriesAreShownOnRecord(t *testing.T) {
 	now := newClock()
 	servicetest.Each(t, servicetest.Options{Now: now.now}, func(t *testing.T, s *servicetest.Instance) {
-		plain := newDesk(t, s)
+		plain := newFixture(t, s)
 		live := plain.inLive()
 		hook, data := plantLive(t, live)
 		page := live.dataPath(int64(hook.ID), data)
 		for _, role := range []operators.Role{operators.Viewer, operators.Administrator} {
-			once := newDesk(t, s)
+			once := newFixture(t, s)
 			once.enter(role)
 			if body := once.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "(hidden)") || strings.Contains(body, "Show what is sent") {
 				t.Errorf("%s with a password alone sees %s", role, body)
 			}
 		}
-		twice := newDesk(t, s)
+		twice := newFixture(t, s)
 		twice.enterTwice(operators.Acting, now)
 		if body := twice.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "Show what is sent") {
 			t.Errorf("unasked: %s", body)
@@ -678,7 +678,7 @@ func TestLiveDeliveriesAreShownOnRecord(t *testing.T) {
 }
 
 func TestWebhookListsTurnPages(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		to := newReceiver(t, 500, "")
 		var first int64
@@ -731,7 +731,7 @@ func TestWebhookListsTurnPages(t *testing.T) {
 }
 
 func TestWebhookAddressesThatAreNot(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
 		for _, path := range []string{"/999999", "/999999/edit", "/999999/test", "/999999/data/1", "/auth/999999", "/auth/999999/edit", "/auths", "/x"} {
 			if a := d.get(d.webhooksPath(path)); a.status != 404 {

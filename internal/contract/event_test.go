@@ -133,12 +133,12 @@ func listens(t *testing.T) (url string, heads <-chan map[string]string) {
 	}
 	t.Cleanup(func() { listener.Close() })
 	came := make(chan map[string]string, 1)
-	go hear(listener, came)
+	go receive(listener, came)
 	return "http://" + listener.Addr().String() + "/hook", came
 }
 
-// hear takes one request and gives its headers as they came.
-func hear(listener net.Listener, heads chan<- map[string]string) {
+// receive takes one request and gives its headers as they came.
+func receive(listener net.Listener, heads chan<- map[string]string) {
 	connection, err := listener.Accept()
 	if err != nil {
 		return // the test is over

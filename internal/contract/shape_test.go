@@ -171,7 +171,7 @@ func (all shapes) dictionary(place, inner string, value any) []string {
 }
 
 func (all shapes) object(place string, s shape, value any) []string {
-	given, isObject := value.(map[string]any)
+	supplied, isObject := value.(map[string]any)
 	if !isObject {
 		return []string{fmt.Sprintf("%s: %s, want a %s", place, shown(value), s.name)}
 	}
@@ -179,14 +179,14 @@ func (all shapes) object(place string, s shape, value any) []string {
 	named := map[string]bool{}
 	for _, m := range s.members {
 		named[m.key] = true
-		inner, has := given[m.key]
+		inner, has := supplied[m.key]
 		if has {
 			faults = append(faults, all.fits(place+"."+m.key, m.kind, inner)...)
 		} else if !m.optional {
 			faults = append(faults, fmt.Sprintf("%s.%s: is missing", place, m.key))
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(given)) {
+	for _, key := range slices.Sorted(maps.Keys(supplied)) {
 		if s.exactly && !named[key] {
 			faults = append(faults, fmt.Sprintf("%s.%s: is not to be there", place, key))
 		}

@@ -80,9 +80,9 @@ type ending struct {
 	link string
 	// walk is what the person does on the way.
 	walk func(p *person, s page) page
-	// told are the parameters of the callback, and no others; {one} in them is the
+	// shown are the parameters of the callback, and no others; {one} in them is the
 	// last connection of the person, and * any text.
-	told string
+	shown string
 }
 
 var endings = []ending{
@@ -121,20 +121,20 @@ func (e ending) check(t *testing.T, s *servicetest.Instance) {
 	if !strings.HasPrefix(end.at.String(), receives+"?") {
 		t.Fatalf("the person ends at %s (%d): %s", end.at, end.status, end.body)
 	}
-	if strings.Contains(e.told, "{one}") {
+	if strings.Contains(e.shown, "{one}") {
 		all := w.of(t, w.things["user token"], "/users/me/connections", "connections")
 		w.things["one"] = all[len(all)-1]
 	}
-	want, err := url.ParseQuery(w.fill(t, e.told))
+	want, err := url.ParseQuery(w.fill(t, e.shown))
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := end.at.Query()
-	if names, wanted := slices.Sorted(maps.Keys(told)), slices.Sorted(maps.Keys(want)); !slices.Equal(names, wanted) {
+	shown := end.at.Query()
+	if names, wanted := slices.Sorted(maps.Keys(shown)), slices.Sorted(maps.Keys(want)); !slices.Equal(names, wanted) {
 		t.Fatalf("told are %v, want %v", names, wanted)
 	}
 	for name := range want {
-		if value := told.Get(name); value == "" || want.Get(name) != "*" && want.Get(name) != value {
+		if value := shown.Get(name); value == "" || want.Get(name) != "*" && want.Get(name) != value {
 			t.Errorf("%s is %q, want %q", name, value, want.Get(name))
 		}
 	}

@@ -21,14 +21,14 @@ func TestAdditions(t *testing.T) {
 	large(1 << 20)(&big)
 	const added = `"crm":"a\"b é","none":null,`
 	for name, test := range map[string]struct {
-		event store.Event
+		event store.EmittedEvent
 		write func(io.Writer)
 		want  string
 	}{
-		"small":     {store.Event{Body: []byte(`{"id":1}`)}, nil, `{"id_webhook_data":1,` + added + `"id":1}`},
-		"empty":     {store.Event{Body: []byte(`{}`)}, nil, `{"id_webhook_data":1,` + strings.TrimSuffix(added, ",") + `}`},
-		"in parts":  {store.Event{}, large(1 << 20), `{"id_webhook_data":1,` + added + big.String()[1:]},
-		"statement": {store.Event{MediaType: "text/plain; charset=us-ascii", Subject: "connection", SubjectID: 7, Account: 9, Body: []byte("01 X\n")}, nil, "01 X\n"},
+		"small":     {store.EmittedEvent{Body: []byte(`{"id":1}`)}, nil, `{"id_webhook_data":1,` + added + `"id":1}`},
+		"empty":     {store.EmittedEvent{Body: []byte(`{}`)}, nil, `{"id_webhook_data":1,` + strings.TrimSuffix(added, ",") + `}`},
+		"in parts":  {store.EmittedEvent{}, large(1 << 20), `{"id_webhook_data":1,` + added + big.String()[1:]},
+		"statement": {store.EmittedEvent{MediaType: "text/plain; charset=us-ascii", Subject: "connection", SubjectID: 7, Account: 9, Body: []byte("01 X\n")}, nil, "01 X\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, r *rig) {

@@ -40,7 +40,7 @@ func (r *rig) permanent(client passerelle.ClientID, user passerelle.UserID, text
 func (r *rig) emitFor(user passerelle.UserID, version int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
-		return tx.Emit(store.Event{
+		return tx.Emit(store.EmittedEvent{
 			Domain: r.domain.ID, Name: webhook.UserCreated, Subject: "user", SubjectID: int64(user), Version: version,
 			User: user, Body: []byte(`{}`), Created: r.clock.Now(),
 		})
@@ -143,7 +143,7 @@ func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
 		r.emitFor(7, 1)
 		r.run(1, 0)
 		in.want(t, bearer(1)...)
-		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.Change{Auth: new("")})
+		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.WebhookChange{Auth: new("")})
 		must(t, err)
 		in.accepts = func(string) bool { return false }
 		r.emitFor(7, 2)

@@ -56,7 +56,7 @@ func benchmarkDrain(b *testing.B, url string) {
 
 func emitMany(tx *store.Tx, domain passerelle.DomainID, version int64, first, count int) error {
 	for id := first; id < first+count; id++ {
-		err := tx.Emit(store.Event{
+		err := tx.Emit(store.EmittedEvent{
 			Domain: domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: int64(id), Version: version,
 			Body: fmt.Appendf(nil, `{"id":%d,"version":%d,"filling":"%0500d"}`, id, version, 0), Created: time.Now(),
 		})

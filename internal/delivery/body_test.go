@@ -27,7 +27,7 @@ import (
 )
 
 // emitEvent stores an event of user 7, whose body a function may write in parts.
-func (r *rig) emitEvent(e store.Event, write func(io.Writer)) {
+func (r *rig) emitEvent(e store.EmittedEvent, write func(io.Writer)) {
 	r.t.Helper()
 	e.Domain, e.Name, e.User, e.Created = r.domain.ID, webhook.PaymentStateUpdated, 7, r.clock.Now()
 	if e.Subject == "" {
@@ -78,17 +78,17 @@ func TestBodies(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)
 	tests := map[string]struct {
-		event store.Event
+		event store.EmittedEvent
 		write func(io.Writer)
 		want  string
 	}{
-		"small":             {store.Event{Body: []byte(`{"id":1}`)}, nil, `{"id_webhook_data":1,"id":1}`},
-		"in one part":       {store.Event{}, func(w io.Writer) { io.WriteString(w, `{"id":1}`) }, `{"id_webhook_data":1,"id":1}`},
-		"in one part, none": {store.Event{}, func(w io.Writer) { io.WriteString(w, "{\n}") }, `{"id_webhook_data":1}`},
-		"in several parts":  {store.Event{}, large(1 << 20), `{"id_webhook_data":1,` + big.String()[1:]},
-		"statement":         {store.Event{MediaType: "text/plain; charset=us-ascii", Omitted: 3, Subject: "connection", SubjectID: 7, Account: 9, Body: []byte("01 X\n")}, nil, "01 X\n"},
-		"empty statement":   {store.Event{MediaType: "text/plain; charset=us-ascii", Omitted: 1, Subject: "connection", SubjectID: 8, Account: 10}, nil, ""},
-		"large statement":   {store.Event{MediaType: "text/plain; charset=us-ascii"}, large(1 << 20), big.String()},
+		"small":             {store.EmittedEvent{Body: []byte(`{"id":1}`)}, nil, `{"id_webhook_data":1,"id":1}`},
+		"in one part":       {store.EmittedEvent{}, func(w io.Writer) { io.WriteString(w, `{"id":1}`) }, `{"id_webhook_data":1,"id":1}`},
+		"in one part, none": {store.EmittedEvent{}, func(w io.Writer) { io.WriteString(w, "{\n}") }, `{"id_webhook_data":1}`},
+		"in several parts":  {store.EmittedEvent{}, large(1 << 20), `{"id_webhook_data":1,` + big.String()[1:]},
+		"statement":         {store.EmittedEvent{MediaType: "text/plain; charset=us-ascii", Omitted: 3, Subject: "connection", SubjectID: 7, Account: 9, Body: []byte("01 X\n")}, nil, "01 X\n"},
+		"empty statement":   {store.EmittedEvent{MediaType: "text/plain; charset=us-ascii", Omitted: 1, Subject: "connection", SubjectID: 8, Account: 10}, nil, ""},
+		"large statement":   {store.EmittedEvent{MediaType: "text/plain; charset=us-ascii"}, large(1 << 20), big.String()},
 	}
 	for name, test := range tests {
 		for _, compress := range []string{"0", "1"} {
@@ -108,7 +108,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-func wantRequest(t *testing.T, got request, body string, e store.Event, compressed bool) {
+func wantRequest(t *testing.T, got request, body string, e store.EmittedEvent, compressed bool) {
 	t.Helper()
 	must(t, got.fault)
 	if string(got.body) != body {
@@ -192,7 +192,7 @@ func TestALargeBodyIsNeverInMemory(t *testing.T) {
 		want := sha256.New()
 		for n := range 2 {
 			must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.Compression: fmt.Sprint(n), settings.DeliveryTimeout: "300"}, r.clock.Now()))
-			r.emitEvent(store.Event{Version: int64(n)}, func(w io.Writer) {
+			r.emitEvent(store.EmittedEvent{Version: int64(n)}, func(w io.Writer) {
 				written := &peak{Hash: sha256.New()}
 				large(size)(io.MultiWriter(w, written))
 				got.heap = max(got.heap, written.heap)
@@ -245,8 +245,8 @@ func TestBodiesOfUsersAreErasedOnceDelivered(t *testing.T) {
 		w := r.webhook(in.url, "")
 		r.webhook(other.url, "")
 		parted, small := `{"id":7,"version":1}`, `{"id":7,"version":2}`
-		r.emitEvent(store.Event{Version: 1}, func(w io.Writer) { io.WriteString(w, parted) })
-		r.emitEvent(store.Event{Version: 2, Body: []byte(small)}, nil)
+		r.emitEvent(store.EmittedEvent{Version: 1}, func(w io.Writer) { io.WriteString(w, parted) })
+		r.emitEvent(store.EmittedEvent{Version: 2, Body: []byte(small)}, nil)
 		r.emitBody(1, 1, `{"id":1}`)
 		r.run(3, 2)
 		r.wantBodies(w, parted, small, `{"id":1}`)
@@ -280,12 +280,12 @@ func TestAnErasedBodyIsNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
 		w := r.webhook(in.url, "")
-		r.emitEvent(store.Event{Version: 1, Body: []byte(`{"id":7,"version":1}`)}, nil)
-		r.emitEvent(store.Event{Version: 2, Held: true, Body: []byte(`{"id":7,"version":2}`)}, nil)
+		r.emitEvent(store.EmittedEvent{Version: 1, Body: []byte(`{"id":7,"version":1}`)}, nil)
+		r.emitEvent(store.EmittedEvent{Version: 2, Held: true, Body: []byte(`{"id":7,"version":2}`)}, nil)
 		now := r.clock.Now()
 		must(t, r.DB.Erase(t.Context(), store.Erasure{Domain: r.domain.ID, User: 7}, 10, now, now, now))
 		r.write(func(tx *store.Tx) error { tx.ReleaseHeld(r.domain.ID, 7); return nil })
-		r.emitEvent(store.Event{Version: 3, Body: []byte(`{"id":7,"version":3}`)}, nil)
+		r.emitEvent(store.EmittedEvent{Version: 3, Body: []byte(`{"id":7,"version":3}`)}, nil)
 		r.run(1, 0)
 		in.want(t, "7.3")
 		d, err := r.DB.OneWebhookData(t.Context(), r.domain.ID, w.ID, 1)
@@ -304,7 +304,7 @@ func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
 		in.answers(always(http.StatusBadGateway))
 		w := r.webhook(in.url, "")
 		for version := range int64(3) {
-			r.emitEvent(store.Event{Version: version}, func(w io.Writer) { io.WriteString(w, `{"id":7}`) })
+			r.emitEvent(store.EmittedEvent{Version: version}, func(w io.Writer) { io.WriteString(w, `{"id":7}`) })
 		}
 		r.run(0, 1)
 		must(t, r.DB.PurgeUndeliverable(t.Context(), r.domain.ID, r.clock.Now().Add(25*time.Hour), 2, 10))
@@ -328,11 +328,11 @@ func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
 		in, other := newInbox(t), newInbox(t)
 		w := r.webhook(in.url, "")
 		r.webhook(other.url, "")
-		r.emitEvent(store.Event{Version: 1, Body: []byte(`{"id":7,"version":1}`)}, nil)
+		r.emitEvent(store.EmittedEvent{Version: 1, Body: []byte(`{"id":7,"version":1}`)}, nil)
 		must(t, r.Delete(t.Context(), r.domain, w.ID, "test"))
 		r.run(1, 0)
 		other.want(t, "7.1")
-		_, err := r.Update(t.Context(), r.domain, w.ID, delivery.Change{Deleted: new(false)})
+		_, err := r.Update(t.Context(), r.domain, w.ID, delivery.WebhookChange{Deleted: new(false)})
 		must(t, err)
 		r.run(1, 0)
 		in.want(t, "7.1")
@@ -346,7 +346,7 @@ func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
 // refuses those that cannot be sent.
 func TestPartsAreWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		emit := func(e store.Event) error {
+		emit := func(e store.EmittedEvent) error {
 			e.Domain, e.Name, e.Subject, e.Created = r.domain.ID, webhook.PaymentStateUpdated, "user", r.clock.Now()
 			return r.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.Emit(e) })
 		}
@@ -357,8 +357,8 @@ func TestPartsAreWritten(t *testing.T) {
 		if empty.Close() == nil {
 			t.Error("a body without a byte was closed")
 		}
-		for name, body := range map[string]*store.Body{"a list": list, "not closed": open, "empty": empty} {
-			if emit(store.Event{Parts: body}) == nil {
+		for name, body := range map[string]*store.EventBody{"a list": list, "not closed": open, "empty": empty} {
+			if emit(store.EmittedEvent{Parts: body}) == nil {
 				t.Errorf("%s was emitted", name)
 			}
 		}
@@ -366,11 +366,11 @@ func TestPartsAreWritten(t *testing.T) {
 		if _, err := io.WriteString(open, "more"); err == nil {
 			t.Error("wrote to a closed body")
 		}
-		if emit(store.Event{Parts: open, Body: []byte("{}")}) == nil {
+		if emit(store.EmittedEvent{Parts: open, Body: []byte("{}")}) == nil {
 			t.Error("an event with two bodies was emitted")
 		}
 		must(t, r.DB.PurgeParts(t.Context(), 2, 10)) // none is a day old
-		must(t, emit(store.Event{Parts: open}))
+		must(t, emit(store.EmittedEvent{Parts: open}))
 	})
 }
 
@@ -408,11 +408,11 @@ func TestWhatNobodyGetsHasNoBody(t *testing.T) {
 		eyes := storetest.Inspect(t, r.url)
 		secret := []byte(`{"id":7,"secret":true}`)
 		write := func(w io.Writer) { w.Write(secret) }
-		r.emitEvent(store.Event{Version: 1, Body: secret}, nil)
-		r.emitEvent(store.Event{Version: 2}, write)
+		r.emitEvent(store.EmittedEvent{Version: 1, Body: secret}, nil)
+		r.emitEvent(store.EmittedEvent{Version: 2}, write)
 		r.emitBody(8, 1, string(secret)) // of no user
-		r.emitEvent(store.Event{Version: 3, Held: true, Body: secret}, nil)
-		r.emitEvent(store.Event{Version: 4, Held: true}, write)
+		r.emitEvent(store.EmittedEvent{Version: 3, Held: true, Body: secret}, nil)
+		r.emitEvent(store.EmittedEvent{Version: 4, Held: true}, write)
 		want := func(parts int64, bodies ...string) {
 			t.Helper()
 			var got []string
@@ -432,7 +432,7 @@ func TestWhatNobodyGetsHasNoBody(t *testing.T) {
 		want(0, "payment 1: "+whole, "user 1: {}", "user 2: {}", "user 3: {}", "user 4: {}")
 		in := newInbox(t)
 		r.webhook(in.url, "")
-		r.emitEvent(store.Event{Version: 5, Body: []byte(`{"id":7,"version":5}`)}, nil)
+		r.emitEvent(store.EmittedEvent{Version: 5, Body: []byte(`{"id":7,"version":5}`)}, nil)
 		r.run(1, 0)
 		in.want(t, "7.5")
 	})

@@ -106,7 +106,7 @@ func (r *rig) emit(paymentID, version int64) {
 func (r *rig) emitBody(paymentID, version int64, body string) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
-		return tx.Emit(store.Event{
+		return tx.Emit(store.EmittedEvent{
 			Domain: r.domain.ID, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: paymentID,
 			Version: version, Body: []byte(body), Created: r.clock.Now(),
 		})
@@ -663,7 +663,7 @@ func TestChangedURLIsUsedFromTheNextBatchOn(t *testing.T) {
 		before, after := newInbox(t), newInbox(t)
 		w := r.webhook(before.url, "")
 		before.answers(func(string) int {
-			if _, err := r.Update(context.Background(), r.domain, w.ID, delivery.Change{URL: &after.url}); err != nil {
+			if _, err := r.Update(context.Background(), r.domain, w.ID, delivery.WebhookChange{URL: &after.url}); err != nil {
 				t.Error(err)
 			}
 			return http.StatusOK

@@ -162,7 +162,7 @@ func TestDroppedDeliveriesDoNotKeepAWebhookStopped(t *testing.T) {
 func (r *rig) emitOf(user, version int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
-		return tx.Emit(store.Event{
+		return tx.Emit(store.EmittedEvent{
 			Domain: r.domain.ID, Name: webhook.PaymentStateUpdated, Subject: "user", SubjectID: user, Version: version, User: passerelle.UserID(user),
 			Body: fmt.Appendf(nil, `{"id":%d,"version":%d}`, user, version), Created: r.clock.Now(),
 		})
@@ -196,7 +196,7 @@ func TestDisabledWebhooksArePaused(t *testing.T) {
 func (r *rig) able(w store.Webhook, enabled bool) {
 	r.t.Helper()
 	disabled := !enabled
-	_, err := r.Update(context.Background(), r.domain, w.ID, delivery.Change{Disabled: &disabled})
+	_, err := r.Update(context.Background(), r.domain, w.ID, delivery.WebhookChange{Disabled: &disabled})
 	must(r.t, err)
 }
 
@@ -218,7 +218,7 @@ func TestDisabledInTheMiddleGetsNoMore(t *testing.T) {
 func (r *rig) emitHeldBack(paymentID, version int64, until time.Time) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
-		return tx.Emit(store.Event{
+		return tx.Emit(store.EmittedEvent{
 			Domain: r.domain.ID, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: paymentID, Version: version,
 			Body: fmt.Appendf(nil, `{"id":%d,"version":%d}`, paymentID, version), Created: r.clock.Now(), NotBefore: until,
 		})

@@ -402,9 +402,9 @@ func TestWhatWasWithdrawn(t *testing.T) {
 	})
 }
 
-// visited has a visit of an archive end in a state, and the files resumed if it
+// synced has a visit of an archive end in a state, and the files resumed if it
 // went well, as synchronisations do.
-func (c *cabinet) visited(a *archive, state passerelle.ConnectionState) {
+func (c *cabinet) synced(a *archive, state passerelle.ConnectionState) {
 	c.t.Helper()
 	s := c.of[a]
 	now, err := c.DB.Connection(c.t.Context(), c.domain.ID, s.User, s.Connection)
@@ -425,7 +425,7 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 	for _, state := range []passerelle.ConnectionState{passerelle.Wrongpass, passerelle.ActionNeeded, passerelle.WebsiteUnavailable, passerelle.Validating} {
 		t.Run(string(state), func(t *testing.T) {
 			atCabinets(t, func(t *testing.T, c *cabinet) {
-				c.visited(c.slow, state)
+				c.synced(c.slow, state)
 				c.slow.gives(func(context.Context, connector.FileName, io.Writer) (string, error) {
 					t.Error("the institution is asked for a file")
 					return "", errors.New("no page")
@@ -435,16 +435,16 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 				}
 				_, err := c.read(t.Context(), c.slow, 0)
 				c.wantUnavailable(err)
-				c.visited(c.slow, state) // once more to no avail
+				c.synced(c.slow, state) // once more to no avail
 				c.fetch(c.slow, 0)
 				c.fetch(c.quick, 4)
 				if c.count(c.slow, "stored IS NULL AND failures = 0 AND lease_until = 0") != bills || c.log.Len() > 0 {
 					t.Errorf("known are %q, and the log says %s", c.rows(c.slow, "stored, failures, next_fetch, lease_until"), c.log)
 				}
 				c.slow.gives(page)
-				c.visited(c.quick, "")
+				c.synced(c.quick, "")
 				c.fetch(c.slow, 0)
-				c.visited(c.slow, "")
+				c.synced(c.slow, "")
 				for _, want := range []int{4, 2, 0} {
 					c.fetch(c.slow, want)
 				}
@@ -456,9 +456,9 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestAVisitThatEndsMeanwhile: who found a file gone, or its connection in a bad
+// TestASyncThatEndsMeanwhile: who found a file gone, or its connection in a bad
 // state, does not make it wait when a visit has ended since.
-func TestAVisitThatEndsMeanwhile(t *testing.T) {
+func TestASyncThatEndsMeanwhile(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		s := c.of[c.slow]
 		lost := s
@@ -478,7 +478,7 @@ func TestAVisitThatEndsMeanwhile(t *testing.T) {
 			}
 		}
 		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &s) })
-		c.visited(c.slow, "")
+		c.synced(c.slow, "")
 		for _, l := range leased {
 			c.write(func(tx *store.Tx) error { tx.AwaitSync(c.domain.ID, l, seen[l.ID]); return nil })
 		}
@@ -522,7 +522,7 @@ func TestWhatIsGoneForAWhile(t *testing.T) {
 			tx.LoseDocument(c.domain.ID, s, c.bills[c.quick][0].ID, noon, 2)
 			return nil
 		})
-		c.visited(c.quick, "")
+		c.synced(c.quick, "")
 		for _, want := range []int{4, 2, 0} {
 			c.fetch(c.quick, want)
 		}

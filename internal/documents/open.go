@@ -14,8 +14,8 @@ import (
 // wait for them.
 const maxAsked = 4
 
-// File is a file of a user that is being read, and what is known of it.
-type File struct {
+// OpenFile is a file of a user that is being read, and what is known of it.
+type OpenFile struct {
 	store.StoredFile
 	io.ReadSeekCloser
 }
@@ -24,7 +24,7 @@ type File struct {
 // yet is fetched, and that goes on when the reader leaves. It is Unavailable
 // when the institution does not give the file now, or too many of its files are
 // being fetched.
-func (f *Documents) Open(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.FileID) (File, error) {
+func (f *Documents) Open(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.FileID) (OpenFile, error) {
 	file, err := f.file(ctx, d, user, id)
 	if err == nil && file.Stored == nil {
 		if err = f.fetchNow(ctx, d, file); err == nil {
@@ -32,13 +32,13 @@ func (f *Documents) Open(ctx context.Context, d passerelle.Domain, user passerel
 		}
 	}
 	if err != nil {
-		return File{}, err
+		return OpenFile{}, err
 	}
 	if file.Stored == nil {
-		return File{}, unfetched("The file has not come from the institution yet; try again later.")
+		return OpenFile{}, unfetched("The file has not come from the institution yet; try again later.")
 	}
 	body, err := f.Files.Open(ctx, id)
-	return File{file, body}, err
+	return OpenFile{file, body}, err
 }
 
 func (f *Documents) file(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.FileID) (store.StoredFile, error) {

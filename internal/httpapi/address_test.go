@@ -11,7 +11,7 @@ import (
 // TestAddress finds the caller behind proxies, however they write addresses.
 func TestAddress(t *testing.T) {
 	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
-	for _, c := range []struct{ from, heard, want string }{
+	for _, c := range []struct{ from, host, want string }{
 		{"192.0.2.1:4000", "", "192.0.2.1"},
 		{"192.0.2.1:4000", "198.51.100.7", "192.0.2.1"},
 		{"10.0.0.1:4000", "", "10.0.0.1"},
@@ -25,11 +25,11 @@ func TestAddress(t *testing.T) {
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = c.from
-		if c.heard != "" {
-			r.Header.Set("X-Forwarded-For", c.heard)
+		if c.host != "" {
+			r.Header.Set("X-Forwarded-For", c.host)
 		}
 		if got := httpapi.Address(r, trusted); got != c.want {
-			t.Errorf("from %s, who heard from %q: %s, want %s", c.from, c.heard, got, c.want)
+			t.Errorf("from %s, who heard from %q: %s, want %s", c.from, c.host, got, c.want)
 		}
 	}
 }

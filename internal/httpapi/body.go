@@ -145,7 +145,7 @@ func refuseFiles(body *node, p *plan) error {
 		if body.nodes[i].shape != file {
 			continue
 		}
-		if field := p.body.find(body.nodes[i].name); field == nil || field.typ != reflect.TypeFor[File]() {
+		if field := p.body.find(body.nodes[i].name); field == nil || field.typ != reflect.TypeFor[FileContent]() {
 			return notForFiles(&body.nodes[i])
 		}
 	}

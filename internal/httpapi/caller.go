@@ -248,7 +248,7 @@ func (a *API) authorise(ctx context.Context, x *exchange) error {
 		return err
 	}
 	if token != x.shown.Text {
-		x.shown = access.Shown{Text: token}
+		x.shown = access.BearerToken{Text: token}
 	}
 	x.caller.Principal, err = a.config.Authenticate(ctx, x.caller.Domain, x.shown)
 	if err != nil {

@@ -198,13 +198,13 @@ func (an answer) write(w http.ResponseWriter, r *http.Request, refuse func(error
 	}
 }
 
-// Document is an output that is JSON already and is sent as it is.
-type Document []byte
+// RawJSON is an output that is JSON already and is sent as it is.
+type RawJSON []byte
 
 // encode renders an output completely, so that a value which cannot be
 // rendered becomes an error answer and not half a body.
 func encode(out any) ([]byte, error) {
-	if document, ok := out.(Document); ok {
+	if document, ok := out.(RawJSON); ok {
 		return document, nil
 	}
 	var buffer bytes.Buffer

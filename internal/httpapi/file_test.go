@@ -10,7 +10,7 @@ import (
 // keeper is an input with a place for a file beside one for a text.
 type keeper struct {
 	Name    string       `body:"name"`
-	Picture httpapi.File `body:"picture,required"`
+	Picture httpapi.FileContent `body:"picture,required"`
 }
 
 type kept struct {

@@ -17,15 +17,15 @@ func keyed(key, body string) call {
 	return c
 }
 
-// told is what a client sees of an answer.
-type told struct {
+// recordedAnswer is what a client sees of an answer.
+type recordedAnswer struct {
 	status           int
 	body, replayed   string
 	requestID, after string
 }
 
-func tell(w *httptest.ResponseRecorder) told {
-	return told{w.Code, w.Body.String(), w.Header().Get("Idempotency-Replayed"), w.Header().Get("X-Request-Id"), w.Header().Get("Retry-After")}
+func tell(w *httptest.ResponseRecorder) recordedAnswer {
+	return recordedAnswer{w.Code, w.Body.String(), w.Header().Get("Idempotency-Replayed"), w.Header().Get("X-Request-Id"), w.Header().Get("Retry-After")}
 }
 
 func TestRepetitionGetsTheSameAnswer(t *testing.T) {
@@ -35,7 +35,7 @@ func TestRepetitionGetsTheSameAnswer(t *testing.T) {
 	again := tell(s.do(c))
 	want := first
 	want.replayed = "true"
-	if diff := cmp.Diff(want, again, cmp.AllowUnexported(told{})); diff != "" || first.status != 200 || first.replayed != "" {
+	if diff := cmp.Diff(want, again, cmp.AllowUnexported(recordedAnswer{})); diff != "" || first.status != 200 || first.replayed != "" {
 		t.Errorf("repetition (-want +got):\n%s", diff)
 	}
 	if s.created != 1 {
@@ -127,7 +127,7 @@ func TestRepetitionWhileTheFirstRuns(t *testing.T) {
 	s := newService(t)
 	s.hold, s.entered = make(chan struct{}), make(chan struct{}, 1)
 	c := keyed("k", `{"name":"a"}`)
-	done := make(chan told)
+	done := make(chan recordedAnswer)
 	go func() { done <- tell(s.do(c)) }()
 	<-s.entered
 	second := s.do(c)

@@ -8,7 +8,7 @@ import (
 
 // The pattern that a request found is told, also of one that is then refused;
 // a request that found none is not spoken of.
-func TestPatternsAreTold(t *testing.T) {
+func TestPatternsAreReported(t *testing.T) {
 	s := newService(t)
 	for _, c := range []call{
 		{url: "/2.0/items/3", token: "reader"},

@@ -85,7 +85,7 @@ const conventions = `Conventions of all calls:
 - Error bodies have exactly the keys of the schema ErrorBody; decide by code.`
 
 // describe renders the document of the endpoints.
-func describe(endpoints []*endpoint) Document {
+func describe(endpoints []*endpoint) RawJSON {
 	s := &schemas{named: map[string]*schema{}, types: map[string]reflect.Type{}}
 	s.output(reflect.TypeFor[errorBody]())
 	paths := map[string]map[string]*operation{}

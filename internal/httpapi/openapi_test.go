@@ -131,16 +131,16 @@ func TestDocumentHoldsTogether(t *testing.T) {
 	}
 }
 
-func walk(value any, visit func(map[string]any)) {
+func walk(value any, do func(map[string]any)) {
 	switch value := value.(type) {
 	case map[string]any:
-		visit(value)
+		do(value)
 		for _, member := range value {
-			walk(member, visit)
+			walk(member, do)
 		}
 	case []any:
 		for _, item := range value {
-			walk(item, visit)
+			walk(item, do)
 		}
 	}
 }

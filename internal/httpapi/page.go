@@ -28,8 +28,8 @@ type Page struct {
 // clients for one.
 func (p Page) LimitSet() bool { return p.limitSet }
 
-// Window is what a list handler reads from the store.
-type Window struct {
+// PageWindow is what a list handler reads from the store.
+type PageWindow struct {
 	// Limit is the number of rows to read; it is one more than the page holds,
 	// so that the page knows whether there are more.
 	Limit int
@@ -44,7 +44,7 @@ type Window struct {
 }
 
 // OfRows is the window over rows that have one order.
-func (w Window) OfRows() store.Window {
+func (w PageWindow) OfRows() store.Window {
 	return store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward}
 }
 
@@ -81,14 +81,14 @@ func (p *Page) settle(x *exchange, _ reflect.StructTag) error {
 }
 
 // window is the part of the list that the page needs.
-func (p Page) window() Window {
-	return Window{Limit: int(p.Limit) + 1, Offset: p.Offset, From: p.turn.Position, Backward: p.turn.Backward}
+func (p Page) window() PageWindow {
+	return PageWindow{Limit: int(p.Limit) + 1, Offset: p.Offset, From: p.turn.Position, Backward: p.turn.Backward}
 }
 
 // Turn reads one page. fetch reads the rows of a window in its order; position
 // gives the sort keys of a row, a unique one last; count gives the number of
 // rows of the filtered list, and is called only when the page does not tell.
-func Turn[T any](ctx context.Context, r *store.Reader, p Page, fetch func(context.Context, *store.Reader, Window) ([]T, error), position func(T) Position, count func(context.Context, *store.Reader) (int64, error)) ([]T, Listing, error) {
+func Turn[T any](ctx context.Context, r *store.Reader, p Page, fetch func(context.Context, *store.Reader, PageWindow) ([]T, error), position func(T) Position, count func(context.Context, *store.Reader) (int64, error)) ([]T, Listing, error) {
 	window := p.window()
 	var rows []T
 	var more, fetched bool

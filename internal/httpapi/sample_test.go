@@ -56,7 +56,7 @@ type productMaker struct {
 }
 
 type createItem struct {
-	httpapi.Sensitive
+	httpapi.SensitiveInput
 	Name   string                   `body:"name,required" doc:"what it is called" example:"a chair" max:"10"`
 	Colour *colour                  `body:"colour"`
 	Count  *int64                   `body:"count" min:"1" max:"9"`
@@ -65,7 +65,7 @@ type createItem struct {
 	Lines  []line                   `body:"lines"`
 	First  *line                    `body:"first"`
 	Fields map[string]string        `body:"fields"`
-	Scope  httpapi.Words            `body:"scope"`
+	Scope  httpapi.WordList            `body:"scope"`
 	Owner  httpapi.Nullable[string] `body:"owner"`
 }
 
@@ -143,13 +143,13 @@ func (s *sample) create(_ context.Context, c *httpapi.Caller, in createItem) (ec
 
 func (s *sample) list(ctx context.Context, _ *httpapi.Caller, in listItems) (itemList, error) {
 	keep := func(n int64) bool { return in.Parity == "" || (in.Parity == "odd") == (n%2 == 1) }
-	fetch := func(_ context.Context, _ *store.Reader, w httpapi.Window) ([]item, error) {
+	fetch := func(_ context.Context, _ *store.Reader, w httpapi.PageWindow) ([]item, error) {
 		return window(w, keep), nil
 	}
 	position := func(i item) httpapi.Position { return httpapi.Position{nil, "x", i.ID} }
 	count := func(context.Context, *store.Reader) (int64, error) {
 		s.counted++
-		return int64(len(window(httpapi.Window{Limit: 1000}, keep))), nil
+		return int64(len(window(httpapi.PageWindow{Limit: 1000}, keep))), nil
 	}
 	items, listing, err := httpapi.Turn(ctx, new(store.Reader), in.Page, fetch, position, count)
 	return itemList{Items: items, Listing: listing}, err
@@ -157,7 +157,7 @@ func (s *sample) list(ctx context.Context, _ *httpapi.Caller, in listItems) (ite
 
 const lastItem = 25
 
-func window(w httpapi.Window, keep func(int64) bool) []item {
+func window(w httpapi.PageWindow, keep func(int64) bool) []item {
 	step, at := int64(1), int64(0)
 	if w.From != nil {
 		at = w.From[2].(int64)
@@ -232,8 +232,8 @@ func (s *sample) caller(_ context.Context, c *httpapi.Caller, in struct {
 	return echo{Got: []any{c.Base, c.Now.Format(time.RFC3339), c.Location.String(), c.Strict, c.Request, in.Agent}}, nil
 }
 
-// moods is an input whose body is one of three.
-type moods struct {
+// colors is an input whose body is one of three.
+type colors struct {
 	oneItem
 	Happy *struct {
 		Song string `body:"song,required" max:"5"`
@@ -243,13 +243,13 @@ type moods struct {
 		Song  string            `body:"song,required"`
 		Tears map[string]string `body:"tears,required"`
 	} `variant:"SadMood"`
-	Calm *struct {
-		Calm *bool `body:"calm,required"`
+	Plain *struct {
+		Plain *bool `body:"calm,required"`
 	} `variant:"CalmMood"`
 }
 
-func mood(_ context.Context, _ *httpapi.Caller, in moods) (echo, error) {
-	return echo{Got: []any{in.ID, in.Happy, in.Sad, in.Calm}}, nil
+func newColor(_ context.Context, _ *httpapi.Caller, in colors) (echo, error) {
+	return echo{Got: []any{in.ID, in.Happy, in.Sad, in.Plain}}, nil
 }
 
 func failing[Out any](err error) httpapi.Endpoint {
@@ -278,7 +278,7 @@ func (s *sample) routes() []httpapi.Route {
 		{Method: "POST", Pattern: "/items", Needs: admin, Summary: "Create an item", Errors: []string{"noAccount"}, Endpoint: httpapi.Handle(s.create)},
 		{Method: "GET", Pattern: "/items/{itemId}", Needs: reader, Summary: "Read an item", Endpoint: httpapi.Handle(s.read)},
 		{Method: httpapi.Update, Pattern: "/items/{itemId}", Needs: admin, Summary: "Change an item", Endpoint: httpapi.Handle(s.update)},
-		{Method: "POST", Pattern: "/items/{itemId}/moods", Needs: admin, Summary: "Do one of several things", Endpoint: httpapi.Handle(mood)},
+		{Method: "POST", Pattern: "/items/{itemId}/moods", Needs: admin, Summary: "Do one of several things", Endpoint: httpapi.Handle(newColor)},
 		{Method: "GET", Pattern: "/several/{itemIds}", Needs: public, Summary: "Name items", Endpoint: httpapi.Handle(s.several)},
 		{Method: "POST", Pattern: "/anything", Needs: admin, Summary: "Take any keys", Endpoint: httpapi.Handle(anything)},
 		{Method: "POST", Pattern: "/others", Needs: admin, Statuses: []int{202}, Summary: "Take other keys as well", Endpoint: httpapi.Handle(others)},
@@ -339,7 +339,7 @@ func newService(t testing.TB) *service {
 	t.Helper()
 	s := &service{sample: &sample{}, db: openStore(t)}
 	s.Handler = httpapi.New(httpapi.Config{
-		Domain:         s.tenant,
+		Domain:         s.servedDomain,
 		Authenticate:   authenticate,
 		MAC:            mac,
 		Sign:           s.sign,
@@ -354,7 +354,7 @@ func newService(t testing.TB) *service {
 }
 
 // sign signs by saying for whom; a domain without signatures refuses.
-func (s *service) sign(_ context.Context, c *httpapi.Caller) (httpapi.Signature, error) {
+func (s *service) sign(_ context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if s.unsigned {
 		return nil, passerelle.InvalidField("sign_response", "not here")
 	}
@@ -394,7 +394,7 @@ func mac(purpose string, data []byte) []byte {
 	return h.Sum(nil)
 }
 
-func (s *service) tenant(_ context.Context, host, _ string) (store.ServedDomain, access.Shown, error) {
+func (s *service) servedDomain(_ context.Context, host, _ string) (store.ServedDomain, access.BearerToken, error) {
 	found := store.ServedDomain{Settings: map[string]string{settings.Timezone: "Europe/Paris"}, Closed: s.down}
 	found.Settings[settings.RateEnabled] = "0"
 	maps.Copy(found.Settings, s.rates)
@@ -406,12 +406,12 @@ func (s *service) tenant(_ context.Context, host, _ string) (store.ServedDomain,
 	case "two.example":
 		found.Domain = passerelle.Domain{ID: 2}
 	default:
-		return found, access.Shown{}, passerelle.Missing()
+		return found, access.BearerToken{}, passerelle.Missing()
 	}
-	return found, access.Shown{}, nil
+	return found, access.BearerToken{}, nil
 }
 
-func authenticate(_ context.Context, d passerelle.Domain, shown access.Shown) (access.Principal, error) {
+func authenticate(_ context.Context, d passerelle.Domain, shown access.BearerToken) (access.Principal, error) {
 	p, ok := principals[shown.Text]
 	if !ok {
 		return p, &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The token is not valid."}

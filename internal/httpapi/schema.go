@@ -54,7 +54,7 @@ func (s *schemas) output(t reflect.Type) *schema {
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return nullable(s.output(t.Elem()))
-	case t.Implements(reflect.TypeFor[json.Marshaler]()), t == reflect.TypeFor[Document]():
+	case t.Implements(reflect.TypeFor[json.Marshaler]()), t == reflect.TypeFor[RawJSON]():
 		return &schema{}
 	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return &schema{Type: "string"}
@@ -200,7 +200,7 @@ func (r rules) describe(s *schema) *schema {
 // input describes a field of a plan.
 func (s *schemas) input(f *field) *schema {
 	out := f.rules.describe(s.inputType(f, f.typ))
-	if f.typ != reflect.TypeFor[File]() {
+	if f.typ != reflect.TypeFor[FileContent]() {
 		f.rules.bound(out)
 	}
 	if f.standard != nil {

@@ -6,14 +6,14 @@ import (
 	"passerelle"
 )
 
-// Sensitive is embedded by endpoints that can show personal data.
-type Sensitive struct {
+// SensitiveInput is embedded by endpoints that can show personal data.
+type SensitiveInput struct {
 	ShowSensitive bool `query:"show_sensitive" doc:"return sensitive identity fields; needs payments:validate or payments:allow-sensitive. The token of one payment shows those of the payer, and those of beneficiaries with payments:allow-sensitive"`
 }
 
 // settle refuses the flag to a token that does not itself carry the right to
 // validate or to see: administration alone does not include it.
-func (s *Sensitive) settle(x *exchange, _ reflect.StructTag) error {
+func (s *SensitiveInput) settle(x *exchange, _ reflect.StructTag) error {
 	if !s.ShowSensitive || x.caller.Scopes.Has(passerelle.ScopePaymentsValidate, passerelle.ScopePaymentsSensitive) {
 		return nil
 	}

@@ -25,15 +25,15 @@ type Config struct {
 	// Domain finds what a request has to know of the domain that a host names, and
 	// looks up the bearer token that comes with it, if one does; an unknown host is a
 	// NotFound error.
-	Domain func(ctx context.Context, host, bearer string) (store.ServedDomain, access.Shown, error)
+	Domain func(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error)
 	// Authenticate resolves a bearer token of the domain; an unknown, expired
 	// or revoked one is an Unauthenticated error with code invalidToken.
-	Authenticate func(ctx context.Context, domain passerelle.Domain, shown access.Shown) (access.Principal, error)
+	Authenticate func(ctx context.Context, domain passerelle.Domain, shown access.BearerToken) (access.Principal, error)
 	// MAC authenticates data for a purpose with a secret of the deployment.
 	MAC func(purpose string, data []byte) []byte
 	// Sign finds how an answer to the caller is to be signed; a domain that does
 	// not sign its answers is an Invalid error.
-	Sign func(ctx context.Context, c *Caller) (Signature, error)
+	Sign func(ctx context.Context, c *Caller) (SignFunc, error)
 	// RequestID gives the identifier of the request, decimal digits.
 	RequestID func(ctx context.Context) string
 	// Matched hears of the pattern of the route that a request found, with the
@@ -58,7 +58,7 @@ type Config struct {
 type API struct {
 	config   Config
 	router   router
-	document func() Document
+	document func() RawJSON
 	meter    meter
 }
 
@@ -78,7 +78,7 @@ func New(config Config, routes []Route) *API {
 			a.router.add(pattern, endpoints[i])
 		}
 	}
-	a.document = sync.OnceValue(func() Document { return describe(endpoints) })
+	a.document = sync.OnceValue(func() RawJSON { return describe(endpoints) })
 	return a
 }
 
@@ -88,12 +88,12 @@ func (a *API) documentRoute() Route {
 	return Route{
 		Method: http.MethodGet, Pattern: "/openapi.json", Needs: Needs{Public: true},
 		Summary:  "Read this document",
-		Endpoint: Handle(func(context.Context, *Caller, Nothing) (Document, error) { return a.document(), nil }),
+		Endpoint: Handle(func(context.Context, *Caller, Nothing) (RawJSON, error) { return a.document(), nil }),
 	}
 }
 
 // Document is the OpenAPI document of the routes, as it is served.
-func (a *API) Document() Document { return a.document() }
+func (a *API) Document() RawJSON { return a.document() }
 
 // exchange is one request on its way to an answer.
 type exchange struct {
@@ -109,7 +109,7 @@ type exchange struct {
 	raw    []byte
 	caller Caller
 	// shown is the token, before anybody knows whether one is wanted.
-	shown access.Shown
+	shown access.BearerToken
 	quota quota
 	mac   func(purpose string, data []byte) []byte
 	// entered is true once the input was accepted and the endpoint runs.

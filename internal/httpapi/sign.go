@@ -13,8 +13,8 @@ import (
 // it is no value of a body that takes any key.
 const signParameter = "sign_response"
 
-// Signature turns a payload into a compact JWS.
-type Signature func(payload []byte) (string, error)
+// SignFunc turns a payload into a compact JWS.
+type SignFunc func(payload []byte) (string, error)
 
 // signed is what is signed: which request was answered, when, and the answer as
 // it would have been sent.
@@ -26,7 +26,7 @@ type signed struct {
 
 // signature is how the answer is to be signed, nil when nobody asked for it. It
 // is found before the call does anything.
-func (a *API) signature(ctx context.Context, x *exchange) (Signature, error) {
+func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 	values, there := x.query[signParameter]
 	if !there {
 		return nil, nil
@@ -46,7 +46,7 @@ const signatureDate = "2006-01-02T15:04:05.000000Z"
 
 // sign makes an answer the payload of a signature, its bytes as they are. The
 // date is real time.
-func (a *API) sign(x *exchange, with Signature, status int, body []byte) (answer, error) {
+func (a *API) sign(x *exchange, with SignFunc, status int, body []byte) (answer, error) {
 	payload, err := encode(signed{
 		RequestURL: strings.TrimSuffix(x.caller.Base, cmp.Or(x.version, version)) + x.request.URL.RequestURI(),
 		Timestamp:  a.config.Now().UTC().Format(signatureDate),

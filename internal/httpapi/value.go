@@ -81,16 +81,16 @@ func (o *Nullable[T]) read(at *path, n *node) error {
 	return set(&b, v, n)
 }
 
-// Words is a list that clients write as an array of strings or as one string;
+// WordList is a list that clients write as an array of strings or as one string;
 // whoever parses the words splits them.
-type Words []string
+type WordList []string
 
-func (w *Words) readNode(at *path, n *node) error {
+func (w *WordList) readNode(at *path, n *node) error {
 	switch n.shape {
 	case null:
 		return nil
 	case text, loose:
-		*w = Words{n.text}
+		*w = WordList{n.text}
 		return at.bounded(n)
 	case list:
 		return w.readItems(at, n)
@@ -99,8 +99,8 @@ func (w *Words) readNode(at *path, n *node) error {
 	}
 }
 
-func (w *Words) readItems(at *path, n *node) error {
-	*w = make(Words, 0, len(n.nodes))
+func (w *WordList) readItems(at *path, n *node) error {
+	*w = make(WordList, 0, len(n.nodes))
 	for i := range n.nodes {
 		if n.nodes[i].shape != text {
 			at.enter(itemStep(i))
@@ -114,16 +114,16 @@ func (w *Words) readItems(at *path, n *node) error {
 	return nil
 }
 
-// Reference names something by its id, as a number or in digits, or by its
+// IDOrName names something by its id, as a number or in digits, or by its
 // name. Null, like the empty string, names nothing.
-type Reference string
+type IDOrName string
 
-func (r *Reference) readNode(at *path, n *node) error {
+func (r *IDOrName) readNode(at *path, n *node) error {
 	switch n.shape {
 	case null:
 		*r = ""
 	case number, text, loose:
-		*r = Reference(n.text)
+		*r = IDOrName(n.text)
 		return at.bounded(n)
 	default:
 		return at.wrong("an id or a name", n)
@@ -131,11 +131,11 @@ func (r *Reference) readNode(at *path, n *node) error {
 	return nil
 }
 
-// Object is a JSON object that is passed on: its members as they came, in their
+// RawObject is a JSON object that is passed on: its members as they came, in their
 // order, with the digits of its numbers. An absent or null one is nil.
-type Object []byte
+type RawObject []byte
 
-func (o *Object) readNode(at *path, n *node) error {
+func (o *RawObject) readNode(at *path, n *node) error {
 	if n.shape == null {
 		return nil
 	}
@@ -180,14 +180,14 @@ func quoted(out []byte, s string) []byte {
 	return append(out, raw...)
 }
 
-// File is the content of a file, which comes as a part of a multipart form or as
+// FileContent is the content of a file, which comes as a part of a multipart form or as
 // a string in base64.
-type File []byte
+type FileContent []byte
 
-func (f *File) readNode(at *path, n *node) error {
+func (f *FileContent) readNode(at *path, n *node) error {
 	switch n.shape {
 	case file:
-		*f = File(n.text)
+		*f = FileContent(n.text)
 		return nil
 	case text, loose:
 		content, err := base64.StdEncoding.DecodeString(n.text)
@@ -201,7 +201,7 @@ func (f *File) readNode(at *path, n *node) error {
 	}
 }
 
-func (*File) schema() *schema {
+func (*FileContent) schema() *schema {
 	return &schema{Type: []string{"string"}, Description: "base64; in a form, a file"}
 }
 
@@ -209,7 +209,7 @@ func (*Number) schema() *schema {
 	return &schema{Type: []string{"number", "string"}, Description: "decimal, as a number or as a string; read exactly"}
 }
 
-func (*Words) schema() *schema {
+func (*WordList) schema() *schema {
 	return &schema{Type: []string{"string", "array"}, Items: &schema{Type: "string"}}
 }
 
@@ -231,11 +231,11 @@ func (o *Nullable[T]) schema() *schema {
 	}
 }
 
-func (*Object) schema() *schema {
+func (*RawObject) schema() *schema {
 	return &schema{Type: []string{"object", "null"}}
 }
 
-func (*Reference) schema() *schema {
+func (*IDOrName) schema() *schema {
 	return &schema{Type: []string{"integer", "string", "null"}}
 }
 

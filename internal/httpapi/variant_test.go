@@ -42,14 +42,14 @@ func TestVariantsFromElsewhere(t *testing.T) {
 	s := newService(t)
 	form := "application/x-www-form-urlencoded"
 	strict := map[string]string{"Prefer": "handling=strict"}
-	loud, calm := outcome{status: 200, body: `{"got":[3,{"Song":"la","Loud":true},null,null]}`}, outcome{status: 200, body: `{"got":[3,null,null,{"Calm":true}]}`}
+	loud, plain := outcome{status: 200, body: `{"got":[3,{"Song":"la","Loud":true},null,null]}`}, outcome{status: 200, body: `{"got":[3,null,null,{"Calm":true}]}`}
 	for name, test := range map[string]struct {
 		call call
 		want outcome
 	}{
 		"form":                  {call{body: "song=la&loud=1", contentType: form}, loud},
 		"query":                 {call{url: "?song=la&loud"}, loud},
-		"query strictly":        {call{url: "?calm", header: strict}, calm},
+		"query strictly":        {call{url: "?calm", header: strict}, plain},
 		"both":                  {call{url: "?loud", body: `{"song":"la"}`}, loud},
 		"different":             {call{url: "?calm", body: `{"song":"la"}`}, outcome{400, "invalidValue", "body: song, calm belong to different requests", ""}},
 		"two values":            {call{url: "?song=a", body: `{"song":"la"}`}, outcome{400, "invalidValue", "song: has one value in the body", ""}},

@@ -41,14 +41,14 @@ func others(_ context.Context, _ *httpapi.Caller, in otherKeys) (map[string]stri
 }
 
 type passedOn struct {
-	Data httpapi.Object `body:"data"`
+	Data httpapi.RawObject `body:"data"`
 }
 
-func passed(_ context.Context, _ *httpapi.Caller, in passedOn) (httpapi.Document, error) {
+func passed(_ context.Context, _ *httpapi.Caller, in passedOn) (httpapi.RawJSON, error) {
 	if in.Data == nil {
-		return httpapi.Document(`"none"`), nil
+		return httpapi.RawJSON(`"none"`), nil
 	}
-	return httpapi.Document(in.Data), nil
+	return httpapi.RawJSON(in.Data), nil
 }
 
 // A body whose keys nobody declared is taken as it is.

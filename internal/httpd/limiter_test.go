@@ -26,31 +26,31 @@ func refuse(w http.ResponseWriter, _ *http.Request, err error) {
 
 // Whoever comes while as many as may be are inside is turned away at once, and
 // let in again when one of them has left.
-func TestTheDoor(t *testing.T) {
+func TestLimiter(t *testing.T) {
 	entered, leave := make(chan bool), make(chan bool)
-	door := &httpd.Limiter{Limit: 2, Full: errFull, Refuse: refuse}
-	s := start(t, door.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	limiter := &httpd.Limiter{Limit: 2, Full: errFull, Refuse: refuse}
+	s := start(t, limiter.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- true
 		<-leave
 	})), httpd.Options{})
 	status := make(chan int)
-	visit := func() {
+	call := func() {
 		answer, _ := s.get(t, "/")
 		status <- answer.StatusCode
 	}
-	go visit()
-	go visit()
+	go call()
+	go call()
 	<-entered
 	<-entered
 	for range 3 {
-		go visit()
+		go call()
 		if got := <-status; got != http.StatusServiceUnavailable {
 			t.Errorf("with two inside the third got %d", got)
 		}
 	}
 	leave <- true
 	<-status
-	go visit()
+	go call()
 	<-entered
 	close(leave)
 	for range 2 {
@@ -62,9 +62,9 @@ func TestTheDoor(t *testing.T) {
 
 // A request whose client is slow to send or to take does not keep others out.
 func TestWhoWaitsForTheClientIsNotInside(t *testing.T) {
-	door := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
+	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading := make(chan bool, 1)
-	s := start(t, door.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			reading <- true
 		}
@@ -102,12 +102,12 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 		t.Errorf("it was sent everything, or cut off too early: %v after %v", err, time.Since(begun))
 	}
 	// On a busy machine one that reads may not come to it for a while.
-	for patience := stall; ; patience *= 4 {
-		n, err := readAll(t, patience)
+	for timeout := stall; ; timeout *= 4 {
+		n, err := readAll(t, timeout)
 		if n == longAnswer && err == nil {
 			return
 		}
-		if patience > 10*time.Second {
+		if timeout > 10*time.Second {
 			t.Fatalf("one that reads got %d bytes, %v", n, err)
 		}
 	}
@@ -274,8 +274,8 @@ func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 func TestBodiesAreBounded(t *testing.T) {
 	const clients, part = 100, 200 << 10
 	read := make(chan error)
-	door := &httpd.Limiter{Limit: clients, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
-	s := start(t, door.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	limiter := &httpd.Limiter{Limit: clients, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
+	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == part+1 {
 			_, err := io.ReadFull(r.Body, make([]byte, part))
 			read <- err
@@ -294,7 +294,7 @@ func TestBodiesAreBounded(t *testing.T) {
 		}
 	}
 	if len(holding) != 5 {
-		t.Errorf("%d bodies of %d bytes were held in %d", len(holding), part, door.Bodies)
+		t.Errorf("%d bodies of %d bytes were held in %d", len(holding), part, limiter.Bodies)
 	}
 	const small, large = 16 << 10, 500 << 10
 	if status, _ := statusOn(t, upload(t, s, small, small)); status != http.StatusOK {
@@ -313,8 +313,8 @@ func TestBodiesAreBounded(t *testing.T) {
 
 // What a body becomes in memory counts as the body does.
 func TestWhatABodyBecomesIsBounded(t *testing.T) {
-	door := &httpd.Limiter{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
-	s := start(t, door.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	limiter := &httpd.Limiter{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
+	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size, _ := strconv.Atoi(r.URL.RawQuery)
 		if _, err := io.ReadAll(httpd.Counted(r.Context(), bytes.NewReader(make([]byte, size)))); err != nil {
 			refuse(w, r, err)
@@ -330,9 +330,9 @@ func TestWhatABodyBecomesIsBounded(t *testing.T) {
 // Who has sent the whole body while others came in is turned away, having begun
 // nothing; who came in while it was sent is not.
 func TestWhoComesBackToAFullHouseIsTurnedAway(t *testing.T) {
-	door := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
+	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)
-	s := start(t, door.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			entered <- true
 			<-leave

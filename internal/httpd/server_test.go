@@ -240,14 +240,14 @@ func TestLongCallOutlivesTheReadTimeouts(t *testing.T) {
 
 func TestSlowAndOversizedHeadersEndTheConnection(t *testing.T) {
 	for name, test := range map[string]struct {
-		patience      time.Duration
+		timeout       time.Duration
 		request, want string
 	}{
 		"slow":      {20 * time.Millisecond, "GET / HTTP/1.1\r\nHost: a\r\n", ""},
 		"oversized": {time.Minute, "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 16<<10) + "\r\n\r\n", "HTTP/1.1 431 Request Header Fields Too Large"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, http.NotFoundHandler(), httpd.Options{HeaderTimeout: test.patience, MaxHeaderBytes: 1 << 10})
+			s := start(t, http.NotFoundHandler(), httpd.Options{HeaderTimeout: test.timeout, MaxHeaderBytes: 1 << 10})
 			connection, err := net.Dial("tcp", s.Addr())
 			if err != nil {
 				t.Fatal(err)
@@ -391,8 +391,8 @@ func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	if !is {
 		t.Fatalf("began with %v", frame)
 	}
-	if most, told := settings.Value(http2.SettingMaxConcurrentStreams); !told || most != 16 {
-		t.Errorf("%d streams, told: %t", most, told)
+	if most, message := settings.Value(http2.SettingMaxConcurrentStreams); !message || most != 16 {
+		t.Errorf("%d streams, told: %t", most, message)
 	}
 }
 

@@ -65,7 +65,7 @@ func (i *Initiation) follow(ctx context.Context, s bankSession, next store.Attem
 		return next, passerelle.Conflicting("No bank has an order of this payment.")
 	}
 	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
-	next.Order = s.attempt.Order
+	next.AttemptOrder = s.attempt.AttemptOrder
 	return next, i.begin(ctx, s.payment, &next, i.nextCheck(s.domain, s.payment, payment.Report{}))
 }
 

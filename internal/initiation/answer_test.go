@@ -243,7 +243,7 @@ func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 				},
 				"cancel": func() error { _, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal); return err },
 				"simulate": func() error {
-					_, err := w.Simulate(t.Context(), w.domain, p.ID, initiation.Simulation{State: payment.Pending})
+					_, err := w.Simulate(t.Context(), w.domain, p.ID, initiation.SimulatedChange{State: payment.Pending})
 					return err
 				},
 			} {

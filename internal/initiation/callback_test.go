@@ -34,10 +34,10 @@ func (w *world) wantHeld(t *testing.T, p *payment.Payment, version int64) {
 func TestReturnWithStaleReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		d, id := w.older(), w.create(1)
-		_, err := w.Simulate(t.Context(), d, id, initiation.Simulation{State: payment.Validating})
+		_, err := w.Simulate(t.Context(), d, id, initiation.SimulatedChange{State: payment.Validating})
 		must(t, err)
 		stale := w.stored(id)
-		_, err = w.Simulate(t.Context(), d, id, initiation.Simulation{State: payment.Pending})
+		_, err = w.Simulate(t.Context(), d, id, initiation.SimulatedChange{State: payment.Pending})
 		must(t, err)
 		p := w.Returned(t.Context(), d, stale)
 		if diff := unlike(w.stored(id), p); diff != "" || p.State != payment.Pending || p.Returned == nil || !p.Returned.Equal(noon) {
@@ -50,7 +50,7 @@ func TestReturnWithStaleReport(t *testing.T) {
 		if diff := unlike(p, again); diff != "" {
 			t.Errorf("the second return changes the payment:\n%s", diff)
 		}
-		_, err = w.Simulate(t.Context(), d, id, initiation.Simulation{State: payment.Done})
+		_, err = w.Simulate(t.Context(), d, id, initiation.SimulatedChange{State: payment.Done})
 		must(t, err)
 		w.wantHeld(t, p, 2)
 	})
@@ -75,7 +75,7 @@ func TestReturnDuringAChange(t *testing.T) {
 		d := w.older()
 		for range 20 {
 			id := w.create(1)
-			_, err := w.Simulate(t.Context(), d, id, initiation.Simulation{State: payment.Validating})
+			_, err := w.Simulate(t.Context(), d, id, initiation.SimulatedChange{State: payment.Validating})
 			must(t, err)
 			shown, other := w.stored(id), w.another()
 			var carried *payment.Payment
@@ -84,7 +84,7 @@ func TestReturnDuringAChange(t *testing.T) {
 				func() {
 					err := error(passerelle.Conflict)
 					for errors.Is(err, passerelle.Conflict) {
-						_, err = other.Simulate(t.Context(), d, id, initiation.Simulation{State: payment.Pending})
+						_, err = other.Simulate(t.Context(), d, id, initiation.SimulatedChange{State: payment.Pending})
 					}
 					if err != nil {
 						t.Error(err)

@@ -10,16 +10,16 @@ import (
 	"passerelle/payment"
 )
 
-// Cancellation is the wish to end a payment. A client says where the payer
+// CancelRequest is the wish to end a payment. A client says where the payer
 // returns to from the bank, a payer on a page of ours need not.
-type Cancellation struct {
+type CancelRequest struct {
 	By          payment.Actor
 	RedirectURI string
 	State       string
 }
 
 // code is what a granted cancellation ends with.
-func (c Cancellation) code() payment.ErrorCode {
+func (c CancelRequest) code() payment.ErrorCode {
 	if c.By == payment.ByClient {
 		return payment.CancelledByClient
 	}
@@ -34,7 +34,7 @@ func (c Cancellation) code() payment.ErrorCode {
 // done with it, and Invalid of code notSupported when the bank does not cancel.
 // Without an answer in time a loop finishes; Unavailable means that the bank was
 // not told.
-func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c Cancellation) (*payment.Payment, error) {
+func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c CancelRequest) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (s bankSession) cancellable() bool {
 
 // cancelAtBank asks the bank to cancel. Where it refuses that of a payment that the
 // payer has not approved, the payer abandons it.
-func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c Cancellation) (*payment.Payment, error) {
+func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRequest) (*payment.Payment, error) {
 	var err error
 	s.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
 	if s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptCancellation, By: c.By}); err != nil {
@@ -88,7 +88,7 @@ func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c Cancella
 // abandon has the payer say no to a payment that they have not approved. The bank is
 // only asked: they may have approved it a moment ago, and then it goes on. A bank that
 // still waits, and has no way to be told, waits for ever.
-func (i *Initiation) abandon(ctx context.Context, s bankSession, c Cancellation) (*payment.Payment, error) {
+func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest) (*payment.Payment, error) {
 	var err error
 	if s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func statusOnly(ctx context.Context, bank connector.Initiator, o connector.Order
 }
 
 // checkWayBack holds where the payer returns to against what is registered.
-func (i *Initiation) checkWayBack(ctx context.Context, s bankSession, c Cancellation) error {
+func (i *Initiation) checkWayBack(ctx context.Context, s bankSession, c CancelRequest) error {
 	if c.RedirectURI == "" && c.By == payment.ByClient {
 		return passerelle.MissingField("client_redirect_uri", "the absolute http(s) URL the payer returns to is required")
 	}
@@ -121,7 +121,7 @@ func (i *Initiation) checkWayBack(ctx context.Context, s bankSession, c Cancella
 }
 
 // withdraw ends a payment that no bank has, or that nobody has approved there.
-func (i *Initiation) withdraw(ctx context.Context, s bankSession, c Cancellation) (*payment.Payment, error) {
+func (i *Initiation) withdraw(ctx context.Context, s bankSession, c CancelRequest) (*payment.Payment, error) {
 	p := s.payment
 	steps, err := p.Refuse(&payment.Refusal{Code: c.code()}, payment.Cause{Actor: c.By}, i.now(s.domain))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-var withdrawal = initiation.Cancellation{By: payment.ByClient, RedirectURI: "https://shop.test/cancelled", State: "basket 8"}
+var withdrawal = initiation.CancelRequest{By: payment.ByClient, RedirectURI: "https://shop.test/cancelled", State: "basket 8"}
 
 // through has all calls go to another of the simulated banks, which answers to
 // the name of the first.
@@ -181,7 +181,7 @@ func TestCancellationAnswers(t *testing.T) {
 }
 
 func TestCancellationRefusals(t *testing.T) {
-	with := func(change func(*initiation.Cancellation)) initiation.Cancellation {
+	with := func(change func(*initiation.CancelRequest)) initiation.CancelRequest {
 		c := withdrawal
 		change(&c)
 		return c
@@ -189,13 +189,13 @@ func TestCancellationRefusals(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.onItsWay()
 		for _, test := range []struct {
-			wish  initiation.Cancellation
+			wish  initiation.CancelRequest
 			field string
 		}{
-			{with(func(c *initiation.Cancellation) { c.RedirectURI = "" }), "client_redirect_uri"},
-			{with(func(c *initiation.Cancellation) { c.RedirectURI = "https://shop.test/?a=b" }), "client_redirect_uri"},
-			{with(func(c *initiation.Cancellation) { c.RedirectURI = "javascript:alert(1)" }), "client_redirect_uri"},
-			{with(func(c *initiation.Cancellation) { c.State = strings.Repeat("s", 2001) }), "client_state"},
+			{with(func(c *initiation.CancelRequest) { c.RedirectURI = "" }), "client_redirect_uri"},
+			{with(func(c *initiation.CancelRequest) { c.RedirectURI = "https://shop.test/?a=b" }), "client_redirect_uri"},
+			{with(func(c *initiation.CancelRequest) { c.RedirectURI = "javascript:alert(1)" }), "client_redirect_uri"},
+			{with(func(c *initiation.CancelRequest) { c.State = strings.Repeat("s", 2001) }), "client_state"},
 		} {
 			rows := w.rows()
 			_, err := w.Cancel(t.Context(), w.domain, p.ID, test.wish)

@@ -104,16 +104,16 @@ func (i *Initiation) PublicKey(ctx context.Context, d passerelle.Domain) (keys.P
 
 // makeKey makes the first key of a domain. Of several callers at once, all get
 // the key of the one that was first.
-func (i *Initiation) makeKey(ctx context.Context, d passerelle.Domain) (store.FieldKey, error) {
+func (i *Initiation) makeKey(ctx context.Context, d passerelle.Domain) (store.StoredFieldKey, error) {
 	key, err := keys.GenerateFieldKey()
 	if err != nil {
-		return store.FieldKey{}, err
+		return store.StoredFieldKey{}, err
 	}
 	private, err := key.Private()
 	if err != nil {
-		return store.FieldKey{}, err
+		return store.StoredFieldKey{}, err
 	}
-	made := store.FieldKey{Domain: d.ID, Number: 1, KeyID: key.ID(), Private: private, Created: i.now(d)}
+	made := store.StoredFieldKey{Domain: d.ID, Number: 1, KeyID: key.ID(), Private: private, Created: i.now(d)}
 	err = i.DB.Write(ctx, func(tx *store.Tx) error { return tx.AddFieldKey(&made) })
 	if errors.Is(err, store.ErrDuplicate) {
 		return i.DB.NewestFieldKey(ctx, d.ID)

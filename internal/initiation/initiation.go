@@ -359,9 +359,9 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 
 // event is what receivers are told of one transition: the payment as it stood
 // right after, without anything sensitive.
-func (i *Initiation) event(d passerelle.Domain, values settings.Values, step payment.Step) store.Event {
+func (i *Initiation) event(d passerelle.Domain, values settings.Values, step payment.Step) store.EmittedEvent {
 	p := &step.Payment
-	return store.Event{
+	return store.EmittedEvent{
 		Domain: p.Domain, Name: webhook.PaymentStateUpdated, Subject: subject, SubjectID: int64(p.ID),
 		Version: step.Transition.Seq, Created: step.Transition.At, NotBefore: heldUntil(d, values, step),
 		Body: wire.Encode(wire.NewPayment(p, wire.View{Location: values.Location(), ConnectorID: i.ConnectorID})),

@@ -333,7 +333,7 @@ func TestEndedMeanwhile(t *testing.T) {
 		must(w.t, err)
 		must(w.t, w.db.Write(context.Background(), func(tx *store.Tx) error {
 			err := tx.UpdatePayment(p, []payment.Transition{steps[0].Transition}, nil)
-			return errors.Join(err, tx.Emit(store.Event{
+			return errors.Join(err, tx.Emit(store.EmittedEvent{
 				Domain: p.Domain, Name: "PAYMENT_STATE_UPDATED", Subject: "payment", SubjectID: 1, Version: 1, Created: noon,
 				Body: []byte(`{"id": 1, "state": "expired"}`),
 			}))

@@ -15,13 +15,13 @@ import (
 )
 
 // open commits the intent to send an order, before anything is sent.
-func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.Payment, o store.Order) (store.Attempt, error) {
+func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.Payment, o store.AttemptOrder) (store.Attempt, error) {
 	key := make([]byte, 16)
 	if _, err := io.ReadFull(i.Random, key); err != nil {
 		return store.Attempt{}, fmt.Errorf("make an attempt key: %w", err)
 	}
 	o.Key, o.Connector, o.Mechanism = hex.EncodeToString(key), p.Connector, p.Mechanism
-	attempt := store.Attempt{Payment: p.ID, Domain: d.ID, Number: 1, Kind: store.AttemptInitiation, Order: o, Created: i.now(d)}
+	attempt := store.Attempt{Payment: p.ID, Domain: d.ID, Number: 1, Kind: store.AttemptInitiation, AttemptOrder: o, Created: i.now(d)}
 	return attempt, i.begin(ctx, p, &attempt, nil)
 }
 

@@ -9,9 +9,9 @@ import (
 	"passerelle/payment"
 )
 
-// Simulation is one change of a payment that is to happen as if its bank had
+// SimulatedChange is one change of a payment that is to happen as if its bank had
 // reported it.
-type Simulation struct {
+type SimulatedChange struct {
 	// State is the payment's next state or, with Instruction, that of one line.
 	State payment.State
 	// Code is why a payment or a line is rejected; noSpecifiedReason when empty.
@@ -27,7 +27,7 @@ const simulated = "simulated"
 // table; elsewhere there is no such resource. An edge that does not leave the
 // present state is a Conflict, and so is a simulation while something is being
 // done with the payment.
-func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, s Simulation) (*payment.Payment, error) {
+func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, s SimulatedChange) (*payment.Payment, error) {
 	if d.Kind != passerelle.Sandbox {
 		return nil, passerelle.Missing()
 	}
@@ -47,7 +47,7 @@ func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passe
 	return p, raced(i.commit(ctx, d, p, steps, check, i.record))
 }
 
-func (i *Initiation) simulate(bank bankSession, s Simulation) ([]payment.Step, error) {
+func (i *Initiation) simulate(bank bankSession, s SimulatedChange) ([]payment.Step, error) {
 	if err := s.check(bank.payment); err != nil {
 		return nil, err
 	}
@@ -62,12 +62,12 @@ func (i *Initiation) simulate(bank bankSession, s Simulation) ([]payment.Step, e
 	return steps, nil
 }
 
-func (s Simulation) illegal(from payment.State) error {
+func (s SimulatedChange) illegal(from payment.State) error {
 	return passerelle.Conflicting("Nothing leads from %s to %s here.", from, s.State)
 }
 
 // check refuses what no bank could report, and whatever is not one edge.
-func (s Simulation) check(p *payment.Payment) error {
+func (s SimulatedChange) check(p *payment.Payment) error {
 	rejects := s.State == payment.Rejected || s.State == payment.Partial
 	edge := func(e payment.Edge) bool { return e.From == p.State && e.To == s.State }
 	switch {
@@ -85,7 +85,7 @@ func (s Simulation) check(p *payment.Payment) error {
 	return nil
 }
 
-func (s Simulation) checkLine(p *payment.Payment) error {
+func (s SimulatedChange) checkLine(p *payment.Payment) error {
 	n := *s.Instruction
 	switch {
 	case n < 0 || n >= len(p.Instructions):
@@ -99,7 +99,7 @@ func (s Simulation) checkLine(p *payment.Payment) error {
 }
 
 // report is what a bank would say.
-func (s Simulation) report(p *payment.Payment) payment.Report {
+func (s SimulatedChange) report(p *payment.Payment) payment.Report {
 	if s.Instruction != nil {
 		return payment.Report{Status: payment.Processing, Raw: simulated, Lines: []payment.Line{s.line(*s.Instruction, s.State)}}
 	}
@@ -125,7 +125,7 @@ var reports = map[payment.State]payment.Report{
 	payment.Rejected:   {Status: payment.Declined},
 }
 
-func (s Simulation) line(n int, state payment.State) payment.Line {
+func (s SimulatedChange) line(n int, state payment.State) payment.Line {
 	line := payment.Line{Position: n, State: payment.InstructionState(state)}
 	if state == payment.Rejected {
 		line.Code = s.code()
@@ -133,4 +133,4 @@ func (s Simulation) line(n int, state payment.State) payment.Line {
 	return line
 }
 
-func (s Simulation) code() payment.ErrorCode { return cmp.Or(s.Code, payment.NoSpecifiedReason) }
+func (s SimulatedChange) code() payment.ErrorCode { return cmp.Or(s.Code, payment.NoSpecifiedReason) }

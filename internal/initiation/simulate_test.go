@@ -24,7 +24,7 @@ func (w *world) standing(state payment.State) passerelle.PaymentID {
 		way = append(way, state)
 	}
 	for _, next := range way {
-		_, err := w.Simulate(w.t.Context(), w.domain, id, initiation.Simulation{State: next})
+		_, err := w.Simulate(w.t.Context(), w.domain, id, initiation.SimulatedChange{State: next})
 		must(w.t, err)
 	}
 	return id
@@ -38,7 +38,7 @@ func TestEveryEdge(t *testing.T) {
 			for _, to := range payment.States() {
 				id := w.standing(from)
 				rows := w.rows()
-				p, err := w.Simulate(t.Context(), w.domain, id, initiation.Simulation{State: to})
+				p, err := w.Simulate(t.Context(), w.domain, id, initiation.SimulatedChange{State: to})
 				legal := slices.ContainsFunc(payment.Edges(), func(e payment.Edge) bool { return e.From == from && e.To == to })
 				if !legal {
 					w.wantRefusal(t, err, rows, passerelle.Conflict, "", string(from))
@@ -60,13 +60,13 @@ func TestEveryEdge(t *testing.T) {
 func TestSimulatedCodes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		for _, code := range payment.ErrorCodes() {
-			p, err := w.Simulate(t.Context(), w.domain, w.standing(payment.Validating), initiation.Simulation{State: payment.Rejected, Code: code})
+			p, err := w.Simulate(t.Context(), w.domain, w.standing(payment.Validating), initiation.SimulatedChange{State: payment.Rejected, Code: code})
 			must(t, err)
 			if p.ErrorCode != code {
 				t.Errorf("the code is %s, want %s", p.ErrorCode, code)
 			}
 		}
-		p, err := w.Simulate(t.Context(), w.domain, w.standing(payment.Pending), initiation.Simulation{State: payment.Partial, Code: payment.InvalidLabel})
+		p, err := w.Simulate(t.Context(), w.domain, w.standing(payment.Pending), initiation.SimulatedChange{State: payment.Partial, Code: payment.InvalidLabel})
 		must(t, err)
 		if p.Instructions[0].ErrorCode != payment.InvalidLabel || p.Instructions[1].State != payment.InstructionDone || p.ErrorCode != "" {
 			t.Errorf("the payment is %+v", p)
@@ -76,8 +76,8 @@ func TestSimulatedCodes(t *testing.T) {
 
 // TestSimulatedLines ends the lines of a bulk one by one.
 func TestSimulatedLines(t *testing.T) {
-	line := func(n int, state payment.State) initiation.Simulation {
-		return initiation.Simulation{State: state, Instruction: &n}
+	line := func(n int, state payment.State) initiation.SimulatedChange {
+		return initiation.SimulatedChange{State: state, Instruction: &n}
 	}
 	onEach(t, func(t *testing.T, w *world) {
 		id := w.standing(payment.Pending)
@@ -103,7 +103,7 @@ func TestSimulationRefusals(t *testing.T) {
 		n := 2
 		id := w.standing(payment.Pending)
 		rows := w.rows()
-		for field, s := range map[string]initiation.Simulation{
+		for field, s := range map[string]initiation.SimulatedChange{
 			"state":       {State: "paid"},
 			"error_code":  {State: payment.Rejected, Code: "gremlins"},
 			"instruction": {State: payment.Done, Instruction: &n},
@@ -111,16 +111,16 @@ func TestSimulationRefusals(t *testing.T) {
 			_, err := w.Simulate(t.Context(), w.domain, id, s)
 			w.wantRefusal(t, err, rows, passerelle.Invalid, field)
 		}
-		_, err := w.Simulate(t.Context(), w.domain, id, initiation.Simulation{State: payment.Done, Code: payment.Bug})
+		_, err := w.Simulate(t.Context(), w.domain, id, initiation.SimulatedChange{State: payment.Done, Code: payment.Bug})
 		w.wantRefusal(t, err, rows, passerelle.Invalid, "error_code")
 		n = 0
-		_, err = w.Simulate(t.Context(), w.domain, id, initiation.Simulation{State: payment.Expired, Instruction: &n})
+		_, err = w.Simulate(t.Context(), w.domain, id, initiation.SimulatedChange{State: payment.Expired, Instruction: &n})
 		w.wantRefusal(t, err, rows, passerelle.Invalid, "state")
-		_, err = w.Simulate(t.Context(), w.domain, 999, initiation.Simulation{State: payment.Done})
+		_, err = w.Simulate(t.Context(), w.domain, 999, initiation.SimulatedChange{State: payment.Done})
 		w.wantRefusal(t, err, rows, passerelle.NotFound, "")
 		live := w.domain
 		live.Kind = passerelle.Live
-		_, err = w.Simulate(t.Context(), live, id, initiation.Simulation{State: payment.Done})
+		_, err = w.Simulate(t.Context(), live, id, initiation.SimulatedChange{State: payment.Done})
 		w.wantRefusal(t, err, rows, passerelle.NotFound, "")
 	})
 }
@@ -141,7 +141,7 @@ func TestNoBankBehindASimulation(t *testing.T) {
 func TestSimulationOfASentPayment(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.onItsWay()
-		_, err := w.Simulate(t.Context(), w.domain, p.ID, initiation.Simulation{State: payment.Accepted})
+		_, err := w.Simulate(t.Context(), w.domain, p.ID, initiation.SimulatedChange{State: payment.Accepted})
 		must(t, err)
 		w.runDue(t, w.Initiation, w.later(2*day), none)
 		w.wantState(t, p.ID, payment.Accepted)

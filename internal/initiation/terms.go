@@ -16,9 +16,9 @@ import (
 // fallbackLanguage is the language of terms that are not there in another.
 const fallbackLanguage = "en"
 
-// Terms are the terms of service that payers of a domain accept, in one
+// LocalizedTerms are the terms of service that payers of a domain accept, in one
 // language.
-type Terms struct {
+type LocalizedTerms struct {
 	ID       int64
 	Version  string
 	Created  time.Time
@@ -41,12 +41,12 @@ var builtIn = store.Terms{
 	},
 }
 
-// Terms are the terms in force, in the language asked for or else in English,
+// LocalizedTerms are the terms in force, in the language asked for or else in English,
 // or in whatever language they are.
-func (i *Initiation) Terms(ctx context.Context, d passerelle.Domain, language string) (Terms, error) {
+func (i *Initiation) Terms(ctx context.Context, d passerelle.Domain, language string) (LocalizedTerms, error) {
 	current, err := i.currentTerms(ctx, d)
 	if err != nil {
-		return Terms{}, err
+		return LocalizedTerms{}, err
 	}
 	return in(language, current), nil
 }
@@ -63,8 +63,8 @@ func (i *Initiation) currentTerms(ctx context.Context, d passerelle.Domain) (sto
 }
 
 // in shows terms in a language.
-func in(language string, t store.Terms) Terms {
-	shown := Terms{ID: t.ID, Version: t.Version, Created: t.Created, Deleted: t.Deleted}
+func in(language string, t store.Terms) LocalizedTerms {
+	shown := LocalizedTerms{ID: t.ID, Version: t.Version, Created: t.Created, Deleted: t.Deleted}
 	for _, one := range append([]string{language, fallbackLanguage}, languages(t)...) {
 		if content, there := t.Content[one]; there {
 			shown.Language, shown.Content = one, content
@@ -78,16 +78,16 @@ func languages(t store.Terms) []string { return slices.Sorted(maps.Keys(t.Conten
 
 // AcceptedTerms are the terms that the payer of a payment accepted, and false
 // when none were.
-func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *payment.Payment, language string) (Terms, bool, error) {
+func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *payment.Payment, language string) (LocalizedTerms, bool, error) {
 	if p.TermsVersion == "" {
-		return Terms{}, false, nil
+		return LocalizedTerms{}, false, nil
 	}
 	accepted, err := i.DB.TermsOfVersion(ctx, d.ID, p.TermsVersion)
 	if errors.Is(err, store.ErrNotFound) && p.TermsVersion == builtIn.Version {
 		accepted, err = builtIn, nil
 	}
 	if err != nil {
-		return Terms{}, false, fmt.Errorf("load the terms of payment %d: %w", p.ID, err)
+		return LocalizedTerms{}, false, fmt.Errorf("load the terms of payment %d: %w", p.ID, err)
 	}
 	return in(language, accepted), true, nil
 }

@@ -62,7 +62,7 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 		return nil, err
 	}
 	defer leave()
-	attempt, err := i.open(ctx, d, p, store.Order{Waits: waits, Fields: fields})
+	attempt, err := i.open(ctx, d, p, store.AttemptOrder{Waits: waits, Fields: fields})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type Message struct {
 // Send hands a mail to the server and returns once the server has taken it
 // over. An error after that, such as a connection lost in saying goodbye, does
 // not count.
-func (s *Server) Send(ctx context.Context, m Message) error {
+func (s *SMTPServer) Send(ctx context.Context, m Message) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	message, err := s.message(m)
@@ -53,7 +53,7 @@ func (s *Server) Send(ctx context.Context, m Message) error {
 
 // message writes a mail. Whatever is not ASCII in the subject is encoded, and
 // so is what would end its line.
-func (s *Server) message(m Message) (*smtp.Msg, error) {
+func (s *SMTPServer) message(m Message) (*smtp.Msg, error) {
 	message := smtp.NewMsg(smtp.WithNoDefaultUserAgent())
 	if err := errors.Join(message.From(s.from), message.To(m.To)); err != nil {
 		return nil, errors.New("an address cannot be written") // the library's error repeats it
@@ -75,7 +75,7 @@ func shortened(subject string) string {
 	return string(characters[:min(len(characters), maxSubject)])
 }
 
-func (s *Server) options() []smtp.Option {
+func (s *SMTPServer) options() []smtp.Option {
 	policy := smtp.NoTLS
 	if s.security == startTLS {
 		policy = smtp.TLSMandatory
@@ -92,7 +92,7 @@ func (s *Server) options() []smtp.Option {
 		smtp.SMTPAuthSCRAMSHA256, smtp.SMTPAuthSCRAMSHA1, smtp.SMTPAuthPlain, smtp.SMTPAuthLogin))
 }
 
-func (s *Server) tls() *tls.Config {
+func (s *SMTPServer) tls() *tls.Config {
 	return &tls.Config{ServerName: s.host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
 }
 
@@ -100,7 +100,7 @@ func (s *Server) tls() *tls.Config {
 // after some errors, move its deadline with every step, and remember whatever
 // the server says, however long it is.
 type line struct {
-	server *Server
+	server *SMTPServer
 	net.Conn
 	left int
 	free func() bool

@@ -19,13 +19,13 @@ import (
 	"passerelle/internal/mail"
 )
 
-var letter = mail.Message{
+var message = mail.Message{
 	ID: "7.1795276800", To: "ops@bank.example", Subject: "webhook 3 of shop fails", Text: "First line.\n.\n\nLast line.\n",
 	Date: time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC),
 }
 
 // at makes the server of an address; roots may be nil.
-func at(t *testing.T, url string, roots *x509.CertPool) *mail.Server {
+func at(t *testing.T, url string, roots *x509.CertPool) *mail.SMTPServer {
 	t.Helper()
 	s, err := mail.NewServer(url, sender)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestMailsArrive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := test.post.open(t, test.implicit)
-			if err := at(t, test.scheme+p.address+test.query, roots).Send(t.Context(), letter); err != nil {
+			if err := at(t, test.scheme+p.address+test.query, roots).Send(t.Context(), message); err != nil {
 				t.Fatal(err)
 			}
 			got := p.mails()
@@ -66,7 +66,7 @@ func TestMailsArrive(t *testing.T) {
 			if diff := cmp.Diff(test.want, got[0], cmp.AllowUnexported(mailbag{})); diff != "" {
 				t.Errorf("arrived (-want +got):\n%s", diff)
 			}
-			reads(t, got[0].text, letter)
+			reads(t, got[0].text, message)
 		})
 	}
 }
@@ -121,7 +121,7 @@ func TestWordsStayInTheirPlace(t *testing.T) {
 		"a\r\n.\r\nMAIL FROM:<x@evil.example>", strings.Repeat("x", 3000), "",
 	} {
 		p := new(post).open(t, false)
-		m := letter
+		m := message
 		m.Subject, m.Text = words, words+"\n"
 		if err := at(t, "smtp://"+p.address, nil).Send(t.Context(), m); err != nil {
 			t.Fatal(err)
@@ -145,14 +145,14 @@ func TestWordsStayInTheirPlace(t *testing.T) {
 func TestAddressesThatAreNone(t *testing.T) {
 	p := new(post).open(t, false)
 	for _, to := range []string{"", "x", "a@b.example>\r\nRCPT TO:<x@evil.example", "a@b.example, c@d.example"} {
-		m := letter
+		m := message
 		m.To = to
 		if err := at(t, "smtp://"+p.address, nil).Send(t.Context(), m); err == nil || to != "" && strings.Contains(err.Error(), to) {
 			t.Errorf("%q: %v", to, err)
 		}
 	}
-	if heard := p.heard(); len(heard) > 0 {
-		t.Errorf("the server heard %q", heard)
+	if lines := p.receivedLines(); len(lines) > 0 {
+		t.Errorf("the server heard %q", lines)
 	}
 }
 
@@ -187,14 +187,14 @@ func TestServersThatRefuse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := test.post.open(t, test.implicit)
-			err := at(t, test.scheme+p.address+test.query, roots).Send(t.Context(), letter)
+			err := at(t, test.scheme+p.address+test.query, roots).Send(t.Context(), message)
 			if err == nil || err.Error() != test.want {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 			if got := p.mails(); len(got) > 0 {
 				t.Errorf("arrived %v", got)
 			}
-			for _, line := range p.heard() {
+			for _, line := range p.receivedLines() {
 				if strings.Contains(test.query, "starttls") && !slices.Contains([]string{"EHLO", "STARTTLS", "QUIT"}, strings.Fields(line)[0]) {
 					t.Errorf("said %q in the open", line)
 				}
@@ -206,11 +206,11 @@ func TestServersThatRefuse(t *testing.T) {
 func TestAfterATemporaryFailureTheMailIsTheSame(t *testing.T) {
 	p := (&post{answers: map[string][]string{"RCPT": {"451 4.7.1 greylisted"}}}).open(t, false)
 	s := at(t, "smtp://"+p.address, nil)
-	if err := s.Send(t.Context(), letter); err == nil {
+	if err := s.Send(t.Context(), message); err == nil {
 		t.Fatal("taken over at once")
 	}
 	for range 2 {
-		if err := s.Send(t.Context(), letter); err != nil {
+		if err := s.Send(t.Context(), message); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,8 +218,8 @@ func TestAfterATemporaryFailureTheMailIsTheSame(t *testing.T) {
 	if len(got) != 2 {
 		t.Fatalf("arrived %v", got)
 	}
-	reads(t, got[0].text, letter)
-	reads(t, got[1].text, letter)
+	reads(t, got[0].text, message)
+	reads(t, got[1].text, message)
 }
 
 func TestServersThatHang(t *testing.T) {
@@ -236,14 +236,14 @@ func TestServersThatHang(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := at(t, url, nil)
 			s.Timeout = 50 * time.Millisecond
-			if err := s.Send(t.Context(), letter); err == nil || err.Error() != "the mail server did not answer in time" {
+			if err := s.Send(t.Context(), message); err == nil || err.Error() != "the mail server did not answer in time" {
 				t.Errorf("got %v", err)
 			}
 		})
 		t.Run(name+", given up", func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			if err := at(t, url, nil).Send(ctx, letter); err == nil || err.Error() != "the mail server did not answer in time" {
+			if err := at(t, url, nil).Send(ctx, message); err == nil || err.Error() != "the mail server did not answer in time" {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -265,7 +265,7 @@ func TestServersThatAreNotThere(t *testing.T) {
 		"smtp://" + gone.Addr().String():       "the mail server refused the connection",
 		"smtp://mail.bank.example:25?tls=none": "the name of the mail server was not found",
 	} {
-		if err := at(t, url, nil).Send(t.Context(), letter); err == nil || err.Error() != want {
+		if err := at(t, url, nil).Send(t.Context(), message); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %q", url, err, want)
 		}
 	}

@@ -31,9 +31,9 @@ const (
 	maxReply = 1 << 20
 )
 
-// Server is a mail server and who mails come from. It is safe for concurrent
+// SMTPServer is a mail server and who mails come from. It is safe for concurrent
 // use.
-type Server struct {
+type SMTPServer struct {
 	host, port string
 	security   security
 	user       *url.Userinfo // nil to send without signing in
@@ -72,7 +72,7 @@ const urlForm = "must be like smtp://user:password@mail.example:587 or smtps://u
 // machine, or the address ends in ?tls=none, with which there must be no
 // password; ?tls=starttls demands it on this machine, too. The error names
 // --smtp-url or --mail-from and repeats neither.
-func NewServer(address, from string) (*Server, error) {
+func NewServer(address, from string) (*SMTPServer, error) {
 	if !passerelle.IsEmail(from) {
 		return nil, passerelle.InvalidField("--mail-from", "must be the e-mail address that mails come from, such as passerelle@bank.example")
 	}
@@ -80,7 +80,7 @@ func NewServer(address, from string) (*Server, error) {
 	if err != nil || schemes[u.Scheme] == "" || strings.Trim(u.Path, "/") != "" || u.Fragment != "" || u.Opaque != "" {
 		return nil, passerelle.InvalidField("--smtp-url", "%s", urlForm)
 	}
-	s := &Server{host: u.Hostname(), port: u.Port(), user: u.User, from: from, Timeout: Timeout}
+	s := &SMTPServer{host: u.Hostname(), port: u.Port(), user: u.User, from: from, Timeout: Timeout}
 	if s.port == "" {
 		s.port = defaultPorts[u.Scheme]
 	}
@@ -94,7 +94,7 @@ func NewServer(address, from string) (*Server, error) {
 }
 
 // secured is the protection that an address asks for.
-func (s *Server) secured(u *url.URL) (security, error) {
+func (s *SMTPServer) secured(u *url.URL) (security, error) {
 	query, err := url.ParseQuery(u.RawQuery)
 	asked := query.Get("tls")
 	delete(query, "tls")
@@ -112,7 +112,7 @@ func (s *Server) secured(u *url.URL) (security, error) {
 
 // checkUser refuses half a sign-in, and one that everybody on the way could
 // read.
-func (s *Server) checkUser() error {
+func (s *SMTPServer) checkUser() error {
 	if s.user == nil {
 		return nil
 	}

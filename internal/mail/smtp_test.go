@@ -203,8 +203,8 @@ func (p *post) mails() []mailbag {
 	return append([]mailbag(nil), p.got...)
 }
 
-// heard are the commands so far.
-func (p *post) heard() []string {
+// receivedLines are the commands so far.
+func (p *post) receivedLines() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.said...)

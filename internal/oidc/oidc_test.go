@@ -24,23 +24,23 @@ import (
 
 const back = "https://bank.example/console/provider/back"
 
-// visit is one person's way to a provider and back.
-type visit struct {
+// signIn is one person's way to a provider and back.
+type signIn struct {
 	t        *testing.T
 	server   *oidctest.Provider
 	provider *oidc.Provider
 	now      time.Time
 }
 
-func newVisit(t *testing.T) *visit {
+func newSignIn(t *testing.T) *signIn {
 	t.Helper()
-	v := &visit{t: t, server: oidctest.Start(t, true), now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
+	v := &signIn{t: t, server: oidctest.Start(t, true), now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
 	v.server.Now = func() time.Time { return v.now }
 	v.configure(func(*oidc.Config) {})
 	return v
 }
 
-func (v *visit) configure(change func(*oidc.Config)) {
+func (v *signIn) configure(change func(*oidc.Config)) {
 	v.t.Helper()
 	c := oidc.Config{Issuer: v.server.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret, Client: v.server.Client, Now: func() time.Time { return v.now }}
 	change(&c)
@@ -51,7 +51,7 @@ func (v *visit) configure(change func(*oidc.Config)) {
 }
 
 // leave goes to the provider, and returns what the browser brings back.
-func (v *visit) leave() (oidc.Departure, url.Values) {
+func (v *signIn) leave() (oidc.Departure, url.Values) {
 	v.t.Helper()
 	address, d, err := v.provider.Leave(v.t.Context(), back)
 	if err != nil {
@@ -73,14 +73,14 @@ func (v *visit) leave() (oidc.Departure, url.Values) {
 	return d, to.Query()
 }
 
-func (v *visit) whole() (oidc.Person, error) {
+func (v *signIn) whole() (oidc.Person, error) {
 	v.t.Helper()
 	d, query := v.leave()
 	return v.provider.Arrive(v.t.Context(), back, d, query)
 }
 
 func TestAProviderVouches(t *testing.T) {
-	v := newVisit(t)
+	v := newSignIn(t)
 	got, err := v.whole()
 	if diff := cmp.Diff(oidc.Person{Issuer: v.server.URL, Subject: "person 1"}, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
@@ -98,34 +98,34 @@ func unsigned(claims []byte) string {
 }
 
 func TestWhatAProviderDoesNotVouchFor(t *testing.T) {
-	for name, spoil := range map[string]func(v *visit){
-		"another nonce":             func(v *visit) { v.server.Claims["nonce"] = "other" },
-		"no nonce":                  func(v *visit) { v.server.Claims["nonce"] = nil },
-		"another issuer":            func(v *visit) { v.server.Claims["iss"] = "https://other.example" },
-		"another audience":          func(v *visit) { v.server.Claims["aud"] = "other" },
-		"several audiences":         func(v *visit) { v.server.Claims["aud"] = []string{oidctest.ClientID, "other"} },
-		"another authorised client": func(v *visit) { v.server.Claims["azp"] = "other" },
-		"expired":                   func(v *visit) { v.server.Claims["exp"] = v.now.Add(-time.Second).Unix() },
-		"no end":                    func(v *visit) { v.server.Claims["exp"] = nil },
-		"not valid yet":             func(v *visit) { v.server.Claims["nbf"] = v.now.Add(time.Hour).Unix() },
-		"no subject":                func(v *visit) { v.server.Claims["sub"] = "" },
-		"no signature":              func(v *visit) { v.server.Token = unsigned },
-		"no token":                  func(v *visit) { v.server.Token = func([]byte) string { return "" } },
-		"nonsense":                  func(v *visit) { v.server.Token = func([]byte) string { return "a.b.c" } },
-		"a signature cut off":       func(v *visit) { v.server.Token = func(c []byte) string { return cut(v.server.Sign(c)) } },
-		"signed with the secret": func(v *visit) {
+	for name, spoil := range map[string]func(v *signIn){
+		"another nonce":             func(v *signIn) { v.server.Claims["nonce"] = "other" },
+		"no nonce":                  func(v *signIn) { v.server.Claims["nonce"] = nil },
+		"another issuer":            func(v *signIn) { v.server.Claims["iss"] = "https://other.example" },
+		"another audience":          func(v *signIn) { v.server.Claims["aud"] = "other" },
+		"several audiences":         func(v *signIn) { v.server.Claims["aud"] = []string{oidctest.ClientID, "other"} },
+		"another authorised client": func(v *signIn) { v.server.Claims["azp"] = "other" },
+		"expired":                   func(v *signIn) { v.server.Claims["exp"] = v.now.Add(-time.Second).Unix() },
+		"no end":                    func(v *signIn) { v.server.Claims["exp"] = nil },
+		"not valid yet":             func(v *signIn) { v.server.Claims["nbf"] = v.now.Add(time.Hour).Unix() },
+		"no subject":                func(v *signIn) { v.server.Claims["sub"] = "" },
+		"no signature":              func(v *signIn) { v.server.Token = unsigned },
+		"no token":                  func(v *signIn) { v.server.Token = func([]byte) string { return "" } },
+		"nonsense":                  func(v *signIn) { v.server.Token = func([]byte) string { return "a.b.c" } },
+		"a signature cut off":       func(v *signIn) { v.server.Token = func(c []byte) string { return cut(v.server.Sign(c)) } },
+		"signed with the secret": func(v *signIn) {
 			v.server.Token = v.with(jose.HS256, []byte(oidctest.Secret+oidctest.Secret+oidctest.Secret))
 		},
-		"signed with somebody's key":    func(v *visit) { v.server.Token = v.with(jose.ES256, anyKey(v.t)) },
-		"an error":                      func(v *visit) { v.server.Answer = url.Values{"error": {"access_denied"}} },
-		"no code":                       func(v *visit) { v.server.Answer = url.Values{"code": {""}} },
-		"a code of somebody":            func(v *visit) { v.server.Answer = url.Values{"code": {"guessed"}} },
-		"another state":                 func(v *visit) { v.server.Answer = url.Values{"state": {"other"}} },
-		"an answer of another provider": func(v *visit) { v.server.Answer = url.Values{"iss": {"https://other.example"}} },
-		"a secret that is not ours":     func(v *visit) { v.configure(func(c *oidc.Config) { c.ClientSecret = "other" }) },
+		"signed with somebody's key":    func(v *signIn) { v.server.Token = v.with(jose.ES256, anyKey(v.t)) },
+		"an error":                      func(v *signIn) { v.server.Answer = url.Values{"error": {"access_denied"}} },
+		"no code":                       func(v *signIn) { v.server.Answer = url.Values{"code": {""}} },
+		"a code of somebody":            func(v *signIn) { v.server.Answer = url.Values{"code": {"guessed"}} },
+		"another state":                 func(v *signIn) { v.server.Answer = url.Values{"state": {"other"}} },
+		"an answer of another provider": func(v *signIn) { v.server.Answer = url.Values{"iss": {"https://other.example"}} },
+		"a secret that is not ours":     func(v *signIn) { v.configure(func(c *oidc.Config) { c.ClientSecret = "other" }) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newVisit(t)
+			v := newSignIn(t)
 			spoil(v)
 			if got, err := v.whole(); !errors.Is(err, oidc.ErrNotVouched) || got != (oidc.Person{}) {
 				t.Errorf("%+v, %v", got, err)
@@ -136,7 +136,7 @@ func TestWhatAProviderDoesNotVouchFor(t *testing.T) {
 
 func cut(token string) string { return token[:len(token)-4] }
 
-func (v *visit) with(algorithm jose.SignatureAlgorithm, key any) func([]byte) string {
+func (v *signIn) with(algorithm jose.SignatureAlgorithm, key any) func([]byte) string {
 	return func(claims []byte) string {
 		return v.server.SignWith(jose.SigningKey{Algorithm: algorithm, Key: key}, claims)
 	}
@@ -152,8 +152,8 @@ func anyKey(t *testing.T) *ecdsa.PrivateKey {
 }
 
 // What one browser left with is worth nothing to another, and a code nothing twice.
-func TestAVisitIsOfOneBrowser(t *testing.T) {
-	v := newVisit(t)
+func TestASignInBelongsToOneBrowser(t *testing.T) {
+	v := newSignIn(t)
 	mine, query := v.leave()
 	other, _ := v.leave()
 	for name, d := range map[string]oidc.Departure{
@@ -195,7 +195,7 @@ func TestNamesAndSecondFactorsAreBelievedAsConfigured(t *testing.T) {
 		{map[string]any{"amr": []string{"pwd"}, "acr": "gold"}, "", []string{"gold"}, oidc.Person{Twice: true}},
 		{map[string]any{"amr": 1, "acr": ""}, "", []string{""}, oidc.Person{}},
 	} {
-		v := newVisit(t)
+		v := newSignIn(t)
 		v.server.Claims = c.claims
 		v.configure(func(config *oidc.Config) { config.NameClaim, config.SecondFactor = c.name, c.second })
 		c.want.Issuer, c.want.Subject = v.server.URL, "person 1"
@@ -207,7 +207,7 @@ func TestNamesAndSecondFactorsAreBelievedAsConfigured(t *testing.T) {
 }
 
 func TestAProviderThatIsAway(t *testing.T) {
-	v := newVisit(t)
+	v := newSignIn(t)
 	d, query := v.leave()
 	v.server.Exchange = http.StatusBadGateway
 	if _, err := v.provider.Arrive(t.Context(), back, d, query); !errors.Is(err, oidc.ErrAway) {
@@ -255,7 +255,7 @@ func TestProvidersThatCannotBe(t *testing.T) {
 // TestASilentProvider keeps nobody long: whoever comes while another asks goes away
 // again, and after a failure nobody asks for a while.
 func TestASilentProvider(t *testing.T) {
-	v := newVisit(t)
+	v := newSignIn(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
 	silent := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked <- struct{}{}
@@ -291,7 +291,7 @@ func TestASilentProvider(t *testing.T) {
 // TestKeysAreRemembered has several people vouched for: the keys are asked for once,
 // when there is a new one, and after an hour.
 func TestKeysAreRemembered(t *testing.T) {
-	v := newVisit(t)
+	v := newSignIn(t)
 	vouched := func(asked int) {
 		t.Helper()
 		for range 3 {
@@ -315,7 +315,7 @@ func TestKeysAreRemembered(t *testing.T) {
 // TestForeignKeys brings tokens that none of the provider's keys has signed: they do
 // not have the keys asked for each time.
 func TestForeignKeys(t *testing.T) {
-	v := newVisit(t)
+	v := newSignIn(t)
 	if _, err := v.whole(); err != nil {
 		t.Fatal(err)
 	}
@@ -342,14 +342,14 @@ func TestForeignKeys(t *testing.T) {
 func TestAProviderIsCalledSafely(t *testing.T) {
 	for _, name := range []string{"authorization_endpoint", "token_endpoint", "jwks_uri"} {
 		for _, address := range []string{"", "/here", "http://id.example/x", "ftp://id.example/x", "https:///x"} {
-			v := newVisit(t)
+			v := newSignIn(t)
 			v.server.Description = map[string]any{name: address}
 			if _, _, err := v.provider.Leave(t.Context(), back); !errors.Is(err, oidc.ErrAway) || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s %q: %v", name, address, err)
 			}
 		}
 	}
-	v := newVisit(t)
+	v := newSignIn(t)
 	v.server = oidctest.Start(t, false)
 	v.server.Now = func() time.Time { return v.now }
 	v.configure(func(c *oidc.Config) { c.Loopback = true })
@@ -362,17 +362,17 @@ func TestAProviderIsCalledSafely(t *testing.T) {
 func TestWhatAProviderAnswersIsInNoError(t *testing.T) {
 	const secret = "what nobody may read"
 	describe := "/.well-known/openid-configuration"
-	for name, spoil := range map[string]func(v *visit){
-		"no description":        func(v *visit) { v.server.Faults[describe] = secret },
-		"another description":   func(v *visit) { v.server.Description = map[string]any{"token_endpoint": []string{secret}} },
-		"another name":          func(v *visit) { v.server.Description = map[string]any{"issuer": secret} },
-		"another place":         func(v *visit) { v.server.Description = map[string]any{"jwks_uri": "http://" + secret} },
-		"no keys":               func(v *visit) { v.server.Faults["/keys"] = secret },
-		"keys that are no keys": func(v *visit) { v.server.Description = map[string]any{"jwks_uri": v.server.URL + "/nonsense"} },
-		"no token":              func(v *visit) { v.server.Faults["/token"] = secret },
+	for name, spoil := range map[string]func(v *signIn){
+		"no description":        func(v *signIn) { v.server.Faults[describe] = secret },
+		"another description":   func(v *signIn) { v.server.Description = map[string]any{"token_endpoint": []string{secret}} },
+		"another name":          func(v *signIn) { v.server.Description = map[string]any{"issuer": secret} },
+		"another place":         func(v *signIn) { v.server.Description = map[string]any{"jwks_uri": "http://" + secret} },
+		"no keys":               func(v *signIn) { v.server.Faults["/keys"] = secret },
+		"keys that are no keys": func(v *signIn) { v.server.Description = map[string]any{"jwks_uri": v.server.URL + "/nonsense"} },
+		"no token":              func(v *signIn) { v.server.Faults["/token"] = secret },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newVisit(t)
+			v := newSignIn(t)
 			v.server.Nonsense = secret
 			spoil(v)
 			_, _, err := v.provider.Leave(t.Context(), back)

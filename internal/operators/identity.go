@@ -13,9 +13,9 @@ import (
 // operator is linked to.
 var ErrUnlinked = errors.New("no operator is linked to this identity")
 
-// Identity is what a provider of identities, which was asked and is believed, says of
+// ProviderIdentity is what a provider of identities, which was asked and is believed, says of
 // somebody at the door.
-type Identity struct {
+type ProviderIdentity struct {
 	// Issuer and Subject are who it is, for ever.
 	Issuer, Subject string
 	// Name is the operator that somebody who is not linked yet becomes; empty for
@@ -33,7 +33,7 @@ type Identity struct {
 // provider, and is from then on. Roles are ours. The session waits for the second
 // factor like any other, unless the provider's is believed. Who was unlinked
 // meanwhile is ErrRefused.
-func (a *Operators) SignInByIdentity(ctx context.Context, v Identity) (IssuedSession, error) {
+func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (IssuedSession, error) {
 	o, link, err := a.knownBy(ctx, v)
 	if err != nil {
 		return IssuedSession{}, err
@@ -45,7 +45,7 @@ func (a *Operators) SignInByIdentity(ctx context.Context, v Identity) (IssuedSes
 	if o.Disabled != nil {
 		return IssuedSession{}, a.refuse(ctx, refusal)
 	}
-	identity := store.Identity{Operator: o.ID, Issuer: v.Issuer, Subject: v.Subject, Created: a.Now()}
+	identity := store.OperatorIdentity{Operator: o.ID, Issuer: v.Issuer, Subject: v.Subject, Created: a.Now()}
 	entry := a.about(o.ID, actLink)
 	entry.Operator, entry.Request = o.ID, v.Request
 	pass, err := a.admit(ctx, o, v.Twice, v.Request, func(tx *store.Tx) error {
@@ -63,7 +63,7 @@ func (a *Operators) SignInByIdentity(ctx context.Context, v Identity) (IssuedSes
 
 // knownBy is the operator somebody is, none when nobody is known by what is said of
 // them, and whether they still have to be linked.
-func (a *Operators) knownBy(ctx context.Context, v Identity) (o store.Operator, link bool, err error) {
+func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (o store.Operator, link bool, err error) {
 	o, err = a.DB.OperatorByIdentity(ctx, v.Issuer, v.Subject)
 	if errors.Is(err, store.ErrNotFound) && v.Name != "" {
 		link = true
@@ -87,7 +87,7 @@ func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (sto
 		}
 	}
 	o, err := a.change(ctx, name, actLink, func(tx *store.Tx, o store.Operator) error {
-		return tx.LinkOperator(store.Identity{Operator: o.ID, Issuer: issuer, Subject: subject, Created: a.Now()})
+		return tx.LinkOperator(store.OperatorIdentity{Operator: o.ID, Issuer: issuer, Subject: subject, Created: a.Now()})
 	})
 	if errors.Is(err, store.ErrDuplicate) {
 		return o, passerelle.InvalidField("subject", "is linked to an operator already, or the operator to another subject of this issuer")

@@ -67,8 +67,8 @@ type Operators struct {
 	MAC func(purpose string, data []byte) []byte
 }
 
-// Attempt is somebody's wish to come in.
-type Attempt struct {
+// SignInAttempt is somebody's wish to come in.
+type SignInAttempt struct {
 	Name, Password string
 	// Address is the network address it comes from, Request the id of the request.
 	Address, Request string
@@ -83,7 +83,7 @@ type IssuedSession struct {
 
 // SignIn makes a session for who knows the password. It waits for the second
 // factor of operators who have one, and is good for nothing else until then.
-func (a *Operators) SignIn(ctx context.Context, at Attempt) (IssuedSession, error) {
+func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession, error) {
 	name := normal(at.Name)
 	here, byName, byAddress := a.counters(name, at.Address)
 	if err := a.take(ctx, here, byName, byAddress); err != nil {
@@ -250,7 +250,7 @@ func nameSubject(name string) []byte {
 }
 
 // proofCounter is what attempts of a visitor to prove who they are are counted by.
-func proofCounter(v Session) store.SignInCounter {
+func proofCounter(v SignedIn) store.SignInCounter {
 	name := nameSubject(v.Operator.Name)
 	sum := sha256.Sum256(append([]byte("proof "), name...))
 	return store.SignInCounter{Subject: sum[:], Of: name, Limit: maxFailuresOfProof}

@@ -21,8 +21,8 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// door is an admission on a database of its own, with a clock that the test moves.
-type door struct {
+// fixture is an admission on a database of its own, with a clock that the test moves.
+type fixture struct {
 	*operators.Operators
 	t   *testing.T
 	now time.Time
@@ -33,7 +33,7 @@ type door struct {
 
 // ask is the clock of the door, which gives the test a moment in the middle of
 // something.
-func (d *door) ask() time.Time {
+func (d *fixture) ask() time.Time {
 	if d.meanwhile == nil {
 		return d.now
 	}
@@ -45,14 +45,14 @@ func (d *door) ask() time.Time {
 	return d.now
 }
 
-func each(t *testing.T, run func(t *testing.T, d *door)) {
+func each(t *testing.T, run func(t *testing.T, d *fixture)) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()
 		db, err := store.Open(t.Context(), url, store.Options{Keys: ring})
 		must(t, err)
 		t.Cleanup(func() { db.Close() })
 		must(t, db.Migrate(t.Context()))
-		d := &door{t: t, now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
+		d := &fixture{t: t, now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
 		d.Operators = &operators.Operators{DB: db, Now: d.ask, MAC: ring.MAC}
 		run(t, d)
 	})
@@ -75,19 +75,19 @@ func wantError(t *testing.T, got, want error) {
 	}
 }
 
-func (d *door) operator(name string, role operators.Role) string {
+func (d *fixture) operator(name string, role operators.Role) string {
 	d.t.Helper()
 	_, password, err := d.Create(d.t.Context(), name, role)
 	must(d.t, err)
 	return password
 }
 
-func (d *door) signIn(name, password, address string) (operators.IssuedSession, error) {
-	return d.SignIn(d.t.Context(), operators.Attempt{Name: name, Password: password, Address: address, Request: "7"})
+func (d *fixture) signIn(name, password, address string) (operators.IssuedSession, error) {
+	return d.SignIn(d.t.Context(), operators.SignInAttempt{Name: name, Password: password, Address: address, Request: "7"})
 }
 
 // inside signs in where no second factor is needed.
-func (d *door) inside(name, password string) (operators.IssuedSession, operators.Session) {
+func (d *fixture) inside(name, password string) (operators.IssuedSession, operators.SignedIn) {
 	d.t.Helper()
 	pass, err := d.signIn(name, password, "192.0.2.1")
 	must(d.t, err)
@@ -97,7 +97,7 @@ func (d *door) inside(name, password string) (operators.IssuedSession, operators
 }
 
 // acts lists what is on record about an operator, oldest first.
-func (d *door) acts(name string) []string {
+func (d *fixture) acts(name string) []string {
 	d.t.Helper()
 	o, err := d.DB.OperatorByName(d.t.Context(), name)
 	must(d.t, err)
@@ -115,7 +115,7 @@ func (d *door) acts(name string) []string {
 }
 
 // code is what an app shows at the present instant, computed here on its own.
-func (d *door) code(key string) string {
+func (d *fixture) code(key string) string {
 	d.t.Helper()
 	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(key, " ", ""))
 	must(d.t, err)
@@ -126,7 +126,7 @@ func (d *door) code(key string) string {
 }
 
 // enrol gives a visitor a second factor and returns its key.
-func (d *door) enrol(v operators.Session, password string) string {
+func (d *fixture) enrol(v operators.SignedIn, password string) string {
 	d.t.Helper()
 	must(d.t, d.ProposeTOTP(d.t.Context(), v, password, "7"))
 	proposal, waits, err := d.ProposedTOTP(d.t.Context(), v)
@@ -139,7 +139,7 @@ func (d *door) enrol(v operators.Session, password string) string {
 }
 
 func TestSigningIn(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("Zoe", operators.Viewer)
 		for _, wrong := range [][2]string{{"zoe", "wrong"}, {"zoe", ""}, {"nobody", password}, {"", ""}, {"zoe", strings.Repeat("x", 2000)}} {
 			_, err := d.signIn(wrong[0], wrong[1], "192.0.2.1")
@@ -164,7 +164,7 @@ func TestSigningIn(t *testing.T) {
 }
 
 func TestFailuresLockOutWhereTheyAreMade(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Viewer)
 		for range 5 {
 			_, err := d.signIn("zoe", "wrong", "192.0.2.1")
@@ -192,7 +192,7 @@ func TestFailuresLockOutWhereTheyAreMade(t *testing.T) {
 // Many who guess a name together are stopped, and stopped before the name counts
 // what their own addresses were locked out for.
 func TestANameThatManyGuessIsLocked(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Viewer)
 		for from := range 20 {
 			for range 5 {
@@ -214,7 +214,7 @@ func TestANameThatManyGuessIsLocked(t *testing.T) {
 }
 
 func TestAttemptsAreForgotten(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		for i := range 10 {
 			_, err := d.signIn(fmt.Sprint("name", i), tooLong, fmt.Sprintf("2001:db8:0:%x::1", i))
 			wantError(t, err, operators.ErrRefused)
@@ -235,7 +235,7 @@ func TestAttemptsAreForgotten(t *testing.T) {
 // What happens to an operator while they sign in holds for the session they would
 // get.
 func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		for name, c := range map[string]struct {
 			meanwhile func()
 			want      error
@@ -265,7 +265,7 @@ func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
 }
 
 func TestAnAddressThatGuessesNamesIsLockedOut(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Viewer)
 		for i := range 30 {
 			_, err := d.signIn(fmt.Sprint("name", i), "wrong", fmt.Sprintf("2001:db8::%x", i))
@@ -279,17 +279,17 @@ func TestAnAddressThatGuessesNamesIsLockedOut(t *testing.T) {
 }
 
 func TestASessionEnds(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Viewer)
-		for name, end := range map[string]func(operators.IssuedSession, operators.Session){
-			"by rest":       func(operators.IssuedSession, operators.Session) { d.now = d.now.Add(time.Hour) },
-			"by revocation": func(_ operators.IssuedSession, v operators.Session) { must(t, d.Revoke(t.Context(), v, v.ID, "7")) },
-			"by a new password": func(_ operators.IssuedSession, _ operators.Session) {
+		for name, end := range map[string]func(operators.IssuedSession, operators.SignedIn){
+			"by rest":       func(operators.IssuedSession, operators.SignedIn) { d.now = d.now.Add(time.Hour) },
+			"by revocation": func(_ operators.IssuedSession, v operators.SignedIn) { must(t, d.Revoke(t.Context(), v, v.ID, "7")) },
+			"by a new password": func(_ operators.IssuedSession, _ operators.SignedIn) {
 				var err error
 				_, password, err = d.ResetPassword(t.Context(), "zoe")
 				must(t, err)
 			},
-			"when disabled": func(operators.IssuedSession, operators.Session) {
+			"when disabled": func(operators.IssuedSession, operators.SignedIn) {
 				_, err := d.Disable(t.Context(), "zoe")
 				must(t, err)
 				_, err = d.signIn("zoe", password, "192.0.2.1")
@@ -297,7 +297,7 @@ func TestASessionEnds(t *testing.T) {
 				_, err = d.Enable(t.Context(), "zoe")
 				must(t, err)
 			},
-			"by age": func(p operators.IssuedSession, _ operators.Session) {
+			"by age": func(p operators.IssuedSession, _ operators.SignedIn) {
 				for range 24 {
 					if _, err := d.ResumeSession(t.Context(), p.Token); err != nil {
 						t.Fatalf("a session in use ended at %v: %v", d.now, err)
@@ -320,7 +320,7 @@ func TestASessionEnds(t *testing.T) {
 }
 
 func TestSecondFactor(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Acting)
 		_, v := d.inside("zoe", password)
 		older, _ := d.inside("zoe", password)
@@ -365,7 +365,7 @@ func TestSecondFactor(t *testing.T) {
 }
 
 func TestCodesAreNotGuessed(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Acting)
 		_, v := d.inside("zoe", password)
 		key := d.enrol(v, password)
@@ -394,7 +394,7 @@ func TestCodesAreNotGuessed(t *testing.T) {
 }
 
 func TestChangingThePassword(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Viewer)
 		other, _ := d.inside("zoe", password)
 		own, v := d.inside("zoe", password)
@@ -421,15 +421,15 @@ func TestChangingThePassword(t *testing.T) {
 }
 
 func TestOperatorsThatCannotBe(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)
 		for _, wrong := range []struct {
 			name  string
 			role  operators.Role
 			field string
 		}{{"", "viewer", "name"}, {"-zoe", "viewer", "name"}, {"a b", "viewer", "name"}, {"ZOE", "viewer", "name"}, {"adam", "owner", "role"}, {strings.Repeat("x", 65), "viewer", "name"}} {
-			var told *passerelle.Error
-			if _, _, err := d.Create(t.Context(), wrong.name, wrong.role); !errors.As(err, &told) || told.Field != wrong.field {
+			var message *passerelle.Error
+			if _, _, err := d.Create(t.Context(), wrong.name, wrong.role); !errors.As(err, &message) || message.Field != wrong.field {
 				t.Errorf("%q %q: %v", wrong.name, wrong.role, err)
 			}
 		}
@@ -445,7 +445,7 @@ func TestOperatorsThatCannotBe(t *testing.T) {
 func TestAbilitiesGrowWithTheRole(t *testing.T) {
 	all := []operators.Ability{operators.Simulate, operators.Act, operators.Reveal}
 	for role, want := range map[operators.Role]string{"viewer": "", "developer": "simulate", "operator": "simulate act reveal", "administrator": "simulate act reveal", "": ""} {
-		v := operators.Session{Operator: store.Operator{Role: string(role)}}
+		v := operators.SignedIn{Operator: store.Operator{Role: string(role)}}
 		var may []string
 		for _, ability := range all {
 			if v.May(ability) {
@@ -459,15 +459,15 @@ func TestAbilitiesGrowWithTheRole(t *testing.T) {
 }
 
 func TestAProviderVouchesForOperators(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Viewer)
 		d.operator("adam", operators.Viewer)
 		const issuer = "https://id.example"
-		vouched := func(v operators.Identity) (operators.IssuedSession, error) {
+		vouched := func(v operators.ProviderIdentity) (operators.IssuedSession, error) {
 			v.Issuer, v.Request = issuer, "7"
 			return d.SignInByIdentity(t.Context(), v)
 		}
-		inside := func(v operators.Identity) operators.Session {
+		inside := func(v operators.ProviderIdentity) operators.SignedIn {
 			t.Helper()
 			pass, err := vouched(v)
 			must(t, err)
@@ -475,18 +475,18 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 			must(t, err)
 			return who
 		}
-		_, err := vouched(operators.Identity{Subject: "1"})
+		_, err := vouched(operators.ProviderIdentity{Subject: "1"})
 		wantError(t, err, operators.ErrUnlinked)
-		_, err = vouched(operators.Identity{Subject: "1", Name: "nobody"})
+		_, err = vouched(operators.ProviderIdentity{Subject: "1", Name: "nobody"})
 		wantError(t, err, operators.ErrUnlinked)
-		if who := inside(operators.Identity{Subject: "1", Name: " Zoe "}); who.Operator.Name != "zoe" || who.HasSecondFactor() {
+		if who := inside(operators.ProviderIdentity{Subject: "1", Name: " Zoe "}); who.Operator.Name != "zoe" || who.HasSecondFactor() {
 			t.Errorf("%+v", who)
 		}
 		// Linked now, by who it is and not by the name.
-		if who := inside(operators.Identity{Subject: "1", Name: "adam", Twice: true}); who.Operator.Name != "zoe" || !who.HasSecondFactor() {
+		if who := inside(operators.ProviderIdentity{Subject: "1", Name: "adam", Twice: true}); who.Operator.Name != "zoe" || !who.HasSecondFactor() {
 			t.Errorf("%+v", who)
 		}
-		_, err = vouched(operators.Identity{Subject: "2", Name: "zoe"})
+		_, err = vouched(operators.ProviderIdentity{Subject: "2", Name: "zoe"})
 		wantError(t, err, operators.ErrUnlinked)
 		_, err = d.Link(t.Context(), "adam", issuer, "1")
 		wantError(t, err, passerelle.Invalid)
@@ -494,22 +494,22 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 		wantError(t, err, passerelle.Invalid)
 		_, err = d.Link(t.Context(), "adam", issuer, "2")
 		must(t, err)
-		if who := inside(operators.Identity{Subject: "2"}); who.Operator.Name != "adam" {
+		if who := inside(operators.ProviderIdentity{Subject: "2"}); who.Operator.Name != "adam" {
 			t.Errorf("%+v", who)
 		}
-		d.enrol(inside(operators.Identity{Subject: "1"}), password)
-		pass, err := vouched(operators.Identity{Subject: "1"})
+		d.enrol(inside(operators.ProviderIdentity{Subject: "1"}), password)
+		pass, err := vouched(operators.ProviderIdentity{Subject: "1"})
 		must(t, err)
 		_, err = d.ResumeSession(t.Context(), pass.Token) // our second factor is asked for
 		wantError(t, err, operators.ErrNoSession)
-		inside(operators.Identity{Subject: "1", Twice: true})
+		inside(operators.ProviderIdentity{Subject: "1", Twice: true})
 		_, err = d.Disable(t.Context(), "zoe")
 		must(t, err)
-		_, err = vouched(operators.Identity{Subject: "1", Twice: true})
+		_, err = vouched(operators.ProviderIdentity{Subject: "1", Twice: true})
 		wantError(t, err, operators.ErrRefused)
 		_, err = d.Unlink(t.Context(), "adam")
 		must(t, err)
-		_, err = vouched(operators.Identity{Subject: "2"})
+		_, err = vouched(operators.ProviderIdentity{Subject: "2"})
 		wantError(t, err, operators.ErrUnlinked)
 	})
 }
@@ -517,11 +517,11 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 // Who is disabled while the provider vouches for them gets no session, and is not
 // linked.
 func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)
 		d.meanwhile = func() { _, err := d.Disable(t.Context(), "zoe"); must(t, err) }
 		d.after = 1
-		_, err := d.SignInByIdentity(t.Context(), operators.Identity{Issuer: "i", Subject: "s", Name: "zoe"})
+		_, err := d.SignInByIdentity(t.Context(), operators.ProviderIdentity{Issuer: "i", Subject: "s", Name: "zoe"})
 		wantError(t, err, operators.ErrRefused)
 		if _, err := d.DB.OperatorByIdentity(t.Context(), "i", "s"); !errors.Is(err, store.ErrNotFound) || d.meanwhile != nil {
 			t.Errorf("%v", err)
@@ -532,12 +532,12 @@ func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
 // Who is unlinked while the provider vouches for them gets no session, and none
 // that was open before stays so.
 func TestNobodyIsVouchedForWhoIsUnlinkedMeanwhile(t *testing.T) {
-	each(t, func(t *testing.T, d *door) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)
 		_, err := d.Link(t.Context(), "zoe", "i", "s")
 		must(t, err)
 		vouched := func() (operators.IssuedSession, error) {
-			return d.SignInByIdentity(t.Context(), operators.Identity{Issuer: "i", Subject: "s", Twice: true})
+			return d.SignInByIdentity(t.Context(), operators.ProviderIdentity{Issuer: "i", Subject: "s", Twice: true})
 		}
 		before, err := vouched()
 		must(t, err)

@@ -106,7 +106,7 @@ func checkPassword(name, password string) error {
 
 // ChangePassword replaces the visitor's password and ends their other sessions.
 // The present password is ErrRefused when it is wrong, and its guesses count.
-func (a *Operators) ChangePassword(ctx context.Context, v Session, present, next, request string) error {
+func (a *Operators) ChangePassword(ctx context.Context, v SignedIn, present, next, request string) error {
 	if err := a.prove(ctx, v, present, request, actPassword); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (a *Operators) ChangePassword(ctx context.Context, v Session, present, next
 }
 
 // prove has the visitor give the password again.
-func (a *Operators) prove(ctx context.Context, v Session, password, request, act string) error {
+func (a *Operators) prove(ctx context.Context, v SignedIn, password, request, act string) error {
 	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return err
 	}

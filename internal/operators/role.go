@@ -48,7 +48,7 @@ var abilities = map[Role][]Ability{
 }
 
 // May reports whether the visitor's role has an ability.
-func (v Session) May(ability Ability) bool {
+func (v SignedIn) May(ability Ability) bool {
 	return slices.Contains(abilities[Role(v.Operator.Role)], ability)
 }
 
@@ -73,6 +73,6 @@ func (a *Operators) entry(o store.OperatorID, session int64, request, act string
 }
 
 // Entry is an act of the visitor, to be put on record where it becomes true.
-func (a *Operators) Entry(v Session, request, act string) store.Audit {
+func (a *Operators) Entry(v SignedIn, request, act string) store.Audit {
 	return a.entry(v.Operator.ID, v.ID, request, act)
 }

@@ -35,41 +35,41 @@ const seenEvery = time.Minute
 // maxSessions is how many sessions of an operator are listed.
 const maxSessions = 100
 
-// Session is an operator in the console.
-type Session struct {
+// SignedIn is an operator in the console.
+type SignedIn struct {
 	store.Session
 	Operator store.Operator
 }
 
 // FormToken is what each form of the session has to bring along.
-func (v Session) FormToken() string { return hex.EncodeToString(v.CSRF) }
+func (v SignedIn) FormToken() string { return hex.EncodeToString(v.CSRF) }
 
 // Owns reports whether a form was made for this session.
-func (v Session) Owns(formToken string) bool {
+func (v SignedIn) Owns(formToken string) bool {
 	return subtle.ConstantTimeCompare([]byte(formToken), []byte(v.FormToken())) == 1
 }
 
 // HasSecondFactor reports whether the operator gave a second factor.
-func (v Session) HasSecondFactor() bool { return v.Step == double }
+func (v SignedIn) HasSecondFactor() bool { return v.Step == double }
 
 // SessionOf is the visitor a token stands for, or ErrNoSession. It is for what a page
 // asks by itself: nobody stays longer for it.
-func (a *Operators) SessionOf(ctx context.Context, token string) (Session, error) {
+func (a *Operators) SessionOf(ctx context.Context, token string) (SignedIn, error) {
 	v, err := a.find(ctx, token)
 	if err == nil && v.Step == waiting {
 		err = ErrNoSession
 	}
 	if err != nil {
-		return Session{}, err
+		return SignedIn{}, err
 	}
 	return v, nil
 }
 
 // ResumeSession is Glance for what the visitor does: a stay lasts while it is used.
-func (a *Operators) ResumeSession(ctx context.Context, token string) (Session, error) {
+func (a *Operators) ResumeSession(ctx context.Context, token string) (SignedIn, error) {
 	v, err := a.SessionOf(ctx, token)
 	if err != nil {
-		return Session{}, err
+		return SignedIn{}, err
 	}
 	now := a.Now()
 	if now.Sub(v.Seen) < seenEvery {
@@ -80,7 +80,7 @@ func (a *Operators) ResumeSession(ctx context.Context, token string) (Session, e
 		return nil
 	})
 	if err != nil {
-		return Session{}, fmt.Errorf("note that a session is used: %w", err)
+		return SignedIn{}, fmt.Errorf("note that a session is used: %w", err)
 	}
 	return v, nil
 }
@@ -96,19 +96,19 @@ func (a *Operators) AwaitsSecondFactor(ctx context.Context, token string) (bool,
 }
 
 // find loads a session that is not over.
-func (a *Operators) find(ctx context.Context, token string) (Session, error) {
+func (a *Operators) find(ctx context.Context, token string) (SignedIn, error) {
 	s, o, err := a.DB.Session(ctx, hash(token))
 	if errors.Is(err, store.ErrNotFound) {
-		return Session{}, ErrNoSession
+		return SignedIn{}, ErrNoSession
 	}
 	if err != nil {
-		return Session{}, fmt.Errorf("look a session up: %w", err)
+		return SignedIn{}, fmt.Errorf("look a session up: %w", err)
 	}
 	now := a.Now()
 	if s.Revoked != nil || o.Disabled != nil || !now.Before(s.Expires) || now.Sub(s.Seen) >= idleLife {
-		return Session{}, ErrNoSession
+		return SignedIn{}, ErrNoSession
 	}
-	return Session{Session: s, Operator: o}, nil
+	return SignedIn{Session: s, Operator: o}, nil
 }
 
 // open makes a session, with whatever else has to be true at the same moment. It is
@@ -134,16 +134,16 @@ func (a *Operators) open(ctx context.Context, o store.Operator, step string, lif
 }
 
 // SignOut ends the visitor's session; one that is over already stays so.
-func (a *Operators) SignOut(ctx context.Context, v Session, request string) error {
+func (a *Operators) SignOut(ctx context.Context, v SignedIn, request string) error {
 	return a.end(ctx, v, v.ID, request, actSignOut)
 }
 
 // Revoke ends one of the visitor's own sessions; any other is NotFound.
-func (a *Operators) Revoke(ctx context.Context, v Session, id int64, request string) error {
+func (a *Operators) Revoke(ctx context.Context, v SignedIn, id int64, request string) error {
 	return a.end(ctx, v, id, request, actRevoke)
 }
 
-func (a *Operators) end(ctx context.Context, v Session, id int64, request, act string) error {
+func (a *Operators) end(ctx context.Context, v SignedIn, id int64, request, act string) error {
 	entry := a.entry(v.Operator.ID, v.ID, request, act)
 	entry.Subject, entry.SubjectID = "session", id
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
@@ -160,7 +160,7 @@ func (a *Operators) end(ctx context.Context, v Session, id int64, request, act s
 }
 
 // Sessions lists the newest sessions in which the visitor is signed in.
-func (a *Operators) Sessions(ctx context.Context, v Session) ([]store.Session, error) {
+func (a *Operators) Sessions(ctx context.Context, v SignedIn) ([]store.Session, error) {
 	return a.DB.Sessions(ctx, v.Operator.ID, a.Now(), maxSessions)
 }
 

@@ -82,7 +82,7 @@ func newProposal(name string, secret []byte) TOTPProposal {
 // ProposeTOTP makes a second factor for the visitor, who gives the password
 // again. It is in force once a code of it was given, and takes the place of the
 // one before only then.
-func (a *Operators) ProposeTOTP(ctx context.Context, v Session, password, request string) error {
+func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, request string) error {
 	if err := a.prove(ctx, v, password, request, actTOTP); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (a *Operators) ProposeTOTP(ctx context.Context, v Session, password, reques
 
 // ProposedTOTP is the visitor's second factor that waits for its first code, and
 // whether there is one.
-func (a *Operators) ProposedTOTP(ctx context.Context, v Session) (TOTPProposal, bool, error) {
+func (a *Operators) ProposedTOTP(ctx context.Context, v SignedIn) (TOTPProposal, bool, error) {
 	t, err := a.DB.TOTP(ctx, v.Operator.ID)
 	if err != nil {
 		return TOTPProposal{}, false, fmt.Errorf("load a second factor: %w", err)
@@ -106,7 +106,7 @@ func (a *Operators) ProposedTOTP(ctx context.Context, v Session) (TOTPProposal, 
 // ConfirmTOTP puts the proposed second factor in force when the code is of it.
 // The visitor's session counts as signed in with it, and the others end. Guesses
 // count.
-func (a *Operators) ConfirmTOTP(ctx context.Context, v Session, code, request string) error {
+func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request string) error {
 	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return err
 	}

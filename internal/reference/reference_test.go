@@ -80,8 +80,8 @@ func TestEveryLinkLeads(t *testing.T) {
 	}
 }
 
-// TestEveryCallIsTold looks for each operation of the document on the pages.
-func TestEveryCallIsTold(t *testing.T) {
+// TestEveryCallIsDescribed looks for each operation of the document on the pages.
+func TestEveryCallIsDescribed(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	first := read(t, s.Origin+"/docs", http.StatusOK)
 	all := first

@@ -76,7 +76,7 @@ func origin(d passerelle.Domain) string { return strings.TrimSuffix(d.BaseURL, "
 
 // enter finds the domain that the host of a request names, and looks the token up that
 // is shown there.
-func (s *Service) enter(ctx context.Context, host, bearer string) (found store.ServedDomain, shown access.Shown, err error) {
+func (s *Service) enter(ctx context.Context, host, bearer string) (found store.ServedDomain, shown access.BearerToken, err error) {
 	if bearer == "" {
 		found, err = s.servedDomain(ctx, &s.DB.Reader, host)
 		return found, shown, err
@@ -87,7 +87,7 @@ func (s *Service) enter(ctx context.Context, host, bearer string) (found store.S
 	return found, shown, err
 }
 
-func (s *Service) authenticate(ctx context.Context, d passerelle.Domain, shown access.Shown) (access.Principal, error) {
+func (s *Service) authenticate(ctx context.Context, d passerelle.Domain, shown access.BearerToken) (access.Principal, error) {
 	return s.Access.Admit(ctx, d.ID, shown)
 }
 

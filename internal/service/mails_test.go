@@ -158,7 +158,7 @@ func TestAlertsAreFewAndARecoveryFollows(t *testing.T) {
 	})
 }
 
-func TestNobodyIsToldWithoutAnAddress(t *testing.T) {
+func TestNoMailWithoutAnAddress(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		o := newOutage(t, s)
 		o.happen(10)

@@ -35,16 +35,16 @@ func TestTheEngineFindsWhatKeepsPeopleOut(t *testing.T) {
 	t.Cleanup(server.Close)
 	browser := servicetest.Browser(t, 390, 844)
 	said := servicetest.Listen(browser, t)
-	look := func(path string) string {
+	inspect := func(path string) string {
 		if err := chromedp.Do(browser, servicetest.Navigate(server.URL+path), servicetest.Shown(`h1`)); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Join(servicetest.Violations(browser, t), "\n")
 	}
-	if found := look("/good"); found != "" {
+	if found := inspect("/good"); found != "" {
 		t.Errorf("nothing is wrong with the page: %s", found)
 	}
-	found := look("/bad")
+	found := inspect("/bad")
 	for _, want := range []string{"light: label at input", "dark: label at input", "dark: color-contrast at .faint", "light: region at body > p"} {
 		if !strings.Contains(found, want) {
 			t.Errorf("%s was not found: %s", want, found)

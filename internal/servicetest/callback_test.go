@@ -41,9 +41,9 @@ type payerStory struct {
 	token string
 }
 
-// told compares what the receiver has got by now with what it should have: the
+// deliveredStates compares what the receiver has got by now with what it should have: the
 // state of each request, in order.
-func (p *payerStory) told(want ...string) {
+func (p *payerStory) deliveredStates(want ...string) {
 	p.t.Helper()
 	var got []string
 	for _, request := range p.s.Received("changes") {
@@ -176,19 +176,19 @@ var (
 	// brought: the payer brings the outcome, of which nobody else tells.
 	brought = func(p *payerStory) {
 		p.pays()
-		p.told()
+		p.deliveredStates()
 		p.later("1h")
-		p.told()
+		p.deliveredStates()
 	}
 	// doubled: receivers are told all the same.
 	doubled = func(p *payerStory) {
 		p.pays()
-		p.told("validating", "pending", "done")
+		p.deliveredStates("validating", "pending", "done")
 	}
 )
 
-// newsCase is a domain, a story, and what is stored when it is over.
-type newsCase struct {
+// callbackCase is a domain, a story, and what is stored when it is over.
+type callbackCase struct {
 	created time.Time
 	keys    map[string]string
 	label   string
@@ -205,7 +205,7 @@ var everyState = []string{"validating", "pending", "done"}
 // twoDays is the label of a payment on which the bank works for so long.
 const twoDays = "pdng:2d/done - x"
 
-var newsCases = map[string]newsCase{
+var callbackCases = map[string]callbackCase{
 	"older domain":                {created: oldest, play: brought, landed: "done", events: everyState, dropped: 3},
 	"older domain that wants all": {created: oldest, keys: map[string]string{settings.Systematic: "1"}, play: doubled, landed: "done", events: everyState},
 	"older domain, said so":       {created: oldest, keys: map[string]string{settings.Systematic: "0"}, play: brought, landed: "done", events: everyState, dropped: 3},
@@ -215,43 +215,43 @@ var newsCases = map[string]newsCase{
 	"nobody returns": {created: oldest, events: everyState, play: func(p *payerStory) {
 		p.validates()
 		p.decides(p.browser(), "approve")
-		p.told()
+		p.deliveredStates()
 		p.later("4m59s")
-		p.told()
+		p.deliveredStates()
 		p.later("1s")
-		p.told(everyState...)
+		p.deliveredStates(everyState...)
 	}},
 	"nobody returns, another grace": {created: oldest, keys: map[string]string{settings.CallbackGrace: "60"}, events: everyState, play: func(p *payerStory) {
 		p.validates()
 		p.decides(p.browser(), "approve")
 		p.later("59m")
-		p.told()
+		p.deliveredStates()
 		p.later("1m")
-		p.told(everyState...)
+		p.deliveredStates(everyState...)
 	}},
 	"no grace": {created: oldest, keys: map[string]string{settings.CallbackGrace: "0"}, landed: "done", events: everyState, play: doubled},
 	"later news": {created: oldest, label: twoDays, landed: "pending", events: everyState, dropped: 2, play: func(p *payerStory) {
 		p.pays()
 		p.later("1h")
-		p.told()
+		p.deliveredStates()
 		p.later("2d")
-		p.told("done")
+		p.deliveredStates("done")
 	}},
 	"slow payer": {created: oldest, landed: "done", events: everyState, dropped: 2, play: func(p *payerStory) {
 		b := p.browser()
 		p.chooses(b)
 		p.later("6m")
-		p.told("validating")
+		p.deliveredStates("validating")
 		p.decides(b, "approve")
 		p.later("1h")
-		p.told("validating")
+		p.deliveredStates("validating")
 	}},
 	"payer who comes again": {created: oldest, label: twoDays, landed: "done", events: everyState, dropped: 2, play: func(p *payerStory) {
 		b := p.browser()
 		page := p.chooses(b)
 		p.decides(b, "approve")
 		p.later("2d")
-		p.told("done")
+		p.deliveredStates("done")
 		p.opens(b, page)
 	}},
 	"payer who does not wait": {created: oldest, label: "actn(decoupled)/done - x", landed: "validating", events: everyState, dropped: 1, play: func(p *payerStory) {
@@ -259,7 +259,7 @@ var newsCases = map[string]newsCase{
 		page := p.chooses(b)
 		p.opens(b, page+"&step=leave")
 		p.change(map[string]any{"resume": true})
-		p.told("pending", "done")
+		p.deliveredStates("pending", "done")
 	}},
 	"cancellation that the payer brings": {
 		created: oldest, label: twoDays, landed: "rejected", events: []string{"validating", "pending", "rejected"}, dropped: 1,
@@ -271,22 +271,22 @@ var newsCases = map[string]newsCase{
 			p.change(map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"})
 			p.decides(b, "cancel")
 			p.later("1h")
-			p.told("validating", "pending")
+			p.deliveredStates("validating", "pending")
 		},
 	},
 	"cancellation by the client": {created: oldest, events: []string{"rejected"}, play: func(p *payerStory) {
 		p.change(map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"})
-		p.told()
+		p.deliveredStates()
 		p.later("5m")
-		p.told("rejected")
+		p.deliveredStates("rejected")
 	}},
 }
 
-// TestNewsThatThePayerBrings is the old behaviour of PAYMENT_STATE_UPDATED and
+// TestStateThatThePayerBrings is the old behaviour of PAYMENT_STATE_UPDATED and
 // who has it, on both databases: the events are always all of them; what
 // receivers are told depends on whether the payer brought it to the callback.
-func TestNewsThatThePayerBrings(t *testing.T) {
-	for name, c := range newsCases {
+func TestStateThatThePayerBrings(t *testing.T) {
+	for name, c := range callbackCases {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, url string) {
 				s := servicetest.Start(t, url, servicetest.Options{Created: c.created})
@@ -327,16 +327,16 @@ func (p *payerStory) wrote(events []string, dropped int) {
 	if !slices.Equal(got, events) {
 		p.t.Errorf("the events are %v, want %v", got, events)
 	}
-	deliveries, given := p.eyes.Deliveries(), 0
+	deliveries, set := p.eyes.Deliveries(), 0
 	for _, d := range deliveries {
 		if d.Dropped {
-			given++
+			set++
 		}
 		if d.Dropped == d.Delivered {
 			p.t.Errorf("delivery %+v is not over, or is twice", d)
 		}
 	}
-	if len(deliveries) != len(events) || given != dropped {
-		p.t.Errorf("%d deliveries, %d of them dropped; want %d, %d", len(deliveries), given, len(events), dropped)
+	if len(deliveries) != len(events) || set != dropped {
+		p.t.Errorf("%d deliveries, %d of them dropped; want %d, %d", len(deliveries), set, len(events), dropped)
 	}
 }

@@ -39,7 +39,7 @@ const (
 func TestDeadEndpointsCostNothing(t *testing.T) {
 	databases := map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": storetest.Postgres}
 	for kind, database := range databases {
-		for name, crowd := range map[string]func(*stage){"same event": (*stage).addDead, "own backlog": (*stage).addBacklogged} {
+		for name, crowd := range map[string]func(*fixture){"same event": (*fixture).addDead, "own backlog": (*fixture).addBacklogged} {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				if pairs() == 0 {
 					t.Parallel() // nothing is measured
@@ -54,7 +54,7 @@ func TestDeadEndpointsCostNothing(t *testing.T) {
 type setting struct {
 	t        *testing.T
 	database func(testing.TB) string
-	crowd    func(*stage)
+	crowd    func(*fixture)
 }
 
 // pairs is how many pairs of runs are measured.
@@ -78,17 +78,17 @@ func costNothing(in *setting) {
 	}
 }
 
-// stage is a program with a healthy endpoint and its dead neighbours.
-type stage struct {
+// fixture is a program with a healthy endpoint and its dead neighbours.
+type fixture struct {
 	t        *testing.T
 	process  *servicetest.Process
 	d        *driver
 	receiver *receiver
 	healthy  *endpoint
 	received chan receipt
-	// told is how many changes the healthy endpoint heard of.
-	told     int
-	webhooks []int64
+	// delivered is how many changes the healthy endpoint heard of.
+	delivered int
+	webhooks  []int64
 	// dead are those that are there to be asked, by what they do.
 	dead map[manner][]*endpoint
 }
@@ -104,9 +104,9 @@ type change struct {
 	state   payment.State
 }
 
-func newStage(in *setting, interval string) *stage {
+func newFixture(in *setting, interval string) *fixture {
 	t := in.t
-	s := &stage{t: t, process: servicetest.StartProcess(t, in.database(t)), received: make(chan receipt, 100_000), dead: map[manner][]*endpoint{}}
+	s := &fixture{t: t, process: servicetest.StartProcess(t, in.database(t)), received: make(chan receipt, 100_000), dead: map[manner][]*endpoint{}}
 	s.process.Configure("webhooks.timeout_seconds", "3")
 	s.process.Configure("webhooks.flush_interval_seconds", interval)
 	s.d = newDriver(t, s.process)
@@ -121,7 +121,7 @@ func newStage(in *setting, interval string) *stage {
 }
 
 // addDead registers the dead for the event of the healthy one.
-func (s *stage) addDead() {
+func (s *fixture) addDead() {
 	for n := range deadEndpoints {
 		switch n % 3 {
 		case 0:
@@ -134,7 +134,7 @@ func (s *stage) addDead() {
 	}
 }
 
-func (s *stage) addAsked(how manner, n int) {
+func (s *fixture) addAsked(how manner, n int) {
 	e := s.receiver.endpoint(fmt.Sprint("/dead/", n))
 	e.behave(how)
 	s.dead[how] = append(s.dead[how], e)
@@ -143,7 +143,7 @@ func (s *stage) addAsked(how manner, n int) {
 
 // addBacklogged has the dead be left with much to send, of an event that does
 // not happen any more.
-func (s *stage) addBacklogged() {
+func (s *fixture) addBacklogged() {
 	s.addDead()
 	s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
 	for _, webhook := range s.webhooks {
@@ -153,7 +153,7 @@ func (s *stage) addBacklogged() {
 
 // asked counts the requests to the dead over some runs of the flusher.
 func asked(in *setting) {
-	t, s := in.t, newStage(in, "3600")
+	t, s := in.t, newFixture(in, "3600")
 	in.crowd(s)
 	s.d.subscribe(stateUpdated, s.healthy)
 	s.drive(amountOfChanges())
@@ -176,7 +176,7 @@ func amountOfChanges() int { return tellings(60) / changesOfPayment * changesOfP
 
 // measured is the time from answer to receipt that 99 of 100 events take at most.
 func measured(in *setting, isDead bool) time.Duration {
-	s := newStage(in, "60")
+	s := newFixture(in, "60")
 	defer s.process.Kill()
 	if isDead {
 		in.crowd(s)
@@ -193,12 +193,12 @@ func measured(in *setting, isDead bool) time.Duration {
 // drive makes changes of payments at a steady rate, waits until the healthy
 // endpoint got all of them, once and in order, and returns how long each was on
 // its way.
-func (s *stage) drive(changes int) (took []time.Duration) {
+func (s *fixture) drive(changes int) (took []time.Duration) {
 	s.t.Helper()
 	all := make([]*mover, changes/changesOfPayment)
 	for n := range all {
 		o := &order{}
-		if _, seen := s.d.look(o); !seen {
+		if _, seen := s.d.inspect(o); !seen {
 			s.t.Fatal("a payment could not be created")
 		}
 		all[n] = &mover{id: o.id, state: payment.Created}
@@ -239,10 +239,10 @@ func (s *mover) move(d *driver) change {
 }
 
 // compare awaits the receipts of what was answered.
-func (s *stage) compare(answered map[change]time.Time) (took []time.Duration) {
+func (s *fixture) compare(answered map[change]time.Time) (took []time.Duration) {
 	s.t.Helper()
 	last := map[int64]payment.State{}
-	timeout := time.After(patience)
+	timeout := time.After(waitLimit)
 	for range answered {
 		select {
 		case r := <-s.received:
@@ -255,9 +255,9 @@ func (s *stage) compare(answered map[change]time.Time) (took []time.Duration) {
 			s.t.Fatalf("the healthy endpoint got %d of %d", len(took), len(answered))
 		}
 	}
-	s.told += len(answered)
-	if a := s.healthy.account(); a.again > 0 || a.requests != s.told {
-		s.t.Errorf("the healthy endpoint got %d requests for %d changes", a.requests, s.told)
+	s.delivered += len(answered)
+	if a := s.healthy.account(); a.again > 0 || a.requests != s.delivered {
+		s.t.Errorf("the healthy endpoint got %d requests for %d changes", a.requests, s.delivered)
 	}
 	return took
 }

@@ -57,13 +57,13 @@ func fillUp(t *testing.T, p *servicetest.Process, fill, free func()) {
 // untilRefused creates payments until one is refused for now.
 func (d *driver) untilRefused() time.Duration {
 	begun := time.Now()
-	for time.Since(begun) < patience {
+	for time.Since(begun) < waitLimit {
 		if status, _ := d.send("POST", "/payments", d.token, "", servicetest.Draft()); status == http.StatusServiceUnavailable {
 			return time.Since(begun)
 		}
 	}
 	d.t.Errorf("a write was never refused")
-	return patience
+	return waitLimit
 }
 
 // reads wants what is there, and that the program says it lives.

@@ -15,8 +15,8 @@ type reader struct {
 	connection int64
 }
 
-// visits are how often a person comes back.
-const visits = 3
+// syncs are how often a person comes back.
+const syncs = 3
 
 // people are those who connect and read their accounts.
 type people struct {
@@ -41,8 +41,8 @@ func (p *people) come(atOnce int, stop <-chan struct{}) {
 // one connects and reads a few times.
 func (p *people) one() {
 	r := p.connect()
-	for range visits {
-		p.visit(r)
+	for range syncs {
+		p.readConnection(r)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,8 +72,8 @@ func (d *driver) connect() *reader {
 	return r
 }
 
-// visit shares what was found so far, and reads it.
-func (d *driver) visit(r *reader) {
+// readConnection shares what was found so far, and reads it.
+func (d *driver) readConnection(r *reader) {
 	d.call("PUT", "/users/me/accounts?all", r.token, map[string]any{"disabled": false})
 	d.call("PUT", fmt.Sprint("/users/me/connections/", r.connection), r.token, map[string]any{})
 }
@@ -116,7 +116,7 @@ func (d *driver) keep(method, path, token, key string, body any) []byte {
 // test; one that comes too early, or too much, is repeated like one that was not
 // answered.
 func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
-	for begun := time.Now(); d.undisturbed(begun) < patience; <-time.After(20 * time.Millisecond) {
+	for begun := time.Now(); d.undisturbed(begun) < waitLimit; <-time.After(20 * time.Millisecond) {
 		status, answer := send()
 		switch {
 		case status/100 == 2:

@@ -36,8 +36,8 @@ func amount(name string, usual int) int {
 	return usual
 }
 
-// patience outlasts every lease that a killed program leaves behind.
-const patience = 150 * time.Second
+// waitLimit outlasts every lease that a killed program leaves behind.
+const waitLimit = 150 * time.Second
 
 // driver is a set of clients of one or more processes on the same database.
 // They repeat what was not answered, if need be elsewhere, and look at what is
@@ -167,7 +167,7 @@ type seenPayment struct {
 // in the time given.
 func (d *driver) pay(o *order, within time.Duration) (done bool) {
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
-		p, seen := d.look(o)
+		p, seen := d.inspect(o)
 		if seen && p.State.Final() {
 			return true
 		}
@@ -180,8 +180,8 @@ func (d *driver) pay(o *order, within time.Duration) (done bool) {
 	return false
 }
 
-// look creates the payment, or reads it.
-func (d *driver) look(o *order) (p seenPayment, seen bool) {
+// inspect creates the payment, or reads it.
+func (d *driver) inspect(o *order) (p seenPayment, seen bool) {
 	method, path, body := "GET", fmt.Sprint("/payments/", o.id), any(nil)
 	if o.id == 0 {
 		method, path, body = "POST", "/payments", servicetest.Draft()
@@ -269,7 +269,7 @@ func (d *driver) payAll(clients int, orders <-chan *order) {
 		left <- o
 	}
 	close(left)
-	for _, o := range d.payEach(max(clients, lateClients), left, patience) {
+	for _, o := range d.payEach(max(clients, lateClients), left, waitLimit) {
 		d.t.Errorf("%s, with the id %d, did not come to its end", o.key, o.id)
 	}
 }
@@ -305,9 +305,9 @@ func (d *driver) awaitBeginning() {
 	defer d.begins.RUnlock()
 }
 
-// firstTold is the first of the connections that events are made up about; those
+// firstEventConnection is the first of the connections that events are made up about; those
 // of people have lower ids.
-const firstTold = 1_000_000
+const firstEventConnection = 1_000_000
 
 // sync has events of a few connections happen, one after the other, until stop
 // is closed, and returns the deliveries that the answers told of.
@@ -315,7 +315,7 @@ func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
 	reported := map[int64]bool{}
 	for n := 0; !isClosed(stop); n++ {
 		d.awaitBeginning()
-		status, answer := d.send("POST", "/sandbox/events", d.config, "", map[string]any{"event": synced, "id_connection": firstTold + n%3})
+		status, answer := d.send("POST", "/sandbox/events", d.config, "", map[string]any{"event": synced, "id_connection": firstEventConnection + n%3})
 		var out struct{ Deliveries []int64 }
 		switch {
 		case status == http.StatusOK:
@@ -362,7 +362,7 @@ func (d *driver) paid() map[int64]bool {
 
 // until returns when clients were told of so many payments.
 func (d *driver) until(payments int) {
-	for deadline := time.Now().Add(patience); len(d.paid()) < payments; <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(waitLimit); len(d.paid()) < payments; <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			d.t.Fatalf("%d payments were made in time, not %d", len(d.paid()), payments)
 		}

@@ -108,7 +108,7 @@ func (b *book) count() int {
 }
 
 func (b *book) until(count int) {
-	for deadline := time.Now().Add(patience); b.count() < count; <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(waitLimit); b.count() < count; <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.d.t.Fatalf("%d payments were acknowledged in time, not %d", b.count(), count)
 		}
@@ -218,7 +218,7 @@ func (m *member) start(etcd string, synchronous bool) {
 // awaits returns when Patroni says that the member is such.
 func (m *member) awaits(role string) {
 	m.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {
+	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {
 		answer, err := http.Get("http://" + m.restful + "/" + role)
 		if err != nil {
 			continue

@@ -52,7 +52,7 @@ func TestRandomHistories(t *testing.T) {
 	for n := range histories(120) {
 		h := &history{t: t, s: s, random: random, token: token}
 		h.play()
-		h.told(eyes.EventsOf("payment", h.now.ID))
+		h.delivered(eyes.EventsOf("payment", h.now.ID))
 		played = append(played, h)
 		if t.Failed() {
 			t.Fatalf("history %d of PASSERELLE_TEST_SEED=%d: %v", n, chosen, h.done)
@@ -98,13 +98,13 @@ func (h *history) play() {
 	id := h.s.Create(h.token, draft)
 	h.path = fmt.Sprint("/payments/", id)
 	h.done = append(h.done, fmt.Sprint("create ", line["label"]))
-	h.look()
+	h.inspect()
 	for range 3 + h.random.IntN(8) {
 		deed := pick(h.random, deeds)
 		h.done = append(h.done, deed.name)
 		before := h.now
 		answer := deed.do(h)
-		h.look()
+		h.inspect()
 		h.judge(deed, before, answer)
 		if h.t.Failed() {
 			return
@@ -192,7 +192,7 @@ func (h *history) decide(decision string) servicetest.Answer {
 	return press(h.t, h.s, h.s.Bank.Page(h.s.Domain.ID, attempt.Key), decision, "")
 }
 
-func (h *history) look() {
+func (h *history) inspect() {
 	h.now = seenByClient{}
 	h.s.JSON(h.s.OK(h.s.Call("GET", h.path+"?expand=transitions", h.token, nil)), &h.now)
 }
@@ -270,7 +270,7 @@ func checkEvents(t *testing.T, url string, played []*history) {
 	}
 	for _, h := range played {
 		before := h.now
-		h.look()
+		h.inspect()
 		h.judgePath(before)
 		last := int64(len(h.now.path()) - 1)
 		for n, version := range slices.Backward(versions[h.now.ID]) {
@@ -281,9 +281,9 @@ func checkEvents(t *testing.T, url string, played []*history) {
 	}
 }
 
-// told holds the events of a payment against its transitions: one for each, in
+// delivered holds the events of a payment against its transitions: one for each, in
 // their order.
-func (h *history) told(events []storetest.Event) {
+func (h *history) delivered(events []storetest.Event) {
 	h.t.Helper()
 	if n := len(h.now.path()) - 1; len(events) != n {
 		h.t.Errorf("payment %d: %d transitions and %d events", h.now.ID, n, len(events))

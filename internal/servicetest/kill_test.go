@@ -74,7 +74,7 @@ func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	}()
 	syncing := make(chan map[int64]bool, 1)
 	go func() { syncing <- d.sync(over) }()
-	f := &fate{process: p, cluster: c, ledger: l, random: random}
+	f := &crashPlan{process: p, cluster: c, ledger: l, random: random}
 	started := time.Now()
 	f.strike(kills, databaseKills)
 	t.Logf("%d kills of the program and %d of the database in %v", kills, databaseKills, time.Since(started).Round(time.Second))
@@ -85,14 +85,14 @@ func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 
 	l.settle()
 	l.check()
-	l.checkTold(reported)
+	l.checkDelivered(reported)
 	p.Doctor()
 	p.Kill()
 	d.checkSubmissions()
 }
 
-// fate decides who dies when, and who is in which mood.
-type fate struct {
+// crashPlan decides who dies when, and who is in which mood.
+type crashPlan struct {
 	process *servicetest.Process
 	cluster *servicetest.Cluster
 	ledger  *ledger
@@ -100,11 +100,11 @@ type fate struct {
 }
 
 // strike kills as often as it says, in a random order.
-func (f *fate) strike(kills, databaseKills int) {
+func (f *crashPlan) strike(kills, databaseKills int) {
 	blows := append(slices.Repeat([]func(){f.killProgram}, kills), slices.Repeat([]func(){f.killDatabase}, databaseKills)...)
 	f.random.Shuffle(len(blows), func(i, j int) { blows[i], blows[j] = blows[j], blows[i] })
 	for _, blow := range blows {
-		f.changeMoods()
+		f.changeBehaviours()
 		f.letLive()
 		blow()
 	}
@@ -112,21 +112,21 @@ func (f *fate) strike(kills, databaseKills int) {
 
 // letLive has a random number of requests come in before the next blow, unless
 // leases of the dead keep them away.
-func (f *fate) letLive() {
+func (f *crashPlan) letLive() {
 	enough := f.ledger.requests() + 1 + f.random.IntN(100)
 	for deadline := time.Now().Add(time.Second); f.ledger.requests() < enough && time.Now().Before(deadline); {
 		<-time.After(time.Millisecond)
 	}
 }
 
-func (f *fate) killProgram() {
+func (f *crashPlan) killProgram() {
 	f.ledger.d.disturb()
 	f.process.Kill()
 	f.process.Start()
 }
 
 // killDatabase kills the program as well, one time in three.
-func (f *fate) killDatabase() {
+func (f *crashPlan) killDatabase() {
 	f.ledger.d.disturb()
 	f.cluster.Kill()
 	both := f.random.IntN(3) == 0
@@ -140,8 +140,8 @@ func (f *fate) killDatabase() {
 	}
 }
 
-// moods are what a receiver may be up to until the next blow.
-var moods = [][]manner{
+// choices are what a receiver may be up to until the next blow.
+var behaviours = [][]manner{
 	{accepts},
 	{accepts, slowly},
 	{forgets, accepts},
@@ -154,9 +154,9 @@ var moods = [][]manner{
 	{accepts, slowly, forgets, refuses, hangs, leaves},
 }
 
-func (f *fate) changeMoods() {
+func (f *crashPlan) changeBehaviours() {
 	for _, e := range f.ledger.endpoints {
-		e.behave(pick(f.random, moods)...)
+		e.behave(pick(f.random, behaviours)...)
 	}
 }
 
@@ -187,9 +187,9 @@ func (l *ledger) add(event string, e *endpoint) {
 	l.endpoints[webhook], l.events[webhook] = e, event
 }
 
-func (l *ledger) behave(moods ...manner) {
+func (l *ledger) behave(choices ...manner) {
 	for _, e := range l.endpoints {
-		e.behave(moods...)
+		e.behave(choices...)
 	}
 }
 
@@ -201,7 +201,7 @@ func (l *ledger) settle() {
 	l.t.Helper()
 	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // after the kills: they ended the connections
 	started := time.Now()
-	for left := int64(1); left > 0 && time.Since(started) < patience; <-time.After(100 * time.Millisecond) {
+	for left := int64(1); left > 0 && time.Since(started) < waitLimit; <-time.After(100 * time.Millisecond) {
 		l.d.call("POST", "/sandbox/run", l.d.config, map[string]any{})
 		l.d.call("POST", "/sandbox/clock", l.d.config, map[string]any{"advance": "2m"})
 		left = l.stored.Count(undelivered)
@@ -277,7 +277,7 @@ func (l *ledger) compareOrder(webhook int64, byID map[int64]storetest.Delivery, 
 		body := decoded(a.bodies[id])
 		delete(body, "id_webhook_data")
 		about := subject{delivery.Subject, delivery.SubjectID}
-		inParts := about.kind == "connection" && about.id < firstTold
+		inParts := about.kind == "connection" && about.id < firstEventConnection
 		if !inParts && !reflect.DeepEqual(body, decoded(delivery.Body)) {
 			l.t.Errorf("webhook %d: the body of %d is not the event's", webhook, id)
 		}
@@ -303,9 +303,9 @@ func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery,
 	}
 }
 
-// checkTold finds what a client was told would be delivered among what was
+// checkDelivered finds what a client was told would be delivered among what was
 // accepted.
-func (l *ledger) checkTold(ids map[int64]bool) {
+func (l *ledger) checkDelivered(ids map[int64]bool) {
 	l.t.Helper()
 	for _, e := range l.endpoints {
 		for _, id := range e.account().accepted {

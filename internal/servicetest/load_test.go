@@ -36,7 +36,7 @@ func surviveMixed(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
 	random := rand.New(rand.NewPCG(chosen, 1))
 	load{t: t, random: random, processes: []*servicetest.Process{p}}.run(func(l *ledger) {
-		f := &fate{process: p, cluster: c, ledger: l, random: random}
+		f := &crashPlan{process: p, cluster: c, ledger: l, random: random}
 		started := time.Now()
 		f.strike(kills, databaseKills)
 		t.Logf("%d kills of the program and %d of the database in %v", kills, databaseKills, time.Since(started).Round(time.Second))
@@ -94,7 +94,7 @@ func (o load) run(do func(*ledger)) {
 
 	l.settle()
 	l.check()
-	l.checkTold(reported)
+	l.checkDelivered(reported)
 	d.checkReaders(readers)
 	d.checkSubmissions()
 	d.checkAnswers()

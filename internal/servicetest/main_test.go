@@ -14,9 +14,9 @@ const atOnce = "6"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
 		_ = flag.Set("test.parallel", atOnce)
 	}
 	status := m.Run()

@@ -80,8 +80,8 @@ func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromed
 	})
 }
 
-// pace is how often a page is asked.
-const pace = 10 * time.Millisecond
+// duration is how often a page is asked.
+const duration = 10 * time.Millisecond
 
 // until asks the page that is shown until a condition holds. A page that is on its
 // way has no answer yet.
@@ -93,7 +93,7 @@ func until(ctx context.Context, t *chromedp.Target, condition string) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for a page on which %s: %w", condition, ctx.Err())
-		case <-time.After(pace):
+		case <-time.After(duration):
 		}
 	}
 }

@@ -64,8 +64,8 @@ func TestNetwork(t *testing.T) {
 const (
 	// databaseTimeout is how long a query may take, and patienceOfClients how long a
 	// call with several of them, and a COMMIT about which the server is asked.
-	databaseTimeout   = 5 * time.Second
-	patienceOfClients = 40 * time.Second
+	databaseTimeout = 5 * time.Second
+	clientTimeout   = 40 * time.Second
 	// recoverIn is in which time clients get what they ask for again.
 	recoverIn = 30 * time.Second
 )
@@ -92,7 +92,7 @@ func (w *weather) play(link string, n int) {
 	w.networks[link].Behave(servicetest.Manner{})
 	healed := time.Now()
 	paid := len(d.paid())
-	for len(d.paid()) < paid+tortureClients && time.Since(healed) < patience {
+	for len(d.paid()) < paid+tortureClients && time.Since(healed) < waitLimit {
 		<-time.After(5 * time.Millisecond)
 	}
 	took := time.Since(healed)
@@ -101,7 +101,7 @@ func (w *weather) play(link string, n int) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.longest > patienceOfClients {
+	if d.longest > clientTimeout {
 		w.t.Errorf("%s: somebody waited for %v", name, d.longest)
 	}
 	w.t.Logf("%s: the longest wait was %v, clients paid again %v after it was well", name, d.longest.Round(time.Millisecond), took.Round(time.Millisecond))

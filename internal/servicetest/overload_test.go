@@ -20,8 +20,8 @@ const (
 	overloadClients  = 5 * overloadRequests
 	// overloadMemory is how much more memory the process may have for it.
 	overloadMemory = 256 << 20
-	// calmIn is in which time everything is as it was before.
-	calmIn = 10 * time.Second
+	// recoversIn is in which time everything is as it was before.
+	recoversIn = 10 * time.Second
 )
 
 // TestOverload asks for five times as much as a process takes upon itself. What is
@@ -33,23 +33,23 @@ func TestOverload(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			p := servicetest.StartProcessWith(t, database, fmt.Sprint("PASSERELLE_MAX_REQUESTS=", overloadRequests))
 			d := newDriver(t, p)
-			calm := d.crowd(2, 300*time.Millisecond)
+			recovered := d.crowd(2, 300*time.Millisecond)
 			before := p.Memory()
 			much := d.crowd(overloadClients, amountOf("PASSERELLE_TEST_OVERLOAD", time.Second))
 			grown := p.Memory() - before
 			ended := time.Now()
 			after := d.crowd(2, 300*time.Millisecond)
-			for after.refused > 0 || after.slowest(99) > max(time.Second, 3*calm.slowest(99)) {
-				if after = d.crowd(2, 300*time.Millisecond); time.Since(ended) > calmIn {
-					t.Errorf("%v after the crowd: %v, before it: %v", time.Since(ended), after, calm)
+			for after.refused > 0 || after.slowest(99) > max(time.Second, 3*recovered.slowest(99)) {
+				if after = d.crowd(2, 300*time.Millisecond); time.Since(ended) > recoversIn {
+					t.Errorf("%v after the crowd: %v, before it: %v", time.Since(ended), after, recovered)
 					break
 				}
 			}
-			t.Logf("before: %v; the crowd: %v, %d MiB more; as before %v later: %v", calm, much, grown>>20, time.Since(ended).Round(time.Millisecond), after)
+			t.Logf("before: %v; the crowd: %v, %d MiB more; as before %v later: %v", recovered, much, grown>>20, time.Since(ended).Round(time.Millisecond), after)
 			if much.refused == 0 || len(much.taken) == 0 || much.failed > 0 {
 				t.Errorf("of a crowd some are taken in and some refused: %v", much)
 			}
-			if grown > overloadMemory || much.slowest(99) > calmIn {
+			if grown > overloadMemory || much.slowest(99) > recoversIn {
 				t.Errorf("the crowd took %d MiB, and the slowest %v", grown>>20, much.slowest(99))
 			}
 			p.Doctor()

@@ -42,9 +42,9 @@ type endpoint struct {
 	url string
 
 	mu sync.Mutex
-	// moods are the manners it may take at present.
-	moods    []manner
-	requests int
+	// behaviours are the manners it may take at present.
+	behaviours []manner
+	requests   int
 	// bodies are those of the first request for each id_webhook_data.
 	bodies map[int64]string
 	// accepted are the ids in the order in which each was first accepted;
@@ -74,17 +74,17 @@ func newReceiver(t *testing.T, random *rand.Rand) *receiver {
 func (r *receiver) endpoint(path string) *endpoint {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := &endpoint{url: r.origin + path, moods: []manner{accepts}, bodies: map[int64]string{}, isKnown: map[int64]bool{}}
+	e := &endpoint{url: r.origin + path, behaviours: []manner{accepts}, bodies: map[int64]string{}, isKnown: map[int64]bool{}}
 	r.endpoints[path] = e
 	return e
 }
 
 // behave sets how an endpoint treats requests from now on: in one of the
 // manners, at random.
-func (e *endpoint) behave(moods ...manner) {
+func (e *endpoint) behave(choices ...manner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.moods = moods
+	e.behaviours = choices
 }
 
 // ServeHTTP receives a webhook.
@@ -134,7 +134,7 @@ func (e *endpoint) note(chance int, body string) manner {
 	} else if first != body {
 		e.differing = append(e.differing, id)
 	}
-	return e.moods[chance%len(e.moods)]
+	return e.behaviours[chance%len(e.behaviours)]
 }
 
 // accept is decided before the answer is written: what the sender does next

@@ -22,9 +22,9 @@ func TestReplicas(t *testing.T) {
 	processes := []*servicetest.Process{p, p.Replica(), p.Replica()}
 	kills, restarts := amount("PASSERELLE_TEST_REPLICA_KILLS", 2), amount("PASSERELLE_TEST_REPLICA_RESTARTS", 1)
 	load{t: t, random: random, processes: processes}.run(func(l *ledger) {
-		f := &fate{ledger: l, random: random}
+		f := &crashPlan{ledger: l, random: random}
 		for n := range kills + restarts {
-			f.changeMoods()
+			f.changeBehaviours()
 			f.letLive()
 			if n < kills {
 				f.process = pick(random, processes)

@@ -72,13 +72,13 @@ type seenByClient struct {
 
 // happened is one row of a timeline.
 type happened struct {
-	Kind    string
-	From    *payment.State
-	To      *payment.State
-	Bank    *string `json:"bank_status"`
-	At      string
-	HeardAt string `json:"heard_at"`
-	Text    string
+	Kind       string
+	From       *payment.State
+	To         *payment.State
+	Bank       *string `json:"bank_status"`
+	At         string
+	ReportedAt string `json:"heard_at"`
+	Text       string
 }
 
 func (p *play) run() {
@@ -87,7 +87,7 @@ func (p *play) run() {
 	p.create()
 	for _, move := range p.scenario.Moves {
 		p.make(move)
-		p.look()
+		p.inspect()
 	}
 	p.settle()
 	if diff := gocmp.Diff(p.scenario.Ends, p.ends, cmpopts.EquateEmpty()); diff != "" {
@@ -266,8 +266,8 @@ func press(t *testing.T, s *servicetest.Instance, page, decision, account string
 	return answer
 }
 
-// look reads the payment and remembers what is asked for.
-func (p *play) look() {
+// inspect reads the payment and remembers what is asked for.
+func (p *play) inspect() {
 	p.seen = seenByClient{}
 	p.s.JSON(p.s.OK(p.s.Call("GET", p.path+"?expand=transitions", p.token, nil)), &p.seen)
 	if p.seen.Action != nil && !slices.Contains(p.ends.Actions, *p.seen.Action) {
@@ -279,7 +279,7 @@ func (p *play) look() {
 // settle reads the end off the payment and its timeline.
 func (p *play) settle() {
 	p.s.OK(p.s.Call("POST", "/sandbox/run", p.s.ConfigToken, nil))
-	p.look()
+	p.inspect()
 	for _, row := range p.seen.Transitions {
 		switch row.Kind {
 		case "transition":
@@ -303,7 +303,7 @@ func (p *play) settle() {
 func (p *play) occurred(row happened) {
 	p.ends.Occurrences++
 	day, _, _ := strings.Cut(row.Text, " ")
-	if row.At != day+" 00:00:00" || row.HeardAt < row.At || row.Bank == nil {
+	if row.At != day+" 00:00:00" || row.ReportedAt < row.At || row.Bank == nil {
 		p.t.Errorf("%s: the occurrence %+v", p.path, row)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// home is where the application of these tests receives people.
-const home = "https://app.example/back"
+// returnURL is where the application of these tests receives people.
+const returnURL = "https://app.example/back"
 
 // person is an end user with a token, and the application's part of the journey.
 type person struct {
@@ -47,17 +47,17 @@ func newBrowser(t *testing.T) *http.Client {
 }
 
 // eachPerson runs a test on each database, with an application that is registered for
-// home and nothing else.
+// returnURL and nothing else.
 func eachPerson(t *testing.T, run func(t *testing.T, p *person)) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
-		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{home}}))
+		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
 		run(t, newPerson(t, s))
 	})
 }
 
 // query is a right query, with changes; an empty value leaves a parameter out.
 func (p *person) query(changes ...string) string {
-	q := url.Values{"client_id": {p.ClientID}, "redirect_uri": {home}, "connector_uuid": {testConnector}, "state": {"a b&c=ü"}}
+	q := url.Values{"client_id": {p.ClientID}, "redirect_uri": {returnURL}, "connector_uuid": {testConnector}, "state": {"a b&c=ü"}}
 	for i := 0; i < len(changes); i += 2 {
 		q.Set(changes[i], changes[i+1])
 		if changes[i+1] == "" {
@@ -140,7 +140,7 @@ func (p *person) arrives(a servicetest.Answer, code string) string {
 	p.t.Helper()
 	to := p.sent(a)
 	q := to.Query()
-	if to.Scheme+"://"+to.Host+to.Path != home || q.Get("state") != "a b&c=ü" || q.Get("error") != code || (q.Get("error_description") == "") != (code == "") {
+	if to.Scheme+"://"+to.Host+to.Path != returnURL || q.Get("state") != "a b&c=ü" || q.Get("error") != code || (q.Get("error_description") == "") != (code == "") {
 		p.t.Errorf("arrives at %s, want error %q", to, code)
 	}
 	return q.Get("id_connection")

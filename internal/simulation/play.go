@@ -151,7 +151,7 @@ func (p *play) report(ctx context.Context, move sandbox.Move) (err error) {
 	case sandbox.ConfirmOrder:
 		err = answer(initiation.Answer{Action: payment.Confirm, Yes: move.Yes}, payment.ByClient)
 	case sandbox.CancelOrder:
-		_, err = p.Initiation.Cancel(ctx, p.domain, p.payment, initiation.Cancellation{By: payment.ByClient, RedirectURI: p.back})
+		_, err = p.Initiation.Cancel(ctx, p.domain, p.payment, initiation.CancelRequest{By: payment.ByClient, RedirectURI: p.back})
 	default:
 		err = fmt.Errorf("nobody knows how to %s", move.Do)
 	}

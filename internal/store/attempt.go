@@ -30,8 +30,8 @@ type Attempt struct {
 	// about it. Who holds it with another count has been replaced.
 	Inquiries int64
 
-	// Order is the first attempt's, whichever this one is.
-	Order
+	// AttemptOrder is the first attempt's, whichever this one is.
+	AttemptOrder
 	// Action, Agreed and By are what an answer says to which question, and By
 	// also who wants a cancellation.
 	Action payment.Action
@@ -39,8 +39,8 @@ type Attempt struct {
 	By     payment.Actor
 }
 
-// Order is what a bank is told with every call about a payment.
-type Order struct {
+// AttemptOrder is what a bank is told with every call about a payment.
+type AttemptOrder struct {
 	// Key is the order's name at the bank.
 	Key       string
 	Connector string

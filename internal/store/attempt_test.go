@@ -16,7 +16,7 @@ func (s site) attempt(key string, lease time.Duration) Attempt {
 	s.t.Helper()
 	p := s.create(draft(1), now)
 	a := Attempt{
-		Payment: p.ID, Domain: s.domain, Number: 1, Kind: AttemptInitiation, Created: now, Order: Order{
+		Payment: p.ID, Domain: s.domain, Number: 1, Kind: AttemptInitiation, Created: now, AttemptOrder: AttemptOrder{
 			Key: key, Connector: "0e5e1b0c-0000-4000-8000-000000000001", Mechanism: "webauth", Waits: true,
 			Fields: map[string]string{"login": "secret-value", "empty": ""},
 		},
@@ -65,7 +65,7 @@ func TestOrderMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.write(func(tx *Tx) error { tx.AnswerAttempt(a); return nil })
-		next := Attempt{Payment: a.Payment, Domain: a.Domain, Number: 2, Kind: AttemptCancellation, By: payment.ByClient, Created: now, Order: a.Order}
+		next := Attempt{Payment: a.Payment, Domain: a.Domain, Number: 2, Kind: AttemptCancellation, By: payment.ByClient, Created: now, AttemptOrder: a.AttemptOrder}
 		s.write(func(tx *Tx) error { return tx.OpenAttempt(&next, time.Hour) })
 		next.Memory = []byte("first")
 		s.wantAttempt(next)
@@ -99,7 +99,7 @@ func TestOnePaymentHasOneAttempt(t *testing.T) {
 		sameKey := first
 		sameKey.Payment = s.create(draft(1), now).ID
 		wantError(t, open(sameKey), ErrDuplicate)
-		foreign := Attempt{Payment: s.create(draft(1), now).ID, Domain: s.other, Number: 1, Kind: AttemptInitiation, Order: Order{Key: "third"}}
+		foreign := Attempt{Payment: s.create(draft(1), now).ID, Domain: s.other, Number: 1, Kind: AttemptInitiation, AttemptOrder: AttemptOrder{Key: "third"}}
 		wantError(t, open(foreign), ErrConstraint)
 		s.wantAttempt(first)
 	})
@@ -260,7 +260,7 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 		order := s.attempt("key", -time.Hour)
 		open := func(a *Attempt) error { return s.try(func(tx *Tx) error { return tx.OpenAttempt(a, -time.Hour) }) }
 		next := func(number int64, kind AttemptKind) *Attempt {
-			a := Attempt{Payment: order.Payment, Domain: s.domain, Number: number, Kind: kind, By: payment.ByPayer, Created: now, Order: order.Order}
+			a := Attempt{Payment: order.Payment, Domain: s.domain, Number: number, Kind: kind, By: payment.ByPayer, Created: now, AttemptOrder: order.AttemptOrder}
 			if kind == AttemptAnswer {
 				a.Action, a.Agreed = payment.PSUValidation, true
 			}

@@ -8,9 +8,9 @@ import (
 	"passerelle"
 )
 
-// DocumentType is what a domain says of a type of documents; nil where it says
+// DocumentTypeSetting is what a domain says of a type of documents; nil where it says
 // nothing.
-type DocumentType struct {
+type DocumentTypeSetting struct {
 	// Number is the type's, from 1.
 	Number     int64
 	Name       *string
@@ -19,8 +19,8 @@ type DocumentType struct {
 
 // DocumentTypes lists the types of documents of which a domain says something, by
 // number.
-func (r *Reader) DocumentTypes(ctx context.Context, domain passerelle.DomainID) ([]DocumentType, error) {
-	return collect(ctx, r, func(row scanner) (t DocumentType, err error) {
+func (r *Reader) DocumentTypes(ctx context.Context, domain passerelle.DomainID) ([]DocumentTypeSetting, error) {
+	return collect(ctx, r, func(row scanner) (t DocumentTypeSetting, err error) {
 		err = row.Scan(&t.Number, &t.Name, &t.Attachable)
 		return t, err
 	}, `SELECT number, name, attachable FROM document_type WHERE domain_id = $1 ORDER BY number`, int64(domain))
@@ -29,7 +29,7 @@ func (r *Reader) DocumentTypes(ctx context.Context, domain passerelle.DomainID) 
 // DocumentTypeChange is what a domain says of a type from now on. What is not set
 // stays as it is; nil is that it says nothing any more.
 type DocumentTypeChange struct {
-	DocumentType
+	DocumentTypeSetting
 	SetName, SetAttachable bool
 }
 

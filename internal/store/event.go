@@ -10,9 +10,9 @@ import (
 	"passerelle/webhook"
 )
 
-// Event is something that happened, with the body that receivers will get,
+// EmittedEvent is something that happened, with the body that receivers will get,
 // without its id_webhook_data, which each delivery adds.
-type Event struct {
+type EmittedEvent struct {
 	Domain passerelle.DomainID
 	Name   webhook.Event
 	// Subject and SubjectID name what the event is about ("payment", 7).
@@ -41,7 +41,7 @@ type Event struct {
 	Unwanted bool
 	// Body is what receivers get, or Parts, closed, when that is large.
 	Body    []byte
-	Parts   *Body
+	Parts   *EventBody
 	Created time.Time
 	// NotBefore holds its deliveries back until an instant of the domain's
 	// time; DropHeldBack may end them until then.
@@ -56,7 +56,7 @@ const JSON = "application/json"
 // of. The body of an event of a user that none is for is not kept. A JSON body
 // that does not begin as an object has no place for id_webhook_data and is an
 // error.
-func (tx *Tx) Emit(e Event) error {
+func (tx *Tx) Emit(e EmittedEvent) error {
 	if e.Unwanted {
 		return tx.emitUnwanted(e)
 	}
@@ -79,7 +79,7 @@ func (tx *Tx) Emit(e Event) error {
 	return nil
 }
 
-func (tx *Tx) insertEvent(id int64, e Event, mediaType string, parted int64) {
+func (tx *Tx) insertEvent(id int64, e EmittedEvent, mediaType string, parted int64) {
 	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created, holds, account_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, optionalID(e.User), e.Held, mediaType, e.Omitted,
@@ -87,7 +87,7 @@ func (tx *Tx) insertEvent(id int64, e Event, mediaType string, parted int64) {
 }
 
 // emitUnwanted stores an event that has no body, unless a webhook wants it.
-func (tx *Tx) emitUnwanted(e Event) error {
+func (tx *Tx) emitUnwanted(e EmittedEvent) error {
 	if e.Held || e.User == 0 || len(e.Body) > 0 || e.Parts != nil {
 		return fmt.Errorf("emit %s of %s %d: only the event of a permanent user can be unwanted, and has no body then", e.Name, e.Subject, e.SubjectID)
 	}
@@ -118,7 +118,7 @@ func (r *Reader) WantedEvents(ctx context.Context, domain passerelle.DomainID, u
 
 // deliver makes the deliveries of an event, with ids in the order of their webhooks:
 // without one, PostgreSQL's order is another one each time.
-func (tx *Tx) deliver(id int64, e Event) {
+func (tx *Tx) deliver(id int64, e EmittedEvent) {
 	tx.exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, not_before)
 		SELECT domain_id, id, $1, $2, $3, $4, $5, $6 FROM webhook
 		WHERE domain_id = $7 AND event = $8 AND (user_id IS NULL OR user_id = $9) AND deleted IS NULL AND disabled IS NULL ORDER BY id`,
@@ -134,7 +134,7 @@ func (tx *Tx) eraseUnsent(domain passerelle.DomainID, which string, argument int
 }
 
 // first is the first byte of the body, zero when there is none.
-func (e Event) first() byte {
+func (e EmittedEvent) first() byte {
 	switch {
 	case e.Parts != nil:
 		return e.Parts.first
@@ -146,7 +146,7 @@ func (e Event) first() byte {
 
 // eventID is the id of an event, which a body in parts has reserved, and the
 // length of such a body.
-func (tx *Tx) eventID(e Event) (id, parted int64, err error) {
+func (tx *Tx) eventID(e EmittedEvent) (id, parted int64, err error) {
 	if e.Parts == nil {
 		id, err = tx.newID("event")
 		return id, 0, err

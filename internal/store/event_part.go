@@ -13,9 +13,9 @@ import (
 // partSize is how many bytes of a large body are kept together, and in memory.
 const partSize = 256 << 10
 
-// Body is a large body that is being written, before the event it belongs to is
+// EventBody is a large body that is being written, before the event it belongs to is
 // stored. What is written and never becomes an event is removed later.
-type Body struct {
+type EventBody struct {
 	ctx     context.Context
 	db      *DB
 	domain  passerelle.DomainID
@@ -30,12 +30,12 @@ type Body struct {
 // WriteBody begins a large body. Each part of it is written in a transaction of
 // its own, within the context, and no more than one part is in memory. After
 // Close it is handed to [Tx.Emit] as the event's Parts.
-func (db *DB) WriteBody(ctx context.Context, domain passerelle.DomainID) *Body {
-	return &Body{ctx: ctx, db: db, domain: domain}
+func (db *DB) WriteBody(ctx context.Context, domain passerelle.DomainID) *EventBody {
+	return &EventBody{ctx: ctx, db: db, domain: domain}
 }
 
 // Write adds to the body.
-func (b *Body) Write(piece []byte) (int, error) {
+func (b *EventBody) Write(piece []byte) (int, error) {
 	if b.closed {
 		return 0, errors.New("write a body: it is closed")
 	}
@@ -53,7 +53,7 @@ func (b *Body) Write(piece []byte) (int, error) {
 }
 
 // Close writes what is left. A body without a byte is an error.
-func (b *Body) Close() error {
+func (b *EventBody) Close() error {
 	b.closed = true
 	if err := b.flush(1); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (b *Body) Close() error {
 }
 
 // flush stores what is in memory as the next part, when there is enough of it.
-func (b *Body) flush(enough int) error {
+func (b *EventBody) flush(enough int) error {
 	if len(b.pending) < enough {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (b *Body) flush(enough int) error {
 // ErrErased reports a body that is gone, or not there as a whole.
 var ErrErased = errors.New("the body was erased")
 
-// Body reads the body of a delivery, as it was emitted. Of one that is kept in
+// EventBody reads the body of a delivery, as it was emitted. Of one that is kept in
 // parts no more than one part is in memory; when it is gone, or parts of it are
 // missing, reading ends with ErrErased.
 func (r *Reader) Body(ctx context.Context, domain passerelle.DomainID, d Delivery) io.Reader {

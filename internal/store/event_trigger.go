@@ -30,7 +30,7 @@ func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) 
 
 // DeliveriesOf lists the deliveries of an event, by its name, subject and
 // version, at most limit.
-func (r *Reader) DeliveriesOf(ctx context.Context, e Event, limit int) ([]passerelle.DeliveryID, error) {
+func (r *Reader) DeliveriesOf(ctx context.Context, e EmittedEvent, limit int) ([]passerelle.DeliveryID, error) {
 	return collect(ctx, r, func(row scanner) (passerelle.DeliveryID, error) {
 		var id passerelle.DeliveryID
 		err := row.Scan(&id)

@@ -56,8 +56,8 @@ func TestDeliveriesOfAnEvent(t *testing.T) {
 			w := Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
 			s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
 		}
-		emitted := func(version int64) Event {
-			e := Event{
+		emitted := func(version int64) EmittedEvent {
+			e := EmittedEvent{
 				Domain: s.domain, Name: webhook.AccountFound, Subject: "connection", SubjectID: 42, Version: version,
 				Body: []byte("{}"), Created: now,
 			}
@@ -69,7 +69,7 @@ func TestDeliveriesOfAnEvent(t *testing.T) {
 		missing.Version = 3
 		foreign := first
 		foreign.Domain = s.other
-		of := func(e Event, limit int) []passerelle.DeliveryID {
+		of := func(e EmittedEvent, limit int) []passerelle.DeliveryID {
 			ids, err := s.db.DeliveriesOf(t.Context(), e, limit)
 			if err != nil {
 				t.Fatal(err)
@@ -104,7 +104,7 @@ func TestTheOldestWebhookIsFirst(t *testing.T) {
 			})
 		}
 		for version, held := range []bool{false, true} {
-			e := Event{
+			e := EmittedEvent{
 				Domain: s.domain, Name: webhook.AccountFound, Subject: "user", SubjectID: 1, Version: int64(version),
 				User: 1, Held: held, Body: []byte("{}"), Created: now,
 			}

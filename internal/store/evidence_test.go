@@ -15,13 +15,13 @@ func TestEvidence(t *testing.T) {
 		wantSame(t, 0, len(none), err)
 		ordered := payment.Evidence{
 			Payment: p.ID, Domain: s.domain, Act: payment.ActOrder, Attempt: 1, At: now, Language: "fr",
-			Shown: payment.Shown{
+			Shown: payment.ShownPayment{
 				Application: "Boutique", Bank: "Banque", Amount: "12,50 €", When: "Tout de suite", From: "FR76 **** 0189", Terms: "0",
 				Lines: []payment.ShownLine{{Amount: "12,50 €", Name: "Maison Dupont", Account: "FR76 3000", Label: "é"}},
 			},
 		}
 		witness := func(tx *Tx) error {
-			if err := tx.OpenAttempt(&Attempt{Payment: p.ID, Domain: s.domain, Number: 1, Kind: AttemptInitiation, Order: Order{Key: "k"}, Created: now}, time.Minute); err != nil {
+			if err := tx.OpenAttempt(&Attempt{Payment: p.ID, Domain: s.domain, Number: 1, Kind: AttemptInitiation, AttemptOrder: AttemptOrder{Key: "k"}, Created: now}, time.Minute); err != nil {
 				return err
 			}
 			return tx.Witness(ordered)

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/keys"
 )
 
-// FieldKey is a key pair with which clients of a domain encrypt field values.
-type FieldKey struct {
+// StoredFieldKey is a key pair with which clients of a domain encrypt field values.
+type StoredFieldKey struct {
 	ID     int64
 	Domain passerelle.DomainID
 	// Number counts the keys of a domain from 1; the highest is given out.
@@ -26,7 +26,7 @@ func fieldKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
 
 // AddFieldKey stores a key pair, its private half sealed. A number that is
 // taken is ErrDuplicate.
-func (tx *Tx) AddFieldKey(k *FieldKey) error {
+func (tx *Tx) AddFieldKey(k *StoredFieldKey) error {
 	id, err := tx.newID("field_key")
 	if err != nil {
 		return err
@@ -41,9 +41,9 @@ func (tx *Tx) AddFieldKey(k *FieldKey) error {
 	return nil
 }
 
-func (r *Reader) scanFieldKey(row scanner) (FieldKey, error) {
+func (r *Reader) scanFieldKey(row scanner) (StoredFieldKey, error) {
 	var (
-		k       FieldKey
+		k       StoredFieldKey
 		sealed  []byte
 		created int64
 	)
@@ -62,11 +62,11 @@ func (r *Reader) scanFieldKey(row scanner) (FieldKey, error) {
 const selectFieldKey = `SELECT id, domain_id, number, kid, private, created FROM field_key WHERE domain_id = $1 `
 
 // NewestFieldKey is the key pair to be given out, or ErrNotFound.
-func (r *Reader) NewestFieldKey(ctx context.Context, domain passerelle.DomainID) (FieldKey, error) {
+func (r *Reader) NewestFieldKey(ctx context.Context, domain passerelle.DomainID) (StoredFieldKey, error) {
 	return one(ctx, r, r.scanFieldKey, selectFieldKey+`ORDER BY number DESC LIMIT 1`, int64(domain))
 }
 
-// FieldKey is the key pair of a name, or ErrNotFound.
-func (r *Reader) FieldKey(ctx context.Context, domain passerelle.DomainID, kid string) (FieldKey, error) {
+// StoredFieldKey is the key pair of a name, or ErrNotFound.
+func (r *Reader) FieldKey(ctx context.Context, domain passerelle.DomainID, kid string) (StoredFieldKey, error) {
 	return one(ctx, r, r.scanFieldKey, selectFieldKey+`AND kid = $2`, int64(domain), kid)
 }

@@ -179,7 +179,7 @@ func (s site) paths(w Webhook) map[string]func(*payment.Payment) {
 	}
 	return map[string]func(*payment.Payment){
 		"validate": func(p *payment.Payment) {
-			a := Attempt{Payment: p.ID, Domain: s.domain, Number: 1, Kind: AttemptInitiation, Created: now, Order: Order{Key: fmt.Sprint(p.ID), Connector: "a", Mechanism: "webauth"}}
+			a := Attempt{Payment: p.ID, Domain: s.domain, Number: 1, Kind: AttemptInitiation, Created: now, AttemptOrder: AttemptOrder{Key: fmt.Sprint(p.ID), Connector: "a", Mechanism: "webauth"}}
 			s.write(func(tx *Tx) error { return tx.OpenAttempt(&a, time.Minute) })
 			s.bankSays(p, payment.Report{Status: payment.Awaiting, Action: payment.Decoupled})
 			s.write(func(tx *Tx) error { tx.AnswerAttempt(a); return nil })
@@ -219,7 +219,7 @@ func (s site) bankSays(p *payment.Payment, r payment.Report) {
 		s.t.Fatal(err)
 	}
 	s.write(func(tx *Tx) error {
-		e := Event{Domain: s.domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: int64(p.ID), Version: p.Version, Body: []byte(`{}`), Created: now}
+		e := EmittedEvent{Domain: s.domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: int64(p.ID), Version: p.Version, Body: []byte(`{}`), Created: now}
 		return errors.Join(tx.UpdatePayment(p, transitions(steps), nil), tx.Emit(e))
 	})
 }

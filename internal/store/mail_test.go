@@ -205,7 +205,7 @@ func TestOutage(t *testing.T) {
 			})
 		}
 		s.write(func(tx *Tx) error {
-			return tx.Emit(Event{
+			return tx.Emit(EmittedEvent{
 				Domain: s.domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: 1, Version: 1, Body: []byte("{}"), Created: hour(-5),
 			})
 		})

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Identity is an operator as a provider of identities knows them.
-type Identity struct {
+// OperatorIdentity is an operator as a provider of identities knows them.
+type OperatorIdentity struct {
 	Operator OperatorID
 	// Issuer is the provider, Subject who they are there, for ever.
 	Issuer, Subject string
@@ -21,10 +21,10 @@ func (r *Reader) OperatorByIdentity(ctx context.Context, issuer, subject string)
 }
 
 // Identities lists those of an operator, by issuer.
-func (r *Reader) Identities(ctx context.Context, operator OperatorID) ([]Identity, error) {
-	return collect(ctx, r, func(row scanner) (Identity, error) {
+func (r *Reader) Identities(ctx context.Context, operator OperatorID) ([]OperatorIdentity, error) {
+	return collect(ctx, r, func(row scanner) (OperatorIdentity, error) {
 		var (
-			i       Identity
+			i       OperatorIdentity
 			created int64
 		)
 		err := row.Scan(&i.Operator, &i.Issuer, &i.Subject, &created)
@@ -35,7 +35,7 @@ func (r *Reader) Identities(ctx context.Context, operator OperatorID) ([]Identit
 
 // LinkOperator stores an identity. Write fails with ErrDuplicate when the subject is
 // somebody already, or the operator somebody else at the issuer.
-func (tx *Tx) LinkOperator(i Identity) error {
+func (tx *Tx) LinkOperator(i OperatorIdentity) error {
 	id, err := tx.newID("operator_identity")
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (tx *Tx) LinkOperator(i Identity) error {
 
 // HoldIdentity keeps an operator linked to an identity until the end of the unit.
 // Write fails with ErrConflict when they are not any more.
-func (tx *Tx) HoldIdentity(i Identity) {
+func (tx *Tx) HoldIdentity(i OperatorIdentity) {
 	tx.execOne(ErrConflict, `UPDATE operator_identity SET created = created WHERE operator_id = $1 AND issuer = $2 AND subject = $3`,
 		int64(i.Operator), i.Issuer, i.Subject)
 }

@@ -315,7 +315,7 @@ func (h *savings) documentQueries() map[string]query {
 		"documents of a subscription": {run: documents(func(f *DocumentFilter) { f.Subscription = 1 }), index: "document_of_subscription (subscription_id=? AND epoch=? AND date<?)"},
 		"documents of a transaction":  {run: documents(func(f *DocumentFilter) { f.Transaction = 1 }), index: "transaction_document_1 (transaction_id=?", sorts: "at most twenty"},
 		"documents by timestamp":      {run: documents(func(f *DocumentFilter) { f.Since, f.Before, f.Zone = now, now, time.UTC }), index: "document_of_user (domain_id=? AND user_id=? AND date<?)"},
-		"types of documents":          {run: reading(func() ([]DocumentType, error) { return db.DocumentTypes(ctx, h.domain) }), index: "document_type"},
+		"types of documents":          {run: reading(func() ([]DocumentTypeSetting, error) { return db.DocumentTypes(ctx, h.domain) }), index: "document_type"},
 		"a file":                      {run: reading(func() (StoredFile, error) { return db.File(ctx, h.domain, 7, 1) }), index: "PRIMARY KEY (rowid=?)"},
 		"files of a user":             {run: reading(func() ([]StoredFile, error) { return db.Files(ctx, h.domain, 7, 1, 5) }), index: "stored_file_of_user (domain_id=? AND user_id=? AND id>?)"},
 		"the origin of a file":        {run: reading(func() (FileOrigin, error) { return db.FileOrigin(ctx, h.domain, 1) }), index: "document_of_file (file_id=?)"},

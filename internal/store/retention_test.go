@@ -21,7 +21,7 @@ func (s site) happen(first, count int, from time.Time) {
 	s.t.Helper()
 	s.write(func(tx *Tx) error {
 		for i := range count {
-			err := tx.Emit(Event{
+			err := tx.Emit(EmittedEvent{
 				Domain: s.domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: int64(first + i), Version: 1,
 				Body: []byte(`{}`), Created: from.Add(time.Duration(i) * time.Minute),
 			})
@@ -134,7 +134,7 @@ func TestManyAttemptsOfOneDelivery(t *testing.T) {
 // did, of no user, is looked at once.
 func TestPartsWithoutEventsGo(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		write := func() *Body {
+		write := func() *EventBody {
 			b := s.db.WriteBody(t.Context(), s.domain)
 			if _, err := b.Write([]byte(`{"a":"b"}`)); err != nil {
 				t.Fatal(err)
@@ -147,7 +147,7 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 		write()
 		kept := write()
 		s.write(func(tx *Tx) error {
-			return tx.Emit(Event{Domain: s.domain, Name: webhook.UserCreated, Subject: "user", SubjectID: 1, Version: 1, Parts: kept, Created: now})
+			return tx.Emit(EmittedEvent{Domain: s.domain, Name: webhook.UserCreated, Subject: "user", SubjectID: 1, Version: 1, Parts: kept, Created: now})
 		})
 		purge := func() {
 			t.Helper()

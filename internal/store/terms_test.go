@@ -36,16 +36,16 @@ func TestTerms(t *testing.T) {
 
 func TestFieldKeys(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		first := FieldKey{Domain: s.domain, Number: 1, KeyID: "a", Private: []byte("private half"), Created: now}
-		second := FieldKey{Domain: s.domain, Number: 2, KeyID: "b", Private: []byte("another"), Created: now}
-		for _, key := range []*FieldKey{&first, &second} {
+		first := StoredFieldKey{Domain: s.domain, Number: 1, KeyID: "a", Private: []byte("private half"), Created: now}
+		second := StoredFieldKey{Domain: s.domain, Number: 2, KeyID: "b", Private: []byte("another"), Created: now}
+		for _, key := range []*StoredFieldKey{&first, &second} {
 			s.write(func(tx *Tx) error { return tx.AddFieldKey(key) })
 			got, err := s.db.NewestFieldKey(t.Context(), s.domain)
 			wantSame(t, *key, got, err)
 		}
 		got, err := s.db.FieldKey(t.Context(), s.domain, "a")
 		wantSame(t, first, got, err)
-		taken := FieldKey{Domain: s.domain, Number: 2, KeyID: "c", Created: now}
+		taken := StoredFieldKey{Domain: s.domain, Number: 2, KeyID: "c", Created: now}
 		wantError(t, s.try(func(tx *Tx) error { return tx.AddFieldKey(&taken) }), ErrDuplicate)
 		foreign, err := s.db.FieldKey(t.Context(), s.other, "a")
 		wantNotFound(t, foreign, err)

@@ -51,7 +51,7 @@ func (s site) wantWebhookToken(client passerelle.ClientID, user passerelle.UserI
 func (s site) emitted(u passerelle.User, name webhook.Event, version int64) {
 	s.t.Helper()
 	s.write(func(tx *Tx) error {
-		return tx.Emit(Event{
+		return tx.Emit(EmittedEvent{
 			Domain: s.domain, Name: name, Subject: "user", SubjectID: int64(u.ID), Version: version,
 			User: u.ID, Held: u.Permanent == nil, Body: []byte(`{"id":1}`), Created: now,
 		})

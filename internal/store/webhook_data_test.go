@@ -17,7 +17,7 @@ func TestRequestsAreInTheOrderOfTime(t *testing.T) {
 		w := Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
 		s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
 		s.write(func(tx *Tx) error {
-			return tx.Emit(Event{Domain: s.domain, Name: webhook.AccountFound, Subject: "user", SubjectID: 1, User: 1, Body: []byte("{}"), Created: now})
+			return tx.Emit(EmittedEvent{Domain: s.domain, Name: webhook.AccountFound, Subject: "user", SubjectID: 1, User: 1, Body: []byte("{}"), Created: now})
 		})
 		const requests, last = 14, 10
 		s.write(func(tx *Tx) error {

@@ -72,7 +72,7 @@ func TestPayersAnswerTheirBanks(t *testing.T) {
 		name, useCase, label string
 		moves                []move
 		path                 string
-		told                 url.Values
+		shown                url.Values
 	}{
 		{"right code", "otp_sms", "", []move{code(" 1234 ")}, "/back", done},
 		{"wrong code", "otp_sms", "", []move{code("4321")}, "/sorry", url.Values{
@@ -103,7 +103,7 @@ func TestPayersAnswerTheirBanks(t *testing.T) {
 				}
 				p, page := s.ordered(t, c.useCase, change)
 				s.play(t, page, c.moves)
-				checkBack(t, s.get(t, page), c.path, p.ID, c.told)
+				checkBack(t, s.get(t, page), c.path, p.ID, c.shown)
 			})
 		})
 	}

@@ -70,7 +70,7 @@ func TestASearchForABankSaysWhenThereIsNone(t *testing.T) {
 		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
 		servicetest.Shown(`#search`),
 	))
-	look := func(script, want string) {
+	inspect := func(script, want string) {
 		t.Helper()
 		got, err := chromedp.Run(browser, chromedp.Evaluate[string](script+`;
 			[...document.querySelectorAll("#banks li")].filter(i => !i.hidden).length + " banks, " +
@@ -87,13 +87,13 @@ func TestASearchForABankSaysWhenThereIsNone(t *testing.T) {
 	count, err := chromedp.Run(browser, chromedp.Evaluate[int](`document.querySelectorAll("#banks li").length`))
 	must(t, err)
 	all := strconv.Itoa(count)
-	look("0", all+" banks, 1 chosen, found")
-	look(search("zzz"), "0 banks, 0 chosen, none")
+	inspect("0", all+" banks, 1 chosen, found")
+	inspect(search("zzz"), "0 banks, 0 chosen, none")
 	servicetest.Picture(browser, t, "search-none")
-	look(search("áccept ONLY"), "1 banks, 0 chosen, found")
-	look(`document.querySelector("#banks li:not([hidden]) input").click()`, "1 banks, 1 chosen, found")
-	look(search("zzz"), "1 banks, 1 chosen, none")
-	look(search(""), all+" banks, 1 chosen, found")
+	inspect(search("áccept ONLY"), "1 banks, 0 chosen, found")
+	inspect(`document.querySelector("#banks li:not([hidden]) input").click()`, "1 banks, 1 chosen, found")
+	inspect(search("zzz"), "1 banks, 1 chosen, none")
+	inspect(search(""), all+" banks, 1 chosen, found")
 	servicetest.Picture(browser, t, "search-all")
 	must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview/en/payment?payment_id="+number(p.ID)+"&step=cancel"), servicetest.Shown(`button.quiet`)))
 	servicetest.Picture(browser, t, "cancel")

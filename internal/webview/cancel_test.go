@@ -33,11 +33,11 @@ func (s *stack) question(t *testing.T, page string) {
 func TestAPaymentThatNoBankHasIsCancelledAtOnce(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for _, c := range []struct {
-			given url.Values
-			path  string
+			supplied url.Values
+			path     string
 		}{{sorry, "/sorry"}, {nil, "/back"}} {
 			p := s.create(t, nil)
-			page := s.open(t, p.ID, c.given)
+			page := s.open(t, p.ID, c.supplied)
 			s.question(t, page)
 			got := s.post(t, page, "same-origin", cancel)
 			if got.location != page+"&step=onward" {
@@ -189,7 +189,7 @@ func TestAClientsCancellationLeadsWhereItSaid(t *testing.T) {
 			"keep":   {"payment_state": {"validating"}},
 		} {
 			p, page := s.ordered(t, "", labelled("actn(redirect)/done"))
-			_, err := s.Cancel(t.Context(), s.domain, p.ID, initiation.Cancellation{
+			_, err := s.Cancel(t.Context(), s.domain, p.ID, initiation.CancelRequest{
 				By: payment.ByClient, RedirectURI: "https://shop.example/sorry", State: "other & more",
 			})
 			must(t, err)

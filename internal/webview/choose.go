@@ -34,7 +34,7 @@ type chooseBody struct {
 	Only      *bank
 	Questions []question
 	// InForce are the terms that are accepted by going on.
-	InForce initiation.Terms
+	InForce initiation.LocalizedTerms
 	// Others leads to the list again, when there is more on it.
 	Others string
 	// Finder narrows the list when it is too long to be read.

@@ -135,14 +135,14 @@ func TestTheBankChosenBeforeComesFirst(t *testing.T) {
 func TestWithoutABankThereIsAWayBack(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, func(d *payment.Draft) { d.Instructions[0].Amount.Currency = "SEK" })
-		for _, c := range []struct{ given, want string }{
+		for _, c := range []struct{ supplied, want string }{
 			{"https://shop.example/sorry", "/sorry"},
 			{"", "/back"},
 		} {
-			page := s.open(t, p.ID, url.Values{"redirect_uri": {c.given}})
+			page := s.open(t, p.ID, url.Values{"redirect_uri": {c.supplied}})
 			got := s.get(t, page)
 			if !strings.Contains(got.body, "No bank can make this payment") {
-				t.Errorf("redirect_uri %q: %s", c.given, got.body)
+				t.Errorf("redirect_uri %q: %s", c.supplied, got.body)
 			}
 			checkBack(t, s.leave(t, page, got), c.want, p.ID, url.Values{"payment_state": {"created"}})
 		}

@@ -42,7 +42,7 @@ func checkConsents(t *testing.T, p *walker, count int) {
 		Consents []struct {
 			Origin      string
 			TextVersion string `json:"text_version"`
-			Given       string
+			Granted     string
 		}
 	}
 	p.JSON(p.OK(p.Call("GET", "/users/me/consents", p.token, nil)), &out)
@@ -50,7 +50,7 @@ func checkConsents(t *testing.T, p *walker, count int) {
 		t.Errorf("%d consents, want %d", len(out.Consents), count)
 	}
 	for _, c := range out.Consents {
-		if c.Origin != "webview" || c.TextVersion == "" || c.Given == "" {
+		if c.Origin != "webview" || c.TextVersion == "" || c.Granted == "" {
 			t.Errorf("consent %+v", c)
 		}
 	}
@@ -192,7 +192,7 @@ func TestATryFromTheRoot(t *testing.T) {
 		page := p.settled(p.send(p.click(p.open(p.Origin+"/webview"), "Try it"), "begin", "field.login", "one", "field.password", sandbox.Password))
 		accounts, _ := page.offered()
 		p.send(page, "share", "account", accounts[0]).shows(t, "Welcome back", "connection_id", "psl_cod_")
-		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{home}}))
+		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
 		p.open(p.Origin+"/webview").lacks(t, "Try it")
 	})
 }

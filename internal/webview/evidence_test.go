@@ -33,8 +33,8 @@ func (s *stack) wantEvidence(t *testing.T, p *payment.Payment, want ...payment.E
 }
 
 // shownIn is the summary of the usual payment, in a language.
-func shownIn(amount, when, terms string) payment.Shown {
-	return payment.Shown{
+func shownIn(amount, when, terms string) payment.ShownPayment {
+	return payment.ShownPayment{
 		Application: "Maison Dupont", Amount: amount, When: when, Terms: terms,
 		Lines: []payment.ShownLine{{Amount: amount, Name: "Maison Dupont SARL", Account: "FR76 3000 6000 0112 3456 7890 189", Label: "Order 1234"}},
 	}

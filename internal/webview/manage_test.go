@@ -278,7 +278,7 @@ func TestJourneysTakeTooLong(t *testing.T) {
 		var ahead atomic.Int64
 		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 		servicetest.Each(t, servicetest.Options{Now: now}, func(t *testing.T, s *servicetest.Instance) {
-			s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{home}}))
+			s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
 			p := newWalker(t, s)
 			pairs := []string{}
 			if !c.code {

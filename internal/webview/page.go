@@ -51,14 +51,14 @@ func (pc *pageContext) currentStep() string {
 
 // summary is a payment in words.
 type summary struct {
-	payment.Shown
+	payment.ShownPayment
 	// Repeated is set when the amount is paid again and again.
 	Repeated bool
 }
 
 func (pc *pageContext) summary(s *payerSession) summary {
 	p := s.payment
-	shown := payment.Shown{
+	shown := payment.ShownPayment{
 		Application: s.client.Name, When: whenText(pc.words, p.Instructions[0]),
 		Amount: amountText(pc.words, passerelle.Money{Minor: p.Total(), Currency: p.Currency()}),
 	}
@@ -70,13 +70,13 @@ func (pc *pageContext) summary(s *payerSession) summary {
 			Amount: amountText(pc.words, in.Amount), Name: in.Beneficiary.Label, Account: accountText(in.Beneficiary), Label: in.Label,
 		})
 	}
-	return summary{Shown: shown, Repeated: p.DateType() == payment.Periodic}
+	return summary{ShownPayment: shown, Repeated: p.DateType() == payment.Periodic}
 }
 
 // evidenceOf is the use cases for one act of the payer, with evidence of what was
 // on the page on which they acted.
 func (w *Webview) evidenceOf(pc *pageContext, s *payerSession, act payment.Act, bank, terms string) *initiation.Initiation {
-	shown := pc.summary(s).Shown
+	shown := pc.summary(s).ShownPayment
 	shown.Bank, shown.Terms = bank, terms
 	return w.Initiation.Witnessed(pc.domain, payment.Evidence{Payment: s.payment.ID, Act: act, Language: pc.words.Lang, Shown: shown})
 }

@@ -16,8 +16,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// home is where the application of these tests receives people.
-const home = "https://app.example/back"
+// returnURL is where the application of these tests receives people.
+const returnURL = "https://app.example/back"
 
 // walker is a person with a browser of their own, on the pages of the whole
 // service, and the application that sends them there.
@@ -33,7 +33,7 @@ type walker struct {
 // registered for home and nothing else.
 func eachWalker(t *testing.T, run func(t *testing.T, p *walker)) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
-		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{home}}))
+		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
 		run(t, newWalker(t, s))
 	})
 }
@@ -59,7 +59,7 @@ func (p *walker) code() string {
 // parameters; an empty value leaves one out.
 func (p *walker) link(flow string, pairs ...string) string {
 	p.t.Helper()
-	query := url.Values{"client_id": {p.ClientID}, "redirect_uri": {home}, "code": {p.code()}, "state": {"a b&c=ü"}}
+	query := url.Values{"client_id": {p.ClientID}, "redirect_uri": {returnURL}, "code": {p.code()}, "state": {"a b&c=ü"}}
 	for i := 0; i < len(pairs); i += 2 {
 		query.Set(pairs[i], pairs[i+1])
 		if pairs[i+1] == "" {
@@ -196,7 +196,7 @@ func (s shown) lacks(t *testing.T, texts ...string) shown {
 // was told.
 func (s shown) back(t *testing.T) url.Values {
 	t.Helper()
-	if s.at.Scheme+"://"+s.at.Host+s.at.Path != home {
+	if s.at.Scheme+"://"+s.at.Host+s.at.Path != returnURL {
 		t.Fatalf("the browser is at %s (%d): %s", s.at, s.status, s.body)
 	}
 	return s.at.Query()

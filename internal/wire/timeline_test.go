@@ -18,7 +18,7 @@ func TestNotesInAZone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := time.Date(2026, 11, 23, 2, 30, 0, 0, time.UTC)
+	reportedAt := time.Date(2026, 11, 23, 2, 30, 0, 0, time.UTC)
 	common := func(kind, at string) map[string]any {
 		return map[string]any{"kind": kind, "from": nil, "to": nil, "cause": nil, "actor": "bank", "bank_status": nil, "at": at, "heard_at": nil, "text": nil}
 	}
@@ -29,8 +29,8 @@ func TestNotesInAZone(t *testing.T) {
 		note payment.Note
 		want map[string]any
 	}{
-		{payment.Note{At: heard, Kind: payment.NoteOccurrence, Actor: payment.ByBank, Bank: "ACSC", Text: "2026-11-20", Day: day}, occurrence},
-		{payment.Note{At: heard, Kind: payment.NoteCancelling, Actor: payment.ByBank}, other},
+		{payment.Note{At: reportedAt, Kind: payment.NoteOccurrence, Actor: payment.ByBank, Bank: "ACSC", Text: "2026-11-20", Day: day}, occurrence},
+		{payment.Note{At: reportedAt, Kind: payment.NoteCancelling, Actor: payment.ByBank}, other},
 	} {
 		if diff := cmp.Diff(one.want, members(t, wire.NewNote(one.note, zone))); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

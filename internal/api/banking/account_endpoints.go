@@ -192,7 +192,7 @@ func summed(shown []wire.BankAccount, rows []store.StoredAccount) summedAccounts
 
 func (s *Service) accountRows(ctx context.Context, f store.AccountFilter, page httpapi.Page) ([]store.StoredAccount, httpapi.Listing, error) {
 	return httpapi.Turn(ctx, &s.DB.Reader, page,
-		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.StoredAccount, error) {
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.StoredAccount, error) {
 			return r.BankAccounts(ctx, f, w.OfRows())
 		},
 		func(a store.StoredAccount) httpapi.Position { return httpapi.Position{int64(a.ID)} },

@@ -47,7 +47,7 @@ func (s *Service) listClusters(ctx context.Context, c *httpapi.Caller, in listCl
 		return listClustersOutput{}, err
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
-		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.StoredCluster, error) {
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.StoredCluster, error) {
 			return r.Clusters(ctx, at.clusters(c), w.OfRows())
 		},
 		func(one store.StoredCluster) httpapi.Position { return httpapi.Position{int64(one.ID)} },

@@ -88,7 +88,7 @@ func (s *Service) listConnections(ctx context.Context, c *httpapi.Caller, in lis
 		return listConnectionsOutput{}, err
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
-		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.Connection, error) {
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.Connection, error) {
 			return r.Connections(ctx, c.Domain.ID, user, w.OfRows())
 		},
 		func(one store.Connection) httpapi.Position { return httpapi.Position{int64(one.ID)} },
@@ -378,7 +378,7 @@ func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsIn
 func (s *Service) logs(ctx context.Context, c *httpapi.Caller, filter store.ConnectionLogFilter, in logsQuery) (connectionLogsOutput, []store.ConnectionLog, error) {
 	filter.Domain, filter.Source, filter.From, filter.Until = c.Domain.ID, in.IDSource, in.From(), in.Until()
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
-		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.ConnectionLog, error) {
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.ConnectionLog, error) {
 			return r.ConnectionLogs(ctx, filter, w.OfRows())
 		},
 		func(l store.ConnectionLog) httpapi.Position { return l.Place() },

@@ -130,7 +130,7 @@ func (s *Service) documentPage(ctx context.Context, c *httpapi.Caller, q documen
 		return listDocumentsOutput{}, err
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, q.Page,
-		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.StoredDocument, error) {
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.StoredDocument, error) {
 			return r.Documents(ctx, f, w.OfRows())
 		},
 		func(d store.StoredDocument) httpapi.Position { return d.Place() },

@@ -72,7 +72,7 @@ type changeDocumentTypeInput struct {
 }
 
 func (s *Service) changeDocumentType(ctx context.Context, c *httpapi.Caller, in changeDocumentTypeInput) (wire.DocumentType, error) {
-	change := store.DocumentTypeChange{DocumentType: store.DocumentType{Number: in.ID}, SetName: in.Name.Present, SetAttachable: in.Attachable.Present}
+	change := store.DocumentTypeChange{DocumentTypeSetting: store.DocumentTypeSetting{Number: in.ID}, SetName: in.Name.Present, SetAttachable: in.Attachable.Present}
 	if in.Name.Present && !in.Name.Null {
 		if err := checkTypeName(in.Name.Value); err != nil {
 			return wire.DocumentType{}, err

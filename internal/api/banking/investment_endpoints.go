@@ -59,7 +59,7 @@ func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in lis
 		}
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
-		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]passerelle.Asset[D], error) {
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]passerelle.Asset[D], error) {
 			return store.ReadAssets[D](ctx, r, f, w.OfRows())
 		},
 		func(a passerelle.Asset[D]) httpapi.Position { return httpapi.Position{int64(a.ID)} },
@@ -278,7 +278,7 @@ func (s *Service) investmentHistory(ctx context.Context, c *httpapi.Caller, in i
 		return investmentHistoryOutput{}, err
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
-		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]passerelle.InvestmentValue, error) {
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]passerelle.InvestmentValue, error) {
 			return r.InvestmentValues(ctx, c.Domain.ID, found.ID, w.OfRows())
 		},
 		func(v passerelle.InvestmentValue) httpapi.Position { return httpapi.Position{v.Date.String(), v.ID} },

@@ -83,7 +83,7 @@ func (s *Service) subscriptionsOf(ctx context.Context, c *httpapi.Caller, connec
 	}
 	filter := store.SubscriptionFilter{Domain: c.Domain.ID, User: user, Connection: connection, All: in.WithDisabled}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
-		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.StoredSubscription, error) {
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.StoredSubscription, error) {
 			return r.Subscriptions(ctx, filter, w.OfRows())
 		},
 		func(one store.StoredSubscription) httpapi.Position { return httpapi.Position{int64(one.ID)} },

@@ -318,7 +318,7 @@ func valuesNamed(text string) ([]decimal.Decimal, error) {
 }
 
 func (s *Service) transactionPage(ctx context.Context, c *httpapi.Caller, q transactionQuery, f store.TransactionFilter, span store.TransactionSpan) (listTransactionsOutput, error) {
-	fetch := func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]passerelle.Transaction, error) {
+	fetch := func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]passerelle.Transaction, error) {
 		return r.Transactions(ctx, f, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
 	}
 	position := func(t passerelle.Transaction) httpapi.Position {

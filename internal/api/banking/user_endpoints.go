@@ -90,7 +90,7 @@ type listUsersOutput struct {
 }
 
 func (s *Service) listUsers(ctx context.Context, c *httpapi.Caller, in listUsersInput) (listUsersOutput, error) {
-	fetch := func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]passerelle.User, error) {
+	fetch := func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]passerelle.User, error) {
 		return r.Users(ctx, c.Domain.ID, userWindow(w))
 	}
 	count := func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountUsers(ctx, c.Domain.ID) }
@@ -102,7 +102,7 @@ func (s *Service) listUsers(ctx context.Context, c *httpapi.Caller, in listUsers
 	return out, err
 }
 
-func userWindow(w httpapi.Window) store.UserWindow {
+func userWindow(w httpapi.PageWindow) store.UserWindow {
 	window := store.UserWindow{Limit: w.Limit, Offset: w.Offset, Backward: w.Backward}
 	if len(w.From) > 0 {
 		from, _ := w.From[0].(int64) // what Turn was given
@@ -171,7 +171,7 @@ func (s *Service) listConsents(ctx context.Context, c *httpapi.Caller, in listCo
 	}
 	filter := store.ConsentFilter{Domain: c.Domain.ID, User: user}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
-		func(ctx context.Context, r *store.Reader, w httpapi.Window) ([]store.Consent, error) {
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.Consent, error) {
 			return r.Consents(ctx, filter, w.OfRows())
 		},
 		func(one store.Consent) httpapi.Position { return one.Place() },

@@ -23,7 +23,7 @@ type Context struct {
 	Writer  http.ResponseWriter
 	Request *http.Request
 	// Who is signed in.
-	Who operators.Session
+	Who operators.SignedIn
 	// Domain is the tenant that the address names, Zone that of its times.
 	Domain passerelle.Domain
 	Zone   *time.Location

@@ -8,17 +8,17 @@ import (
 	"passerelle"
 )
 
-// Detail is a line about something: a name and a value.
-type Detail struct {
+// DetailRow is a line about something: a name and a value.
+type DetailRow struct {
 	Name, Value string
 }
 
 // Details are pairs of a name and a value, those without a value left out.
-func Details(pairs ...string) []Detail {
-	var facts []Detail
+func Details(pairs ...string) []DetailRow {
+	var facts []DetailRow
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			facts = append(facts, Detail{pairs[i], pairs[i+1]})
+			facts = append(facts, DetailRow{pairs[i], pairs[i+1]})
 		}
 	}
 	return facts

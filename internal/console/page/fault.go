@@ -12,30 +12,30 @@ import (
 	"passerelle/internal/web"
 )
 
-// Fault is a failure that a person is told about.
-type Fault struct {
+// PageFault is a failure that a person is told about.
+type PageFault struct {
 	Status      int
 	Title, Text string
 }
 
 // Error names the fault.
-func (f *Fault) Error() string { return "page answered with: " + f.Title }
+func (f *PageFault) Error() string { return "page answered with: " + f.Title }
 
 // The faults an operator can meet.
 var (
-	ErrNoPage    = &Fault{http.StatusNotFound, "There is nothing here", "The address is wrong, or what was here is gone."}
-	errMethod    = &Fault{http.StatusMethodNotAllowed, "That cannot be done here", "The address does not take requests of this kind."}
-	ErrForeign   = &Fault{http.StatusForbidden, "This form is not ours", "It was made by another site, or for a session that is over. Nothing was changed. Go back, load the page anew and try again."}
-	ErrForm      = &Fault{http.StatusBadRequest, "The form cannot be read", "It is broken. Nothing was changed."}
-	errTooLarge  = &Fault{http.StatusRequestEntityTooLarge, "The form is too large", "It holds more than this page takes. Nothing was changed."}
-	ErrForbidden = &Fault{http.StatusForbidden, "Your role does not do that", "Ask somebody with another role. Nothing was changed."}
-	errBusy      = &Fault{http.StatusServiceUnavailable, "Not right now", "The service is busy or its database cannot be reached. Try again in a moment."}
-	errBug       = &Fault{http.StatusInternalServerError, "Something went wrong", "It is not your fault. The log of the service says more, under the number below."}
+	ErrNoPage    = &PageFault{http.StatusNotFound, "There is nothing here", "The address is wrong, or what was here is gone."}
+	errMethod    = &PageFault{http.StatusMethodNotAllowed, "That cannot be done here", "The address does not take requests of this kind."}
+	ErrForeign   = &PageFault{http.StatusForbidden, "This form is not ours", "It was made by another site, or for a session that is over. Nothing was changed. Go back, load the page anew and try again."}
+	ErrForm      = &PageFault{http.StatusBadRequest, "The form cannot be read", "It is broken. Nothing was changed."}
+	errTooLarge  = &PageFault{http.StatusRequestEntityTooLarge, "The form is too large", "It holds more than this page takes. Nothing was changed."}
+	ErrForbidden = &PageFault{http.StatusForbidden, "Your role does not do that", "Ask somebody with another role. Nothing was changed."}
+	errBusy      = &PageFault{http.StatusServiceUnavailable, "Not right now", "The service is busy or its database cannot be reached. Try again in a moment."}
+	errBug       = &PageFault{http.StatusInternalServerError, "Something went wrong", "It is not your fault. The log of the service says more, under the number below."}
 )
 
 // classify finds what a person may know of an error.
-func classify(err error) *Fault {
-	var known *Fault
+func classify(err error) *PageFault {
+	var known *PageFault
 	switch {
 	case errors.As(err, &known):
 		return known

@@ -23,13 +23,13 @@ func folder(files fs.FS) fs.FS {
 	return pages
 }
 
-// Pages are the templates of a package, with what surrounds them.
-type Pages struct{ pages *web.Pages }
+// Templates are the templates of a package, with what surrounds them.
+type Templates struct{ pages *web.Pages }
 
 // MustPages parses the templates in the folder pages, as web.MustPages does. The
 // blocks of the frame are at their hand.
-func MustPages(files fs.FS) *Pages {
-	return &Pages{web.MustPages(folder(embedded), folder(files))}
+func MustPages(files fs.FS) *Templates {
+	return &Templates{web.MustPages(folder(embedded), folder(files))}
 }
 
 // frame is what surrounds every page, and Data what is on it.
@@ -60,7 +60,7 @@ func newFrame(pc *Context, data any) frame {
 }
 
 // Send answers with a page, or with the part of it that the asker wants.
-func (p *Pages) Send(pc *Context, name, title string, data any) error {
+func (p *Templates) Send(pc *Context, name, title string, data any) error {
 	page := web.Page{
 		Name: name, Words: web.Words{Lang: "en"}, Title: title + " · Passerelle", Body: newFrame(pc, data), Sheet: "console.css",
 		Simulated: pc.Domain.Kind == passerelle.Sandbox, Refresh: pc.Reload, RefreshTo: pc.LeadTo,

@@ -26,7 +26,7 @@ type deliveryData struct {
 	Webhook passerelle.WebhookID
 	ID      passerelle.DeliveryID
 	State   string
-	Facts   []page.Detail
+	Facts   []page.DetailRow
 	// Payment is the one that the event is about, zero for none.
 	Payment int64
 	// Opening and Payload are what was signed; what was sent is Payload alone,
@@ -105,7 +105,7 @@ func (h *hooks) showDelivery(pc *page.Context, whole bool) error {
 	return pages.Send(pc, "delivery", fmt.Sprintf("Delivery %d", d.ID), data)
 }
 
-func deliveryFacts(pc *page.Context, w store.Webhook, d store.WebhookData) []page.Detail {
+func deliveryFacts(pc *page.Context, w store.Webhook, d store.WebhookData) []page.DetailRow {
 	return page.Details(
 		"Event", string(d.Event), "To", w.URL, "Happened", pc.Moment(&d.Created), "Of user", orNothing(int64(d.User)),
 		"Held back until", pc.Moment(d.NotBefore), "Accepted", pc.Moment(d.Delivered), "Given up", dropped(pc, d),

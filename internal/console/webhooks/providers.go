@@ -195,7 +195,7 @@ const shownUsers = 20
 // providerData is one provider, with its secret when that has just been made.
 type providerData struct {
 	providerRow
-	Facts []page.Detail
+	Facts []page.DetailRow
 	// Public is the certificate of the client, as PEM.
 	Public, Secret string
 	// Users are the first webhooks that have it, and More that there are others.
@@ -231,7 +231,7 @@ func (h *hooks) showProvider(pc *page.Context, a store.AuthProvider, secret stri
 	return pages.Send(pc, "provider", fmt.Sprintf("Authentication provider %d", a.ID), data)
 }
 
-func (h *hooks) providerFacts(pc *page.Context, a store.AuthProvider) []page.Detail {
+func (h *hooks) providerFacts(pc *page.Context, a store.AuthProvider) []page.DetailRow {
 	facts := page.Details("Type", a.Type, "Name", a.Name, "Made", pc.Moment(&a.Created), "Changed", pc.Moment(a.Updated))
 	if _, next := a.Secrets(h.Now()); next != "" {
 		facts = append(facts, page.Details("Signs by two secrets until", pc.Moment(a.NextFrom))...)

@@ -16,7 +16,7 @@ import (
 // webhookData is all about one webhook, with a page of what is for it.
 type webhookData struct {
 	webhookRow
-	Facts []page.Detail
+	Facts []page.DetailRow
 	// MayDeliver and MaySetUp say which acts the operator has.
 	MayDeliver, MaySetUp bool
 	// Due says what came of asking for all that is undelivered.
@@ -69,7 +69,7 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook, due string) error
 	return pages.Send(pc, "webhook", fmt.Sprintf("Webhook %d", w.ID), data)
 }
 
-func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.Detail {
+func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.DetailRow {
 	return page.Details(
 		"Event", row.Event, "URL", w.URL,
 		"Provider", row.Provider, "Application", orNothing(int64(w.Client)), "Only of user", orNothing(int64(w.User)),
@@ -166,7 +166,7 @@ func (h *hooks) actOnWebhook(pc *page.Context) error {
 	case act == actRecover:
 		return h.recoverWebhook(pc, w)
 	}
-	do, change := h.handling(pc, act), delivery.Change{By: pc.By()}
+	do, change := h.handling(pc, act), delivery.WebhookChange{By: pc.By()}
 	switch act {
 	case actDelete:
 		err = do.Delete(pc, pc.Domain, w.ID, pc.By())

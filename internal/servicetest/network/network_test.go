@@ -59,7 +59,7 @@ func say(t *testing.T, c net.Conn) {
 	}
 }
 
-func hear(t *testing.T, c net.Conn, bytes int) {
+func receive(t *testing.T, c net.Conn, bytes int) {
 	t.Helper()
 	if _, err := io.ReadFull(c, make([]byte, bytes)); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestTrips(t *testing.T) {
 	n, c, received := echo(t)
 	for range 3 {
 		say(t, c)
-		hear(t, c, 1)
+		receive(t, c, 1)
 		<-received
 	}
 	n.Behave(network.Manner{DropsRequests: true})
@@ -81,7 +81,7 @@ func TestTrips(t *testing.T) {
 		<-received
 	}
 	n.Behave(network.Manner{})
-	hear(t, c, 5)
+	receive(t, c, 5)
 	if got := n.Trips(); got != 4 {
 		t.Errorf("%d trips, want 4", got)
 	}
@@ -96,7 +96,7 @@ func TestDelay(t *testing.T) {
 	for range pieces {
 		say(t, c)
 	}
-	hear(t, c, pieces)
+	receive(t, c, pieces)
 	if took := time.Since(begun); took < 2*delay || took > pieces*delay {
 		t.Errorf("it took %v, with a delay of %v each way", took, delay)
 	}

@@ -1,6 +1,6 @@
 package contract_test
 
-const wealthShapes = `
+const assetShapes = `
 Balances        balances [Period]+, first_date date?, last_date date?, result_min_date date, result_max_date date, total int
 Period          min_date date, max_date date, currencies [Sums], n_overdraft int, balance num?, expenses num?, incomes num?, remains num?, daily_balances [Day]+
 Sums            id text, symbol text, balance num?, expenses num, incomes num, remains num
@@ -33,7 +33,7 @@ var balanceFacts = tell("5.4",
 )
 
 // Section 5.6: what accounts hold besides money.
-var wealthFacts = tell("5.6",
+var assetFacts = tell("5.6",
 	row{fact: "GET /users/{u}/investments", by: "PYP", call: "GET /2.0/users/me/investments", as: "Bearer {wealth token}", status: 200, shapes: "Investments"},
 	row{fact: "GET /users/{u}/investments?expand=details", by: "D", call: "GET /2.0/users/me/investments?expand=details", as: "Bearer {wealth token}", status: 200, shapes: "Investments Detailed.List"},
 	row{fact: "GET /users/{u}/accounts/{a}/investments", by: "RB", call: "GET /2.0/users/me/accounts/{wealth account}/investments", as: "Bearer {wealth token}", status: 200, shapes: "Investments"},

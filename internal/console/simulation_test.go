@@ -16,28 +16,28 @@ import (
 )
 
 func TestClockOfASandbox(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
-		lab, clock := d.domainPath("/lab"), d.domainPath("/lab/clock")
+		simulated, clock := d.domainPath("/lab"), d.domainPath("/lab/clock")
 		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
-		if a := d.submit(lab, clock, "freeze", "yes"); a.status != http.StatusSeeOther || !strings.Contains(d.get(lab).body, "It stands still.") {
+		if a := d.submit(simulated, clock, "freeze", "yes"); a.status != http.StatusSeeOther || !strings.Contains(d.get(simulated).body, "It stands still.") {
 			t.Errorf("stopping: %d %s", a.status, a.body)
 		}
-		a := d.submit(lab, clock, "advance", "40d")
+		a := d.submit(simulated, clock, "advance", "40d")
 		// How much of it is left for this request, the loops decide.
 		if text := words(d.get(a.location).body); !strings.Contains(text, "What was done Payments asked about, or expired") || !strings.Contains(text, "Webhook requests sent") || d.state(id) != "expired" {
 			t.Errorf("40 days later: %d %s, %s", a.status, text, d.state(id))
 		}
 		for _, wrong := range [][]string{{"advance", "-1h"}, {"advance", "x"}, {"advance", "401d"}, {"set", "2000-01-01 00:00:00"}, {"set", "tomorrow"}, {}, {"advance", "1h", "set", "2100-01-01 00:00:00"}} {
-			if a := d.submit(lab, clock, wrong...); a.status != http.StatusUnprocessableEntity {
+			if a := d.submit(simulated, clock, wrong...); a.status != http.StatusUnprocessableEntity {
 				t.Errorf("%v: %d", wrong, a.status)
 			}
 		}
-		if a := d.submit(lab, clock, "freeze", "no"); a.status != http.StatusSeeOther {
+		if a := d.submit(simulated, clock, "freeze", "no"); a.status != http.StatusSeeOther {
 			t.Errorf("letting it run: %d", a.status)
 		}
-		if a := d.submit(lab, d.domainPath("/lab/run")); a.status != http.StatusSeeOther || !strings.Contains(a.location, "payments=") {
+		if a := d.submit(simulated, d.domainPath("/lab/run")); a.status != http.StatusSeeOther || !strings.Contains(a.location, "payments=") {
 			t.Errorf("doing what is due: %d %s", a.status, a.location)
 		}
 		if diff := cmp.Diff([]string{"move clock  0", "move clock  0", "move clock  0", "run sandbox  0"}, d.acts()); diff != "" {
@@ -50,7 +50,7 @@ func TestClockOfASandbox(t *testing.T) {
 }
 
 func TestPlayingScenarios(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
 		page := d.domainPath("/lab/scenarios")
 		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
@@ -87,7 +87,7 @@ func TestPlayingScenarios(t *testing.T) {
 }
 
 func TestReceiverOfASandbox(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
 		page := d.domainPath("/lab/receiver")
 		if !strings.Contains(d.get(page).body, "Nothing has arrived.") {
@@ -119,8 +119,8 @@ func TestReceiverOfASandbox(t *testing.T) {
 
 // Who may only look has no buttons, and forms without them change nothing; a live
 // domain has no lab.
-func TestWhoMayUseTheLab(t *testing.T) {
-	each(t, func(t *testing.T, d *desk) {
+func TestWhoMayUseTheSimulation(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
 		live, err := service.EnsureDomain(t.Context(), d.DB, passerelle.Domain{Name: "live", Kind: passerelle.Live, BaseURL: "https://live.example/2.0", Created: d.Domain.Created})
 		must(t, err)
 		d.enter(operators.Viewer)

@@ -18,12 +18,12 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestDeathAtEachMark has the program die before and after each commit, each call
+// TestCrashAtEachMark has the program die before and after each commit, each call
 // of a bank and each webhook, while clients pay, read accounts and hear of it. The
 // marks are those the program itself passes; a place in the code that commits and
 // is never passed fails the test, unless it is listed with the reason. Once all is
 // over nothing is lost and nothing was done twice.
-func TestDeathAtEachMark(t *testing.T) {
+func TestCrashAtEachMark(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -47,26 +47,26 @@ func dieAtEachMark(t *testing.T, database string) {
 		each, most := amount("PASSERELLE_TEST_DEATHS", 1), amount("PASSERELLE_TEST_DEATH_MARKS", 3)
 		all := m.chosen()
 		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		deaths, started := map[string]int{}, time.Now()
+		crashes, started := map[string]int{}, time.Now()
 		for _, mark := range all[:min(most, len(all))] {
 			for range each {
 				if m.die(mark, passing(mark, random)) {
-					deaths[mark]++
+					crashes[mark]++
 				}
 			}
-			if most >= len(all) && deaths[mark] == 0 {
+			if most >= len(all) && crashes[mark] == 0 {
 				t.Errorf("it never died %s", mark)
 			}
 		}
 		m.live()
 		total := 0
-		for _, n := range deaths {
+		for _, n := range crashes {
 			total += n
 		}
 		if total == 0 {
 			t.Error("it never died")
 		}
-		t.Logf("%d deaths at %d of %d marks in %v", total, len(deaths), len(all), time.Since(started).Round(time.Second))
+		t.Logf("%d deaths at %d of %d marks in %v", total, len(crashes), len(all), time.Since(started).Round(time.Second))
 	})
 }
 
@@ -115,7 +115,7 @@ func (m *marks) chosen() []string {
 // explore waits until the load has passed every place that it has to.
 func (m *marks) explore() {
 	wanted := committing(m.t)
-	for deadline := time.Now().Add(patience); m.missing(wanted, 10*time.Second) != nil; {
+	for deadline := time.Now().Add(waitLimit); m.missing(wanted, 10*time.Second) != nil; {
 		var missing []string
 		m.rest(func() bool {
 			missing = m.missing(wanted, 10*time.Second)

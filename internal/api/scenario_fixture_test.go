@@ -45,20 +45,20 @@ const version = "/2.0"
 // noID is an identifier nothing has.
 const noID = "4611686018427387904"
 
-// stage is a whole service with three tenants, spoken to over HTTP as clients
+// fixture is a whole service with three tenants, spoken to over HTTP as clients
 // do. Every answer is held to what all answers promise, see do.
-type stage struct {
+type fixture struct {
 	*servicetest.Instance
 	url      string
 	eyes     *storetest.Inspection
 	contract *contract
-	tenants  map[string]*tenant
+	domains  map[string]*testDomain
 	elapsed  *atomic.Int64
 	client   *http.Client
 }
 
-// tenant is a domain with one application.
-type tenant struct {
+// domainName is a domain with one application.
+type testDomain struct {
 	host     string
 	domain   passerelle.Domain
 	client   store.Client
@@ -76,54 +76,54 @@ type tenant struct {
 	tokens map[string]string
 }
 
-// onStages runs a test on a stage of each kind of database.
-func onStages(t *testing.T, run func(t *testing.T, s *stage)) {
-	storetest.Each(t, func(t *testing.T, url string) { run(t, newStage(t, url)) })
+// onEachFixture runs a test on a stage of each kind of database.
+func onEachFixture(t *testing.T, run func(t *testing.T, s *fixture)) {
+	storetest.Each(t, func(t *testing.T, url string) { run(t, newFixture(t, url)) })
 }
 
 // onSQLite is for what does not depend on the database.
-func onSQLite(t *testing.T, run func(t *testing.T, s *stage)) {
-	run(t, newStage(t, storetest.SQLite(t)))
+func onSQLite(t *testing.T, run func(t *testing.T, s *fixture)) {
+	run(t, newFixture(t, storetest.SQLite(t)))
 }
 
-func newStage(t testing.TB, url string) *stage {
+func newFixture(t testing.TB, url string) *fixture {
 	t.Helper()
-	return stageBy(t, url, url, false)
+	return newFixtureWith(t, url, url, false)
 }
 
-// stageBy is newStage on a database that the service reaches by way of another
+// newFixtureWith is newStage on a database that the service reaches by way of another
 // address; quiet is that of servicetest.Options.
-func stageBy(t testing.TB, url, by string, quiet bool) *stage {
+func newFixtureWith(t testing.TB, url, by string, quiet bool) *fixture {
 	t.Helper()
 	elapsed := new(atomic.Int64)
 	now := func() time.Time { return opening.Add(time.Duration(elapsed.Load())) }
-	s := &stage{
+	s := &fixture{
 		url: url, Instance: servicetest.Start(t, by, servicetest.Options{Now: now, LeaseTimeout: time.Millisecond, Quiet: quiet}), elapsed: elapsed,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: time.Minute},
 	}
 	s.eyes = storetest.Inspect(t, url)
 	s.contract = readContract(t, s.API())
-	home := &tenant{host: strings.TrimPrefix(s.Origin, "http://"), domain: s.Domain}
-	s.tenants = map[string]*tenant{"home": home}
-	s.populate(t, home)
+	main := &testDomain{host: strings.TrimPrefix(s.Origin, "http://"), domain: s.Domain}
+	s.domains = map[string]*testDomain{"home": main}
+	s.populate(t, main)
 	s.found(t, "other", passerelle.Sandbox)
 	s.found(t, "live", passerelle.Live)
 	return s
 }
 
 // found makes one more tenant.
-func (s *stage) found(t testing.TB, name string, kind passerelle.DomainKind) {
+func (s *fixture) found(t testing.TB, name string, kind passerelle.DomainKind) {
 	t.Helper()
 	host := name + ".example"
 	domain, err := program.EnsureDomain(t.Context(), s.DB, passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + host + "/2.0", Created: opening})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.tenants[name] = &tenant{host: host, domain: domain}
-	s.populate(t, s.tenants[name])
+	s.domains[name] = &testDomain{host: host, domain: domain}
+	s.populate(t, s.domains[name])
 }
 
-func (s *stage) populate(t testing.TB, who *tenant) {
+func (s *fixture) populate(t testing.TB, who *testDomain) {
 	t.Helper()
 	who.tokens, who.operator = map[string]string{}, map[access.TokenKind]string{}
 	var err error
@@ -140,19 +140,19 @@ func (s *stage) populate(t testing.TB, who *tenant) {
 }
 
 // pass lets real time pass, in which service tokens expire.
-func (s *stage) pass(d time.Duration) {
+func (s *fixture) pass(d time.Duration) {
 	s.elapsed.Add(int64(d))
-	for _, tenant := range s.tenants {
-		clear(tenant.tokens)
+	for _, domainName := range s.domains {
+		clear(domainName.tokens)
 	}
 }
 
-func (s *stage) now() time.Time { return opening.Add(time.Duration(s.elapsed.Load())) }
+func (s *fixture) now() time.Time { return opening.Add(time.Duration(s.elapsed.Load())) }
 
 // ask is a request as data. An empty tenant is home; a path that does not
 // begin with the version is put below it, unless bare.
 type ask struct {
-	tenant, method, path string
+	domain, method, path string
 	bare                 bool
 	// token names a token, see stage.token; credential is one itself.
 	token, credential string
@@ -171,7 +171,7 @@ type reply struct {
 // fault of the service, JSON of exactly the one media type, the identifier of
 // the request, four keys in an error body, and the form that the OpenAPI
 // document gives to the answer.
-func (s *stage) do(t testing.TB, a ask) reply {
+func (s *fixture) do(t testing.TB, a ask) reply {
 	t.Helper()
 	request := s.request(t, a)
 	response, err := s.client.Do(request)
@@ -187,13 +187,13 @@ func (s *stage) do(t testing.TB, a ask) reply {
 	if fault := r.fault(a.method); fault != "" {
 		t.Errorf("%s %s: %s: %d %v %s", a.method, a.path, fault, r.status, r.header, r.body)
 	}
-	if err := s.contract.check(a, request, r); err != nil && s.tenant(a.tenant).domain.ID != 0 {
+	if err := s.contract.check(a, request, r); err != nil && s.domainOf(a.domain).domain.ID != 0 {
 		t.Errorf("%s %s: %d %s does not fit the OpenAPI document: %v", a.method, a.path, r.status, r.body, err)
 	}
 	return r
 }
 
-func (s *stage) request(t testing.TB, a ask) *http.Request {
+func (s *fixture) request(t testing.TB, a ask) *http.Request {
 	t.Helper()
 	var body io.Reader = http.NoBody
 	if a.body != "" {
@@ -203,7 +203,7 @@ func (s *stage) request(t testing.TB, a ask) *http.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.URL.Opaque, request.Host = a.path, s.tenant(a.tenant).host
+	request.URL.Opaque, request.Host = a.path, s.domainOf(a.domain).host
 	if !a.bare && !strings.HasPrefix(a.path, version) {
 		request.URL.Opaque = version + a.path
 	}
@@ -213,7 +213,7 @@ func (s *stage) request(t testing.TB, a ask) *http.Request {
 	if a.contentType != "" {
 		request.Header.Set("Content-Type", a.contentType)
 	}
-	if credential := a.credential + s.token(t, a.tenant, a.token, 0); credential != "" {
+	if credential := a.credential + s.token(t, a.domain, a.token, 0); credential != "" {
 		request.Header.Set("Authorization", "Bearer "+credential)
 	}
 	for name, value := range a.header {
@@ -260,8 +260,8 @@ func (r reply) errorFault(id string) string {
 	return ""
 }
 
-// told is what a client decides by: the code of an error and its message.
-func (r reply) told(t testing.TB) (code, message string) {
+// message is what a client decides by: the code of an error and its message.
+func (r reply) message(t testing.TB) (code, message string) {
 	t.Helper()
 	var members struct{ Code, Message string }
 	if err := json.Unmarshal(r.body, &members); err != nil {
@@ -279,18 +279,18 @@ func (r reply) decode(t testing.TB, into any) {
 	}
 }
 
-func (s *stage) tenant(name string) *tenant {
+func (s *fixture) domainOf(name string) *testDomain {
 	if name == "" {
 		name = "home"
 	}
-	return s.tenants[name]
+	return s.domains[name]
 }
 
 // created makes a payment for a tenant and returns its id.
-func (s *stage) created(t testing.TB, tenant string) int64 {
+func (s *fixture) created(t testing.TB, domainName string) int64 {
 	t.Helper()
 	var out struct{ ID int64 }
-	s.do(t, ask{tenant: tenant, method: "POST", path: "/payments", token: "admin", body: encoded(t, draft())}).decode(t, &out)
+	s.do(t, ask{domain: domainName, method: "POST", path: "/payments", token: "admin", body: encoded(t, draft())}).decode(t, &out)
 	return out.ID
 }
 
@@ -313,9 +313,9 @@ func encoded(t testing.TB, value any) string {
 // token gives the token of a name: a scope for a service token, several joined
 // by "+"; "config" and "users"; "own:<scope>" for one bound to the payment;
 // and the ways for a token to be no good. The empty name is no token.
-func (s *stage) token(t testing.TB, tenantName, name string, payment int64) string {
+func (s *fixture) token(t testing.TB, domainName, name string, payment int64) string {
 	t.Helper()
-	who := s.tenant(tenantName)
+	who := s.domainOf(domainName)
 	scope, bound := strings.CutPrefix(name, "own:")
 	switch {
 	case name == "":
@@ -328,7 +328,7 @@ func (s *stage) token(t testing.TB, tenantName, name string, payment int64) stri
 	return who.tokens[name]
 }
 
-func (s *stage) make(t testing.TB, who *tenant, name string) string {
+func (s *fixture) make(t testing.TB, who *testDomain, name string) string {
 	t.Helper()
 	switch name {
 	case "config", "users":
@@ -350,7 +350,7 @@ func (s *stage) make(t testing.TB, who *tenant, name string) string {
 	case "revoked":
 		return s.revoked(t, who)
 	case "foreign":
-		return s.issue(t, s.tenant("other"), "payments:admin payments:validate").Text
+		return s.issue(t, s.domainOf("other"), "payments:admin payments:validate").Text
 	}
 	return s.issue(t, who, scopesNamed(name)).Text
 }
@@ -360,7 +360,7 @@ func scopesNamed(name string) string {
 	return "payments:" + strings.ReplaceAll(name, "+", " payments:")
 }
 
-func (s *stage) issue(t testing.TB, who *tenant, scope string) access.Grant {
+func (s *fixture) issue(t testing.TB, who *testDomain, scope string) access.Grant {
 	t.Helper()
 	scopes, err := passerelle.ParseScopes(scope)
 	if err != nil {
@@ -373,7 +373,7 @@ func (s *stage) issue(t testing.TB, who *tenant, scope string) access.Grant {
 	return grant
 }
 
-func (s *stage) bound(t testing.TB, who *tenant, payment int64, scope string) string {
+func (s *fixture) bound(t testing.TB, who *testDomain, payment int64, scope string) string {
 	t.Helper()
 	maker := access.Principal{Domain: who.domain.ID, Client: who.client.ID, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}}
 	scopes, err := passerelle.ParseScopes(scopesNamed(scope))
@@ -387,7 +387,7 @@ func (s *stage) bound(t testing.TB, who *tenant, payment int64, scope string) st
 	return grant.Text
 }
 
-func (s *stage) revoked(t testing.TB, who *tenant) string {
+func (s *fixture) revoked(t testing.TB, who *testDomain) string {
 	t.Helper()
 	grant := s.issue(t, who, "payments:admin")
 	s.write(t, func(tx *store.Tx) error {
@@ -398,7 +398,7 @@ func (s *stage) revoked(t testing.TB, who *tenant) string {
 }
 
 // someone makes a permanent user of a tenant's application, with its token.
-func (s *stage) someone(t testing.TB, who *tenant) access.Grant {
+func (s *fixture) someone(t testing.TB, who *testDomain) access.Grant {
 	t.Helper()
 	var grant access.Grant
 	_, err := s.Aggregation.CreateUser(t.Context(), who.domain, true, func(tx *store.Tx, u passerelle.User) (err error) {
@@ -412,7 +412,7 @@ func (s *stage) someone(t testing.TB, who *tenant) access.Grant {
 }
 
 // code makes a temporary code for a user that nobody else is.
-func (s *stage) code(t testing.TB, who *tenant) access.Grant {
+func (s *fixture) code(t testing.TB, who *testDomain) access.Grant {
 	t.Helper()
 	owner := s.someone(t, who).Token
 	grant, err := s.Access.IssueCode(t.Context(), access.Principal{Domain: owner.Domain, Client: owner.Client, User: owner.User}, false)
@@ -426,19 +426,19 @@ func (s *stage) code(t testing.TB, who *tenant) access.Grant {
 const tinyPNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 // application registers one more application, with a logo, and gives its id.
-func (s *stage) application(t *testing.T, tenant string) string {
+func (s *fixture) application(t *testing.T, domainName string) string {
 	t.Helper()
 	var out struct{ ID json.Number }
-	s.do(t, ask{tenant: tenant, method: "POST", path: "/clients", token: "config", body: `{"name":"another"}`}).decode(t, &out)
-	s.do(t, ask{tenant: tenant, method: "POST", path: "/clients/" + out.ID.String() + "/logo", token: "config", body: `{"logo":"` + tinyPNG + `"}`}).says(t, 200, "", "")
+	s.do(t, ask{domain: domainName, method: "POST", path: "/clients", token: "config", body: `{"name":"another"}`}).decode(t, &out)
+	s.do(t, ask{domain: domainName, method: "POST", path: "/clients/" + out.ID.String() + "/logo", token: "config", body: `{"logo":"` + tinyPNG + `"}`}).says(t, 200, "", "")
 	return out.ID.String()
 }
 
 // signer is the credentials of an application with keys, as members of a body.
-func (s *stage) signer(t testing.TB, who *tenant) string {
+func (s *fixture) signer(t testing.TB, who *testDomain) string {
 	t.Helper()
 	if who.signer == "" {
-		client, secret, err := s.Access.Create(t.Context(), who.domain.ID, access.Change{Name: new("signer"), GenerateKeys: true})
+		client, secret, err := s.Access.Create(t.Context(), who.domain.ID, access.ClientChange{Name: new("signer"), GenerateKeys: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -447,7 +447,7 @@ func (s *stage) signer(t testing.TB, who *tenant) string {
 	return who.signer
 }
 
-func (s *stage) write(t testing.TB, unit func(*store.Tx) error) {
+func (s *fixture) write(t testing.TB, unit func(*store.Tx) error) {
 	t.Helper()
 	if err := s.DB.Write(t.Context(), unit); err != nil {
 		t.Fatal(err)
@@ -469,7 +469,7 @@ type record struct {
 	events []storetest.Event
 }
 
-func (s *stage) record() record { return record{rows: s.eyes.Rows(), events: s.eyes.Events()} }
+func (s *fixture) record() record { return record{rows: s.eyes.Rows(), events: s.eyes.Events()} }
 
 // bookkeeping are tables whose rows come once and then count, or stay.
 var bookkeeping = map[string]bool{"sequence": true, "counter": true, "connector_name": true}
@@ -494,7 +494,7 @@ func (before record) since(after record) (rows map[string]int64, events []string
 }
 
 // untouched fails the test when anything was written since.
-func (s *stage) untouched(t testing.TB, before record) {
+func (s *fixture) untouched(t testing.TB, before record) {
 	t.Helper()
 	if diff := s.changed(before); diff != "" {
 		t.Errorf("a refused request changed rows (-before +after):\n%s", diff)
@@ -502,4 +502,4 @@ func (s *stage) untouched(t testing.TB, before record) {
 }
 
 // changed says which tables have more or fewer rows than before.
-func (s *stage) changed(before record) string { return cmp.Diff(before.rows, s.eyes.Rows()) }
+func (s *fixture) changed(before record) string { return cmp.Diff(before.rows, s.eyes.Rows()) }

@@ -1,0 +1,276 @@
+package internal_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// bannedWords are metaphors and private words that the code used in place of the usual
+// term, with the term to use. No declared identifier, file or package has one of them
+// as a word.
+var bannedWords = map[string]string{
+	"admission": "operators, sign-in",
+	"calm":      "healthy, or what is limited",
+	"calmly":    "what is limited",
+	"courier":   "source, reader",
+	"deaf":      "ignores its deadline, is unreachable",
+	"death":     "crash",
+	"deaths":    "crash",
+	"desk":      "page, handler, fixture",
+	"door":      "limiter, fixture",
+	"doors":     "links",
+	"doubt":     "check, request",
+	"doubts":    "check, request",
+	"errand":    "job, fetch",
+	"errands":   "jobs, fetches",
+	"fate":      "plan",
+	"fates":     "plans",
+	"filing":    "documents",
+	"given":     "the value, supplied, granted, set",
+	"hear":      "receive, apply",
+	"heard":     "received, wanted, reported",
+	"hears":     "receives",
+	"home":      "fixture, overview, parent, base URL",
+	"hookdesk":  "webhooks",
+	"knocking":  "sign-in attempt",
+	"lab":       "simulation",
+	"letter":    "message, payload",
+	"linger":    "keep the lease",
+	"lingering": "kept leases",
+	"listened":  "subscribed",
+	"look":      "inspect, look up, appearance",
+	"looks":     "inspections",
+	"mood":      "variant, behaviour",
+	"moods":     "variants, behaviours",
+	"news":      "new deliveries, changes, report",
+	"parcel":    "queued delivery, request in flight",
+	"parcels":   "queued deliveries",
+	"patience":  "timeout, limit",
+	"patient":   "slow",
+	"round":     "attempt, batch",
+	"rounds":    "attempts, batches",
+	"secrecy":   "encryption, keys",
+	"shelf":     "synced rows",
+	"stage":     "step, screen, fixture",
+	"stages":    "steps, screens",
+	"stated":    "statements",
+	"tenancy":   "domains",
+	"tenant":    "domain",
+	"tenants":   "domains",
+	"told":      "reported, delivered, shown",
+	"trail":     "timeline, history",
+	"trails":    "timelines",
+	"trial":     "test",
+	"trials":    "tests",
+	"unheard":   "unwanted",
+	"verdict":   "check, result",
+	"verdicts":  "checks, results",
+	"visit":     "sync, read, request",
+	"visited":   "synced, read",
+	"visits":    "syncs, requests",
+	"wealth":    "assets",
+}
+
+// allowedNames have a banned word in its usual meaning.
+var allowedNames = map[string]string{
+	"RoundTrip":      "the method of http.RoundTripper",
+	"TestRoundTrips": "network round trips",
+	"roundTrip":      "a network round trip",
+	"homeLoan":       "a kind of loan",
+}
+
+// declared is a name that the code declares, and where.
+type declared struct{ name, place string }
+
+func TestNamesUseTheWordsOfTheField(t *testing.T) {
+	for _, d := range declaredNames(t) {
+		if _, allowed := allowedNames[d.name]; allowed {
+			continue
+		}
+		for _, word := range wordsOf(d.name) {
+			if instead, banned := bannedWords[word]; banned {
+				t.Errorf("%s: %s has the word %q; the usual word may be: %s", d.place, d.name, word, instead)
+			}
+		}
+	}
+}
+
+func TestNamesChecksFindBannedWords(t *testing.T) {
+	for name, want := range map[string][]string{
+		"heardAt": {"heard", "at"}, "HTTPErrand": {"http", "errand"}, "newURLFor2Stages": {"new", "url", "for2", "stages"}, "kill_test": {"kill", "test"}, "x": {"x"},
+	} {
+		if got := wordsOf(name); !slices.Equal(got, want) {
+			t.Errorf("the words of %s are %q, want %q", name, got, want)
+		}
+	}
+	names := map[string]bool{}
+	for _, d := range namesOf(token.NewFileSet(), mustParse(t, `package p
+		type visit struct{ verdict int; nested []struct{ news int } }
+		const shelf = 1
+		func (v visit) linger(told func(heard int)) (doubt error) {
+			parcel, _ := 1, 2
+			var errand int
+			for given := range 3 { _, _, _ = parcel, errand, given }
+			switch trial := any(v).(type) { case int: _ = trial }
+			func(door int) { type lab int }(1)
+			return nil
+		}`)) {
+		names[d.name] = true
+	}
+	for _, want := range []string{"visit", "verdict", "nested", "news", "shelf", "v", "linger", "told", "heard", "doubt", "parcel", "errand", "given", "trial", "door", "lab"} {
+		if !names[want] {
+			t.Errorf("%s was not found among %v", want, slices.Sorted(maps.Keys(names)))
+		}
+	}
+}
+
+func mustParse(t *testing.T, source string) *ast.File {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// declaredNames lists the names of all Go files, tests included, and of the files and
+// packages themselves.
+func declaredNames(t *testing.T) []declared {
+	t.Helper()
+	var all []declared
+	for _, name := range repositoryFiles(t) {
+		base, isGo := strings.CutSuffix(path.Base(name), ".go")
+		if !isGo {
+			continue
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, filepath.Join("..", name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, declared{base, name}, declared{file.Name.Name, name})
+		for _, d := range namesOf(fset, file) {
+			d.place = strings.TrimPrefix(d.place, "../")
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// namesOf lists what a file declares: types, fields, methods, functions, parameters,
+// constants and variables, local ones included.
+func namesOf(fset *token.FileSet, file *ast.File) (all []declared) {
+	add := func(names ...ast.Expr) {
+		for _, name := range names {
+			if id, is := name.(*ast.Ident); is {
+				at := fset.Position(id.Pos())
+				all = append(all, declared{id.Name, fmt.Sprintf("%s:%d", at.Filename, at.Line)})
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			add(n.Name)
+		case *ast.Field:
+			for _, name := range n.Names {
+				add(name)
+			}
+		case *ast.TypeSpec:
+			add(n.Name)
+		case *ast.ValueSpec:
+			for _, name := range n.Names {
+				add(name)
+			}
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				add(n.Lhs...)
+			}
+		case *ast.RangeStmt:
+			if n.Tok == token.DEFINE {
+				add(n.Key, n.Value)
+			}
+		}
+		return true
+	})
+	return all
+}
+
+// wordsOf splits a name into its words, in lower case.
+func wordsOf(name string) []string {
+	var words []string
+	runes := []rune(name)
+	begin := 0
+	end := func(i int) {
+		if i > begin {
+			words = append(words, strings.ToLower(string(runes[begin:i])))
+		}
+		begin = i
+	}
+	for i, r := range runes {
+		switch {
+		case r == '_' || r == '-' || r == '.':
+			end(i)
+			begin = i + 1
+		case i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
+			end(i)
+		}
+	}
+	end(len(runes))
+	return words
+}
+
+// sharedTypeNames are exported type names that several packages declare, and why.
+var sharedTypeNames = map[string]string{}
+
+// TestATypeNameHasOneMeaning keeps packages from declaring different things under one
+// exported name.
+func TestATypeNameHasOneMeaning(t *testing.T) {
+	places := map[string][]string{}
+	for _, p := range modulePackages(t) {
+		if matches(p.path, "testbank", "testbank/*", "bench", "cmd/*") {
+			continue // programs of their own
+		}
+		for _, file := range p.files {
+			for _, name := range exportedTypes(file) {
+				places[name] = append(places[name], p.path)
+			}
+		}
+	}
+	for name, in := range places {
+		if _, excepted := sharedTypeNames[name]; !excepted && len(in) > 1 {
+			t.Errorf("%s is a type of %s: give one of them another name", name, strings.Join(slices.Sorted(slices.Values(in)), " and "))
+		}
+	}
+	for name := range sharedTypeNames {
+		if len(places[name]) < 2 {
+			t.Errorf("%s is an exception, and one package has it", name)
+		}
+	}
+}
+
+// exportedTypes are the exported types of a file, aliases excepted: an alias means what
+// it stands for.
+func exportedTypes(file *ast.File) (names []string) {
+	for _, d := range file.Decls {
+		general, is := d.(*ast.GenDecl)
+		if !is {
+			continue
+		}
+		for _, s := range general.Specs {
+			if spec, is := s.(*ast.TypeSpec); is && spec.Name.IsExported() && !spec.Assign.IsValid() {
+				names = append(names, spec.Name.Name)
+			}
+		}
+	}
+	return names
+}
