@@ -108,7 +108,7 @@ func (u *clientUpdate) Run(c *console, g *clientCommand) error {
 				return nil, known(err, "id", u.ID)
 			}
 		}
-		client, secret, err := d.access().Update(c.ctx, d.domain.ID, u.ID, access.ClientChange{
+		client, secret, err := d.access().Update(c.ctx, d.domain.ID, u.ID, access.ClientUpdate{
 			Name: u.Name, RedirectURIs: u.RedirectURIs, ResetSecret: u.ResetSecret, PrimaryColor: u.PrimaryColor, SecondaryColor: u.SecondaryColor,
 		})
 		if err != nil {

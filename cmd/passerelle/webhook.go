@@ -176,15 +176,15 @@ type webhookUpdate struct {
 
 // Run changes a webhook that is not deleted.
 func (u *webhookUpdate) Run(c *console, g *webhookCommand) error {
-	change := delivery.WebhookChange{Event: u.Event, URL: u.URL, Auth: u.Auth, Client: u.Client, User: u.User, Disabled: u.Disabled}
-	if change == (delivery.WebhookChange{}) {
+	change := delivery.WebhookUpdate{Event: u.Event, URL: u.URL, Auth: u.Auth, Client: u.Client, User: u.User, Disabled: u.Disabled}
+	if change == (delivery.WebhookUpdate{}) {
 		return passerelle.MissingField("--event, --url, --auth, --client, --user, --disabled", "give at least one of them")
 	}
 	return g.withKeys(c, func(d target) (any, error) { return d.changed(c, u.ID, change) })
 }
 
 // changed changes a webhook and shows it.
-func (d target) changed(c *console, id passerelle.WebhookID, change delivery.WebhookChange) (any, error) {
+func (d target) changed(c *console, id passerelle.WebhookID, change delivery.WebhookUpdate) (any, error) {
 	change.By = settings.ByCommand
 	w, err := d.registry().Update(c.ctx, d.domain, id, change)
 	if err != nil {
@@ -199,7 +199,7 @@ type webhookEnable struct{ oneWebhook }
 func (e *webhookEnable) Run(c *console, g *webhookCommand) error {
 	no := false
 	return g.at(c, func(d target) (any, error) {
-		return d.changed(c, e.ID, delivery.WebhookChange{Disabled: &no, Deleted: &no})
+		return d.changed(c, e.ID, delivery.WebhookUpdate{Disabled: &no, Deleted: &no})
 	})
 }
 
@@ -208,7 +208,7 @@ type webhookDisable struct{ oneWebhook }
 // Run pauses a webhook.
 func (p *webhookDisable) Run(c *console, g *webhookCommand) error {
 	yes := true
-	return g.at(c, func(d target) (any, error) { return d.changed(c, p.ID, delivery.WebhookChange{Disabled: &yes}) })
+	return g.at(c, func(d target) (any, error) { return d.changed(c, p.ID, delivery.WebhookUpdate{Disabled: &yes}) })
 }
 
 type webhookDelete struct{ oneWebhook }

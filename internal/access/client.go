@@ -93,20 +93,20 @@ func (a *Access) Sole(ctx context.Context, domain passerelle.DomainID) (passerel
 
 // Register creates an application and returns its secret, shown once.
 func (a *Access) Register(ctx context.Context, domain passerelle.DomainID, name string, redirectURIs []string) (store.Client, string, error) {
-	return a.Create(ctx, domain, ClientChange{Name: &name, RedirectURIs: redirectURIs})
+	return a.Create(ctx, domain, ClientUpdate{Name: &name, RedirectURIs: redirectURIs})
 }
 
 // Create is Register with everything that can be said about an application. Acts
 // of an operator go on record with it.
-func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c ClientChange, acts ...store.Audit) (store.Client, string, error) {
+func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	c.ResetSecret = true
 	return a.put(ctx, store.Client{Domain: domain, Created: a.Now()}, c, func(tx *store.Tx, client *store.Client) error {
 		return errors.Join(tx.CreateClient(client), tx.AuditOf(int64(client.ID), acts...))
 	})
 }
 
-// ClientChange says what to change of an application; nil leaves a thing as it is.
-type ClientChange struct {
+// ClientUpdate says what to change of an application; nil leaves a thing as it is.
+type ClientUpdate struct {
 	Name                                                *string
 	RedirectURIs                                        []string
 	PrimaryColor, SecondaryColor                        *string
@@ -126,7 +126,7 @@ type ClientChange struct {
 // Update changes an application and returns its new secret, if it got one,
 // shown once. One that is not there is store.ErrNotFound. Acts of an operator go
 // on record with it.
-func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, c ClientChange, acts ...store.Audit) (store.Client, string, error) {
+func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	client, err := a.DB.Client(ctx, domain, id)
 	if err != nil {
 		return client, "", fmt.Errorf("load client %d: %w", id, err)
@@ -136,7 +136,7 @@ func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id pass
 	})
 }
 
-func (a *Access) put(ctx context.Context, client store.Client, c ClientChange, write func(*store.Tx, *store.Client) error) (store.Client, string, error) {
+func (a *Access) put(ctx context.Context, client store.Client, c ClientUpdate, write func(*store.Tx, *store.Client) error) (store.Client, string, error) {
 	secret := c.apply(&client)
 	if err := checkClient(client); err != nil {
 		return client, "", err
@@ -160,7 +160,7 @@ func (a *Access) put(ctx context.Context, client store.Client, c ClientChange, w
 	return client, secret, nil
 }
 
-func (c ClientChange) apply(client *store.Client) (secret string) {
+func (c ClientUpdate) apply(client *store.Client) (secret string) {
 	set(&client.Name, c.Name)
 	set(&client.PrimaryColor, c.PrimaryColor)
 	set(&client.SecondaryColor, c.SecondaryColor)
@@ -187,7 +187,7 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-func (c ClientChange) config(present map[string]string) map[string]string {
+func (c ClientUpdate) config(present map[string]string) map[string]string {
 	if !c.MergeConfig || present == nil {
 		return c.Config
 	}

@@ -296,9 +296,9 @@ func (s *Service) namedUser(ctx context.Context, c *httpapi.Caller, id httpapi.N
 
 type signedTokenInput struct {
 	credentialsInput
-	IDUser httpapi.Number `body:"id_user" doc:"a user is created when absent"`
-	Scope  httpapi.WordList  `body:"scope" doc:"is repeated in the payload; it changes nothing, since the tokens of users have no scopes"`
-	Expire bool           `body:"expire" doc:"whether the token expires, after the minutes of the key auth.default_token_expire"`
+	IDUser httpapi.Number   `body:"id_user" doc:"a user is created when absent"`
+	Scope  httpapi.WordList `body:"scope" doc:"is repeated in the payload; it changes nothing, since the tokens of users have no scopes"`
+	Expire bool             `body:"expire" doc:"whether the token expires, after the minutes of the key auth.default_token_expire"`
 }
 
 type signedTokenOutput struct {

@@ -60,8 +60,8 @@ type clientFields struct {
 	Config               map[string]string `body:"config" doc:"texts that programs of the application keep with it, by key"`
 }
 
-func (in clientFields) change() access.ClientChange {
-	return access.ClientChange{
+func (in clientFields) change() access.ClientUpdate {
+	return access.ClientUpdate{
 		RedirectURIs: in.RedirectURIs, GenerateKeys: in.GenerateKeys, PrimaryColor: in.PrimaryColor, SecondaryColor: in.SecondaryColor,
 		Description: in.Description, DescriptionBanks: in.DescriptionBanks, DescriptionProviders: in.DescriptionProviders,
 		Pro: in.Pro, Config: in.Config,

@@ -38,7 +38,7 @@ func (s *Service) changeConfig(ctx context.Context, c *httpapi.Caller, in change
 }
 
 type configLogsInput struct {
-	httpapi.Page
+	httpapi.Paging
 	httpapi.DateRange
 	searchInput
 	Type string `query:"type" enum:"add,update,delete" doc:"only changes of this type"`
@@ -63,7 +63,7 @@ func (s *Service) configLogs(ctx context.Context, c *httpapi.Caller, in configLo
 	filter := store.SettingChanges{
 		Domain: c.Domain.ID, Name: in.Search, Keys: settings.Matching(in.Search), Type: in.Type, From: in.From(), Until: in.Until(),
 	}
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.SettingChange, error) {
 			return r.SettingChanges(ctx, filter, w.OfRows())
 		},

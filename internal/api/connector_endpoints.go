@@ -89,7 +89,7 @@ func (s *Service) banks(ctx context.Context, c *httpapi.Caller, capability strin
 }
 
 type listConnectorsInput struct {
-	httpapi.Page
+	httpapi.Paging
 	httpapi.Expand[wire.Connector]
 	CountryCodes string                `query:"country_codes" doc:"only connectors of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
 	IDPayment    *passerelle.PaymentID `query:"id_payment" min:"1" doc:"only connectors that can carry this payment; needs a token that reaches it"`
@@ -143,7 +143,7 @@ func (s *Service) connectorPage(ctx context.Context, c *httpapi.Caller, in listC
 	}
 	position := func(b placedBank) httpapi.Position { return httpapi.Position{b.place} }
 	count := func(context.Context, *store.Reader) (int64, error) { return int64(len(able)), nil }
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page, fetch, position, count)
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging, fetch, position, count)
 	shown := make([]wire.Connector, len(rows))
 	for i, row := range rows {
 		shown[i] = wire.NewConnector(row.Bank, banking.ConnectorView(in.Expansion()))

@@ -34,7 +34,7 @@ func shownMail(c *httpapi.Caller, m store.Mail) mailOutput {
 }
 
 type listMailsInput struct {
-	httpapi.Page
+	httpapi.Paging
 }
 
 type listMailsOutput struct {
@@ -51,7 +51,7 @@ func (s *Service) listMails(ctx context.Context, c *httpapi.Caller, in listMails
 	}
 	position := func(m store.Mail) httpapi.Position { return httpapi.Position{m.ID} }
 	count := func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountMails(ctx, c.Domain.ID) }
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page, fetch, position, count)
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging, fetch, position, count)
 	out := listMailsOutput{Mails: make([]mailOutput, len(rows)), Listing: listing}
 	for i, m := range rows {
 		out.Mails[i] = shownMail(c, m)

@@ -13,7 +13,7 @@ import (
 )
 
 type listPaymentsInput struct {
-	httpapi.Page
+	httpapi.Paging
 	httpapi.DateRange `max:"exclusive"`
 	httpapi.SensitiveInput
 	httpapi.Expand[wire.Payment] `without:"evidence"`
@@ -70,7 +70,7 @@ func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPa
 		atMost = math.MaxInt
 	}
 	count := func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountPayments(ctx, filter, atMost) }
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page, fetch, position, count)
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging, fetch, position, count)
 	if err != nil {
 		return listPaymentsOutput{}, err
 	}

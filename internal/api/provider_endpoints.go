@@ -91,7 +91,7 @@ func (s *Service) shownProvider(c *httpapi.Caller, a store.AuthProvider) provide
 }
 
 type listProvidersInput struct {
-	httpapi.Page
+	httpapi.Paging
 	Name *string `query:"name" doc:"only the provider of this exact name"`
 }
 
@@ -107,7 +107,7 @@ func (s *Service) listProviders(ctx context.Context, c *httpapi.Caller, in listP
 	}
 	position := func(a store.AuthProvider) httpapi.Position { return httpapi.Position{a.ID} }
 	count := func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountAuthProviders(ctx, filter) }
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page, fetch, position, count)
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging, fetch, position, count)
 	if err != nil {
 		return listProvidersOutput{}, err
 	}

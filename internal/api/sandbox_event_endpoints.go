@@ -18,7 +18,7 @@ type triggerInput struct {
 	Event      string                  `body:"event,required" doc:"name of an event; not one of payments, nor USER_CREATED and USER_DELETED, which happen in a sandbox as well" example:"CONNECTION_SYNCED"`
 	User       passerelle.UserID       `body:"id_user" min:"1" doc:"the user it belongs to; nobody when it is left out"`
 	Connection passerelle.ConnectionID `body:"id_connection" min:"1" doc:"the connection it is about; any number will do"`
-	Data       httpapi.RawObject          `body:"data" doc:"the payload, without id_webhook_data; a sample when it is left out"`
+	Data       httpapi.RawObject       `body:"data" doc:"the payload, without id_webhook_data; a sample when it is left out"`
 }
 
 type triggeredOutput struct {

@@ -438,7 +438,7 @@ func (s *fixture) application(t *testing.T, domainName string) string {
 func (s *fixture) signer(t testing.TB, who *testDomain) string {
 	t.Helper()
 	if who.signer == "" {
-		client, secret, err := s.Access.Create(t.Context(), who.domain.ID, access.ClientChange{Name: new("signer"), GenerateKeys: true})
+		client, secret, err := s.Access.Create(t.Context(), who.domain.ID, access.ClientUpdate{Name: new("signer"), GenerateKeys: true})
 		if err != nil {
 			t.Fatal(err)
 		}

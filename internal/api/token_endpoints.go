@@ -9,7 +9,7 @@ import (
 
 type serviceTokenInput struct {
 	credentialsInput
-	GrantType string        `body:"grant_type" doc:"client_credentials"`
+	GrantType string           `body:"grant_type" doc:"client_credentials"`
 	Scope     httpapi.WordList `body:"scope,required" doc:"a string or an array of scopes" example:"payments:admin"`
 }
 

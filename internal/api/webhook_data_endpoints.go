@@ -108,7 +108,7 @@ func newWebhookData(c *httpapi.Caller, w store.Webhook, d store.WebhookData) web
 
 type listWebhookDataInput struct {
 	oneWebhookInput
-	httpapi.Page
+	httpapi.Paging
 	httpapi.DateRange
 	httpapi.Expand[webhookDataOutput]
 	State store.WebhookState `query:"state" doc:"only what is in this state"`
@@ -125,7 +125,7 @@ func (s *Service) listWebhookData(ctx context.Context, c *httpapi.Caller, in lis
 		return listWebhookDataOutput{}, err
 	}
 	filter := store.WebhookDataFilter{Domain: c.Domain.ID, Webhook: w.ID, State: in.State, From: in.From(), Until: in.Until()}
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.WebhookData, error) {
 			return r.WebhookData(ctx, filter, w.OfRows())
 		},
@@ -166,7 +166,7 @@ func (s *Service) expandAttempts(ctx context.Context, c *httpapi.Caller, w store
 
 type webhookLogsInput struct {
 	oneWebhookInput
-	httpapi.Page
+	httpapi.Paging
 	httpapi.DateRange
 	IDUser *int64 `query:"id_user" min:"1" doc:"only requests about events of this user"`
 }
@@ -185,7 +185,7 @@ func (s *Service) webhookLogs(ctx context.Context, c *httpapi.Caller, in webhook
 	if filter.From.IsZero() {
 		filter.From = monthBefore(c, filter.Until)
 	}
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.WebhookLog, error) {
 			return r.WebhookLogs(ctx, filter, w.OfRows())
 		},

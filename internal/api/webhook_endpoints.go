@@ -17,18 +17,18 @@ import (
 )
 
 type webhookInput struct {
-	IDUser    httpapi.Nullable[int64]             `body:"id_user" doc:"only events of this user; null for those of all and of none"`
-	IDService httpapi.Nullable[int64]             `body:"id_service" doc:"the application it belongs to, whose user tokens it sends; null for none in particular"`
+	IDUser    httpapi.Nullable[int64]            `body:"id_user" doc:"only events of this user; null for those of all and of none"`
+	IDService httpapi.Nullable[int64]            `body:"id_service" doc:"the application it belongs to, whose user tokens it sends; null for none in particular"`
 	IDAuth    httpapi.Nullable[httpapi.IDOrName] `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
-	URL       *string                             `body:"url" doc:"absolute http(s) URL; https only in live domains"`
-	Event     *string                             `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
-	Disabled  *bool                               `body:"disabled" doc:"a disabled webhook is for nothing that happens meanwhile; what is undelivered waits"`
+	URL       *string                            `body:"url" doc:"absolute http(s) URL; https only in live domains"`
+	Event     *string                            `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
+	Disabled  *bool                              `body:"disabled" doc:"a disabled webhook is for nothing that happens meanwhile; what is undelivered waits"`
 }
 
 // change is what the input changes. An id that none can have is kept: it is not
 // found.
-func (in webhookInput) change(c *httpapi.Caller) delivery.WebhookChange {
-	out := delivery.WebhookChange{Event: in.Event, URL: in.URL, Disabled: in.Disabled, By: c.By()}
+func (in webhookInput) change(c *httpapi.Caller) delivery.WebhookUpdate {
+	out := delivery.WebhookUpdate{Event: in.Event, URL: in.URL, Disabled: in.Disabled, By: c.By()}
 	if in.IDAuth.Present {
 		out.Auth = (*string)(&in.IDAuth.Value)
 	}
@@ -194,7 +194,7 @@ func optionalInt(n int64) *int64 {
 }
 
 type listWebhooksInput struct {
-	httpapi.Page
+	httpapi.Paging
 	httpapi.All
 	httpapi.Expand[webhookOutput]
 }
@@ -206,7 +206,7 @@ type listWebhooksOutput struct {
 
 func (s *Service) listWebhooks(ctx context.Context, c *httpapi.Caller, in listWebhooksInput) (listWebhooksOutput, error) {
 	filter := store.WebhookFilter{Domain: c.Domain.ID, All: in.WithDisabled}
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.Webhook, error) {
 			return r.Webhooks(ctx, filter, w.OfRows())
 		},

@@ -71,8 +71,8 @@ func typedClient(pc *page.Context) clientForm {
 
 // change is the form as the use case takes it. No redirect URI is none, not those
 // before.
-func (f clientForm) change() access.ClientChange {
-	return access.ClientChange{
+func (f clientForm) change() access.ClientUpdate {
+	return access.ClientUpdate{
 		Name: &f.Name, RedirectURIs: append([]string{}, strings.Fields(f.RedirectURIs)...), PrimaryColor: &f.PrimaryColor, SecondaryColor: &f.SecondaryColor,
 		Description: &f.Description, DescriptionBanks: &f.DescriptionBanks, DescriptionProviders: &f.DescriptionProviders, Pro: &f.Pro,
 	}
@@ -170,7 +170,7 @@ func (c *Console) resetSecret(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	id := passerelle.ClientID(pc.Numbers[1])
-	one, secret, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientChange{ResetSecret: true}, pc.Record(actResetSecret, "client", int64(id)))
+	one, secret, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientUpdate{ResetSecret: true}, pc.Record(actResetSecret, "client", int64(id)))
 	if err != nil {
 		return pc.After(err, "", c.client)
 	}

@@ -22,7 +22,7 @@ func (c *Console) makeKeys(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	id := clientID(pc)
-	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientChange{GenerateKeys: true}, pc.Record(actMakeKeys, "client", int64(id)))
+	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientUpdate{GenerateKeys: true}, pc.Record(actMakeKeys, "client", int64(id)))
 	return c.afterClient(pc, err)
 }
 
@@ -92,7 +92,7 @@ func (c *Console) configureClient(pc *page.Context) error {
 	if key == "" {
 		return c.afterClient(pc, passerelle.MissingField("key", "is required"))
 	}
-	change := access.ClientChange{Config: map[string]string{key: pc.Lines("value")}, MergeConfig: true}
+	change := access.ClientUpdate{Config: map[string]string{key: pc.Lines("value")}, MergeConfig: true}
 	switch pc.Field("act") {
 	case "set":
 	case "remove":

@@ -143,7 +143,7 @@ func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
 		r.emitFor(7, 1)
 		r.run(1, 0)
 		in.want(t, bearer(1)...)
-		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.WebhookChange{Auth: new("")})
+		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.WebhookUpdate{Auth: new("")})
 		must(t, err)
 		in.accepts = func(string) bool { return false }
 		r.emitFor(7, 2)

@@ -332,7 +332,7 @@ func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
 		must(t, r.Delete(t.Context(), r.domain, w.ID, "test"))
 		r.run(1, 0)
 		other.want(t, "7.1")
-		_, err := r.Update(t.Context(), r.domain, w.ID, delivery.WebhookChange{Deleted: new(false)})
+		_, err := r.Update(t.Context(), r.domain, w.ID, delivery.WebhookUpdate{Deleted: new(false)})
 		must(t, err)
 		r.run(1, 0)
 		in.want(t, "7.1")

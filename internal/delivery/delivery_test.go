@@ -663,7 +663,7 @@ func TestChangedURLIsUsedFromTheNextBatchOn(t *testing.T) {
 		before, after := newInbox(t), newInbox(t)
 		w := r.webhook(before.url, "")
 		before.answers(func(string) int {
-			if _, err := r.Update(context.Background(), r.domain, w.ID, delivery.WebhookChange{URL: &after.url}); err != nil {
+			if _, err := r.Update(context.Background(), r.domain, w.ID, delivery.WebhookUpdate{URL: &after.url}); err != nil {
 				t.Error(err)
 			}
 			return http.StatusOK

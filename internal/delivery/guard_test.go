@@ -88,7 +88,7 @@ func TestAPageThatPanicsEndsItsSession(t *testing.T) {
 		w := r.webhook(in.url, "")
 		sender := delivery.NewSender(keyless)
 		in.answers(func(string) int {
-			if _, err := r.Update(context.Background(), r.domain, w.ID, delivery.WebhookChange{Auth: &provider.Name}); err != nil {
+			if _, err := r.Update(context.Background(), r.domain, w.ID, delivery.WebhookUpdate{Auth: &provider.Name}); err != nil {
 				t.Error(err)
 			}
 			r.emit(2, 1)

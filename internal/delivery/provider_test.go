@@ -165,7 +165,7 @@ func TestADeletedProviderHoldsItsWebhooks(t *testing.T) {
 		}
 		second, err := r.RegisterProvider(t.Context(), r.domain, "second", "c")
 		must(t, err)
-		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.WebhookChange{Auth: new(strconv.FormatInt(second.ID, 10)), By: "d"})
+		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.WebhookUpdate{Auth: new(strconv.FormatInt(second.ID, 10)), By: "d"})
 		must(t, err)
 		r.run(4, 0)
 		if requests.Load() != 5 || unsigned.Load() != 0 {

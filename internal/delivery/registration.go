@@ -37,7 +37,7 @@ type Registration struct {
 // no user are not limited to one.
 func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Registration) (store.Webhook, error) {
 	now := d.now(domain)
-	c, err := d.check(ctx, domain, WebhookChange{Event: &r.Event, URL: &r.URL, Auth: &r.Auth, Client: &r.Client, User: &r.User})
+	c, err := d.check(ctx, domain, WebhookUpdate{Event: &r.Event, URL: &r.URL, Auth: &r.Auth, Client: &r.Client, User: &r.User})
 	if err == nil {
 		err = checkLimit(*c.Event, r.User)
 	}
@@ -78,10 +78,10 @@ func (d *Delivery) logAct(ctx context.Context, domain passerelle.Domain, what st
 	d.Log.InfoContext(ctx, "webhook "+what, "domain", domain.ID, "webhook", id, "by", by)
 }
 
-// WebhookChange says what to change of a webhook; nil leaves a thing as it is. The
+// WebhookUpdate says what to change of a webhook; nil leaves a thing as it is. The
 // values are those of Registration. Deleted ends the webhook, or makes it live
 // again; what was not sent meanwhile is sent then.
-type WebhookChange struct {
+type WebhookUpdate struct {
 	Event, URL, Auth  *string
 	Client            *passerelle.ClientID
 	User              *passerelle.UserID
@@ -93,7 +93,7 @@ type WebhookChange struct {
 // Update changes a webhook. What is undelivered goes to the new URL. A webhook
 // that is not there, or is deleted and not made live again by this, is
 // passerelle.Missing; one too many that is made live again is a Conflict.
-func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c WebhookChange) (store.Webhook, error) {
+func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c WebhookUpdate) (store.Webhook, error) {
 	w, err := d.registered(ctx, domain, id)
 	if err != nil {
 		return store.Webhook{}, err
@@ -124,9 +124,9 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 }
 
 // revives makes a deleted webhook live again, and ends deletes a live one.
-func (c WebhookChange) revives() bool { return c.Deleted != nil && !*c.Deleted }
+func (c WebhookUpdate) revives() bool { return c.Deleted != nil && !*c.Deleted }
 
-func (c WebhookChange) ends() bool { return c.Deleted != nil && *c.Deleted }
+func (c WebhookUpdate) ends() bool { return c.Deleted != nil && *c.Deleted }
 
 // lostProvider tells of a provider that was deleted, as it can be while the
 // webhook is, where an error only says that something is missing.
@@ -186,7 +186,7 @@ func (d *Delivery) change(ctx context.Context, domain passerelle.Domain, what st
 }
 
 // check holds a change against the domain and finds what its names stand for.
-func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c WebhookChange) (store.WebhookChange, error) {
+func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c WebhookUpdate) (store.WebhookChange, error) {
 	out := store.WebhookChange{URL: c.URL, Client: c.Client, User: c.User, Disabled: c.Disabled, Deleted: c.Deleted}
 	if c.Event != nil {
 		entry, known := webhook.Lookup(*c.Event)
@@ -211,7 +211,7 @@ func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c Webhoo
 }
 
 // checkOwners makes sure that application and user are there, zero being none.
-func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c WebhookChange) error {
+func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c WebhookUpdate) error {
 	if c.Client != nil && *c.Client != 0 {
 		_, err := d.DB.Client(ctx, domain.ID, *c.Client)
 		if err := unlessFound(err, "id_service", "no application of that id"); err != nil {

@@ -82,14 +82,14 @@ func TestEventsOfNoUserAreNotLimitedToOne(t *testing.T) {
 		user, none, payments, users := r.user(), passerelle.UserID(0), string(webhook.PaymentStateUpdated), string(webhook.UserSynced)
 		w := r.webhook("http://a.example/", "")
 		for _, test := range []struct {
-			change delivery.WebhookChange
+			change delivery.WebhookUpdate
 			kind   passerelle.Kind
 		}{
-			{delivery.WebhookChange{User: &user}, passerelle.Invalid},
-			{delivery.WebhookChange{User: &user, Event: &users}, ""},
-			{delivery.WebhookChange{Event: &payments}, passerelle.Invalid},
-			{delivery.WebhookChange{Disabled: new(true)}, ""},
-			{delivery.WebhookChange{Event: &payments, User: &none}, ""},
+			{delivery.WebhookUpdate{User: &user}, passerelle.Invalid},
+			{delivery.WebhookUpdate{User: &user, Event: &users}, ""},
+			{delivery.WebhookUpdate{Event: &payments}, passerelle.Invalid},
+			{delivery.WebhookUpdate{Disabled: new(true)}, ""},
+			{delivery.WebhookUpdate{Event: &payments, User: &none}, ""},
 		} {
 			_, err := r.Update(t.Context(), r.domain, w.ID, test.change)
 			field := ""
@@ -120,7 +120,7 @@ func TestMakingLiveIsBounded(t *testing.T) {
 			}
 			return nil
 		})
-		live := delivery.WebhookChange{Deleted: new(false), URL: new("http://c.example/")}
+		live := delivery.WebhookUpdate{Deleted: new(false), URL: new("http://c.example/")}
 		_, err := r.Update(t.Context(), r.domain, w.ID, live)
 		conflict(t, err, "1000 webhooks")
 		if got := r.now(w); got.Deleted == nil || got.URL != "http://a.example/" {
@@ -171,16 +171,16 @@ func TestUpdateAndDelete(t *testing.T) {
 		must(t, err)
 		w := r.webhook("http://a.example/", "p")
 		other, none, bad := "http://b.example/", "", "no such event"
-		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.WebhookChange{Event: &bad})
+		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.WebhookUpdate{Event: &bad})
 		wantFault(t, err, passerelle.Invalid, "event")
-		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.WebhookChange{URL: &other})
+		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.WebhookUpdate{URL: &other})
 		must(t, err)
 		stored, err := r.DB.Webhook(t.Context(), r.domain.ID, w.ID)
 		must(t, err)
 		if stored.URL != other || stored.Auth != provider.ID || stored.Event != webhook.PaymentStateUpdated {
 			t.Errorf("stored %+v", stored)
 		}
-		updated, err := r.Update(t.Context(), r.domain, w.ID, delivery.WebhookChange{Auth: &none})
+		updated, err := r.Update(t.Context(), r.domain, w.ID, delivery.WebhookUpdate{Auth: &none})
 		must(t, err)
 		if updated.Auth != 0 {
 			t.Errorf("updated %+v", updated)
@@ -189,7 +189,7 @@ func TestUpdateAndDelete(t *testing.T) {
 		wantFault(t, r.Delete(t.Context(), elsewhere, w.ID, "test"), passerelle.NotFound, "")
 		must(t, r.Delete(t.Context(), r.domain, w.ID, "test"))
 		wantFault(t, r.Delete(t.Context(), r.domain, w.ID, "test"), passerelle.NotFound, "")
-		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.WebhookChange{URL: &other})
+		_, err = r.Update(t.Context(), r.domain, w.ID, delivery.WebhookUpdate{URL: &other})
 		wantFault(t, err, passerelle.NotFound, "")
 	})
 }

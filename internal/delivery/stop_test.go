@@ -196,7 +196,7 @@ func TestDisabledWebhooksArePaused(t *testing.T) {
 func (r *rig) able(w store.Webhook, enabled bool) {
 	r.t.Helper()
 	disabled := !enabled
-	_, err := r.Update(context.Background(), r.domain, w.ID, delivery.WebhookChange{Disabled: &disabled})
+	_, err := r.Update(context.Background(), r.domain, w.ID, delivery.WebhookUpdate{Disabled: &disabled})
 	must(r.t, err)
 }
 

@@ -143,7 +143,7 @@ func TestBodiesAccepted(t *testing.T) {
 	full := func(changes string) string {
 		value := map[string]string{
 			"ShowSensitive": "false", "Name": `"a"`, "Colour": "null", "Count": "null", "Ready": "null", "Amount": `""`,
-			"Lines": "null", "First": "null", "Fields": "null", "Scope": "null", "Owner": `{"Given":false,"Null":false,"Value":""}`,
+			"Lines": "null", "First": "null", "Fields": "null", "Scope": "null", "Owner": `{"Present":false,"Null":false,"Value":""}`,
 		}
 		for change := range strings.SplitSeq(changes, "; ") {
 			if name, to, ok := strings.Cut(change, "="); ok {
@@ -170,9 +170,9 @@ func TestBodiesAccepted(t *testing.T) {
 		"query, unknown":       {post(`{"name":"a"}`).with("x=1&x=2"), ""},
 		"query and body":       {post(`{"name":"a","count":3}`).with("count=3"), "Count=3"},
 		"null is absence":      {post(`{"name":"a","count":null,"lines":null,"amount":null,"scope":null}`), ""},
-		"null that means it":   {post(`{"name":"a","owner":null}`), `Owner={"Given":true,"Null":true,"Value":""}`},
-		"null in a query":      {post("").with("name=a&owner=null"), `Owner={"Given":true,"Null":true,"Value":""}`},
-		"a value all the same": {post(`{"name":"a","owner":"null"}`), `Owner={"Given":true,"Null":false,"Value":"null"}`},
+		"null that means it":   {post(`{"name":"a","owner":null}`), `Owner={"Present":true,"Null":true,"Value":""}`},
+		"null in a query":      {post("").with("name=a&owner=null"), `Owner={"Present":true,"Null":true,"Value":""}`},
+		"a value all the same": {post(`{"name":"a","owner":"null"}`), `Owner={"Present":true,"Null":false,"Value":"null"}`},
 		"digits are kept":      {post(`{"name":"a","amount":10.000000000000000000001}`), `Amount="10.000000000000000000001"`},
 		"digits as a string":   {post(`{"name":"a","amount":"-0.10"}`), `Amount="-0.10"`},
 		"exponent is kept":     {post(`{"name":"a","amount":1e400}`), `Amount="1e400"`},

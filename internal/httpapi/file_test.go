@@ -9,7 +9,7 @@ import (
 
 // keeper is an input with a place for a file beside one for a text.
 type keeper struct {
-	Name    string       `body:"name"`
+	Name    string              `body:"name"`
 	Picture httpapi.FileContent `body:"picture,required"`
 }
 

@@ -18,7 +18,7 @@ type fuzzInput struct {
 	Count  *int64            `body:"count"`
 	Flag   bool              `body:"flag"`
 	Amount Number            `body:"amount"`
-	Words  WordList             `body:"words"`
+	Words  WordList          `body:"words"`
 	Owner  Nullable[string]  `body:"owner"`
 	Map    map[string]string `body:"map"`
 	List   []fuzzItem        `body:"list"`

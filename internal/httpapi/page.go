@@ -12,9 +12,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// Page is embedded by every list that can exceed a page. Its handler calls
+// Paging is embedded by every list that can exceed a page. Its handler calls
 // Turn, which does the rest.
-type Page struct {
+type Paging struct {
 	Limit  int64  `query:"limit" default:"1000" min:"1" max:"1000" doc:"number of items at most"`
 	Offset int64  `query:"offset" default:"0" min:"0" doc:"number of items to skip"`
 	Cursor string `query:"cursor" doc:"place in the list, as found in a link; opaque"`
@@ -26,7 +26,7 @@ type Page struct {
 
 // LimitSet reports whether the request named a limit; some lists ask strict
 // clients for one.
-func (p Page) LimitSet() bool { return p.limitSet }
+func (p Paging) LimitSet() bool { return p.limitSet }
 
 // PageWindow is what a list handler reads from the store.
 type PageWindow struct {
@@ -66,7 +66,7 @@ type Listing struct {
 	Links Links `json:"_links"`
 }
 
-func (p *Page) settle(x *exchange, _ reflect.StructTag) error {
+func (p *Paging) settle(x *exchange, _ reflect.StructTag) error {
 	p.limitSet = x.query.Has("limit")
 	p.links = newLinker(x)
 	if p.Cursor == "" {
@@ -81,14 +81,14 @@ func (p *Page) settle(x *exchange, _ reflect.StructTag) error {
 }
 
 // window is the part of the list that the page needs.
-func (p Page) window() PageWindow {
+func (p Paging) window() PageWindow {
 	return PageWindow{Limit: int(p.Limit) + 1, Offset: p.Offset, From: p.turn.Position, Backward: p.turn.Backward}
 }
 
 // Turn reads one page. fetch reads the rows of a window in its order; position
 // gives the sort keys of a row, a unique one last; count gives the number of
 // rows of the filtered list, and is called only when the page does not tell.
-func Turn[T any](ctx context.Context, r *store.Reader, p Page, fetch func(context.Context, *store.Reader, PageWindow) ([]T, error), position func(T) Position, count func(context.Context, *store.Reader) (int64, error)) ([]T, Listing, error) {
+func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(context.Context, *store.Reader, PageWindow) ([]T, error), position func(T) Position, count func(context.Context, *store.Reader) (int64, error)) ([]T, Listing, error) {
 	window := p.window()
 	var rows []T
 	var more, fetched bool
@@ -129,12 +129,12 @@ func Turn[T any](ctx context.Context, r *store.Reader, p Page, fetch func(contex
 }
 
 // tells reports whether a page tells the total, because it reaches the end.
-func (p Page) tells(rows int, more bool) bool { return !more && (rows > 0 || p.Offset == 0) }
+func (p Paging) tells(rows int, more bool) bool { return !more && (rows > 0 || p.Offset == 0) }
 
 // around makes the links of a page from the positions of its first and last
 // item. An empty page that is not the first leads back to the first, since it
 // has no item to lead back from.
-func (p Page) around(ends []Position, more bool, total int64) (Links, error) {
+func (p Paging) around(ends []Position, more bool, total int64) (Links, error) {
 	links := Links{Self: p.links.self}
 	started := p.turn.Position != nil || p.Offset > 0
 	before, after := started, more
@@ -154,7 +154,7 @@ func (p Page) around(ends []Position, more bool, total int64) (Links, error) {
 	return links, err
 }
 
-func (p Page) back(links Links, started bool) Links {
+func (p Paging) back(links Links, started bool) Links {
 	first := p.links.first()
 	switch {
 	case p.turn.Backward:

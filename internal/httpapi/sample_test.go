@@ -65,12 +65,12 @@ type createItem struct {
 	Lines  []line                   `body:"lines"`
 	First  *line                    `body:"first"`
 	Fields map[string]string        `body:"fields"`
-	Scope  httpapi.WordList            `body:"scope"`
+	Scope  httpapi.WordList         `body:"scope"`
 	Owner  httpapi.Nullable[string] `body:"owner"`
 }
 
 type listItems struct {
-	httpapi.Page
+	httpapi.Paging
 	httpapi.All
 	httpapi.DateRange
 	httpapi.Expand[product] `without:"bill"`
@@ -151,7 +151,7 @@ func (s *sample) list(ctx context.Context, _ *httpapi.Caller, in listItems) (ite
 		s.counted++
 		return int64(len(window(httpapi.PageWindow{Limit: 1000}, keep))), nil
 	}
-	items, listing, err := httpapi.Turn(ctx, new(store.Reader), in.Page, fetch, position, count)
+	items, listing, err := httpapi.Turn(ctx, new(store.Reader), in.Paging, fetch, position, count)
 	return itemList{Items: items, Listing: listing}, err
 }
 

@@ -17,7 +17,7 @@ func TestVariantsOfABody(t *testing.T) {
 		`{"song":"la"}`:                           got(`{"Song":"la","Loud":false},null,null`),
 		`{"song":"la","loud":true,"other":1}`:     got(`{"Song":"la","Loud":true},null,null`),
 		`{"song":"la","tears":{"a":"b"}}`:         got(`null,{"Song":"la","Tears":{"a":"b"}},null`),
-		`{"calm":false,"song":null,"tears":null}`: got(`null,null,{"Calm":false}`),
+		`{"calm":false,"song":null,"tears":null}`: got(`null,null,{"Plain":false}`),
 		`{"tears":{"a":"b"}}`:                     {400, "missingParameter", "song: is required", ""},
 		`{"loud":true}`:                           {400, "missingParameter", "song: is required", ""},
 		``:                                        {400, "missingParameter", "song: is required, or one of song with tears, calm", ""},
@@ -42,7 +42,7 @@ func TestVariantsFromElsewhere(t *testing.T) {
 	s := newService(t)
 	form := "application/x-www-form-urlencoded"
 	strict := map[string]string{"Prefer": "handling=strict"}
-	loud, plain := outcome{status: 200, body: `{"got":[3,{"Song":"la","Loud":true},null,null]}`}, outcome{status: 200, body: `{"got":[3,null,null,{"Calm":true}]}`}
+	loud, plain := outcome{status: 200, body: `{"got":[3,{"Song":"la","Loud":true},null,null]}`}, outcome{status: 200, body: `{"got":[3,null,null,{"Plain":true}]}`}
 	for name, test := range map[string]struct {
 		call call
 		want outcome

@@ -31,7 +31,7 @@ func picture(t *testing.T, width, height int) []byte {
 func (s *stack) brand(t *testing.T, primary, secondary string) {
 	t.Helper()
 	var err error
-	s.client, _, err = s.access.Update(t.Context(), s.domain.ID, s.client.ID, access.ClientChange{PrimaryColor: &primary, SecondaryColor: &secondary})
+	s.client, _, err = s.access.Update(t.Context(), s.domain.ID, s.client.ID, access.ClientUpdate{PrimaryColor: &primary, SecondaryColor: &secondary})
 	must(t, err)
 	_, err = s.access.SetLogo(t.Context(), s.domain.ID, s.client.ID, picture(t, 1200, 300))
 	must(t, err)

@@ -129,14 +129,14 @@ func (s *Service) withholdingRoutes() []httpapi.Route {
 type listAccountsInput struct {
 	oneUserInput
 	httpapi.All
-	httpapi.Page
+	httpapi.Paging
 	httpapi.Expand[wire.BankAccount]
 }
 
 type listAccountsOfInput struct {
 	oneConnectionInput
 	httpapi.All
-	httpapi.Page
+	httpapi.Paging
 	httpapi.Expand[wire.BankAccount]
 }
 
@@ -159,7 +159,7 @@ func (s *Service) listAccounts(ctx context.Context, c *httpapi.Caller, in listAc
 	if err != nil {
 		return listAccountsOutput{}, err
 	}
-	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: user, All: in.WithDisabled}, in.Page, in.Expansion())
+	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: user, All: in.WithDisabled}, in.Paging, in.Expansion())
 }
 
 func (s *Service) listAccountsOf(ctx context.Context, c *httpapi.Caller, in listAccountsOfInput) (listAccountsOutput, error) {
@@ -167,10 +167,10 @@ func (s *Service) listAccountsOf(ctx context.Context, c *httpapi.Caller, in list
 	if err != nil {
 		return listAccountsOutput{}, err
 	}
-	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID, All: in.WithDisabled}, in.Page, in.Expansion())
+	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID, All: in.WithDisabled}, in.Paging, in.Expansion())
 }
 
-func (s *Service) accountPage(ctx context.Context, c *httpapi.Caller, f store.AccountFilter, page httpapi.Page, e httpapi.Expansion) (listAccountsOutput, error) {
+func (s *Service) accountPage(ctx context.Context, c *httpapi.Caller, f store.AccountFilter, page httpapi.Paging, e httpapi.Expansion) (listAccountsOutput, error) {
 	rows, listing, err := s.accountRows(ctx, f, page)
 	if err != nil {
 		return listAccountsOutput{}, err
@@ -190,7 +190,7 @@ func summed(shown []wire.BankAccount, rows []store.StoredAccount) summedAccounts
 	return summedAccounts{shown, balances.only(), balances.shown(), coming.shown()}
 }
 
-func (s *Service) accountRows(ctx context.Context, f store.AccountFilter, page httpapi.Page) ([]store.StoredAccount, httpapi.Listing, error) {
+func (s *Service) accountRows(ctx context.Context, f store.AccountFilter, page httpapi.Paging) ([]store.StoredAccount, httpapi.Listing, error) {
 	return httpapi.Turn(ctx, &s.DB.Reader, page,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.StoredAccount, error) {
 			return r.BankAccounts(ctx, f, w.OfRows())
@@ -476,7 +476,7 @@ func (s *Service) deleteAllAccountsOf(ctx context.Context, c *httpapi.Caller, in
 
 type listOwnershipsInput struct {
 	oneUserInput
-	httpapi.Page
+	httpapi.Paging
 }
 
 type listOwnershipsOutput struct {
@@ -489,7 +489,7 @@ func (s *Service) listOwnerships(ctx context.Context, c *httpapi.Caller, in list
 	if err != nil {
 		return listOwnershipsOutput{}, err
 	}
-	rows, listing, err := s.accountRows(ctx, store.AccountFilter{Domain: c.Domain.ID, User: user}, in.Page)
+	rows, listing, err := s.accountRows(ctx, store.AccountFilter{Domain: c.Domain.ID, User: user}, in.Paging)
 	if err != nil {
 		return listOwnershipsOutput{}, err
 	}

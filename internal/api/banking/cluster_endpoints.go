@@ -28,7 +28,7 @@ func (s *Service) clusterRoutes() []httpapi.Route {
 
 type listClustersInput struct {
 	anyPlace
-	httpapi.Page
+	httpapi.Paging
 }
 
 type listClustersOutput struct {
@@ -46,7 +46,7 @@ func (s *Service) listClusters(ctx context.Context, c *httpapi.Caller, in listCl
 	if err != nil {
 		return listClustersOutput{}, err
 	}
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.StoredCluster, error) {
 			return r.Clusters(ctx, at.clusters(c), w.OfRows())
 		},

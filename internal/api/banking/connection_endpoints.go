@@ -73,7 +73,7 @@ func (s *Service) connectionRoutes() []httpapi.Route {
 
 type listConnectionsInput struct {
 	oneUserInput
-	httpapi.Page
+	httpapi.Paging
 	httpapi.Expand[wire.Connection]
 }
 
@@ -87,7 +87,7 @@ func (s *Service) listConnections(ctx context.Context, c *httpapi.Caller, in lis
 	if err != nil {
 		return listConnectionsOutput{}, err
 	}
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.Connection, error) {
 			return r.Connections(ctx, c.Domain.ID, user, w.OfRows())
 		},
@@ -325,7 +325,7 @@ type userLogsInput struct {
 }
 
 type logsQuery struct {
-	httpapi.Page
+	httpapi.Paging
 	httpapi.DateRange
 	IDSource passerelle.SourceID `query:"id_source" min:"1" doc:"only visits through this source of the connection"`
 }
@@ -377,7 +377,7 @@ func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsIn
 // shown.
 func (s *Service) logs(ctx context.Context, c *httpapi.Caller, filter store.ConnectionLogFilter, in logsQuery) (connectionLogsOutput, []store.ConnectionLog, error) {
 	filter.Domain, filter.Source, filter.From, filter.Until = c.Domain.ID, in.IDSource, in.From(), in.Until()
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.ConnectionLog, error) {
 			return r.ConnectionLogs(ctx, filter, w.OfRows())
 		},

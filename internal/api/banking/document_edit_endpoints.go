@@ -33,7 +33,7 @@ type documentFields struct {
 	VAT      httpapi.Nullable[httpapi.Number] `body:"vat" doc:"null for none"`
 	Income   *bool                            `body:"income" doc:"whether the total is money that came in"`
 	ReadOnly *bool                            `body:"readonly" doc:"true keeps the document as it is until it is set to false"`
-	File     httpapi.FileContent                     `body:"file" doc:"the file, in place of the one that the document has"`
+	File     httpapi.FileContent              `body:"file" doc:"the file, in place of the one that the document has"`
 }
 
 func (s *Service) editDocument(ctx context.Context, c *httpapi.Caller, in editDocumentInput) (wire.Document, error) {

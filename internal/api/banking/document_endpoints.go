@@ -73,7 +73,7 @@ type listDocumentsInput struct {
 }
 
 type documentQuery struct {
-	httpapi.Page
+	httpapi.Paging
 	httpapi.DateRange
 	httpapi.All
 	httpapi.Expand[wire.Document]
@@ -129,7 +129,7 @@ func (s *Service) documentPage(ctx context.Context, c *httpapi.Caller, q documen
 	if err != nil {
 		return listDocumentsOutput{}, err
 	}
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, q.Page,
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, q.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.StoredDocument, error) {
 			return r.Documents(ctx, f, w.OfRows())
 		},

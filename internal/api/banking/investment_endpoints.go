@@ -41,7 +41,7 @@ type listAssetsInput struct {
 	anyPlace
 	Investment passerelle.AssetID `path:"investmentId,optional"`
 	httpapi.All
-	httpapi.Page
+	httpapi.Paging
 	httpapi.Expand[wire.Investment]
 }
 
@@ -58,7 +58,7 @@ func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in lis
 			return at, nil, httpapi.Listing{}, err
 		}
 	}
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]passerelle.Asset[D], error) {
 			return store.ReadAssets[D](ctx, r, f, w.OfRows())
 		},
@@ -264,7 +264,7 @@ func (s *Service) investment(ctx context.Context, c *httpapi.Caller, in whichAss
 
 type investmentHistoryInput struct {
 	whichAsset
-	httpapi.Page
+	httpapi.Paging
 }
 
 type investmentHistoryOutput struct {
@@ -277,7 +277,7 @@ func (s *Service) investmentHistory(ctx context.Context, c *httpapi.Caller, in i
 	if err != nil {
 		return investmentHistoryOutput{}, err
 	}
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]passerelle.InvestmentValue, error) {
 			return r.InvestmentValues(ctx, c.Domain.ID, found.ID, w.OfRows())
 		},

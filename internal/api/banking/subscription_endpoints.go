@@ -51,7 +51,7 @@ type subscriptionsOfInput struct {
 type listSubscriptionsInput struct {
 	oneUserInput
 	httpapi.All
-	httpapi.Page
+	httpapi.Paging
 	httpapi.Expand[wire.Subscription]
 }
 
@@ -82,7 +82,7 @@ func (s *Service) subscriptionsOf(ctx context.Context, c *httpapi.Caller, connec
 		return listSubscriptionsOutput{}, err
 	}
 	filter := store.SubscriptionFilter{Domain: c.Domain.ID, User: user, Connection: connection, All: in.WithDisabled}
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.StoredSubscription, error) {
 			return r.Subscriptions(ctx, filter, w.OfRows())
 		},

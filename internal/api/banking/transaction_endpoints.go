@@ -202,7 +202,7 @@ func (at settled) accounts(c *httpapi.Caller, all bool) store.AccountFilter {
 }
 
 type transactionQuery struct {
-	httpapi.Page
+	httpapi.Paging
 	httpapi.DateRange
 	httpapi.All
 	httpapi.Expand[wire.Transaction]
@@ -330,7 +330,7 @@ func (s *Service) transactionPage(ctx context.Context, c *httpapi.Caller, q tran
 		}
 		return r.CountTransactions(ctx, f)
 	}
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, q.Page, fetch, position, count)
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, q.Paging, fetch, position, count)
 	if err != nil {
 		return listTransactionsOutput{}, fmt.Errorf("list transactions of user %d: %w", f.User, err)
 	}

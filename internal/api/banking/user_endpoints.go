@@ -82,7 +82,7 @@ func (s *Service) deleteUser(ctx context.Context, c *httpapi.Caller, in oneUserI
 	return httpapi.Nothing{}, s.Aggregation.DeleteUser(ctx, c.Domain, id)
 }
 
-type listUsersInput struct{ httpapi.Page }
+type listUsersInput struct{ httpapi.Paging }
 
 type listUsersOutput struct {
 	Users []wire.User `json:"users"`
@@ -94,7 +94,7 @@ func (s *Service) listUsers(ctx context.Context, c *httpapi.Caller, in listUsers
 		return r.Users(ctx, c.Domain.ID, userWindow(w))
 	}
 	count := func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountUsers(ctx, c.Domain.ID) }
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page, fetch, func(u passerelle.User) httpapi.Position { return httpapi.Position{int64(u.ID)} }, count)
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging, fetch, func(u passerelle.User) httpapi.Position { return httpapi.Position{int64(u.ID)} }, count)
 	out := listUsersOutput{Users: make([]wire.User, len(rows)), Listing: listing}
 	for i, u := range rows {
 		out.Users[i] = wire.NewUser(u, c.Location)
@@ -153,7 +153,7 @@ func (s *Service) deleteUserConfig(ctx context.Context, c *httpapi.Caller, in de
 
 type listConsentsInput struct {
 	oneUserInput
-	httpapi.Page
+	httpapi.Paging
 }
 
 type listConsentsOutput struct {
@@ -170,7 +170,7 @@ func (s *Service) listConsents(ctx context.Context, c *httpapi.Caller, in listCo
 		return listConsentsOutput{}, err
 	}
 	filter := store.ConsentFilter{Domain: c.Domain.ID, User: user}
-	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Page,
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.Consent, error) {
 			return r.Consents(ctx, filter, w.OfRows())
 		},

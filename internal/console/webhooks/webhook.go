@@ -166,7 +166,7 @@ func (h *hooks) actOnWebhook(pc *page.Context) error {
 	case act == actRecover:
 		return h.recoverWebhook(pc, w)
 	}
-	do, change := h.handling(pc, act), delivery.WebhookChange{By: pc.By()}
+	do, change := h.handling(pc, act), delivery.WebhookUpdate{By: pc.By()}
 	switch act {
 	case actDelete:
 		err = do.Delete(pc, pc.Domain, w.ID, pc.By())

@@ -206,16 +206,16 @@ func typedWebhook(pc *page.Context) webhookForm {
 }
 
 // change is the change that a form asks for: all that is in it.
-func (f webhookForm) change() (delivery.WebhookChange, error) {
+func (f webhookForm) change() (delivery.WebhookUpdate, error) {
 	client, err := numberOf("id_service", f.Client)
 	if err != nil {
-		return delivery.WebhookChange{}, err
+		return delivery.WebhookUpdate{}, err
 	}
 	user, err := numberOf("id_user", f.User)
 	if err != nil {
-		return delivery.WebhookChange{}, err
+		return delivery.WebhookUpdate{}, err
 	}
-	return delivery.WebhookChange{
+	return delivery.WebhookUpdate{
 		Event: &f.Event, URL: &f.URL, Auth: &f.Provider, Client: new(passerelle.ClientID(client)), User: new(passerelle.UserID(user)),
 	}, nil
 }
