@@ -36,10 +36,10 @@ func TestWordsOfTheBankAreNoted(t *testing.T) {
 		want   []string
 	}{
 		"the same word":          {payment.Report{Status: payment.Processing, Raw: "ACSP"}, nil},
-		"another word":           {payment.Report{Status: payment.Processing, Raw: "ACSP", News: true}, []string{"bankStatus"}},
-		"with a text":            {payment.Report{Status: payment.Processing, Raw: "ACSP", News: true, Remark: "On its way"}, []string{"bankStatus On its way"}},
-		"a change tells it":      {payment.Report{Status: payment.Settled, Raw: "ACSC", News: true}, nil},
-		"a change, and a text":   {payment.Report{Status: payment.Settled, Raw: "ACSC", News: true, Remark: "Booked"}, []string{"bankStatus Booked"}},
+		"another word":           {payment.Report{Status: payment.Processing, Raw: "ACSP", StatusChanged: true}, []string{"bankStatus"}},
+		"with a text":            {payment.Report{Status: payment.Processing, Raw: "ACSP", StatusChanged: true, Remark: "On its way"}, []string{"bankStatus On its way"}},
+		"a change tells it":      {payment.Report{Status: payment.Settled, Raw: "ACSC", StatusChanged: true}, nil},
+		"a change, and a text":   {payment.Report{Status: payment.Settled, Raw: "ACSC", StatusChanged: true, Remark: "Booked"}, []string{"bankStatus Booked"}},
 		"a text without bounds":  {payment.Report{Status: payment.Processing, Remark: strings.Repeat("x", payment.MaxDescription+1)}, []string{"bankStatus " + strings.Repeat("x", payment.MaxDescription)}},
 		"what nobody may report": {payment.Report{Status: payment.Processing, Raw: "ACSP", Remark: "a\x00b"}, []string{"bankStatus ab"}},
 	} {

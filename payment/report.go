@@ -56,11 +56,11 @@ type Report struct {
 	BankPaymentID string
 	// Raw is the bank's own status word, kept in the timeline.
 	Raw string
-	// News says that the bank had another word before: the timeline then tells of it also
-	// where nothing else changes. Remark is what the bank says beside the word, and is
-	// told in any case.
-	News   bool
-	Remark string
+	// StatusChanged means that the bank's status word differs from its last one: the
+	// timeline then has a note even when nothing else changes. Remark is what the bank
+	// says beside the word; it always gets a note.
+	StatusChanged bool
+	Remark        string
 	// By is who ended a declined order; the bank unless said otherwise.
 	By Actor
 	// Cancellation is what the bank says of a cancellation it was asked for;
@@ -138,8 +138,8 @@ func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 	for i := len(p.Notes); i < len(next.Notes); i++ {
 		next.Notes[i].Bank = reported.Raw
 	}
-	if heard.Remark != "" || heard.News && len(steps) == 0 && len(next.Notes) == len(p.Notes) {
-		next.add(Note{At: now, Kind: NoteBankStatus, Actor: ByBank, Bank: heard.Raw, Text: heard.Remark})
+	if reported.Remark != "" || reported.StatusChanged && len(steps) == 0 && len(next.Notes) == len(p.Notes) {
+		next.add(Note{At: now, Kind: NoteBankStatus, Actor: ByBank, Bank: reported.Raw, Text: reported.Remark})
 	}
 	if len(steps) > 0 {
 		steps[len(steps)-1].Payment = next.clone()

@@ -39,8 +39,8 @@ type shopper struct {
 	bank    string
 	token   string
 	browser *http.Client
-	// rounds counts the forms that were filled in.
-	rounds int
+	// forms counts the forms that were filled in.
+	forms int
 }
 
 func newShopper(t *testing.T, s *servicetest.Instance, banks *banksOf, bank string) *shopper {
@@ -90,7 +90,7 @@ func (s *shopper) tell(id int64, body map[string]any) (p seenPayment) {
 	return p
 }
 
-func (s *shopper) look(id int64) (p seenPayment) {
+func (s *shopper) payment(id int64) (p seenPayment) {
 	s.t.Helper()
 	s.JSON(s.OK(s.Call("GET", fmt.Sprint("/payments/", id), s.token, nil)), &p)
 	return p
@@ -150,15 +150,15 @@ func (s *shopper) decideInApp(decision string) {
 
 // values fills in a form of the bank's: Anna approves, and refuses by wrong codes.
 func (s *shopper) values(p seenPayment, decision string) map[string]any {
-	given := map[string]any{"psu_id": "anna", "password": "1234", "method": "photo", "code": "123456"}
+	supplied := map[string]any{"psu_id": "anna", "password": "1234", "method": "photo", "code": "123456"}
 	if decision == "refuse" {
-		given["code"] = "999999"
+		supplied["code"] = "999999"
 	}
 	values := map[string]any{}
 	for name := range p.Fields {
-		values[name] = given[name]
+		values[name] = supplied[name]
 	}
-	s.rounds++
+	s.forms++
 	return values
 }
 
@@ -172,7 +172,7 @@ func (s *shopper) act(p seenPayment, decision string) seenPayment {
 		switch *p.Action {
 		case "redirect":
 			s.browse(*p.ValidateURI, decision)
-			p = s.look(p.ID)
+			p = s.payment(p.ID)
 		case "decoupled":
 			s.decideInApp(decision)
 			p = s.tell(p.ID, map[string]any{"resume": true})
@@ -195,7 +195,7 @@ func (s *shopper) settle(p seenPayment) seenPayment {
 		}
 		s.banks.steer("POST", s.bank+"/clock", map[string]any{"advance": "2h"}, nil)
 		s.due("2h")
-		p = s.look(p.ID)
+		p = s.payment(p.ID)
 	}
 	return p
 }

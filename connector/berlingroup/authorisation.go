@@ -152,9 +152,9 @@ var ended = map[string]step{"finalised": authorised, "exempted": authorised, "fa
 // errNoStep is that the bank wants something that the connector does not know.
 var errNoStep = errors.New("it wants the person to authorise in a way that the connector does not know: look at profile.sca")
 
-// hear takes over what the bank says of the authorisation. The approach is that of the
+// update takes over what the bank says of the authorisation. The approach is that of the
 // header ASPSP-SCA-Approach.
-func (b *Bank) hear(r request, into *authorisation, said scaAnswer, header http.Header) error {
+func (b *Bank) update(r request, into *authorisation, said scaAnswer, header http.Header) error {
 	next := authorisation{
 		Own: into.Own, Confirm: into.Confirm, Person: into.Person, Back: into.Back, Declined: into.Declined, Code: into.Code, OAuth: into.OAuth,
 		Message: said.Message, Methods: said.Methods, Challenge: said.Challenge,
@@ -256,7 +256,7 @@ func (b *Bank) tell(ctx context.Context, a *authorisation, r request) error {
 			return err
 		}
 	}
-	return b.hear(r, a, said, got.header)
+	return b.update(r, a, said, got.header)
 }
 
 // proceed does what is for us to do and not for the person: it starts the authorisation,

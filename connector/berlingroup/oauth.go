@@ -96,10 +96,10 @@ func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
 	if !got.good() {
 		return &denied{r, got}
 	}
-	var given tokens
-	if err := b.decode(r, got, &given); err != nil {
+	var supplied tokens
+	if err := b.decode(r, got, &supplied); err != nil {
 		return err
 	}
-	a.OAuth.Code, a.OAuth.Token, a.OAuth.Refresh = "", given.Access, cmp.Or(given.Refresh, a.OAuth.Refresh)
+	a.OAuth.Code, a.OAuth.Token, a.OAuth.Refresh = "", supplied.Access, cmp.Or(supplied.Refresh, a.OAuth.Refresh)
 	return nil
 }

@@ -159,7 +159,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 		return payment.Report{}, cmp.Or(err, v.fault(r, errMalformed, "its answer does not name the order that it has taken"))
 	}
 	if err == nil {
-		err = v.hear(r, &v.memory.Approval, placed.scaAnswer, a.header)
+		err = v.update(r, &v.memory.Approval, placed.scaAnswer, a.header)
 	}
 	if _, over := ends[placed.Transaction]; err != nil && !over {
 		v.memory.Approval = authorisation{Step: atStart, At: v.memory.Path + "/authorisations", Post: true}
@@ -281,7 +281,7 @@ func (v *ordering) answer(ctx context.Context, said connector.Answer) (payment.R
 	case said.Action != v.action(a):
 	case said.Action == payment.FillFields:
 		if err := v.give(ctx, a, v.person(), said.Fields); err != nil {
-			return v.givenInVain(ctx, err)
+			return v.afterRefusedAnswer(ctx, err)
 		}
 	case said.Action == payment.Confirm && said.Yes:
 		if err := v.tried(v.redeem(ctx, a, v.person())); err != nil {
@@ -293,9 +293,9 @@ func (v *ordering) answer(ctx context.Context, said connector.Answer) (payment.R
 	return v.stands(ctx)
 }
 
-// givenInVain reports where the order stands after the bank did not take what the payer
+// afterRefusedAnswer reports where the order stands after the bank did not take what the payer
 // gave, and with it what the bank says of that.
-func (v *ordering) givenInVain(ctx context.Context, why error) (payment.Report, error) {
+func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.Report, error) {
 	var denial *denied
 	if !errors.As(why, &denial) {
 		return payment.Report{}, why
@@ -340,19 +340,19 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 		v.memory.Cancelled = true
 		return v.report(paymentStatus{Transaction: cancelled}), nil
 	}
-	var told placedOrder
-	err = v.decode(r, a, &told)
+	var reported placedOrder
+	err = v.decode(r, a, &reported)
 	v.memory.Cancelling = &authorisation{Step: atStart, At: v.memory.Path + "/cancellation-authorisations", Post: true}
 	if err == nil {
-		err = v.hear(r, v.memory.Cancelling, told.scaAnswer, a.header)
+		err = v.update(r, v.memory.Cancelling, reported.scaAnswer, a.header)
 	}
 	if err != nil {
 		return payment.Report{}, err
 	}
-	if told.Transaction == "" {
+	if reported.Transaction == "" {
 		return v.stands(ctx)
 	}
-	return v.carryOn(ctx, told.status()), nil
+	return v.carryOn(ctx, reported.status()), nil
 }
 
 // keptOn reports where an order stands that the bank does not cancel.

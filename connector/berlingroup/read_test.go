@@ -107,7 +107,7 @@ type taken struct {
 	from     passerelle.Date
 	accounts []passerelle.AccountDetails
 	rows     map[string]passerelle.TransactionDetails
-	given    int
+	sent    int
 	ended    map[string]passerelle.Date
 }
 
@@ -121,7 +121,7 @@ func (s *taken) Wanted(string) (passerelle.Date, bool) {
 }
 
 func (s *taken) Transactions(_ string, page []passerelle.TransactionDetails) error {
-	s.given += len(page)
+	s.sent += len(page)
 	for _, one := range page {
 		s.rows[one.Key] = one
 	}
@@ -169,9 +169,9 @@ func TestErrorsOfReads(t *testing.T) {
 			bank.answer, reader.memory = answers(http.StatusBadRequest, body), consented
 			o, _, err := reader.read(false)
 			var fault *connector.Fault
-			if told := errors.As(err, &fault); o.State != state || told != (state == bug) {
+			if reported := errors.As(err, &fault); o.State != state || reported != (state == bug) {
 				t.Errorf("%s as %s ends in %q, %v, want %q", code, form, o.State, err, state)
-			} else if told && (!strings.HasPrefix(fault.Says, "Example Bank") || !strings.Contains(fault.Says, ": ") || strings.Contains(fault.Says, "Personal")) {
+			} else if reported && (!strings.HasPrefix(fault.Says, "Example Bank") || !strings.Contains(fault.Says, ": ") || strings.Contains(fault.Says, "Personal")) {
 				t.Errorf("%s as %s tells the operator %q", code, form, fault.Says)
 			}
 		}

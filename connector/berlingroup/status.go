@@ -171,7 +171,7 @@ func (v *ordering) tell(report *payment.Report, s paymentStatus) {
 	if s.Transaction == v.memory.Status {
 		return
 	}
-	report.News, report.Remark = true, s.text()
+	report.StatusChanged, report.Remark = true, s.text()
 	if _, ended := ends[s.Transaction]; rank(s.Transaction) == 0 && !ended {
 		report.Remark = strings.TrimSpace(fmt.Sprintf("The connector does not know the status %.35q. %s", s.Transaction, report.Remark))
 	}

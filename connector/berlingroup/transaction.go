@@ -134,11 +134,11 @@ func query(r request, more url.Values) request {
 func (v *reading) readReport(ctx context.Context, s *history, first request) error {
 	pages := v.pages(first)
 	for !pages.end {
-		var told reportAnswer
-		if err := pages.turn(ctx, &told, told.next); err != nil {
+		var reported reportAnswer
+		if err := pages.next(ctx, &reported, reported.next); err != nil {
 			return err
 		}
-		details, err := v.detailsOf(pages.request, told, s)
+		details, err := v.detailsOf(pages.request, reported, s)
 		if err != nil {
 			return err
 		}
@@ -155,9 +155,9 @@ func (a *reportAnswer) next() string {
 }
 
 // detailsOf are the transactions of a page in the words of the service.
-func (v *reading) detailsOf(r request, told reportAnswer, s *history) ([]passerelle.TransactionDetails, error) {
+func (v *reading) detailsOf(r request, reported reportAnswer, s *history) ([]passerelle.TransactionDetails, error) {
 	var all []passerelle.TransactionDetails
-	for _, group := range []report{told.Transactions, told.CardTransactions} {
+	for _, group := range []report{reported.Transactions, reported.CardTransactions} {
 		for i := range group.Pending {
 			group.Pending[i].pending = true
 		}
@@ -280,11 +280,11 @@ type identities map[string]int
 // keyOf is the name of a transaction: the bank's where it gives one that lasts, and
 // otherwise what stays the same from the day it is pending: sum, value day, parties and
 // texts, with a number where there are several alike.
-func (s *history) keyOf(t *transaction, given bool) string {
+func (s *history) keyOf(t *transaction, supplied bool) string {
 	if day := date(t.BookingDate); t.EntryReference != "" && day.Compare(s.today) < 0 && day.Compare(s.booked) > 0 {
 		s.reference, s.booked = t.EntryReference, day
 	}
-	if id := cmp.Or(t.ID, t.CardID); given && id != "" {
+	if id := cmp.Or(t.ID, t.CardID); supplied && id != "" {
 		return named("id", id)
 	}
 	s.anonymous++
