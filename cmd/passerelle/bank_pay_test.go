@@ -264,7 +264,7 @@ func TestPaymentsAtBanks(t *testing.T) {
 				s := newShopper(t, i, banks, bank)
 				waiting := map[string]seenPayment{}
 				for kind, of := range kinds {
-					s.rounds = 0
+					s.forms = 0
 					p := s.settle(s.act(s.pay(of.draft()), "approve"))
 					if p.State != of.ends || s.rounds != approach.forms {
 						t.Errorf("%s, approved: %s after %d forms", kind, inWords(p), s.rounds)

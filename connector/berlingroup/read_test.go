@@ -107,7 +107,7 @@ type taken struct {
 	from     passerelle.Date
 	accounts []passerelle.AccountDetails
 	rows     map[string]passerelle.TransactionDetails
-	sent    int
+	sent     int
 	ended    map[string]passerelle.Date
 }
 
@@ -352,7 +352,7 @@ func TestIDsOfTheBank(t *testing.T) {
 		fmt.Fprint(w, page(lines, nil, next))
 	})
 	_, got, err := reader.read(false)
-	if err != nil || got.given != 60 || len(got.rows) != 55 || len(got.ended) != 1 {
+	if err != nil || got.sent != 60 || len(got.rows) != 55 || len(got.ended) != 1 {
 		t.Errorf("%d given, %d rows, %d accounts, %v", got.given, len(got.rows), len(got.ended), err)
 	}
 }
