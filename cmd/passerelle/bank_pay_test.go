@@ -266,8 +266,8 @@ func TestPaymentsAtBanks(t *testing.T) {
 				for kind, of := range kinds {
 					s.forms = 0
 					p := s.settle(s.act(s.pay(of.draft()), "approve"))
-					if p.State != of.ends || s.rounds != approach.forms {
-						t.Errorf("%s, approved: %s after %d forms", kind, inWords(p), s.rounds)
+					if p.State != of.ends || s.forms != approach.forms {
+						t.Errorf("%s, approved: %s after %d forms", kind, inWords(p), s.forms)
 					}
 					s.booked(kind, p)
 					p = s.act(s.pay(of.draft()), "refuse")
@@ -279,7 +279,7 @@ func TestPaymentsAtBanks(t *testing.T) {
 				banks.steer("POST", bank+"/clock", map[string]any{"advance": "25h"}, nil)
 				s.due("25h")
 				for kind, p := range waiting {
-					if p = s.look(p.ID); p.State != "rejected" || p.ErrorCode == nil || *p.ErrorCode != "noAnswerFromCustomer" {
+					if p = s.payment(p.ID); p.State != "rejected" || p.ErrorCode == nil || *p.ErrorCode != "noAnswerFromCustomer" {
 						t.Errorf("%s, never answered: %s", kind, inWords(p))
 					}
 				}

@@ -353,7 +353,7 @@ func TestIDsOfTheBank(t *testing.T) {
 	})
 	_, got, err := reader.read(false)
 	if err != nil || got.sent != 60 || len(got.rows) != 55 || len(got.ended) != 1 {
-		t.Errorf("%d given, %d rows, %d accounts, %v", got.given, len(got.rows), len(got.ended), err)
+		t.Errorf("%d given, %d rows, %d accounts, %v", got.sent, len(got.rows), len(got.ended), err)
 	}
 }
 

@@ -26,10 +26,10 @@ const (
 // connection, and everything that is written because of it.
 type syncRun struct {
 	*Aggregation
-	domain   passerelle.Domain
-	user     passerelle.User
-	c        store.Connection
-	source   store.ConnectionSource
+	domain passerelle.Domain
+	user   passerelle.User
+	c      store.Connection
+	source store.ConnectionSource
 	// sources are all of the connection, as they were before the run.
 	sources []store.ConnectionSource
 	// values are those of the connector's fields, memory is what the last run left;
@@ -37,10 +37,10 @@ type syncRun struct {
 	values     map[string]string
 	memory     []byte
 	secretless error
-	profile  connector.Profile
-	settings settings.Values
-	holder   string
-	attended bool
+	profile    connector.Profile
+	settings   settings.Values
+	holder     string
+	attended   bool
 	// terminable connectors end consents at the institution.
 	terminable bool
 	started    time.Time
