@@ -323,3 +323,96 @@ func (b *banksOf) right(bank string) {
 		b.t.Errorf("the books of %s: %v", bank, out.Wrong)
 	}
 }
+
+// faults are what banks do on demand with single orders, by the creditor's name, at a bank,
+// and what the payment comes to.
+var faults = []struct{ bank, word, want string }{
+	{"redirect", "AM04", "rejected insufficientFunds"},
+	{"redirect", "AC04", "rejected bankMessage"},
+	{"redirect", "RR04", "rejected regulatoryReason"},
+	{"redirect", "NOAS", "rejected noAnswerFromCustomer"},
+	{"redirect", "FORMAT_ERROR", "rejected invalidBeneficiary"},
+	{"redirect", "CERTIFICATE_INVALID", "rejected bug"},
+	{"signed", "SIGNATURE_INVALID", "rejected bug"},
+	{"redirect", "503", "created"},
+	{"redirect", "500", "created"},
+	{"redirect", "429", "rejected websiteUnavailable"},
+	{"redirect", "SERVICE_UNAVAILABLE", "rejected websiteUnavailable"},
+	{"redirect", "lost", "created"},
+	{"redirect", "cut", "done"},
+	{"redirect", "malformed", "done"},
+	{"redirect", "deep", "done"},
+	{"redirect", "huge", "done"},
+	{"redirect", "elsewhere", "created"},
+	{"redirect", "slow", "done"},
+	{"redirect", "ACSP", "pending"},
+	{"redirect", "ZZZZ", "pending"},
+	{"redirect", "PATC", "pending"},
+	{"redirect", "RCVD", "pending"},
+	{"redirect", "sca", "rejected CancelledByUser"},
+	{"old", "Shop", "accepted"},
+	{"idempotent", "lost", "done"},
+	{"idempotent", "500", "created"},
+	{"multilevel", "Shop", "pending"},
+	{"all", "Shop", "done"},
+}
+
+// TestFaultsOfBanks: whatever a bank does with an order, the payment says what is known, and
+// the money moves once at most.
+func TestFaultsOfBanks(t *testing.T) {
+	banks := newBanks(t, "redirect,signed,old,idempotent,multilevel,all")
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		for _, fault := range faults {
+			t.Run(fault.bank+" "+fault.word, func(t *testing.T) {
+				s := newShopper(t, i, banks, fault.bank)
+				draft := order(line("Fault "+fault.word, nil))
+				draft["payer"] = map[string]any{"scheme_name": "iban", "identification": s.iban(), "label": "Anna"}
+				p := s.pay(draft)
+				for range 3 {
+					s.due("1m")
+				}
+				p = s.settle(s.act(s.look(p.ID), "approve"))
+				got := p.State
+				if p.ErrorCode != nil {
+					got += " " + *p.ErrorCode
+				}
+				if got != fault.want {
+					t.Errorf("%s, want %s", inWords(p), fault.want)
+				}
+				banks.right(fault.bank)
+				if sent := s.sent(p); sent > 1 {
+					t.Errorf("the bank has %d orders of it", sent)
+				}
+			})
+		}
+	})
+}
+
+// iban is that of an account of Anna's.
+func (s *shopper) iban() string {
+	s.t.Helper()
+	for _, account := range s.banks.books(s.bank) {
+		if strings.HasPrefix(account.Number, "DE") {
+			return account.Number
+		}
+	}
+	s.t.Fatal("Anna has no account")
+	return ""
+}
+
+// sent counts the orders of a payment at the bank.
+func (s *shopper) sent(p seenPayment) (n int) {
+	s.t.Helper()
+	var out struct {
+		Orders []struct {
+			EndToEnd string `json:"end_to_end"`
+		}
+	}
+	s.banks.steer("GET", s.bank+"/orders", nil, &out)
+	for _, o := range out.Orders {
+		if o.EndToEnd == p.Instructions[0].Reference {
+			n++
+		}
+	}
+	return n
+}
