@@ -2,6 +2,7 @@ package initiation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -164,10 +165,15 @@ func status(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 
 // statusOrResend asks for the state of the order. It sends the order again only when
 // the bank does not know the key and the connector declares that the bank recognises
-// repeated keys.
-func statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
+// repeated keys: as it was sent before, by the device of the payer then.
+func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if errors.Is(err, connector.ErrUnknownOrder) && bank.Profile().Idempotent {
+		if s.attempt.Device != nil {
+			if err := json.Unmarshal(s.attempt.Device, &o.Device); err != nil {
+				return report, fmt.Errorf("read the device of an order: %w", err)
+			}
+		}
 		return bank.Initiate(ctx, o)
 	}
 	return report, err

@@ -41,7 +41,7 @@ func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passere
 // payment does not wait for it any more.
 func (s bankSession) recovery() (call bankCall, waited bool) {
 	if s.attempt.Kind == store.AttemptInitiation {
-		return statusOrResend, s.payment.State == payment.Created
+		return s.statusOrResend, s.payment.State == payment.Created
 	}
 	return status, !s.payment.State.Final()
 }

@@ -3,6 +3,7 @@ package initiation
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +21,23 @@ func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.P
 	if _, err := io.ReadFull(i.Random, key); err != nil {
 		return store.Attempt{}, fmt.Errorf("make an attempt key: %w", err)
 	}
+	key[6], key[8] = key[6]&0x0f|0x40, key[8]&0x3f|0x80 // a UUID without its hyphens, as banks want one
+	var err error
+	if o.Device, err = encodeDevice(ctx); err != nil {
+		return store.Attempt{}, err
+	}
 	o.Key, o.Connector, o.Mechanism = hex.EncodeToString(key), p.Connector, p.Mechanism
 	attempt := store.Attempt{Payment: p.ID, Domain: d.ID, Number: 1, Kind: store.AttemptInitiation, AttemptOrder: o, Created: i.now(d)}
 	return attempt, i.begin(ctx, p, &attempt, nil)
+}
+
+// encodeDevice is the device of the payer who takes part, nil without one.
+func encodeDevice(ctx context.Context) ([]byte, error) {
+	device := connector.DeviceOf(ctx)
+	if !device.Address.IsValid() {
+		return nil, nil
+	}
+	return json.Marshal(device)
 }
 
 // begin commits an attempt, with the payment as it goes to the bank.

@@ -51,6 +51,9 @@ type AttemptOrder struct {
 	Fields map[string]string
 	// Memory is what the connector keeps of the order, sealed like them.
 	Memory []byte
+	// Device is that of the payer when they validated, as its owner encodes it, and sealed
+	// like them; nil when nobody took part.
+	Device []byte
 	// OrderID is the attempt's that is the order.
 	OrderID int64
 }
@@ -84,12 +87,13 @@ func (r *Reader) scanAttempt(row scanner) (Attempt, error) {
 		a          Attempt
 		sealed     []byte
 		memory     []byte
+		device     []byte
 		created    int64
 		action, by *string
 		agreed     *bool
 	)
 	err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Inquiries, &action, &by, &agreed,
-		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory)
+		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory, &device)
 	if err != nil {
 		return a, err
 	}
@@ -99,13 +103,25 @@ func (r *Reader) scanAttempt(row scanner) (Attempt, error) {
 	if err != nil {
 		return a, fmt.Errorf("%w: the fields of attempt %d: %w", ErrSealed, a.OrderID, err)
 	}
-	if memory != nil {
-		if a.Memory, err = r.keys.Open(attemptPlace(a.Domain, a.OrderID, "memory"), memory); err != nil {
-			return a, fmt.Errorf("%w: the memory of attempt %d: %w", ErrSealed, a.OrderID, err)
-		}
+	if err := r.openOptional(&a.Memory, attemptPlace(a.Domain, a.OrderID, "memory"), memory); err != nil {
+		return a, err
+	}
+	if err := r.openOptional(&a.Device, attemptPlace(a.Domain, a.OrderID, "device"), device); err != nil {
+		return a, err
 	}
 	err = json.Unmarshal(plain, &a.Fields)
 	return a, err
+}
+
+// openOptional opens a sealed value that may be missing.
+func (r *Reader) openOptional(into *[]byte, place keys.Place, sealed []byte) (err error) {
+	if sealed == nil {
+		return nil
+	}
+	if *into, err = r.keys.Open(place, sealed); err != nil {
+		return fmt.Errorf("%w: the %s of attempt %d: %w", ErrSealed, place.Column, place.Row, err)
+	}
+	return nil
 }
 
 func attemptPlace(domain passerelle.DomainID, id int64, column string) keys.Place {
@@ -113,7 +129,7 @@ func attemptPlace(domain passerelle.DomainID, id int64, column string) keys.Plac
 }
 
 // Attempt loads the last attempt of a payment, or ErrNotFound. With ErrSealed
-// it comes without the fields of the order.
+// it comes without what is sealed of the order.
 func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (Attempt, error) {
 	var last Attempt
 	_, err := one(ctx, r, func(row scanner) (struct{}, error) {
@@ -121,7 +137,7 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 		last, err = r.scanAttempt(row)
 		return struct{}{}, err
 	}, `SELECT a.id, a.payment_id, a.domain_id, a.number, a.kind, a.state, a.created, a.asked, a.action, a.actor, a.agreed,
-			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory
+			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory, o.device
 		FROM attempt a JOIN attempt o ON o.payment_id = a.payment_id AND o.number = 1
 		WHERE +a.domain_id = $1 AND a.payment_id = $2 ORDER BY a.number DESC LIMIT 1`,
 		int64(domain), int64(id))
@@ -164,9 +180,15 @@ func (tx *Tx) openOrder(a *Attempt, lease time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("seal the fields of an attempt: %w", err)
 	}
-	tx.execOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, state, created, lease_until)
-		VALUES ($1, $2, $3, $4, 'initiation', $5, $6, $7, $8, $9, 'open', $10, {now} + $11)`,
-		a.ID, int64(a.Payment), int64(a.Domain), a.Number, a.Key, a.Connector, a.Mechanism, a.Waits, sealed, micros(a.Created), lease.Microseconds())
+	var device []byte
+	if a.Device != nil {
+		if device, err = tx.seal(attemptPlace(a.Domain, a.ID, "device"), a.Device); err != nil {
+			return fmt.Errorf("seal the device of a payer: %w", err)
+		}
+	}
+	tx.execOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, device, state, created, lease_until)
+		VALUES ($1, $2, $3, $4, 'initiation', $5, $6, $7, $8, $9, $10, 'open', $11, {now} + $12)`,
+		a.ID, int64(a.Payment), int64(a.Domain), a.Number, a.Key, a.Connector, a.Mechanism, a.Waits, sealed, device, micros(a.Created), lease.Microseconds())
 	return nil
 }
 

@@ -19,6 +19,7 @@ func (s site) attempt(key string, lease time.Duration) Attempt {
 		Payment: p.ID, Domain: s.domain, Number: 1, Kind: AttemptInitiation, Created: now, AttemptOrder: AttemptOrder{
 			Key: key, Connector: "0e5e1b0c-0000-4000-8000-000000000001", Mechanism: "webauth", Waits: true,
 			Fields: map[string]string{"login": "secret-value", "empty": ""},
+			Device: []byte(`{"Address":"192.0.2.7"}`),
 		},
 	}
 	s.write(func(tx *Tx) error { return tx.OpenAttempt(&a, lease) })
@@ -291,7 +292,7 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 	})
 }
 
-// TestSpoiltAttemptIsKnown comes without its fields, and with all else.
+// TestSpoiltAttemptIsKnown comes without what is sealed, and with all else.
 func TestSpoiltAttemptIsKnown(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		a := s.attempt("key", time.Hour)
@@ -300,7 +301,7 @@ func TestSpoiltAttemptIsKnown(t *testing.T) {
 		}
 		got, err := s.db.Attempt(t.Context(), s.domain, a.Payment)
 		wantError(t, err, ErrSealed)
-		a.Fields = nil
+		a.Fields, a.Device = nil, nil
 		wantSame(t, a, got, nil)
 	})
 }
