@@ -43,11 +43,26 @@ type Caller struct {
 	// zero: an endpoint that creates shows it instead of creating again.
 	Execution store.Execution
 	Made      int64
+	// render makes the answer of a call from its output. Answer sets kept, which is then
+	// the answer of the call.
+	render func(out any) (answer, error)
+	kept   *answer
 	// Request identifies the request in logs and error bodies.
 	Request string
 	// Address is the IP address the request came from, as far as proxies that
 	// are trusted tell it.
 	Address string
+}
+
+// Answer is the answer of the call with the given output, for store.Tx.Answered: the
+// transaction that makes something then keeps what repetitions of the request get.
+func (c *Caller) Answer(out any) ([]byte, error) {
+	result, err := c.render(out)
+	if err != nil {
+		return nil, err
+	}
+	c.kept = &result
+	return result.keep()
 }
 
 // By names the caller in records of what was changed.

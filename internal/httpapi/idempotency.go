@@ -88,6 +88,9 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (resu
 	}()
 	result, err = a.run(ctx, x)
 	settled = true
+	if err == nil && x.caller.kept != nil {
+		return result, nil
+	}
 	if err != nil {
 		result = a.failed(ctx, err)
 	}
@@ -112,6 +115,11 @@ type keptAnswer struct {
 	Body   []byte      `json:"body"`
 }
 
+// keep is the form in which an answer is kept.
+func (r answer) keep() ([]byte, error) {
+	return json.Marshal(keptAnswer{Status: r.status, Header: r.header, Body: r.body})
+}
+
 func replayed(kept []byte) (answer, error) {
 	var k keptAnswer
 	if err := json.Unmarshal(kept, &k); err != nil {
@@ -132,7 +140,7 @@ func (a *API) end(ctx context.Context, x *exchange, keep *answer) {
 			tx.ReleaseKey(x.caller.Execution)
 			return nil
 		}
-		kept, err := json.Marshal(keptAnswer{Status: keep.status, Header: keep.header, Body: keep.body})
+		kept, err := keep.keep()
 		return errors.Join(err, tx.KeepAnswer(x.caller.Execution, kept))
 	})
 	if err != nil {

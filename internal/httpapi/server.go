@@ -220,10 +220,19 @@ func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	x.caller.render = func(out any) (answer, error) { return a.render(x, signature, out) }
 	out, err := x.endpoint.route.Endpoint.call(ctx, &x.caller, x.bind)
 	if err != nil {
 		return answer{}, err
 	}
+	if x.caller.kept != nil {
+		return *x.caller.kept, nil
+	}
+	return x.caller.render(out)
+}
+
+// render makes the answer of a call that succeeded, signed if there is a signature.
+func (a *API) render(x *exchange, signature Signature, out any) (answer, error) {
 	status := successStatus(out)
 	if status == http.StatusNoContent {
 		return newAnswer(status, nil, x.caller.Request), nil

@@ -126,8 +126,10 @@ type Creation struct {
 	Draft    payment.Draft
 	// Strict refuses what is otherwise dropped.
 	Strict bool
-	// Execution is the idempotency key the request came with, if any.
+	// Execution is the idempotency key the request came with, if any, and Answer what
+	// repetitions of the request get once the payment is stored.
 	Execution store.Execution
+	Answer    func(*payment.Payment) ([]byte, error)
 }
 
 // Create makes a payment in state created.
@@ -146,7 +148,9 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 		if err := tx.CreatePayment(p, first); err != nil {
 			return err
 		}
-		tx.Executed(wish.Execution, int64(p.ID))
+		if err := wish.answered(tx, p); err != nil {
+			return err
+		}
 		return i.recordCreation(tx, p.ID)
 	})
 	if errors.Is(err, store.ErrConstraint) {
@@ -156,6 +160,19 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 		return nil, fmt.Errorf("store a payment: %w", err)
 	}
 	return p, nil
+}
+
+// answered records under the idempotency key what was made, and the answer.
+func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
+	if c.Execution.ID == 0 || c.Answer == nil {
+		tx.Executed(c.Execution, int64(p.ID))
+		return nil
+	}
+	answer, err := c.Answer(p)
+	if err != nil {
+		return err
+	}
+	return tx.Answered(c.Execution, int64(p.ID), answer)
 }
 
 // maxLabel is how long labels may be with the connector of that name.

@@ -166,15 +166,37 @@ func (tx *Tx) Executed(e Execution, subject int64) {
 		subject, int64(e.Domain), e.ID, e.Run)
 }
 
+// Answered is Executed with the answer that repetitions get: it ends the execution.
+func (tx *Tx) Answered(e Execution, subject int64, answer []byte) error {
+	if e.ID == 0 {
+		return nil
+	}
+	sealed, err := tx.sealAnswer(e, answer)
+	if err != nil {
+		return err
+	}
+	tx.execOne(ErrConflict, `UPDATE idempotency SET subject = $1, answer = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND run = $5 AND answer IS NULL`,
+		subject, sealed, int64(e.Domain), e.ID, e.Run)
+	return nil
+}
+
+func (tx *Tx) sealAnswer(e Execution, answer []byte) ([]byte, error) {
+	sealed, err := tx.seal(e.place(), answer)
+	if err != nil {
+		return nil, fmt.Errorf("seal an answer: %w", err)
+	}
+	return sealed, nil
+}
+
 // KeepAnswer ends an execution with the answer that repetitions get. Of an
 // execution whose key was taken over nothing is kept.
 func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if e.ID == 0 {
 		return nil
 	}
-	sealed, err := tx.seal(e.place(), answer)
+	sealed, err := tx.sealAnswer(e, answer)
 	if err != nil {
-		return fmt.Errorf("seal an answer: %w", err)
+		return err
 	}
 	tx.exec(`UPDATE idempotency SET answer = $1, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND run = $4`,
 		sealed, int64(e.Domain), e.ID, e.Run)

@@ -160,6 +160,35 @@ func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 	})
 }
 
+// TestAnswersWithWhatWasMade has a unit keep the answer together with what it makes,
+// unless the key was taken over.
+func TestAnswersWithWhatWasMade(t *testing.T) {
+	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+		k := repeat(domain, "k", "r")
+		late := claim(t, db, k).Execution
+		lapse(t, db, "lease_until")
+		e := claim(t, db, k).Execution
+		answered := func(e Execution, text string) error {
+			return db.Write(t.Context(), func(tx *Tx) error { return tx.Answered(e, 7, []byte(text)) })
+		}
+		if err := answered(late, "late"); !errors.Is(err, ErrConflict) {
+			t.Errorf("an execution that was taken over: %v", err)
+		}
+		if err := answered(e, "made"); err != nil {
+			t.Fatal(err)
+		}
+		if c := claim(t, db, k); string(c.Answer) != "made" {
+			t.Errorf("a repetition gets %+v", c)
+		}
+		if err := answered(e, "again"); !errors.Is(err, ErrConflict) {
+			t.Errorf("a second answer: %v", err)
+		}
+		if err := answered(Execution{}, "without a key"); err != nil {
+			t.Errorf("without a key: %v", err)
+		}
+	})
+}
+
 func TestReleaseKey(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
 		first := claim(t, db, repeat(domain, "k", "r"))
