@@ -288,8 +288,10 @@ func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id pas
 
 // lock takes the lease and reads the connection as it then stands.
 func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
+	var leased store.Leased
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.LeaseConnection(run.domain.ID, run.c.ID, run.holder, runLease)
+		tx.Leased(run.domain.ID, run.c.ID, &leased)
 		return tx.Audit(acts...)
 	})
 	if errors.Is(err, store.ErrConflict) {
@@ -298,24 +300,11 @@ func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
 	if err != nil {
 		return fmt.Errorf("lock connection %d: %w", run.c.ID, err)
 	}
-	var c store.Connection
-	var sources []store.ConnectionSource
-	err = run.DB.Together(ctx, func(r *store.Reader) (err error) {
-		c, err = connectionBy(ctx, r, run.domain, run.user.ID, run.c.ID)
-		return err
-	}, func(r *store.Reader) (err error) {
-		if sources, err = r.SourcesOf(ctx, run.domain.ID, run.c.ID); err != nil || len(sources) == 0 {
-			return fmt.Errorf("list the sources of connection %d: %w", run.c.ID, err)
-		}
-		return nil
-	}, func(r *store.Reader) error {
-		run.values, run.memory, run.secretless = r.ConnectionSecrets(ctx, run.domain.ID, run.c.ID)
-		return nil
-	})
-	if err != nil {
-		return errors.Join(err, run.release(ctx))
+	if len(leased.Sources) == 0 {
+		return errors.Join(fmt.Errorf("connection %d has no source", run.c.ID), run.release(ctx))
 	}
-	run.c, run.source, run.sources, run.sync = c, sources[0], sources, c.Sync+1
+	run.c, run.source, run.sources, run.sync = leased.Connection, leased.Sources[0], leased.Sources, leased.Sync+1
+	run.values, run.memory, run.secretless = run.DB.Secrets(leased)
 	return nil
 }
 

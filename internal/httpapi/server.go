@@ -232,7 +232,7 @@ func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 }
 
 // render makes the answer of a call that succeeded, signed if there is a signature.
-func (a *API) render(x *exchange, signature Signature, out any) (answer, error) {
+func (a *API) render(x *exchange, signature SignFunc, out any) (answer, error) {
 	status := successStatus(out)
 	if status == http.StatusNoContent {
 		return newAnswer(status, nil, x.caller.Request), nil

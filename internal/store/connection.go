@@ -155,15 +155,22 @@ func scanCount(row scanner) (int64, error) {
 // ConnectionSecrets loads what a connector needs to speak for a person: the
 // values they gave, and what its last sync left.
 func (r *Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (values map[string]string, memory []byte, err error) {
-	type pair struct{ credentials, memory []byte }
-	sealed, err := one(ctx, r, func(row scanner) (pair, error) {
-		var p pair
-		err := row.Scan(&p.credentials, &p.memory)
-		return p, err
-	}, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
+	sealed, err := one(ctx, r, scanSecrets, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	if err != nil {
 		return nil, nil, err
 	}
+	return r.openSecrets(domain, id, sealed)
+}
+
+// sealedSecrets are the secrets of a connection as they are stored.
+type sealedSecrets struct{ credentials, memory []byte }
+
+func scanSecrets(row scanner) (s sealedSecrets, err error) {
+	err = row.Scan(&s.credentials, &s.memory)
+	return s, err
+}
+
+func (r *Reader) openSecrets(domain passerelle.DomainID, id passerelle.ConnectionID, sealed sealedSecrets) (values map[string]string, memory []byte, err error) {
 	plain, err := r.keys.Open(connectionPlace(domain, id, "credentials"), sealed.credentials)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the credentials of connection %d: %w", id, err)
@@ -225,6 +232,38 @@ func (tx *Tx) CreateConnection(c *Connection, values map[string]string, holder s
 func (tx *Tx) LeaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
 	tx.execOne(ErrConflict, `UPDATE connection SET holder = $1, lease_until = {now} + $2
 		WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`, holder, lease.Microseconds(), int64(domain), int64(id))
+}
+
+// Leased is a connection as it stood when its lease was taken.
+type Leased struct {
+	Connection
+	// Sources are those of the connection, oldest first.
+	Sources []ConnectionSource
+	sealed  sealedSecrets
+}
+
+// Leased reads the connection that the unit leases, with its sources and secrets, in the
+// same round trip.
+func (tx *Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, into *Leased) {
+	tx.onRetry(func() { *into = Leased{} })
+	tx.returning(func(row scanner) (err error) {
+		into.Connection, err = scanConnection(row)
+		return err
+	}, `SELECT `+connectionColumns+` FROM connection WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
+	tx.returning(func(row scanner) (err error) {
+		into.sealed, err = scanSecrets(row)
+		return err
+	}, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
+	tx.returning(func(row scanner) error {
+		s, err := scanSource(row)
+		into.Sources = append(into.Sources, s)
+		return err
+	}, `SELECT `+sourceColumns+` FROM connection_source WHERE domain_id = $1 AND connection_id = $2 ORDER BY id`, int64(domain), int64(id))
+}
+
+// Secrets are what ConnectionSecrets returns for the connection.
+func (r *Reader) Secrets(l Leased) (values map[string]string, memory []byte, err error) {
+	return r.openSecrets(l.Domain, l.ID, l.sealed)
 }
 
 // KeepConnection renews a lease. Write fails with ErrConflict when it has

@@ -164,13 +164,8 @@ func (s *Service) settle(ctx context.Context, c *httpapi.Caller, at transactionP
 	if _, err := (oneUserInput{at.user}).theirs(c); err != nil {
 		return out, err
 	}
-	if at.connection != 0 {
-		if _, err := s.Aggregation.Connection(ctx, c.Domain, at.user, at.connection); err != nil {
-			return out, err
-		}
-	}
 	if at.account == 0 {
-		return out, nil
+		return out, s.settleConnection(ctx, c, at)
 	}
 	account, err := s.Aggregation.Account(ctx, c.Domain, at.user, at.account)
 	if err != nil {
@@ -181,6 +176,15 @@ func (s *Service) settle(ctx context.Context, c *httpapi.Caller, at transactionP
 	}
 	out.named = &account
 	return out, nil
+}
+
+// settleConnection makes sure that a connection is the user's, if one is named.
+func (s *Service) settleConnection(ctx context.Context, c *httpapi.Caller, at transactionPlace) error {
+	if at.connection == 0 {
+		return nil
+	}
+	_, err := s.Aggregation.Connection(ctx, c.Domain, at.user, at.connection)
+	return err
 }
 
 // filter selects all transactions of the place.
