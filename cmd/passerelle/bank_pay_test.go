@@ -371,7 +371,7 @@ func TestFaultsOfBanks(t *testing.T) {
 				for range 3 {
 					s.due("1m")
 				}
-				p = s.settle(s.act(s.look(p.ID), "approve"))
+				p = s.settle(s.act(s.payment(p.ID), "approve"))
 				got := p.State
 				if p.ErrorCode != nil {
 					got += " " + *p.ErrorCode

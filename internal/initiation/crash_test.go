@@ -149,22 +149,22 @@ func TestCrashAfterTheResend(t *testing.T) {
 func TestDeviceOfTheResend(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		payer := connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser", AcceptLanguage: "de"}
-		var told []connector.Device
+		var devices []connector.Device
 		w.line.breaks(func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
-			told = append(told, o.Device)
-			if len(told) == 1 {
+			devices = append(devices, o.Device)
+			if len(devices) == 1 {
 				return payment.Report{}, errCut
 			}
 			return next(ctx, o)
 		}, func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
-			told = append(told, o.Device)
+			devices = append(devices, o.Device)
 			return next(ctx, o)
 		})
 		_, err := w.Validate(connector.WithDevice(t.Context(), payer), w.domain, w.create(1), validated())
 		must(t, err)
 		w.runDue(t, w.another(), w.domain, recovered)
-		if want := []connector.Device{payer, {}, payer}; !slices.Equal(want, told) {
-			t.Errorf("the devices of sending, asking and sending again are %v, want %v", told, want)
+		if want := []connector.Device{payer, {}, payer}; !slices.Equal(want, devices) {
+			t.Errorf("the devices of sending, asking and sending again are %v, want %v", devices, want)
 		}
 	})
 }
