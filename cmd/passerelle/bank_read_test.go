@@ -134,7 +134,19 @@ func (c *customer) begin(q url.Values) string {
 // decide decides on the page of the bank and comes back, with what the application is told.
 func (c *customer) decide(page, decision string) url.Values {
 	c.t.Helper()
-	back := c.browse(page, url.Values{"decision": {decision}, "customer": {"anna"}})
+	return c.decideAs(page, decision, "anna")
+}
+
+func (c *customer) decideAs(page, decision, as string) url.Values {
+	c.t.Helper()
+	if strings.Contains(page, "/oauth/authorize?") {
+		origin, err := url.Parse(page)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		page = origin.ResolveReference(&url.URL{Path: c.browse(page, nil)}).String()
+	}
+	back := c.browse(page, url.Values{"decision": {decision}, "customer": {as}})
 	to, err := url.Parse(c.browse(back, nil))
 	if err != nil || to.Scheme+"://"+to.Host+to.Path != landing {
 		c.t.Fatalf("the customer came to %v, %v", to, err)
@@ -144,8 +156,12 @@ func (c *customer) decide(page, decision string) url.Values {
 
 // seenConnection is what the interface shows of a connection.
 type seenConnection struct {
-	ID    int64
-	State *string
+	ID     int64
+	State  *string
+	Fields []struct {
+		Name   string
+		Values []struct{ Value string }
+	}
 }
 
 type seenAccount struct {
@@ -252,7 +268,7 @@ func (c *customer) matchesBooks(bank string, transactions int) {
 	for _, a := range c.accounts() {
 		got[a.Number] = cents(c.t, a.Balance)
 	}
-	maps.DeleteFunc(want, func(number string, booked int64) bool { _, told := got[number]; return !told && booked == 0 }) // a card
+	maps.DeleteFunc(want, func(number string, booked int64) bool { _, shown := got[number]; return !shown && booked == 0 }) // a card
 	if !maps.Equal(want, got) {
 		c.t.Errorf("the balances are %v, in the books %v", got, want)
 	}

@@ -3,6 +3,7 @@ package berlingroup
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/payment"
 )
 
 // The kinds of consents, in the order in which they are preferred: those by which the
@@ -74,13 +76,12 @@ func (v *reading) access() consentAccess {
 	return consentAccess{AvailableWithBalance: "allAccounts"}
 }
 
-// consentAnswer is what the bank says of a consent.
+// consentAnswer is what the bank says of a consent and of its authorisation.
 type consentAnswer struct {
+	scaAnswer
 	Status     string `json:"consentStatus"`
 	ID         string `json:"consentId"`
 	ValidUntil string `json:"validUntil"`
-	Message    string `json:"psuMessage"`
-	Links      links  `json:"_links"`
 }
 
 const consentsPath = "/v1/consents"
@@ -88,130 +89,197 @@ const consentsPath = "/v1/consents"
 // path is where the bank has the consent.
 func (m *readMemory) path() string { return consentsPath + "/" + url.PathEscape(m.Consent) }
 
+// person is who consents.
+func (v *reading) person() person {
+	return person{device: v.Device, name: v.Values[psuIDField], back: v.ReturnURL, scope: "AIS:" + v.memory.Consent}
+}
+
 // admit sees to it that there is a consent that is valid, or ends the read with what the
 // person has to do for one.
 func (v *reading) admit(ctx context.Context) error {
 	v.memory.forget(v.Now)
-	if v.memory.Valid && v.Now.Before(v.memory.Until) {
+	switch {
+	case v.memory.Valid && v.Now.Before(v.memory.Until):
 		return nil
+	case v.memory.Consent != "" && !v.memory.Valid:
+		return v.authorise(ctx)
 	}
-	if v.memory.Consent != "" && !v.memory.Valid {
-		if decided, err := v.decided(ctx); decided || err != nil {
-			return err
-		}
-	}
+	return v.askConsent(ctx)
+}
+
+// askConsent asks the person for a consent, when they are there.
+func (v *reading) askConsent(ctx context.Context) error {
 	if !v.Present {
 		return &interruption{connector.Outcome{State: v.renewal()}}
-	}
-	if v.memory.Page != "" && v.Now.Sub(v.memory.Asked) < time.Duration(v.file.Profile.RedirectSeconds)*time.Second {
-		return v.toPage("")
 	}
 	return v.wish(ctx)
 }
 
-// decided asks what became of a consent that the person was to authorise, and notes it
-// when it is valid.
-func (v *reading) decided(ctx context.Context) (bool, error) {
+// authorise carries on with a consent that its person has not authorised, and ends the
+// read unless it is valid now.
+func (v *reading) authorise(ctx context.Context) error {
+	a, p := &v.memory.Approval, v.person()
+	a.back(v.Callback)
+	err := v.redeem(ctx, a, p)
+	if err == nil && len(v.Answers) > 0 {
+		err = v.give(ctx, a, p, v.Answers)
+	}
+	message, err := v.unlessDenied(err)
+	if err != nil {
+		return err
+	}
 	var state consentAnswer
-	path := v.memory.path()
-	if err := v.get(ctx, request{call: "consent status", path: path + "/status"}, &state); err != nil {
-		return false, err
+	if err := v.get(ctx, request{call: "consent status", path: v.memory.path() + "/status"}, &state); err != nil {
+		return err
 	}
 	switch state.Status {
 	case "valid":
-		return true, v.granted(ctx, path)
+		return v.granted(ctx)
 	case "received", "partiallyAuthorised":
-		if v.Callback == nil {
-			return false, nil
+		if _, err := v.unlessDenied(v.ask(ctx, a, p)); err != nil {
+			return err
 		}
-		return false, v.toPage(state.Message)
+		if a.Step != failed && !a.Declined {
+			return v.goOn(ctx, state.Status, message)
+		}
 	}
-	v.memory = readMemory{}
-	if v.Callback == nil {
-		return false, nil
+	return v.consentRefused(ctx, cmp.Or(message, state.Message, a.Message))
+}
+
+// unlessDenied is an error, unless it is that the bank did not take something: then it is
+// what the bank says of that.
+func (v *reading) unlessDenied(err error) (message string, other error) {
+	var denial *denied
+	if !errors.As(err, &denial) {
+		return "", err
 	}
-	return false, &interruption{connector.Outcome{State: v.renewal(), Message: cmp.Or(state.Message, "Access was refused.")}}
+	all := v.messages(denial.r, denial.a)
+	state := readState(denial.a.status, all)
+	if state != passerelle.Wrongpass && state != passerelle.SCARequired && denial.a.status != http.StatusBadRequest {
+		return "", v.refused(denial.r, denial.a)
+	}
+	for _, m := range all {
+		message = cmp.Or(message, m.Text)
+	}
+	return cmp.Or(message, "The bank does not accept this."), nil
+}
+
+// goOn has the person do the next step. A page that was opened too long ago is asked for
+// anew. Where several have to authorise, the next one says who they are.
+func (v *reading) goOn(ctx context.Context, status, message string) error {
+	a := &v.memory.Approval
+	if status == "partiallyAuthorised" && a.Step == authorised {
+		*a = authorisation{Step: atIdentification, At: v.memory.path() + "/authorisations", Post: true}
+		message = "Another person has to agree as well."
+	}
+	toPage := a.Step == atPage || a.Step == atServer
+	if v.Present && toPage && v.Callback == nil && v.Now.Sub(v.memory.Asked) >= time.Duration(v.file.Profile.RedirectSeconds)*time.Second {
+		return v.wish(ctx)
+	}
+	return v.waitForPerson(message)
+}
+
+// waitForPerson ends the read with what the person has to do.
+func (v *reading) waitForPerson(message string) error {
+	a := &v.memory.Approval
+	o := connector.Outcome{Message: cmp.Or(message, a.Message)}
+	switch a.Step {
+	case atPage, atServer:
+		o.State, o.URL = passerelle.WebauthRequired, a.Page
+	case inApp:
+		o.State = passerelle.Decoupled
+	case atIdentification, atPassword, atMethod, atCode:
+		o.State, o.Fields = passerelle.AdditionalInformationNeeded, connectionFields(a.fields(v.profile.Name, v.Values[psuIDField]))
+	default: // the person has done everything, and the bank has not noticed yet
+		o.State, o.RetryAfter = passerelle.WebsiteUnavailable, time.Minute
+	}
+	return &interruption{o}
+}
+
+// connectionFields are fields of payments as connections have them.
+func connectionFields(fields []payment.Field) []connector.Field {
+	all := make([]connector.Field, len(fields))
+	for i, f := range fields {
+		all[i] = connector.Field{Name: f.Name, Label: f.Label, Type: f.Type, Regex: f.Regex, Required: f.Required}
+		if f.Name == passwordField {
+			all[i].Type = "password"
+		}
+		for _, value := range f.Values {
+			all[i].Values = append(all[i].Values, connector.FieldValue(value))
+		}
+	}
+	return all
+}
+
+// consentRefused ends the read because the person did not consent. One who is only there now is
+// asked anew.
+func (v *reading) consentRefused(ctx context.Context, message string) error {
+	v.memory = readMemory{Calls: v.memory.Calls}
+	if v.Callback == nil && len(v.Answers) == 0 && !v.Resumed {
+		return v.askConsent(ctx)
+	}
+	return &interruption{connector.Outcome{State: v.renewal(), Message: cmp.Or(message, "Access was refused.")}}
 }
 
 // granted notes a consent that is valid, and until when.
-func (v *reading) granted(ctx context.Context, path string) error {
-	var granted consentAnswer
-	if err := v.get(ctx, request{call: "consent", path: path}, &granted); err != nil {
+func (v *reading) granted(ctx context.Context) error {
+	var state consentAnswer
+	if err := v.get(ctx, request{call: "consent", path: v.memory.path()}, &state); err != nil {
 		return err
 	}
 	until := v.day().AddDays(v.file.Profile.Accounts.ConsentDays)
-	if reported, err := passerelle.ParseDate("validUntil", granted.ValidUntil); err == nil && reported.Compare(until) < 0 {
+	if reported, err := passerelle.ParseDate("validUntil", state.ValidUntil); err == nil && reported.Compare(until) < 0 {
 		until = reported
 	}
-	v.memory = readMemory{Consent: v.memory.Consent, Valid: true, Until: until.AddDays(1).In(time.UTC), Calls: v.memory.Calls}
+	v.memory = readMemory{
+		Consent: v.memory.Consent, Valid: true, Until: until.AddDays(1).In(time.UTC), Calls: v.memory.Calls,
+		Approval: authorisation{OAuth: v.memory.Approval.OAuth},
+	}
 	return nil
 }
 
-// wish asks the bank for a consent.
+// wish asks the bank for a consent, and begins its authorisation.
 func (v *reading) wish(ctx context.Context) error {
-	v.memory = readMemory{Calls: v.memory.Calls}
-	r := request{call: "consent", method: http.MethodPost, path: consentsPath, header: v.header(), body: consentWish{
+	v.memory = readMemory{Calls: v.memory.Calls, Asked: v.Now}
+	r := request{call: "consent", method: http.MethodPost, path: consentsPath, header: v.person().header(), body: consentWish{
 		Access: v.access(), Recurring: true, ValidUntil: v.day().AddDays(v.file.Profile.Accounts.ConsentDays).String(), Frequency: v.file.Profile.CallsADay,
 	}}
-	v.addWayBack(r.header)
+	v.file.Profile.prefer(r.header)
+	got, err := v.call(ctx, r)
+	if err != nil {
+		return err
+	}
+	if !got.good() {
+		return v.refused(r, got)
+	}
 	var created consentAnswer
-	if err := v.post(ctx, r, &created); err != nil {
+	if err := v.decode(r, got, &created); err != nil {
 		return err
 	}
 	if created.ID == "" || len(created.ID) > maxID {
 		return v.fault(r, errMalformed, "its answer has no consentId")
 	}
-	v.memory.Consent, v.memory.Asked = created.ID, v.Now
-	if start := created.Links.first("startAuthorisation"); start != "" && created.Links["scaRedirect"].Href == "" {
-		if err := v.start(ctx, start, &created); err != nil {
-			return err
-		}
+	v.memory.Consent = created.ID
+	if created.Status == "valid" {
+		return v.granted(ctx)
 	}
-	v.memory.Page = created.Links["scaRedirect"].Href
-	return v.toPage(created.Message)
-}
-
-// start begins the authorisation where the bank wants to be asked for it.
-func (v *reading) start(ctx context.Context, link string, into *consentAnswer) error {
-	r := request{call: "authorise", method: http.MethodPost, header: v.header(), body: struct{}{}}
-	v.addWayBack(r.header)
-	var err error
-	if r.address, err = v.follow(r, link); err != nil {
+	a := &v.memory.Approval
+	if err := v.update(r, a, created.scaAnswer, got.header); err != nil {
 		return err
 	}
-	return v.post(ctx, r, into)
+	if err := v.proceed(ctx, a, v.person()); err != nil {
+		return v.toRefusal(err)
+	}
+	return v.waitForPerson("")
 }
 
-// addWayBack tells the bank where the person goes afterwards, and who they are where the
-// bank wants to know.
-func (v *reading) addWayBack(h http.Header) {
-	if v.ReturnURL != "" {
-		h.Set("TPP-Redirect-URI", v.ReturnURL)
-		h.Set("TPP-Nok-Redirect-URI", v.ReturnURL+"&nok=1")
+// toRefusal is what it means for a read that the bank did not take something.
+func (v *reading) toRefusal(err error) error {
+	var denial *denied
+	if errors.As(err, &denial) {
+		return v.refused(denial.r, denial.a)
 	}
-	if id := v.Values[psuIDField]; id != "" {
-		h.Set("PSU-ID", id)
-	}
-}
-
-func (v *reading) post(ctx context.Context, r request, into any) error {
-	a, err := v.call(ctx, r)
-	if err != nil {
-		return err
-	}
-	if !a.good() {
-		return v.refused(r, a)
-	}
-	return v.decode(r, a, into)
-}
-
-// toPage ends the read with the bank's page.
-func (v *reading) toPage(message string) error {
-	if !v.page(v.memory.Page) {
-		r := request{call: "consent"}
-		return v.fault(r, errMalformed, "its answer has no scaRedirect with an https address, and the connector knows no other way to authorise")
-	}
-	return &interruption{connector.Outcome{State: passerelle.WebauthRequired, URL: v.memory.Page, Message: message}}
+	return err
 }
 
 // maxID is how long an id of the bank's may be.
@@ -220,20 +288,6 @@ const maxID = 200
 // links are those of an answer, by the names of the standard.
 type links map[string]struct {
 	Href string `json:"href"`
-}
-
-// first is the first link whose name begins so, by name.
-func (l links) first(prefix string) string {
-	var names []string
-	for name, link := range l {
-		if strings.HasPrefix(name, prefix) && link.Href != "" {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return l[slices.Min(names)].Href
 }
 
 // follow is where a link of the bank's interface leads. One to another host is not

@@ -14,6 +14,8 @@ import (
 // with a proof that we are who asked for it (RFC 7636).
 type grant struct {
 	Verifier string `json:"verifier"`
+	// Back is where the person was to be sent, which the server is told again with the code.
+	Back string `json:"back,omitempty"`
 	// Code is what the person came back with, until it is traded for Token.
 	Code  string `json:"code,omitempty"`
 	Token string `json:"token,omitempty"`
@@ -65,7 +67,7 @@ func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error
 		query.Set(name, value)
 	}
 	page.RawQuery = query.Encode()
-	a.Page = page.String()
+	a.Page, a.OAuth.Back = page.String(), p.back
 	return nil
 }
 
@@ -78,19 +80,35 @@ type tokens struct {
 // trade trades the code for a token. A code that the server does not take is dropped: it
 // was not ours, or has been traded before.
 func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {cmp.Or(a.OAuth.Back, p.back)}, "code_verifier": {a.OAuth.Verifier}}
+	return b.askTokens(ctx, a.OAuth, form)
+}
+
+// refresh gets a new token. Where the server gives none, there is no token any more.
+func (b *Bank) refresh(ctx context.Context, g *grant) error {
+	before := g.Token
+	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}})
+	if err == nil && g.Token == before {
+		g.Token, g.Refresh = "", ""
+	}
+	return err
+}
+
+// askTokens asks the authorisation server for tokens. What the server does not take is of
+// no use any more.
+func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values) error {
 	m, err := b.metadata(ctx)
 	if err != nil {
 		return err
 	}
-	r := request{call: "token", method: http.MethodPost, address: m.Token, form: url.Values{
-		"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {p.back}, "client_id": {b.file.OAuth.ClientID}, "code_verifier": {a.OAuth.Verifier},
-	}}
+	form.Set("client_id", b.file.OAuth.ClientID)
+	r := request{call: "token", method: http.MethodPost, address: m.Token, form: form}
 	got, err := b.call(ctx, r)
 	if err != nil {
 		return err
 	}
 	if got.status == http.StatusBadRequest {
-		a.OAuth.Code = ""
+		g.Code = ""
 		return nil
 	}
 	if !got.good() {
@@ -100,6 +118,6 @@ func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
 	if err := b.decode(r, got, &supplied); err != nil {
 		return err
 	}
-	a.OAuth.Code, a.OAuth.Token, a.OAuth.Refresh = "", supplied.Access, cmp.Or(supplied.Refresh, a.OAuth.Refresh)
+	g.Code, g.Token, g.Refresh = "", supplied.Access, cmp.Or(supplied.Refresh, g.Refresh)
 	return nil
 }

@@ -65,8 +65,8 @@ type readMemory struct {
 	Consent string    `json:"consent,omitempty"`
 	Valid   bool      `json:"valid,omitempty"`
 	Asked   time.Time `json:"asked,omitzero"`
-	// Page is where the person authorises it.
-	Page string `json:"page,omitempty"`
+	// Approval is how far the person is with authorising it.
+	Approval authorisation `json:"approval,omitzero"`
 	// Until is the end of the consent.
 	Until time.Time `json:"until,omitzero"`
 	// Calls are the instants of calls without the person in the last day, by what counts
@@ -90,6 +90,8 @@ type reading struct {
 	connector.DataRequest
 	out    connector.Sink
 	memory readMemory
+	// refreshed says that the read has got a new token.
+	refreshed bool
 }
 
 // interruption ends a read with a state that is no failure of the connector.
@@ -119,9 +121,7 @@ func (v *reading) read(ctx context.Context) (connector.Outcome, error) {
 	var refused *readRefusal
 	if errors.As(err, &refused) && refused.state == passerelle.SCARequired {
 		v.memory = readMemory{Calls: v.memory.Calls}
-		if v.Present {
-			err = v.wish(ctx)
-		}
+		err = v.askConsent(ctx)
 	}
 	if err != nil {
 		return v.outcomeOf(err)
@@ -155,6 +155,14 @@ func (v *reading) renewal() passerelle.ConnectionState {
 func (v *reading) get(ctx context.Context, r request, into any) error {
 	r.method, r.header = http.MethodGet, v.header()
 	a, err := v.call(ctx, r)
+	if grant := v.memory.Approval.OAuth; err == nil && a.status == http.StatusUnauthorized && grant != nil && grant.Refresh != "" && !v.refreshed {
+		v.refreshed = true
+		if err := v.refresh(ctx, grant); err != nil {
+			return err
+		}
+		r.header = v.header()
+		a, err = v.call(ctx, r)
+	}
 	if err != nil {
 		return err
 	}
@@ -169,6 +177,9 @@ func (v *reading) header() http.Header {
 	h := deviceHeader(v.Device)
 	if v.memory.Consent != "" {
 		h.Set("Consent-ID", v.memory.Consent)
+	}
+	if grant := v.memory.Approval.OAuth; grant != nil {
+		grant.bear(h)
 	}
 	return h
 }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+	"passerelle/testbank/bank"
+)
+
+// steps walks a customer through what the bank asks, until the connection is well or the
+// customer has refused. It returns the states on the way.
+func (c *customer) steps(bank, decision string) (states []string) {
+	c.t.Helper()
+	as := "anna"
+	for len(states) < 12 {
+		one := c.connection()
+		if one.State == nil {
+			return states
+		}
+		states = append(states, *one.State)
+		path := "/users/me/connections/" + itoa(one.ID)
+		switch *one.State {
+		case "webauthRequired":
+			page := c.begin(url.Values{"id_connection": {itoa(one.ID)}})
+			c.decideAs(page, decision, as)
+			as = "bert"
+		case "decoupled":
+			var waiting struct{ Authorisations []struct{ ID string } }
+			c.banks.steer("GET", bank+"/authorisations", nil, &waiting)
+			for _, one := range waiting.Authorisations {
+				c.banks.steer("POST", bank+"/authorisations/"+one.ID, map[string]any{"decision": decision}, nil)
+			}
+			c.OK(c.Call("POST", path, c.token, map[string]any{"resume": true}))
+		case "additionalInformationNeeded":
+			c.OK(c.Call("POST", path, c.token, c.answers(one, decision)))
+		case "SCARequired":
+			c.sync("true")
+		}
+		if decision == "refuse" && *one.State != "additionalInformationNeeded" && *one.State != "SCARequired" {
+			return states
+		}
+		if state := c.connection().State; decision == "refuse" && state != nil && *state == "SCARequired" {
+			return states
+		}
+	}
+	c.t.Fatalf("the bank asks and asks: %v", states)
+	return nil
+}
+
+// answers are those to the fields of a connection; one who refuses gives wrong codes.
+func (c *customer) answers(one seenConnection, decision string) map[string]any {
+	c.t.Helper()
+	values := map[string]any{}
+	for _, field := range one.Fields {
+		switch field.Name {
+		case "psu_id":
+			values["psu_id"] = "bert" // Anna has said who she is
+		case "password":
+			values["password"] = "1234"
+		case "method":
+			values["method"] = field.Values[0].Value
+		case "code":
+			values["code"] = map[string]string{"approve": "123456", "refuse": "000000"}[decision]
+		}
+	}
+	if len(values) == 0 || len(values) != len(one.Fields) {
+		c.t.Fatalf("the bank asks for %+v", one.Fields)
+	}
+	return values
+}
+
+// TestConsentsByEveryApproach: a consent is given, refused or never decided at each of the
+// banks, and the connection ends as it should.
+func TestConsentsByEveryApproach(t *testing.T) {
+	banks := newBanks(t, "")
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+		for _, p := range bank.Profiles() {
+			for _, decision := range []string{"approve", "refuse", "never"} {
+				t.Run(p.Name+" "+decision, func(t *testing.T) { consent(t, s, banks, p, decision) })
+			}
+		}
+	})
+}
+
+func consent(t *testing.T, s *servicetest.Instance, banks *banksOf, p bank.Profile, decision string) {
+	c := newCustomer(t, s, banks)
+	body := map[string]any{"connector_uuid": banks.uuid(p.Name)}
+	if p.SCA[0] == bank.Decoupled || p.SCA[0] == bank.Embedded {
+		body["psu_id"] = "anna"
+	}
+	c.OK(c.Call("POST", "/users/me/connections", c.token, body))
+	if decision == "never" {
+		before := *c.connection().State
+		banks.steer("POST", p.Name+"/clock", map[string]any{"advance": "25h"}, nil)
+		c.sync("true")
+		if state := c.connection().State; state == nil || *state != before || len(c.accounts()) > 0 {
+			t.Errorf("after nothing was done the state is %v, before it was %s", state, before)
+		}
+		decision = "approve"
+	}
+	states := c.steps(p.Name, decision)
+	state, accounts := c.connection().State, c.accounts()
+	switch {
+	case decision == "approve" && (state != nil || len(accounts) < 2):
+		t.Errorf("after %v the state is %s, and there are %d accounts\n%s", states, *state, len(accounts), s.Logs)
+	case decision == "refuse" && (state == nil || *state != "webauthRequired" && *state != "SCARequired" || len(accounts) > 0):
+		t.Errorf("after %v the state is %v, and there are %d accounts", states, state, len(accounts))
+	}
+	if p.Codes > 1 && decision == "approve" && strings.Count(strings.Join(states, " "), "additionalInformationNeeded") != 2+p.Codes {
+		t.Errorf("the steps are %v", states)
+	}
+}
+
+// TestTokensAreRenewed: a token that ends before the consent does is traded for a new one,
+// without the person.
+func TestTokensAreRenewed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, database string) {
+		banks := newBanks(t, "oauth") // whose clock runs ahead
+		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.folder})
+		c := newCustomer(t, s, banks)
+		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("oauth")}}), "approve")
+		c.share(c.accounts()[:1]) // which is read without the person as well
+		for range 2 {
+			banks.steer("POST", "oauth/clock", map[string]any{"advance": "36h"}, nil)
+			c.sync("false")
+			if state := c.connection().State; state != nil {
+				t.Fatalf("the connection is in the state %s\n%s", *state, s.Logs)
+			}
+		}
+	})
+}
