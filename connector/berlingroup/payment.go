@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"path"
@@ -52,7 +53,10 @@ type ordering struct {
 
 // with recalls an order, or fails with connector.ErrUnknownOrder when there is nothing by
 // which the bank could be asked for it.
-func (p payer) with(o connector.Order) (*ordering, error) {
+func (p payer) with(ctx context.Context, o connector.Order) (*ordering, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", connector.ErrNotSent, err)
+	}
 	v := &ordering{Bank: p.bank, Order: o}
 	if err := json.Unmarshal(o.Memory, &v.memory); err != nil || v.memory.Path == "" {
 		return nil, connector.ErrUnknownOrder
@@ -81,7 +85,7 @@ func (p payer) Initiate(ctx context.Context, o connector.Order) (payment.Report,
 
 // Status asks what became of the order.
 func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, error) {
-	v, err := p.with(o)
+	v, err := p.with(ctx, o)
 	if err != nil {
 		return payment.Report{}, err
 	}
@@ -90,7 +94,7 @@ func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, e
 
 // Answer gives the bank what it waits for.
 func (p payer) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
-	v, err := p.with(o)
+	v, err := p.with(ctx, o)
 	if err != nil {
 		return payment.Report{}, err
 	}
@@ -99,7 +103,7 @@ func (p payer) Answer(ctx context.Context, o connector.Order, a connector.Answer
 
 // Cancel asks the bank to cancel the order.
 func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Report, error) {
-	v, err := c.with(o)
+	v, err := c.with(ctx, o)
 	if err != nil {
 		return payment.Report{}, err
 	}
@@ -165,7 +169,8 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 		v.memory.Approval = authorisation{Step: atStart, At: v.memory.Path + "/authorisations", Post: true}
 		return v.later(), nil
 	}
-	return v.carryOn(ctx, placed.status()), nil
+	report, _ := v.carryOn(ctx, placed.status()) // what failed is tried again when the order is asked about
+	return report, nil
 }
 
 // shortly is how long to wait before something is tried again that only the service waits for.
@@ -217,7 +222,7 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 			return payment.Report{}, err
 		}
 	}
-	return v.carryOn(ctx, status), nil
+	return v.carryOn(ctx, status)
 }
 
 // tried forgets that the bank did not do something, where the status of the order tells
@@ -256,18 +261,20 @@ func (v *ordering) approved(s paymentStatus) bool {
 		!known && a.Back && !a.Declined && rank(s.Transaction) >= rank(checked)
 }
 
-// carryOn does what is for us to do next, and reports where the order stands.
-func (v *ordering) carryOn(ctx context.Context, s paymentStatus) payment.Report {
+// carryOn does what is for us to do next, and reports where the order stands. An error is
+// that of what was to be done, and leaves the order waiting for it.
+func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (report payment.Report, err error) {
 	a := v.current()
-	report := v.report(s)
+	report = v.report(s)
 	waits := report.Status == payment.Awaiting || v.memory.Cancelling != nil && report.Cancellation == payment.CancellationAwaiting
-	if waits && v.proceed(ctx, a, v.person()) != nil {
-		report.CheckAfter = shortly
-	}
 	if waits {
+		err = v.proceed(ctx, a, v.person())
 		v.show(&report, a)
 	}
-	return report
+	if err == nil && report.Action == "" && report.Cancellation == payment.CancellationAwaiting {
+		err = errUnknownOutcome // nobody could approve it
+	}
+	return report, err
 }
 
 // toConfirm reports whether the client is to confirm what the payer approved.
@@ -290,7 +297,20 @@ func (v *ordering) answer(ctx context.Context, said connector.Answer) (payment.R
 	case said.Action == payment.Confirm:
 		return v.withdraw(ctx)
 	}
-	return v.stands(ctx)
+	return v.standsAfterwards(ctx)
+}
+
+// standsAfterwards asks where the order stands after the bank got something new. That the
+// question was not sent must not be taken for that.
+func (v *ordering) standsAfterwards(ctx context.Context) (payment.Report, error) {
+	return afterwards(v.stands(ctx))
+}
+
+func afterwards(report payment.Report, err error) (payment.Report, error) {
+	if errors.Is(err, connector.ErrNotSent) {
+		err = &connector.Fault{Says: err.Error(), Err: errUnknownOutcome}
+	}
+	return report, err
 }
 
 // afterRefusedAnswer reports where the order stands after the bank did not take what the payer
@@ -300,16 +320,17 @@ func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.R
 	if !errors.As(why, &denial) {
 		return payment.Report{}, why
 	}
+	report, err := v.standsAfterwards(ctx)
+	if err != nil || report.Status != payment.Awaiting {
+		return report, err
+	}
 	why = v.refusal(denial.r, denial.a)
 	var refused *payment.Refusal
 	if !errors.As(why, &refused) || refused.Code == payment.Bug {
-		return payment.Report{}, why
+		return payment.Report{}, &connector.Fault{Says: why.Error(), Err: errRefused} // the order waits all the same
 	}
-	report, err := v.stands(ctx)
-	if report.Status == payment.Awaiting {
-		report.Description = cmp.Or(refused.Description, report.Description)
-	}
-	return report, err
+	report.Description = cmp.Or(refused.Description, report.Description)
+	return report, nil
 }
 
 // withdraw cancels an order that its client does not confirm. Whether the bank does so or
@@ -320,7 +341,7 @@ func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
 	if _, err := v.call(ctx, r); err != nil {
 		return payment.Report{}, err
 	}
-	return v.stands(ctx)
+	return v.standsAfterwards(ctx)
 }
 
 func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
@@ -350,9 +371,9 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 		return payment.Report{}, err
 	}
 	if reported.Transaction == "" {
-		return v.stands(ctx)
+		return v.standsAfterwards(ctx)
 	}
-	return v.carryOn(ctx, reported.status()), nil
+	return afterwards(v.carryOn(ctx, reported.status()))
 }
 
 // keptOn reports where an order stands that the bank does not cancel.
@@ -361,7 +382,7 @@ func (v *ordering) keptOn(ctx context.Context, why error) (payment.Report, error
 	if !errors.As(why, &refused) || refused.Code == payment.Bug {
 		return payment.Report{}, why
 	}
-	report, err := v.stands(ctx)
+	report, err := v.standsAfterwards(ctx)
 	report.Cancellation = payment.CancellationRefused
 	return report, err
 }

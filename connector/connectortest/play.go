@@ -120,7 +120,7 @@ func wellFormed(r payment.Report, lines int) error {
 		{r.Status != payment.Awaiting || slices.Contains(actions, r.Action), fmt.Sprintf("the payer has to do something unknown: %q", r.Action)},
 		{r.Status != payment.Awaiting || r.Action != payment.Redirect || isAddress(r.ValidateURI), fmt.Sprintf("a redirect without an address: %q", r.ValidateURI)},
 		{r.Status != payment.Awaiting || r.Action != payment.FillFields || len(r.Fields) > 0, "fields are asked for and there are none"},
-		{r.Cancellation != payment.CancellationAwaiting || isAddress(r.ValidateURI), fmt.Sprintf("a cancellation to be approved without an address: %q", r.ValidateURI)},
+		{r.Cancellation != payment.CancellationAwaiting || r.Action != "" && r.Action != payment.Redirect || isAddress(r.ValidateURI), fmt.Sprintf("a cancellation to be approved without an address: %q", r.ValidateURI)},
 		{slices.Contains(cancellations, r.Cancellation), fmt.Sprintf("unknown cancellation %q", r.Cancellation)},
 		{r.Status != payment.Declined || slices.Contains(errorCodes, r.Code), fmt.Sprintf("declined with an unknown code: %q", r.Code)},
 	}

@@ -99,7 +99,12 @@ func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall)
 	report, err := i.awaitReply(ctx, s, call)
 	failpoint.After("bank")
 	var refusal *payment.Refusal
+	var fault *connector.Fault
 	if errors.As(err, &refusal) {
+		if errors.As(err, &fault) {
+			i.Log.ErrorContext(ctx, "a bank refuses an order for a reason that the operator can remove",
+				"payment", s.payment.ID, "connector", s.attempt.Connector, "error", fault)
+		}
 		return payment.Report{Status: payment.Declined, Code: refusal.Code, Description: refusal.Description, Raw: "refused", Memory: report.Memory}, nil
 	}
 	return report, err

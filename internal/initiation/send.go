@@ -73,7 +73,7 @@ func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*p
 	ctx = context.WithoutCancel(ctx)
 	report, err := i.callBank(ctx, s, call)
 	if errors.Is(err, connector.ErrNotSent) {
-		return i.unsent(ctx, s, err)
+		return i.unsent(ctx, s, report, err)
 	}
 	if err == nil {
 		p, failure := i.apply(ctx, s, report)
@@ -101,12 +101,12 @@ func (i *Initiation) undecided(ctx context.Context, s bankSession, report paymen
 
 // unsent concludes an attempt of which not one byte left. When a loop has taken
 // it over meanwhile, the loop may have sent it, and nothing is concluded.
-func (i *Initiation) unsent(ctx context.Context, s bankSession, why error) (*payment.Payment, error) {
+func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Report, why error) (*payment.Payment, error) {
 	i.Log.WarnContext(ctx, "a bank could not be reached",
 		"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)
 	report, ends := s.outcomeIfNotSent()
 	if !ends {
-		return i.keepUnchanged(ctx, s)
+		return i.keepUnchanged(ctx, s, kept)
 	}
 	p, err := i.applyOnce(ctx, s, report)
 	if err != nil {
@@ -125,12 +125,12 @@ func (s bankSession) outcomeIfNotSent() (report payment.Report, ends bool) {
 }
 
 // keepUnchanged leaves the payment as it was, for another try.
-func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession) (*payment.Payment, error) {
+func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p := *s.payment
 	p.RefuseCancellation(payment.ByService, i.now(s.domain))
 	err := i.commit(ctx, s.domain, &p, nil, i.nextCheck(s.domain, &p, payment.Report{}), func(tx *store.Tx) error {
 		tx.AnswerAttempt(s.attempt)
-		return nil
+		return s.remember(tx, report)
 	})
 	if err != nil {
 		return i.undecided(ctx, s, payment.Report{}, err)

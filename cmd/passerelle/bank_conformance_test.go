@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/berlingroup"
+	"passerelle/connector/connectortest"
+	"passerelle/payment"
+)
+
+// TestConnectorsOfBanksConform: what the service relies on holds for banks of different
+// profiles.
+func TestConnectorsOfBanksConform(t *testing.T) {
+	banks := newBanks(t, "redirect,oauth,embedded,decoupled,idempotent,signed,old")
+	for _, name := range []string{"redirect", "oauth", "embedded", "decoupled", "idempotent", "signed", "old"} {
+		t.Run(name, func(t *testing.T) {
+			bank, err := berlingroup.Load(filepath.Join(banks.folder, name+".toml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(bank.Close)
+			initiator, able := bank.Connector().(connector.Initiator)
+			if !able {
+				t.Fatal("it initiates no payments")
+			}
+			connectortest.Run(t, func(t *testing.T) connectortest.Subject {
+				h := &hand{t: t, banks: banks, bank: name, initiator: initiator}
+				before := h.orders()
+				return connectortest.Subject{
+					Initiator: initiator, Submissions: func() int { return h.orders() - before },
+					Order: h.order(payment.FirstOpenDay), Lasting: h.order(payment.Deferred),
+					Approve: h.decides("approve"), Agree: h.decides("approve"), Refuse: h.decides("refuse"), Keep: h.decides("refuse"),
+				}
+			})
+		})
+	}
+}
+
+// hand is Anna, who acts at a bank.
+type hand struct {
+	t         *testing.T
+	banks     *banksOf
+	bank      string
+	initiator connector.Initiator
+}
+
+// orders counts those that the bank has taken.
+func (h *hand) orders() int {
+	var out struct{ Orders []any }
+	h.banks.steer("GET", h.bank+"/orders", nil, &out)
+	return len(out.Orders)
+}
+
+// conformanceKeys makes each key another.
+var conformanceKeys atomic.Int64
+
+// order makes orders, with the account that pays in them.
+func (h *hand) order(dates payment.DateType) func() connector.Order {
+	now := time.Now().UTC()
+	var payer passerelle.Account
+	for _, account := range h.banks.books(h.bank) {
+		if payer.Identification == "" && account.Number[:2] == "DE" {
+			payer = passerelle.Account{Scheme: passerelle.IBAN, Identification: account.Number, Label: "Anna"}
+		}
+	}
+	p := payment.Payment{State: payment.Created, Created: now, Payer: &payer, Instructions: []payment.Instruction{{
+		ReferenceID: "ORDER-1", Amount: passerelle.Money{Minor: 1250, Currency: "EUR"}, Label: "Order", DateType: dates,
+		Beneficiary: passerelle.Account{Scheme: passerelle.IBAN, Identification: creditor, Label: "Shop"},
+	}}}
+	if dates == payment.Deferred {
+		p.Instructions[0].ExecutionDate = passerelle.DateOf(now, time.UTC).AddDays(200)
+	}
+	return func() connector.Order {
+		key := fmt.Sprintf("%s-%d", h.bank, conformanceKeys.Add(1))
+		return connector.Order{
+			Domain: 1, Key: key, Payment: p, Mechanism: "webauth", Fields: map[string]string{"psu_id": "anna"}, Now: now,
+			ReturnURL: "https://service.test/webauth/callback?state=abc", Device: connector.Device{Address: netip.MustParseAddr("192.0.2.7")},
+		}
+	}
+}
+
+// decides does what is asked, and lets the bank carry out what was approved; of a
+// cancellation that is refused, the order.
+func (h *hand) decides(decision string) func(context.Context, connector.Order, payment.Report) error {
+	return func(ctx context.Context, o connector.Order, asked payment.Report) error {
+		for asked.Action == payment.FillFields {
+			values := map[string]string{"psu_id": "anna", "password": "1234", "method": "sms", "code": "123456"}
+			if decision == "refuse" {
+				values["code"] = "999999"
+			}
+			next, err := h.initiator.(connector.Responder).Answer(ctx, o, connector.Answer{Action: payment.FillFields, Fields: values})
+			if err != nil {
+				return err
+			}
+			if next.Memory != nil {
+				o.Memory = next.Memory
+			}
+			asked = next
+			if asked.Cancellation == "" && asked.Status != payment.Awaiting {
+				break
+			}
+		}
+		if asked.Action == payment.Redirect || asked.Action == payment.Decoupled {
+			if err := h.decide(asked, decision); err != nil {
+				return err
+			}
+		}
+		if o.Payment.DateType() == payment.Deferred && asked.Cancellation != "" && decision == "refuse" {
+			h.banks.steer("POST", h.bank+"/clock", map[string]any{"advance": "201d"}, nil)
+		}
+		h.banks.steer("POST", h.bank+"/clock", map[string]any{"advance": "1m"}, nil)
+		return nil
+	}
+}
+
+func (h *hand) decide(asked payment.Report, decision string) error {
+	var open struct{ Authorisations []struct{ ID, Approach string } }
+	h.banks.steer("GET", h.bank+"/authorisations", nil, &open)
+	if asked.Action == payment.Decoupled {
+		for _, one := range open.Authorisations {
+			h.banks.steer("POST", h.bank+"/authorisations/"+one.ID, map[string]any{"decision": decision}, nil)
+		}
+		return nil
+	}
+	answer, err := http.Get(asked.ValidateURI)
+	if err != nil {
+		return err
+	}
+	answer.Body.Close()
+	stay := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err = stay.PostForm(answer.Request.URL.String(), url.Values{"decision": {decision}, "customer": {"anna"}})
+	if err != nil {
+		return err
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusSeeOther {
+		return fmt.Errorf("the page answers %d", answer.StatusCode)
+	}
+	return nil
+}
