@@ -1,0 +1,394 @@
+package berlingroup_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// answering is a bank that answers every call with the same.
+type answering struct {
+	status int
+	header http.Header
+	body   any
+	// requests are those that came, with their bodies.
+	requests []received
+}
+
+type received struct {
+	*http.Request
+	body map[string]any
+}
+
+func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	one := received{Request: r}
+	if r.ContentLength > 0 {
+		if err := json.NewDecoder(r.Body).Decode(&one.body); err != nil {
+			panic(err)
+		}
+	}
+	a.requests = append(a.requests, one)
+	for name, values := range a.header {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(a.status)
+	if err := json.NewEncoder(w).Encode(a.body); err != nil {
+		panic(err)
+	}
+}
+
+func (w *world) initiator() connector.Initiator {
+	w.t.Helper()
+	able, pays := w.load().Connector().(connector.Initiator)
+	if !pays {
+		w.t.Fatal("the bank takes no payments")
+	}
+	return able
+}
+
+
+// date is the day that is so many days after the second of March 2026.
+func date(after int) passerelle.Date { return passerelle.DateOf(noon, time.UTC).AddDays(after) }
+
+func instruction(dates payment.DateType) payment.Instruction {
+	in := payment.Instruction{
+		ReferenceID: "ORDER-1", Amount: passerelle.Money{Minor: 1250, Currency: "EUR"}, Label: "Invoice 42", DateType: dates,
+		Beneficiary: passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7630006000011234567890189", Label: "Shop", Issuer: "AGRIFRPP"},
+	}
+	switch dates {
+	case payment.Deferred:
+		in.ExecutionDate = date(10)
+	case payment.Periodic:
+		in.StartDate, in.EndDate, in.Frequency = date(10), date(400), "monthly"
+	}
+	return in
+}
+
+// orderOf is an order with these lines.
+func orderOf(lines ...payment.Instruction) connector.Order {
+	return connector.Order{
+		Domain: 1, Key: "0123456789abcdef0123456789abcdef", Now: noon, ReturnURL: "https://service.test/webauth/callback?state=s", Mechanism: "webauth",
+		Payment: payment.Payment{State: payment.Validating, Created: noon, Instructions: lines},
+		Device:  connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser"},
+	}
+}
+
+// ordersByKind are orders of each kind.
+var ordersByKind = map[string]connector.Order{
+	"single":   orderOf(instruction(payment.FirstOpenDay)),
+	"instant":  orderOf(instruction(payment.Instant)),
+	"deferred": orderOf(instruction(payment.Deferred)),
+	"bulk":     orderOf(instruction(payment.FirstOpenDay), instruction(payment.FirstOpenDay)),
+	"periodic": orderOf(instruction(payment.Periodic)),
+}
+
+// approvedMemory is of an order that its payer has approved, waitingMemory of one that waits.
+const (
+	approvedMemory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"authorised"}}`
+	waitingMemory  = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"app","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2"}}`
+)
+
+// fromThen is what an order is that has one of the statuses from that one on.
+func fromThen(status string) []string {
+	all := []string{"ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"}
+	for i, one := range all {
+		if one == status {
+			return all[i:]
+		}
+	}
+	return nil
+}
+
+// expected is where an approved order stands, by the table of bank-standards: pending
+// while updates follow, accepted where none do, done once the money has left.
+func expected(status, kind, last string) string {
+	has := func(list []string, word string) bool { return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ") }
+	switch {
+	case status == "RJCT" || status == "CANC":
+		return "rejected"
+	case status == "PART" && kind == "bulk":
+		return "partial"
+	case status == "PART", status == "PATC", status == "RCVD", status == "PDNG", status == "ZZZZ":
+		return "pending"
+	case kind == "periodic":
+		return "accepted"
+	case status == "ACSC" || status == "ACCC":
+		return "done"
+	case has(fromThen(last), status):
+		return "accepted"
+	}
+	return "pending"
+}
+
+// TestStatuses: every status of the standard, of every kind of order, at banks that report
+// different statuses last, makes of a payment what it should.
+func TestStatuses(t *testing.T) {
+	statuses := []string{"ACCC", "ACCP", "ACSC", "ACSP", "ACTC", "ACWC", "ACWP", "RCVD", "PDNG", "RJCT", "CANC", "ACFC", "PATC", "PART", "ZZZZ"}
+	for _, last := range []string{"ACTC", "ACCP", "ACSP", "ACWC", "ACSC", "ACCC"} {
+		bank := &answering{status: http.StatusOK}
+		able := newWorld(t, bank, nil).with(`"embedded"]`, `"embedded"]`+"\nlast_status = \""+last+`"`).initiator()
+		for kind, o := range ordersByKind {
+			for _, status := range statuses {
+				t.Run(strings.Join([]string{last, kind, status}, " "), func(t *testing.T) {
+					messages := []any{}
+					if kind == "bulk" {
+						messages = append(messages, map[string]string{"category": "ERROR", "code": "ERROR", "path": "payments[1]", "text": "AM04: no funds"})
+					}
+					bank.body = map[string]any{"transactionStatus": status, "tppMessages": messages, "psuMessage": "A word to the payer."}
+					o := o
+					o.Memory = []byte(approvedMemory)
+					report, err := able.Status(t.Context(), o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					p := o.Payment
+					p.Instructions = append([]payment.Instruction{}, o.Payment.Instructions...)
+					for i := range p.Instructions {
+						p.Instructions[i].State = payment.InstructionPending
+					}
+					if _, err := p.Apply(report, noon); err != nil {
+						t.Fatal(err)
+					}
+					if want := expected(status, kind, last); string(p.State) != want {
+						t.Errorf("%+v makes %s, want %s", report, p.State, want)
+					}
+					notes := p.TakeNotes()
+					if len(notes) != 1 || !strings.HasPrefix(notes[0].Bank, status) || !strings.Contains(notes[0].Text, "A word to the payer.") {
+						t.Errorf("the timeline has %+v", notes)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestStatusesOfWaitingOrders: before its payer has approved, an order waits for them whatever
+// the bank says that does not tell of an approval.
+func TestStatusesOfWaitingOrders(t *testing.T) {
+	waits := map[string]bool{"RCVD": true, "PDNG": true, "ACTC": true, "ACCP": true, "ACFC": true, "ZZZZ": true}
+	bank := &answering{status: http.StatusOK}
+	able := newWorld(t, bank, nil).initiator()
+	for _, status := range []string{"RCVD", "PDNG", "ACTC", "ACCP", "ACFC", "ZZZZ", "PATC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"} {
+		for sca, step := range map[string]string{
+			"received": "waits", "psuIdentified": "waits", "psuAuthenticated": "waits", "scaMethodSelected": "waits", "started": "waits", "unconfirmed": "waits",
+			"unknown": "waits", "finalised": "approved", "exempted": "approved", "failed": "failed",
+		} {
+			bank.body = map[string]any{"transactionStatus": status, "scaStatus": sca}
+			o := ordersByKind["single"]
+			o.Memory = []byte(waitingMemory)
+			report, err := able.Status(t.Context(), o)
+			want := payment.Processing
+			switch {
+			case status == "ACSC" || status == "ACCC":
+				want = payment.Settled
+			case waits[status] && step == "failed":
+				want = payment.Declined
+			case waits[status] && step == "waits":
+				want = payment.Awaiting
+			}
+			if err != nil || report.Status != want || want == payment.Declined && report.Code != payment.AuthenticationFailed {
+				t.Errorf("%s, %s: %+v, %v; want %s", status, sca, report, err, want)
+			}
+		}
+	}
+}
+
+// operators is what stands in the table of codes for faults of the operator.
+const operators = "operator"
+
+// codes are what the codes of the standard mean: one of ours, or a fault of the operator.
+var codes = map[string]string{
+	"FORMAT_ERROR": "invalidValue", "PARAMETER_NOT_SUPPORTED": "invalidValue", "PARAMETER_NOT_CONSISTENT": "invalidValue",
+	"SERVICE_INVALID": operators, "SERVICE_BLOCKED": "invalidEmitter", "RESOURCE_UNKNOWN": "invalidEmitter", "RESOURCE_EXPIRED": "noAnswerFromCustomer",
+	"RESOURCE_BLOCKED": "invalidEmitter", "TIMESTAMP_INVALID": operators, "PERIOD_INVALID": "invalidDate", "SCA_METHOD_UNKNOWN": "authenticationFailed",
+	"SCA_INVALID": "authenticationFailed", "STATUS_INVALID": operators, "UNSUPPORTED_MEDIA_TYPE": operators, "CONSENT_UNKNOWN": operators,
+	"CONSENT_INVALID": operators, "CONSENT_EXPIRED": operators, "ACCESS_EXCEEDED": "not sent", "REQUESTED_FORMATS_INVALID": operators,
+	"PRODUCT_INVALID": "invalidEmitter", "PRODUCT_UNKNOWN": operators, "PAYMENT_FAILED": "noSpecifiedReason", "KID_MISSING": operators,
+	"EXECUTION_DATE_INVALID": "invalidDate", "CANCELLATION_INVALID": "noSpecifiedReason", "CERTIFICATE_INVALID": operators, "CERTIFICATE_EXPIRED": operators,
+	"CERTIFICATE_BLOCKED": operators, "CERTIFICATE_REVOKED": operators, "CERTIFICATE_MISSING": operators, "SIGNATURE_INVALID": operators,
+	"SIGNATURE_MISSING": operators, "PSU_CREDENTIALS_INVALID": "authenticationFailed", "CORPORATE_ID_INVALID": "authenticationFailed", "TOKEN_UNKNOWN": operators,
+	"TOKEN_INVALID": operators, "TOKEN_EXPIRED": operators, "ROLE_INVALID": operators, "CARD_INVALID": "invalidEmitter", "NO_PIIS_ACTIVATION": "invalidEmitter",
+	"REFERENCE_MIX_INVALID": operators, "REFERENCE_STATUS_INVALID": operators, "SESSIONS_NOT_SUPPORTED": operators,
+	"FUNDS_NOT_AVAILABLE": "insufficientFunds", "BENEFICIARY_WHITELISTING_REQUIRED": "invalidBeneficiary", "SERVICE_UNAVAILABLE": "not sent",
+	"INTERNAL_SERVER_ERROR": "unknown", "SOME_OTHER_CODE": "bankMessage",
+}
+
+// codeStatus is with which status of HTTP a code comes, 400 if not here.
+var codeStatus = map[string]int{
+	"ACCESS_EXCEEDED": 429, "SERVICE_UNAVAILABLE": 503, "INTERNAL_SERVER_ERROR": 500, "CERTIFICATE_INVALID": 401, "CERTIFICATE_EXPIRED": 401,
+	"PSU_CREDENTIALS_INVALID": 401, "TOKEN_INVALID": 401, "SERVICE_BLOCKED": 403, "RESOURCE_UNKNOWN": 404, "PRODUCT_UNKNOWN": 404, "CANCELLATION_INVALID": 405,
+	"REQUESTED_FORMATS_INVALID": 406, "STATUS_INVALID": 409, "UNSUPPORTED_MEDIA_TYPE": 415,
+}
+
+// meantBy is what an error of a connector means for an order.
+func meantBy(err error) string {
+	var refused *payment.Refusal
+	var fault *connector.Fault
+	switch {
+	case errors.Is(err, connector.ErrNotSent):
+		return "not sent"
+	case errors.As(err, &refused) && errors.As(err, &fault):
+		return operators
+	case errors.As(err, &refused):
+		return string(refused.Code)
+	case err != nil:
+		return "unknown"
+	}
+	return "taken"
+}
+
+// TestErrorCodes: every code of the standard, in both forms of bodies, is one of ours or a
+// fault that the operator is told of. Each is met by a bank that has not failed before.
+func TestErrorCodes(t *testing.T) {
+	bank := &answering{}
+	w := newWorld(t, bank, nil)
+	for code, want := range codes {
+		bank.status = codeStatus[code]
+		if bank.status == 0 {
+			bank.status = http.StatusBadRequest
+		}
+		for form, body := range map[string]any{
+			"tppMessages": map[string]any{"tppMessages": []any{map[string]string{"category": "ERROR", "code": code, "text": "Why."}}},
+			"problem":     map[string]any{"type": "urn:x", "title": "What", "detail": "Why.", "code": code},
+			"additional":  map[string]any{"type": "urn:x", "title": "What", "additionalErrors": []any{map[string]string{"code": code, "detail": "Why."}}},
+		} {
+			bank.body = body
+			_, err := w.initiator().Initiate(t.Context(), ordersByKind["single"])
+			if got := meantBy(err); got != want {
+				t.Errorf("%s as %s: %s (%v), want %s", code, form, got, err, want)
+			}
+			var fault *connector.Fault
+			if errors.As(err, &fault) && !strings.Contains(fault.Says, "Example Bank") {
+				t.Errorf("%s: the fault does not name the bank: %s", code, fault.Says)
+			}
+		}
+	}
+}
+
+// TestPlacesOfErrors: what a bank does not like in an order says which of ours it is.
+func TestPlacesOfErrors(t *testing.T) {
+	bank := &answering{status: http.StatusBadRequest}
+	able := newWorld(t, bank, nil).initiator()
+	for path, want := range map[string]string{
+		"instructedAmount": "invalidAmount", "instructedAmount.currency": "invalidCurrency", "creditorAccount.iban": "invalidBeneficiary",
+		"creditorName": "invalidBeneficiary", "debtorAccount": "invalidEmitter", "remittanceInformationUnstructured": "invalidLabel",
+		"endToEndIdentification": "invalidReferenceId", "requestedExecutionDate": "invalidDate", "frequency": "invalidDate", "X-Something": "invalidValue",
+	} {
+		bank.body = map[string]any{"tppMessages": []any{map[string]string{"category": "ERROR", "code": "FORMAT_ERROR", "path": path}}}
+		if _, err := able.Initiate(t.Context(), ordersByKind["single"]); meantBy(err) != want {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+}
+
+// TestBareErrors: an answer without a body of the standard refuses what cannot have been
+// taken, and leaves open what may have been.
+func TestBareErrors(t *testing.T) {
+	bank := &answering{body: "no"}
+	w := newWorld(t, bank, nil)
+	for status, want := range map[int]string{
+		400: "invalidValue", 401: operators, 403: operators, 404: operators, 405: operators, 406: operators, 408: "unknown", 409: "unknown", 415: operators,
+		429: "not sent", 500: "unknown", 502: "unknown", 503: "unknown", 504: "unknown", 200: "unknown", 201: "unknown", 307: "unknown",
+	} {
+		bank.status = status
+		if _, err := w.initiator().Initiate(t.Context(), ordersByKind["single"]); meantBy(err) != want {
+			t.Errorf("%d: %v, want %s", status, err, want)
+		}
+		o := ordersByKind["single"]
+		o.Memory = []byte(waitingMemory)
+		if report, err := w.initiator().Status(t.Context(), o); meantBy(err) != "unknown" {
+			t.Errorf("a status answered with %d is %+v, %v", status, report, err)
+		}
+	}
+}
+
+// TestLinks: a link of the bank is followed on its own host alone, and its page has to be one
+// to which browsers can be sent safely. The order is known all the same.
+func TestLinks(t *testing.T) {
+	bank := &answering{status: http.StatusCreated}
+	w := newWorld(t, bank, nil)
+	able := w.initiator()
+	for _, test := range []struct{ name, link, want string }{
+		{"scaRedirect", "https://pages.bank.example/sca/1", "redirect"},
+		{"scaRedirect", "http://127.0.0.1:1/sca", "redirect"}, // of a sandbox
+		{"scaRedirect", "http://pages.bank.example/sca/1", ""},
+		{"scaRedirect", "javascript:alert(1)", ""},
+		{"scaRedirect", "https://user@pages.bank.example/", ""},
+		{"scaRedirect", "/sca", ""},
+		{"startAuthorisationWithPsuAuthentication", "/v1/payments/sepa-credit-transfers/1/authorisations", "additionalInformationNeeded"},
+		{"startAuthorisationWithPsuAuthentication", w.server.URL + "/v1/x", "additionalInformationNeeded"},
+		{"startAuthorisationWithPsuAuthentication", "https://elsewhere.example/v1/x", ""},
+		{"startAuthorisationWithPsuAuthentication", "http://127.0.0.1/v1/x", ""},
+		{"startAuthorisationWithPsuAuthentication", "//elsewhere.example/v1/x", ""},
+		{"startAuthorisationWithEncryptedPsuAuthentication", "/v1/x", ""},
+	} {
+		bank.body = map[string]any{"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{test.name: map[string]string{"href": test.link}}}
+		report, err := able.Initiate(t.Context(), ordersByKind["single"])
+		if err != nil || report.Status != payment.Awaiting || string(report.Action) != test.want || report.BankPaymentID != "1" || report.Memory == nil {
+			t.Errorf("%s %s: %+v, %v", test.name, test.link, report, err)
+		}
+	}
+}
+
+// TestOrders: what goes to the bank is what was ordered.
+func TestOrders(t *testing.T) {
+	bank := &answering{status: http.StatusCreated, body: map[string]any{
+		"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{"scaRedirect": map[string]string{"href": "https://bank.example/1"}},
+	}}
+	able := newWorld(t, bank, nil).initiator()
+	transfer := `"creditorAccount":{"iban":"FR7630006000011234567890189"},"creditorAgent":"AGRIFRPP","creditorName":"Shop","endToEndIdentification":"ORDER-1","instructedAmount":{"amount":"12.50","currency":"EUR"},"remittanceInformationUnstructured":"Invoice 42"`
+	for kind, want := range map[string]string{
+		"single":   "payments/sepa-credit-transfers {" + transfer + "}",
+		"instant":  "payments/instant-sepa-credit-transfers {" + transfer + "}",
+		"deferred": "payments/sepa-credit-transfers {" + transfer + `,"requestedExecutionDate":"2026-03-12"}`,
+		"bulk":     `bulk-payments/sepa-credit-transfers {"payments":[{` + transfer + "},{" + transfer + "}]}",
+	} {
+		if _, err := able.Initiate(t.Context(), ordersByKind[kind]); err != nil {
+			t.Fatal(err)
+		}
+		last := bank.requests[len(bank.requests)-1]
+		body, _ := json.Marshal(last.body)
+		if got := strings.TrimPrefix(last.URL.Path, "/v1/") + " " + string(body); got != want {
+			t.Errorf("%s:\n%s, want\n%s", kind, got, want)
+		}
+		h := last.Header
+		if h.Get("X-Request-ID") != "01234567-89ab-cdef-0123-456789abcdef" || h.Get("PSU-IP-Address") != "192.0.2.7" || h.Get("PSU-User-Agent") != "Browser" ||
+			h.Get("TPP-Redirect-URI") != "https://service.test/webauth/callback?state=s" || !strings.HasSuffix(h.Get("TPP-Nok-Redirect-URI"), "&nok=1") {
+			t.Errorf("%s: the headers %v", kind, h)
+		}
+	}
+}
+
+// TestFrequencies: every frequency is said in the words of the standard.
+func TestFrequencies(t *testing.T) {
+	bank := &answering{status: http.StatusCreated, body: map[string]any{
+		"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{"scaRedirect": map[string]string{"href": "https://bank.example/1"}},
+	}}
+	able := newWorld(t, bank, nil).initiator()
+	for frequency, want := range map[payment.Frequency]string{
+		"daily": "Daily <nil> <nil>", "weekly": "Weekly <nil> <nil>", "two-weekly": "EveryTwoWeeks <nil> <nil>", "monthly": "Monthly 31 <nil>",
+		"two-monthly": "EveryTwoMonths 31 <nil>", "quarterly": "Quarterly 31 <nil>", "four-monthly": "MonthlyVariable 31 [3 7 11]",
+		"semiannually": "SemiAnnual 31 <nil>", "yearly": "Annual 31 <nil>",
+	} {
+		in := instruction(payment.Periodic)
+		in.StartDate, in.Frequency = date(29), frequency // the last day of March
+		if _, err := able.Initiate(t.Context(), orderOf(in)); err != nil {
+			t.Fatal(err)
+		}
+		body := bank.requests[len(bank.requests)-1].body
+		got := fmt.Sprint(body["frequency"], " ", body["dayOfExecution"], " ", body["monthsOfExecution"])
+		if got != want || body["startDate"] != "2026-03-31" || body["executionRule"] != "following" {
+			t.Errorf("%s: %v, want %s", frequency, body, want)
+		}
+	}
+}
