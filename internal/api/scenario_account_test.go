@@ -178,8 +178,9 @@ func (s *fixture) agreed(t *testing.T, want int) {
 	for path := "/users/me/consents?limit=3"; path != ""; {
 		var out struct {
 			Consents []struct {
-				ID, IDAccount      int64
-				Granted, Withdrawn string
+				ID, IDAccount int64
+				Granted       string `json:"given"`
+				Withdrawn     string
 			}
 			Total int
 			Links struct{ Next *struct{ Href string } } `json:"_links"`

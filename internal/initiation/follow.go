@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"reflect"
 	"sync"
 	"time"
@@ -94,27 +93,29 @@ func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passere
 // check asks the bank about a payment that was sent and stores what it says.
 // One whose attempt is not answered yet is not for check to settle.
 func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
-	return i.checkAfter(ctx, d, id, nil)
+	s, err := i.bankSession(ctx, d, id)
+	_, err = i.ask(ctx, s, err)
+	return err
 }
 
-// checkAfter is check after the payer came back from the bank with a query.
-func (i *Initiation) checkAfter(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) error {
-	s, err := i.bankSession(ctx, d, id)
-	s.callback = callback
-	if errors.Is(err, store.ErrSealed) {
-		return errors.Join(err, i.postpone(ctx, s, payment.Report{}))
+// ask is check with a session that was loaded with unloaded as error. It returns the
+// payment as it then stands.
+func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*payment.Payment, error) {
+	if errors.Is(unloaded, store.ErrSealed) {
+		return s.payment, errors.Join(unloaded, i.postpone(ctx, s, payment.Report{}))
 	}
-	if err != nil || s.payment.State.Final() || s.attempt.Live() {
-		return err
+	if unloaded != nil || s.payment.State.Final() || s.attempt.Live() {
+		return s.payment, unloaded
 	}
 	report, err := i.callBank(ctx, s, status)
+	p := s.payment
 	if err == nil {
-		_, err = i.apply(ctx, s, report)
+		p, err = i.apply(ctx, s, report)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return errors.Join(err, i.postpone(ctx, s, payment.Report{Memory: report.Memory}))
+		return p, errors.Join(err, i.postpone(ctx, s, payment.Report{Memory: report.Memory}))
 	}
-	return err
+	return p, err
 }
 
 // apply stores what a report makes of a payment and returns the payment as it

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 
@@ -71,27 +70,33 @@ func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state stri
 	if !authentic {
 		return nil, passerelle.Missing()
 	}
-	if err := i.returned(ctx, d, id, callback); err != nil && !errors.Is(err, store.ErrConflict) {
+	p, err := i.returned(ctx, d, id, callback)
+	if err == nil && p != nil {
+		return p, nil
+	}
+	if err != nil && !errors.Is(err, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the bank could not be asked when the payer returned", "payment", id, "error", err)
 	}
 	return i.load(ctx, d, id)
 }
 
-// returned asks the bank, unless too many wait for its answer about this payment.
-func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) error {
+// returned asks the bank and returns the payment as it then stands. It returns nil when
+// too many wait for the bank's answer about this payment.
+func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) (*payment.Payment, error) {
 	leave, entered := i.Callers.enter(id, maxReturning)
 	if !entered {
-		return nil
+		return nil, nil
 	}
 	defer leave()
-	a, err := i.DB.Attempt(ctx, d.ID, id)
+	s, err := i.bankSession(ctx, d, id)
 	if err != nil && !errors.Is(err, store.ErrSealed) {
-		return fmt.Errorf("load the attempt of payment %d: %w", id, err)
+		return nil, err
 	}
-	last, err := i.takeCallSlot(a.Connector)
-	if err != nil {
-		return err
+	last, busy := i.takeCallSlot(s.attempt.Connector)
+	if busy != nil {
+		return nil, busy
 	}
 	defer last()
-	return i.checkAfter(ctx, d, id, callback)
+	s.callback = callback
+	return i.ask(ctx, s, err)
 }

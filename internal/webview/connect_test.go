@@ -42,7 +42,7 @@ func checkConsents(t *testing.T, p *walker, count int) {
 		Consents []struct {
 			Origin      string
 			TextVersion string `json:"text_version"`
-			Granted     string
+			Granted     string `json:"given"`
 		}
 	}
 	p.JSON(p.OK(p.Call("GET", "/users/me/consents", p.token, nil)), &out)
