@@ -21,12 +21,12 @@ import (
 // banksOf starts test banks in a folder of the test's own, and says where they are steered
 // and where the files of those banks are.
 type banksOf struct {
-	t       *testing.T
+	t       testing.TB
 	folder  string
 	control string
 }
 
-func newBanks(t *testing.T, profiles string) *banksOf {
+func newBanks(t testing.TB, profiles string) *banksOf {
 	t.Helper()
 	const free = "127.0.0.1:0"
 	said, stop := started(t, "testbank", "--json", "--data", t.TempDir(), "--listen", free, "--pages", free, "--control", free, "--profile", profiles)

@@ -21,7 +21,7 @@ import (
 
 // started runs a command that serves, and returns what it said when it was
 // ready and a function that stops it and returns the exit status.
-func started(t *testing.T, args ...string) (said map[string]any, stop func() int) {
+func started(t testing.TB, args ...string) (said map[string]any, stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // it outlives the function of a test with parallel parts
 	out, in := io.Pipe()
