@@ -69,7 +69,10 @@ type Profile struct {
 	SyncDays  string
 	// Restricted connectors take no new connections; those there are go on.
 	Restricted bool
-	Labels     Labels
+	// Disturbed connectors have failed several times in a row. People are told before they
+	// choose one.
+	Disturbed bool
+	Labels    Labels
 }
 
 // Labels is what people and programs tell a connector by, beside its name. All of

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
 )
 
 // banksOf starts test banks in a folder of the test's own, and says where they are steered
@@ -433,4 +434,52 @@ func TestTenThousandTransactions(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestDisturbedBankIsMarked: people and operators see that a bank fails before they choose
+// it, and operators when its certificates end.
+func TestDisturbedBankIsMarked(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	uuid := banks.uuid("redirect")
+	storetest.Each(t, func(t *testing.T, database string) {
+		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.folder})
+		c := newCustomer(t, s, banks)
+		c.decide(c.begin(url.Values{"connector_uuid": {uuid}}), "approve")
+		banks.steer("POST", "redirect/faults", map[string]any{"status": 503, "times": 5}, nil)
+		for range 6 {
+			c.sync("true")
+		}
+		h, _ := s.Aggregation.Connectors.Health(uuid)
+		if state := c.connection().State; state == nil || *state != "websiteUnavailable" || !h.Open || len(h.Certificates) != 1 {
+			t.Errorf("the state is %v, the health %+v", state, h)
+		}
+		var code struct{ Code string }
+		c.JSON(c.OK(c.Call("GET", "/auth/token/code", c.token, nil)), &code)
+		page := s.Base + "/auth/webview/connect?" + url.Values{"client_id": {c.ClientID}, "redirect_uri": {landing}, "code": {code.Code}, "connector_uuids": {uuid}}.Encode()
+		if !c.shows(page, "has problems at the moment") {
+			t.Error("the person is not told")
+		}
+	})
+}
+
+// shows follows a page wherever it sends the browser, and looks for a text at its end.
+func (c *customer) shows(address, text string) bool {
+	c.t.Helper()
+	browser := *c.browser
+	browser.CheckRedirect = nil
+	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	request.Header.Set("Accept-Language", "en")
+	answer, err := browser.Do(request)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		c.t.Fatalf("%s: %d %v %s", address, answer.StatusCode, err, body)
+	}
+	return bytes.Contains(body, []byte(text))
 }

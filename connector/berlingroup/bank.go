@@ -63,8 +63,13 @@ func Load(path string) (*Bank, error) {
 // Path is the file that the bank was loaded from.
 func (b *Bank) Path() string { return b.where.path }
 
-// Profile says what the bank is. It is shared and not to be changed.
-func (b *Bank) Profile() connector.Profile { return b.profile }
+// Profile says what the bank is, and whether it is disturbed. What it refers to is shared
+// and not to be changed.
+func (b *Bank) Profile() connector.Profile {
+	p := b.profile
+	p.Disturbed = b.health.disturbed()
+	return p
+}
 
 // Complaints takes an error of Load apart.
 func Complaints(err error) []*Complaint {
@@ -138,6 +143,12 @@ type (
 		reader
 	}
 )
+
+// Health tells how the calls went lately.
+func (r readingPayer) Health() connector.BankHealth { return r.payer.Health() }
+
+// Health tells how the calls went lately.
+func (r readingCanceller) Health() connector.BankHealth { return r.canceller.Health() }
 
 // Profile says what the bank is.
 func (r readingPayer) Profile() connector.Profile { return r.payer.Profile() }

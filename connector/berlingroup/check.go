@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"passerelle/connector"
 )
 
 // Finding is what was found about one thing of a bank.
@@ -17,9 +19,6 @@ type Finding struct {
 	Check, Detail string
 	Wrong         bool
 }
-
-// ExpiryNotice is how long before the end of a certificate the operator is told.
-const ExpiryNotice = 30 * 24 * time.Hour
 
 // Check speaks to the bank and says what works: our certificates and their roles, the
 // connection, the bank's answer to a question about nothing, and the metadata of its
@@ -43,7 +42,7 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 		switch {
 		case now.After(c.Until):
 			f.Detail, f.Wrong = b.expired(now), true
-		case now.Add(ExpiryNotice).After(c.Until):
+		case now.Add(connector.ExpiryNotice).After(c.Until):
 			f.Detail, f.Wrong = f.Detail+": renew it", true
 		case len(c.Roles) > 0:
 			f.Detail += ", with the roles " + strings.Join(c.Roles, ", ")

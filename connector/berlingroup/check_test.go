@@ -289,3 +289,41 @@ func TestHealth(t *testing.T) {
 		t.Errorf("after an answer: %+v", h)
 	}
 }
+
+// TestDisturbedBank: a bank that is left alone is asked once after a while, and is well
+// again when it answers that.
+func TestDisturbedBank(t *testing.T) {
+	status, asked := http.StatusServiceUnavailable, 0
+	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.WriteHeader(status)
+	}), nil)
+	w.with("[oauth]", "[ignored]").with("[ignored]\nmetadata = \""+w.server.URL+"/.well-known/oauth-authorization-server\"\nclient_id = \"PSDDE-TEST-1\"\n", "").with(`"oauth", `, "")
+	bank := w.load()
+	now := time.Now()
+	bank.SetClock(func() time.Time { return now })
+	calls := func(many int) int {
+		before := asked
+		for range many {
+			bank.Check(t.Context())
+		}
+		return asked - before
+	}
+	if n := calls(7); n != 5 || !bank.Profile().Disturbed {
+		t.Errorf("a bank that fails was asked %d times", n)
+	}
+	now = now.Add(31 * time.Second)
+	if n := calls(3); n != 1 || !bank.Profile().Disturbed {
+		t.Errorf("a bank that goes on failing was asked %d times", n)
+	}
+	now, status = now.Add(31*time.Second), http.StatusNotFound
+	if n := calls(3); n != 3 || bank.Profile().Disturbed || bank.Health().Open {
+		t.Errorf("a bank that is back was asked %d times", n)
+	}
+	if first, soon := bank.Health().Expires(now.AddDate(0, 0, 80)); !soon || first.Field != "tls.certificate" && first.Field != "signature.certificate" {
+		t.Errorf("the first certificate to end is %+v, %t", first, soon)
+	}
+	if _, soon := bank.Health().Expires(now); soon {
+		t.Error("a certificate of 100 days ends soon")
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"passerelle/connector"
 )
 
 // A bank that fails so often in a row is left alone for so long. Then one call finds
@@ -53,6 +55,13 @@ func (h *health) enter(now time.Time) bool {
 	return true
 }
 
+// disturbed reports whether the bank is left alone.
+func (h *health) disturbed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.inARow >= failuresToOpen
+}
+
 // leave ends a call that says nothing of the bank.
 func (h *health) leave() {
 	h.mu.Lock()
@@ -81,40 +90,25 @@ func (h *health) record(call string, begun, ended time.Time, good bool) {
 	h.inARow, h.failure, h.until = h.inARow+1, ended, ended.Add(openTime)
 }
 
-// Health is how the calls to a bank went lately, as this process has seen it.
-type Health struct {
-	// LastSuccess and LastFailure are zero where there was none.
-	LastSuccess, LastFailure time.Time
-	// Failures are those in a row, up to now. Open says that the bank is left alone.
-	Failures int
-	Open     bool
-	Calls    []CallHealth
-}
-
-// CallHealth is about one kind of call.
-type CallHealth struct {
-	Call string
-	// Calls counts all, Good those of the last Window that the bank answered, and
-	// P95 is how long 95 of 100 of them took at most.
-	Calls, Window, Good int
-	P95                 time.Duration
-}
-
 // Health tells how the calls went lately.
-func (b *Bank) Health() Health {
+func (b *Bank) Health() connector.BankHealth {
+	var certificates []connector.Expiry
+	for _, c := range b.Certificates() {
+		certificates = append(certificates, connector.Expiry{Field: c.Field, Until: c.Until})
+	}
 	h := &b.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	reported := Health{LastSuccess: h.success, LastFailure: h.failure, Failures: h.inARow, Open: h.inARow >= failuresToOpen}
+	reported := connector.BankHealth{LastSuccess: h.success, LastFailure: h.failure, Failures: h.inARow, Open: h.inARow >= failuresToOpen, Certificates: certificates}
 	for _, call := range slices.Sorted(maps.Keys(h.calls)) {
 		reported.Calls = append(reported.Calls, h.calls[call].figures(call))
 	}
 	return reported
 }
 
-func (c *callHealth) figures(call string) CallHealth {
+func (c *callHealth) figures(call string) connector.CallHealth {
 	window := min(c.many, remembered)
-	reported := CallHealth{Call: call, Calls: c.many, Window: window}
+	reported := connector.CallHealth{Call: call, Calls: c.many, Window: window}
 	for _, good := range c.good[:window] {
 		if good {
 			reported.Good++

@@ -26,7 +26,10 @@ type payer struct{ bank *Bank }
 type canceller struct{ payer }
 
 // Profile says what the bank is.
-func (p payer) Profile() connector.Profile { return p.bank.profile }
+func (p payer) Profile() connector.Profile { return p.bank.Profile() }
+
+// Health tells how the calls went lately.
+func (p payer) Health() connector.BankHealth { return p.bank.Health() }
 
 // cancels reports whether the bank cancels orders.
 func (p payer) cancels() bool { return p.bank.profile.Payments.Cancellable }

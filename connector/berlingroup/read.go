@@ -16,7 +16,10 @@ import (
 type reader struct{ bank *Bank }
 
 // Profile says what the bank is.
-func (r reader) Profile() connector.Profile { return r.bank.profile }
+func (r reader) Profile() connector.Profile { return r.bank.Profile() }
+
+// Health tells how the calls went lately.
+func (r reader) Health() connector.BankHealth { return r.bank.Health() }
 
 // dataSettings are what the bank tells of people.
 func (f *File) dataSettings() *connector.DataSettings {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/console/page"
@@ -32,6 +33,10 @@ type connectorRow struct {
 	Hidden                                   bool
 	// Disabled is how many of its sources are out of use.
 	Disabled int
+	// Disturbed connectors have failed several times in a row. Expires is the day on which
+	// a certificate of the bank file ends, when that is soon.
+	Disturbed bool
+	Expires   string
 }
 
 // connectorsData is a page of the connectors whose names have what was searched for.
@@ -55,14 +60,20 @@ func (c *Console) connectors(pc *page.Context) error {
 	w := pc.Window(1)
 	banks = page.Within(w, banks, func(b wire.Bank) int64 { return b.ID })
 	banks, data.Turn = page.Paged(pc, w, banks, func(b wire.Bank) []any { return page.ByID(b.ID) })
-	data.Rows = connectorRows(banks)
+	data.Rows = c.connectorRows(pc, banks)
 	return pages.Send(pc, "connectors", "Connectors", data)
 }
 
-func connectorRows(banks []wire.Bank) []connectorRow {
+func (c *Console) connectorRows(pc *page.Context, banks []wire.Bank) []connectorRow {
 	rows := make([]connectorRow, len(banks))
 	for i, b := range banks {
 		rows[i] = connectorRow{ID: b.ID, Name: b.Name, Countries: countries(b.Countries), Reads: strings.Join(b.Capabilities, ", "), Mechanisms: listed(mechanisms(b)), Hidden: b.Hidden}
+		rows[i].Disturbed = b.Disturbed
+		if h, monitored := c.Aggregation.Connectors.Health(b.UUID); monitored {
+			if first, soon := h.Expires(c.Now()); soon {
+				rows[i].Expires = first.Until.UTC().Format(time.DateOnly)
+			}
+		}
 		if b.Payments != nil {
 			rows[i].Pays = listed(b.Payments.DateTypes)
 		}
@@ -108,12 +119,52 @@ func listed[T ~string](words []T) string {
 type connectorData struct {
 	wire.Bank
 	Reading, Paying []page.DetailRow
-	Amounts         []amountsRow
-	Choices         []passerelle.AuthMechanism
+	// Health is how the bank does; none for a connector that does not say.
+	Health  []page.DetailRow
+	Calls   []callRow
+	Amounts []amountsRow
+	Choices []passerelle.AuthMechanism
 	// Own is what the domain wants: hidden "1", shown "0", or empty for what the
 	// connector itself says; and the mechanism and the days, empty likewise.
 	OwnHidden, OwnMechanism, OwnDays string
 	MaySetUp                         bool
+}
+
+// callRow is how calls of a kind went lately.
+type callRow struct {
+	Call, Good, P95 string
+	Calls           int
+}
+
+// addHealth adds how the bank does, as this process has seen it.
+func (c *Console) addHealth(pc *page.Context, data *connectorData) {
+	h, monitored := c.Aggregation.Connectors.Health(data.UUID)
+	if !monitored {
+		return
+	}
+	state := "well"
+	if h.Open {
+		state = "disturbed: left alone, but for a call now and then"
+	}
+	data.Health = page.Details("State", state, "Failures in a row", number(h.Failures), "Last success", since(pc, h.LastSuccess), "Last failure", since(pc, h.LastFailure))
+	for _, one := range h.Certificates {
+		end := one.Until.UTC().Format(time.DateOnly)
+		if first, soon := h.Expires(c.Now()); soon && !one.Until.After(first.Until) {
+			end += ": renew it"
+		}
+		data.Health = append(data.Health, page.Details("End of "+one.Field, end)...)
+	}
+	for _, call := range h.Calls {
+		data.Calls = append(data.Calls, callRow{call.Call, strconv.Itoa(100*call.Good/call.Window) + " %", call.P95.Round(time.Millisecond).String(), call.Calls})
+	}
+}
+
+// since writes an instant, empty where there is none.
+func since(pc *page.Context, at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return pc.Time(at)
 }
 
 // amountsRow is what a payment of a type may come to.
@@ -153,6 +204,7 @@ func (c *Console) connectorPage(pc *page.Context) error {
 	if b.Payments != nil {
 		data.Paying, data.Amounts = payingFacts(*b.Payments), amounts(*b.Payments)
 	}
+	c.addHealth(pc, &data)
 	return pages.Send(pc, "connector", b.Name, data)
 }
 

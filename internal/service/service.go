@@ -177,6 +177,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	s := &Service{config: c, DB: db, metrics: httpd.NewMetrics()}
+	s.metrics.Registry().MustRegister(bankMetrics{&s.registry})
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -22,6 +22,8 @@ type bank struct {
 	// that were not looked for, and Proposed the one that is chosen until the payer
 	// chooses.
 	Recent, Hidden, Proposed bool
+	// Disturbed is one that has failed several times in a row.
+	Disturbed bool
 	// Fields are what the payer has to fill in before the order can be sent.
 	Fields []payment.Field
 	// Account is set when the payer has to say which account to pay from, and
@@ -52,7 +54,7 @@ func (w *Webview) banks(pc *pageContext, p *payment.Payment) (all []bank, chosen
 		}
 		b := bank{
 			UUID: profile.UUID, Name: profile.Name, Initial: initial(profile.Name), Countries: profile.Countries,
-			Account: accountAsked(p, profile.Payments),
+			Account: accountAsked(p, profile.Payments), Disturbed: profile.Disturbed,
 		}
 		if len(profile.Countries) == 1 {
 			b.Place = pc.countryName(profile.Countries[0])

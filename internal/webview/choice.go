@@ -24,10 +24,12 @@ type institution struct {
 	Place string
 	// Address is where choosing it leads.
 	Address string
+	// Disturbed is one that has failed several times in a row.
+	Disturbed bool
 }
 
 func (pc *pageContext) institution(b wire.Bank, address string) institution {
-	i := institution{Name: b.Name, Initial: initial(b.Name), Address: address}
+	i := institution{Name: b.Name, Initial: initial(b.Name), Address: address, Disturbed: b.Disturbed}
 	if len(b.Countries) == 1 {
 		i.Place = pc.countryName(b.Countries[0])
 	}

@@ -27,7 +27,9 @@ type Bank struct {
 	Mechanism passerelle.AuthMechanism
 	SyncDays  string
 	// Restricted connectors take no new connections.
-	Restricted               bool
+	Restricted bool
+	// Disturbed connectors have failed several times in a row.
+	Disturbed                bool
 	Slug, Code, Siret, Color string
 	Beta, Charged            bool
 	URLs                     []string

@@ -1,0 +1,68 @@
+package service
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"passerelle/connector"
+)
+
+// bankMetrics measure how the calls to banks went, when they are asked for.
+type bankMetrics struct{ connectors *connector.Registry }
+
+// measure describes a measurement of a bank, with its labels beside the connector.
+func measure(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("passerelle_bank_"+name, help, append([]string{"connector"}, labels...), nil)
+}
+
+var (
+	bankCalls      = measure("calls_total", "Calls to the bank, by their kind.", "call")
+	bankGood       = measure("call_success_ratio", "Part of the last 256 calls that the bank answered.", "call")
+	bankP95        = measure("call_duration_p95_seconds", "Time that 95 of 100 of the last 256 calls took at most.", "call")
+	bankOpen       = measure("circuit_open", "1 while the bank is left alone because calls failed in a row.")
+	bankFailures   = measure("failures_in_a_row", "Calls that failed since the last that did not.")
+	bankSuccess    = measure("last_success_timestamp_seconds", "When the bank answered last.")
+	bankExpiration = measure("certificate_expiry_timestamp_seconds", "When a certificate of the bank file ends.", "certificate")
+)
+
+// Describe implements prometheus.Collector.
+func (m bankMetrics) Describe(into chan<- *prometheus.Desc) {
+	for _, one := range []*prometheus.Desc{bankCalls, bankGood, bankP95, bankOpen, bankFailures, bankSuccess, bankExpiration} {
+		into <- one
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m bankMetrics) Collect(into chan<- prometheus.Metric) {
+	for _, c := range m.connectors.All() {
+		if monitored, able := c.(connector.Monitored); able {
+			collectBank(into, c.Profile().UUID, monitored.Health())
+		}
+	}
+}
+
+func collectBank(into chan<- prometheus.Metric, uuid string, h connector.BankHealth) {
+	gauge := func(of *prometheus.Desc, value float64, labels ...string) {
+		into <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, append([]string{uuid}, labels...)...)
+	}
+	open := 0.0
+	if h.Open {
+		open = 1
+	}
+	gauge(bankOpen, open)
+	gauge(bankFailures, float64(h.Failures))
+	if !h.LastSuccess.IsZero() {
+		gauge(bankSuccess, seconds(h.LastSuccess))
+	}
+	for _, one := range h.Certificates {
+		gauge(bankExpiration, seconds(one.Until), one.Field)
+	}
+	for _, call := range h.Calls {
+		into <- prometheus.MustNewConstMetric(bankCalls, prometheus.CounterValue, float64(call.Calls), uuid, call.Call)
+		gauge(bankGood, float64(call.Good)/float64(call.Window), call.Call)
+		gauge(bankP95, call.P95.Seconds(), call.Call)
+	}
+}
+
+func seconds(at time.Time) float64 { return float64(at.UnixMilli()) / 1000 }
