@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/operators"
 	"passerelle/internal/settings"
@@ -60,6 +62,38 @@ func TestConfiguration(t *testing.T) {
 		for _, path := range []string{list, d.domainPath("/configuration/log"), d.domainPath("/configuration/key?name=" + family)} {
 			d.shows(path, []string{"planted"}, `<b id="planted"`)
 		}
+	})
+}
+
+// disturbed is a bank that has failed, and whose certificate ends soon.
+type disturbed struct{ bank }
+
+func (d disturbed) Profile() connector.Profile {
+	p := d.bank.Profile()
+	p.Disturbed = true
+	return p
+}
+
+func (d disturbed) Health() connector.BankHealth {
+	return connector.BankHealth{
+		LastFailure: time.Now(), Failures: 7, Open: true, Calls: []connector.CallHealth{{Call: "accounts", Calls: 12, Window: 12, Good: 3, P95: 1500 * time.Millisecond}},
+		Certificates: []connector.Expiry{{Field: "signature.certificate", Until: time.Now().AddDate(1, 0, 0)}, {Field: "tls.certificate", Until: time.Now().AddDate(0, 0, 20)}},
+	}
+}
+
+// TestHealthOfABank: operators see that a bank fails, in which calls, and which certificate
+// is to be renewed.
+func TestHealthOfABank(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		model, _ := d.Aggregation.Connectors.DataReader(sandbox.TestConnector)
+		registry, err := connector.NewRegistry(disturbed{model.(bank)})
+		must(t, err)
+		d.Aggregation.Connectors, d.Initiation.Connectors = registry, registry
+		end := time.Now().UTC().AddDate(0, 0, 20).Format(time.DateOnly)
+		d.shows(d.domainPath("/connectors"), []string{">disturbed<", "certificate ends on " + end})
+		d.shows(d.domainPath(fmt.Sprint("/connectors/", model.Profile().ID)), []string{">disturbed<", "Health", "accounts", "25 %", "1.5s", end + ": renew it", "Failures in a row"},
+			time.Now().UTC().AddDate(1, 0, 0).Format(time.DateOnly)+": renew it")
 	})
 }
 
