@@ -101,15 +101,15 @@ type Payments struct {
 
 // Accounts is what can be read.
 type Accounts struct {
-	Consents        []string `toml:"consents" need:"required" doc:"Kinds of consent: global, detailed, available-accounts, all-psd2."`
+	Consents        []string `toml:"consents" need:"required" doc:"Kinds of consent that the bank has: global, all-psd2, detailed, available-accounts. The first of these that it has is asked for."`
 	BookingStatuses []string `toml:"booking_statuses" preset:"booked" doc:"Which transactions the bank tells: booked, pending, both."`
 	ConsentDays     int      `toml:"consent_days" preset:"180" doc:"How long a consent lasts, in days, at most 180."`
 	HistoryDays     int      `toml:"history_days" preset:"90" doc:"How far back transactions are told, in days."`
-	DeltaList       bool     `toml:"delta_list" doc:"The bank can tell only what is new."`
-	EntryReference  bool     `toml:"entry_reference" doc:"The bank can tell what is after an entry reference."`
+	DeltaList       bool     `toml:"delta_list" doc:"The bank can tell only what is new. Used without the person, with transaction_ids."`
+	EntryReference  bool     `toml:"entry_reference" doc:"The bank can tell what is after an entry reference. Used without the person, with transaction_ids, and preferred to delta_list."`
 	Download        bool     `toml:"download" doc:"Long lists come as a download."`
 	CardAccounts    bool     `toml:"card_accounts" doc:"The bank has card accounts."`
-	TransactionIDs  bool     `toml:"transaction_ids" doc:"The bank gives transactions a transactionId."`
+	TransactionIDs  bool     `toml:"transaction_ids" doc:"The bank gives transactions a transactionId that stays. Otherwise amount, value date, parties and texts identify a transaction."`
 }
 
 // maxFile bounds what is read of a bank file, in bytes.
