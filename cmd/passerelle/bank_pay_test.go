@@ -115,7 +115,7 @@ func (s *shopper) browse(page, decision string) {
 		page = to.String() // the authorisation server has a page of the bank's ask
 	}
 	back := s.follow(s.browser.PostForm(page, url.Values{"decision": {decision}, "customer": {"anna"}}))
-	if to := s.follow(s.browser.Get(back)); to != "https://shop.example/pay" {
+	if to := s.follow(s.browser.Get(back)); to != "https://shop.example/pay" && !strings.HasPrefix(to, "https://shop.example/cancelled?") {
 		s.t.Fatalf("the payer came back to %s", to)
 	}
 }
@@ -415,4 +415,77 @@ func (s *shopper) sent(p seenPayment) (n int) {
 		}
 	}
 	return n
+}
+
+// TestCancellationsAtBanks: an order that its payer has approved is cancelled, at once or when
+// they approve that too, and goes on when they do not.
+func TestCancellationsAtBanks(t *testing.T) {
+	names := []string{"redirect", "oauth", "decoupled", "embedded", "confirmation", "idempotent"}
+	banks := newBanks(t, strings.Join(names, ","))
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		for _, bank := range names {
+			t.Run(bank, func(t *testing.T) {
+				s := newShopper(t, i, banks, bank)
+				later := order(line("Shop", map[string]any{"execution_date_type": "deferred", "execution_date": inDays(90)}))
+				for _, decision := range []string{"approve", "refuse"} {
+					p := s.act(s.pay(later), "approve")
+					if p.State != "pending" {
+						t.Fatalf("approved: %s", inWords(p))
+					}
+					p = s.tell(p.ID, map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/cancelled"})
+					direct := bank == "idempotent"
+					if cancelling := p.Detail != nil && *p.Detail == "cancelling"; cancelling == direct {
+						t.Errorf("asked to cancel: %s", inWords(p))
+					}
+					p, want := s.act(p, decision), "rejected CancelledByClient"
+					if decision == "refuse" && !direct {
+						want = "pending"
+					}
+					if got := inWords(p); !strings.HasPrefix(got, want) {
+						t.Errorf("cancelled, %s: %s, want %s", decision, got, want)
+					}
+				}
+				banks.right(bank)
+				if t.Failed() {
+					t.Log(s.Logs)
+				}
+			})
+		}
+	})
+}
+
+// TestConfirmationAtABank: the bank carries out nothing before the client has confirmed.
+func TestConfirmationAtABank(t *testing.T) {
+	banks := newBanks(t, "confirmation")
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		s := newShopper(t, i, banks, "confirmation")
+		s.OK(s.Call("POST", "/config", s.ConfigToken, map[string]any{"payment.auto_confirmation": "0"}))
+		for confirmed, want := range map[bool]string{true: "done", false: "rejected confirmationRefused"} {
+			p := s.pay(order(line("Shop", nil)))
+			s.browse(*p.ValidateURI, "approve")
+			if p = s.payment(p.ID); p.State != "validating" || p.Action == nil || *p.Action != "confirm" {
+				t.Fatalf("approved: %s\n%s", inWords(p), s.Logs)
+			}
+			s.booked("none", p)
+			p = s.settle(s.tell(p.ID, map[string]any{"confirm": confirmed}))
+			if got := inWords(p); !strings.HasPrefix(got, want) {
+				t.Errorf("confirmed %t: %s, want %s\n%s", confirmed, got, want, s.Logs)
+			}
+			s.booked(map[bool]string{true: "single", false: "none"}[confirmed], p)
+		}
+	})
+}
+
+// TestPartOfABulk: the lines that a bank refuses are rejected with its reasons, and the others
+// are paid.
+func TestPartOfABulk(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		s := newShopper(t, i, banks, "redirect")
+		p := s.settle(s.act(s.pay(order(line("Shop", nil), line("Fault RR04", nil), line("Other shop", nil))), "approve"))
+		if p.State != "partial" || *p.Instructions[1].State != "rejected" || *p.Instructions[1].ErrorCode != "regulatoryReason" || *p.Instructions[0].State == "rejected" || *p.Instructions[2].State == "rejected" {
+			t.Errorf("%s: %+v\n%s", inWords(p), p.Instructions, s.Logs)
+		}
+		s.booked("bulk", p)
+	})
 }
