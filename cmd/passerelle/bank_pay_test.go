@@ -324,48 +324,15 @@ func (b *banksOf) right(bank string) {
 	}
 }
 
-// faults are what banks do on demand with single orders, by the creditor's name, at a bank,
-// and what the payment comes to.
-var faults = []struct{ bank, word, want string }{
-	{"redirect", "AM04", "rejected insufficientFunds"},
-	{"redirect", "AC04", "rejected bankMessage"},
-	{"redirect", "RR04", "rejected regulatoryReason"},
-	{"redirect", "NOAS", "rejected noAnswerFromCustomer"},
-	{"redirect", "FORMAT_ERROR", "rejected invalidBeneficiary"},
-	{"redirect", "CERTIFICATE_INVALID", "rejected bug"},
-	{"signed", "SIGNATURE_INVALID", "rejected bug"},
-	{"redirect", "503", "created"},
-	{"redirect", "500", "created"},
-	{"redirect", "429", "rejected websiteUnavailable"},
-	{"redirect", "SERVICE_UNAVAILABLE", "rejected websiteUnavailable"},
-	{"redirect", "lost", "created"},
-	{"redirect", "cut", "done"},
-	{"redirect", "malformed", "done"},
-	{"redirect", "deep", "done"},
-	{"redirect", "huge", "done"},
-	{"redirect", "elsewhere", "created"},
-	{"redirect", "slow", "done"},
-	{"redirect", "ACSP", "pending"},
-	{"redirect", "ZZZZ", "pending"},
-	{"redirect", "PATC", "pending"},
-	{"redirect", "RCVD", "pending"},
-	{"redirect", "sca", "rejected CancelledByUser"},
-	{"old", "Shop", "accepted"},
-	{"idempotent", "lost", "done"},
-	{"idempotent", "500", "created"},
-	{"multilevel", "Shop", "pending"},
-	{"all", "Shop", "done"},
-}
-
-// TestFaultsOfBanks: whatever a bank does with an order, the payment says what is known, and
-// the money moves once at most.
-func TestFaultsOfBanks(t *testing.T) {
-	banks := newBanks(t, "redirect,signed,old,idempotent,multilevel,all")
+// TestScenariosOfBanks: whatever a bank does with an order, the payment comes to what the page
+// of scenarios says, and the money moves once at most.
+func TestScenariosOfBanks(t *testing.T) {
+	banks := newBanks(t, "")
 	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
-		for _, fault := range faults {
-			t.Run(fault.bank+" "+fault.word, func(t *testing.T) {
-				s := newShopper(t, i, banks, fault.bank)
-				draft := order(line("Fault "+fault.word, nil))
+		for _, scenario := range bankScenarios {
+			t.Run(scenario.Bank+" "+scenario.Creditor, func(t *testing.T) {
+				s := newShopper(t, i, banks, scenario.Bank)
+				draft := order(line(scenario.Creditor, nil))
 				draft["payer"] = map[string]any{"scheme_name": "iban", "identification": s.iban(), "label": "Anna"}
 				p := s.pay(draft)
 				for range 3 {
@@ -376,10 +343,10 @@ func TestFaultsOfBanks(t *testing.T) {
 				if p.ErrorCode != nil {
 					got += " " + *p.ErrorCode
 				}
-				if got != fault.want {
-					t.Errorf("%s, want %s", inWords(p), fault.want)
+				if got != scenario.Result {
+					t.Errorf("%s, want %s", inWords(p), scenario.Result)
 				}
-				banks.right(fault.bank)
+				banks.right(scenario.Bank)
 				if sent := s.sent(p); sent > 1 {
 					t.Errorf("the bank has %d orders of it", sent)
 				}

@@ -36,6 +36,8 @@ type credentials struct {
 	UsersToken   string `json:"users_token"`
 	consoleCredentials
 	PID int `json:"pid"`
+	// Testbanks are those that dev has started, nil without them. They are not kept.
+	Testbanks *banksView `json:"testbanks,omitempty"`
 }
 
 // consoleCredentials are where and how the first operator signs in.
@@ -209,5 +211,10 @@ func (k credentials) print(c *console) error {
 		"{base}", k.BaseURL, "{id}", k.ClientID, "{secret}", cmp.Or(k.ClientSecret, "the one it was reset to"), "{given}", cmp.Or(k.ClientSecret, "$CLIENT_SECRET"), "{config}", k.ConfigToken, "{users}", k.UsersToken,
 		"{webview}", k.WebviewURL, "{console}", k.ConsoleURL, "{user}", k.ConsoleUser, "{password}", cmp.Or(k.ConsolePassword, "the one it was changed to"), "{shop}", strings.TrimSuffix(k.BaseURL, "/2.0")+"/sandbox/shop",
 	).Replace(welcome))
+	if err == nil && k.Testbanks != nil {
+		_, err = fmt.Fprint(c.out, strings.NewReplacer(
+			"{folder}", k.Testbanks.Folder, "{control}", k.Testbanks.Control, "{title}", k.Testbanks.Banks[0].Title,
+		).Replace(welcomeBanks))
+	}
 	return err
 }

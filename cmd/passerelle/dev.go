@@ -28,6 +28,7 @@ type devCommand struct {
 	Files    string `help:"Store for files instead of the data folder: a folder, or s3://KEY:SECRET@HOST/BUCKET."`
 	Profile  string `default:"ci" help:"Timing of the sandbox banks: ci (no wait) or faithful."`
 	bankFolder
+	Bank bool `help:"Start test banks as a second program, in the data folder, and connect them over mutual TLS. Instead of --banks."`
 	outbound
 	bounds
 	identities
@@ -60,6 +61,11 @@ func (d *devCommand) Run(c *console) error {
 	if err != nil {
 		return err
 	}
+	banks, end, err := d.connectBanks(c)
+	if err != nil {
+		return err
+	}
+	defer end()
 	s, err := service.Open(c.ctx, service.Config{
 		Database: d.database(), Keys: ring, Files: cmp.Or(d.Files, filepath.Join(d.Data, "files")), Listen: d.Listen,
 		Banks: d.Banks, Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Identities: provider, Mail: mails, Migrate: true, Log: c.log, MaxRequests: d.MaxRequests, DatabaseTimeout: d.DatabaseTimeout,
@@ -71,6 +77,7 @@ func (d *devCommand) Run(c *console) error {
 	if err != nil {
 		return errors.Join(err, stop(s, time.Second))
 	}
+	printed.Testbanks = banks
 	return serveUntilDone(c, s, d.bankFolder, shutdownTimeout, func() error { return printed.print(c) })
 }
 

@@ -36,6 +36,10 @@ func writeScenarios(w io.Writer) error {
 	for _, s := range sandbox.Scenarios() {
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", s.Name, s.Shows, names[s.Connector], inRow(steering(s)), inRow(course(s.Moves)), inRow(ending(s.Ends)))
 	}
+	page.WriteString(bankScenariosHead)
+	for _, s := range bankScenarios {
+		fmt.Fprintf(&page, "| %s | `%s` | %s | %s |\n", s.Bank, s.Creditor, s.Shows, s.Result)
+	}
 	page.WriteString(loginsHead)
 	for _, l := range sandbox.Logins() {
 		word := "any other"
@@ -47,6 +51,62 @@ func writeScenarios(w io.Writer) error {
 	_, err := io.WriteString(w, page.String())
 	return err
 }
+
+// bankScenario is an order that its payer approves at a test bank of another program.
+type bankScenario struct {
+	// Bank is its profile. Creditor is the beneficiary's name, by which the bank does what
+	// it Shows. Result is the payment's state, with its code.
+	Bank, Creditor, Shows, Result string
+}
+
+// bankScenarios are of test banks that dev --bank starts.
+var bankScenarios = []bankScenario{
+	{"redirect", "Shop", "The payer approves on the bank's page.", "done"},
+	{"redirect-explicit", "Shop", "The connector starts the authorisation.", "done"},
+	{"oauth", "Shop", "The payer approves at the authorisation server (OAuth 2.0 with PKCE).", "done"},
+	{"decoupled", "Shop", "The payer approves in the bank's app.", "done"},
+	{"embedded", "Shop", "Password, choice of a method and a code, through the webview.", "done"},
+	{"embedded-3", "Shop", "Three codes, the second beside an image.", "done"},
+	{"confirmation", "Shop", "The connector confirms with a code that the payer brings back.", "done"},
+	{"signed", "Shop", "Requests are signed.", "done"},
+	{"all", "Shop", "The bank has several approaches.", "done"},
+	{"old", "Shop", "The bank reports nothing after ACSP.", "accepted"},
+	{"multilevel", "Shop", "A second customer has to approve at the bank.", "pending"},
+	{"redirect", "Fault AM04", "The bank refuses the order when it executes it.", "rejected insufficientFunds"},
+	{"redirect", "Fault AC04", "The account is closed; the bank does not say whose.", "rejected bankMessage"},
+	{"redirect", "Fault RR04", "Regulation forbids the payment.", "rejected regulatoryReason"},
+	{"redirect", "Fault NOAS", "The customer did not answer.", "rejected noAnswerFromCustomer"},
+	{"redirect", "Fault sca", "The payer's approval fails.", "rejected CancelledByUser"},
+	{"redirect", "Fault FORMAT_ERROR", "The bank refuses the order when it comes.", "rejected invalidBeneficiary"},
+	{"redirect", "Fault CERTIFICATE_INVALID", "The bank refuses the operator's certificate; the log names the remedy.", "rejected bug"},
+	{"signed", "Fault SIGNATURE_INVALID", "The bank refuses the operator's signature.", "rejected bug"},
+	{"redirect", "Fault 429", "The bank takes no more requests.", "rejected websiteUnavailable"},
+	{"redirect", "Fault SERVICE_UNAVAILABLE", "The bank is closed, and says so.", "rejected websiteUnavailable"},
+	{"redirect", "Fault malformed", "The answer is not JSON; its headers name the order.", "done"},
+	{"redirect", "Fault 500", "The bank fails; nobody knows whether it has the order, which is never sent again.", "created"},
+	{"redirect", "Fault slow", "The answer takes three seconds.", "done"},
+	{"redirect", "Fault lost", "The answer is lost after the order was taken.", "created"},
+	{"redirect", "Fault elsewhere", "The bank redirects the connector to another host.", "created"},
+	{"redirect", "Fault deep", "The answer is nested without end.", "done"},
+	{"idempotent", "Fault lost", "The answer is lost, and the bank recognises the order when it comes again.", "done"},
+	{"redirect", "Fault cut", "The answer is cut off; its headers name the order.", "done"},
+	{"redirect", "Fault huge", "The answer has a gigabyte.", "done"},
+	{"redirect", "Fault ACSP", "The bank's last word is ACSP, although it reports more of other orders.", "pending"},
+	{"redirect", "Fault ZZZZ", "The bank's last word is unknown; the timeline has it.", "pending"},
+	{"redirect", "Fault PATC", "The bank's last word is that somebody else has to approve.", "pending"},
+	{"redirect", "Fault RCVD", "The bank says nothing more after the approval.", "pending"},
+}
+
+const bankScenariosHead = `
+## Banks of another program
+
+` + "`passerelle dev --bank`" + ` starts [test banks](test-bank.md) as a second program and connects them over mutual TLS. Each is
+named after its profile, as in "Example Bank (Berlin Group, redirect)". The name of the beneficiary selects what the bank does. In
+these rows the payer approves, and time passes at the bank.
+
+| Profile | Beneficiary | Shows | Result |
+|---|---|---|---|
+`
 
 // inRow keeps what is written in a row from ending it.
 func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"passerelle"
+)
+
+// bankStop is how long the program of test banks has to end before it is killed.
+const bankStop = 5 * time.Second
+
+// testbanks are the test banks of dev, which run as a program of their own.
+type testbanks struct {
+	banksView
+	ended chan error
+}
+
+// connectBanks starts the test banks where that is wanted, and has the service read their
+// files. They end with end, or with the program.
+func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
+	if !d.Bank {
+		return nil, func() {}, nil
+	}
+	if d.Banks != "" {
+		return nil, nil, passerelle.InvalidField("--bank", "brings bank files of its own: leave out --banks")
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	banks, err := startBanks(ctx, d.Data, c.log, c.err)
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	d.Banks = banks.Folder
+	return &banks.banksView, func() { cancel(); <-banks.ended }, nil
+}
+
+// startBanks starts this program once more, as test banks with files of their own in the
+// data folder, and waits until they are ready. They end with the context.
+func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics io.Writer) (*testbanks, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	const free = "127.0.0.1:0"
+	command := exec.CommandContext(ctx, program, "testbank", "run", "--json", "--data", filepath.Join(data, "testbank"),
+		"--listen", free, "--pages", free, "--control", free)
+	command.Args[0], command.Stderr, command.WaitDelay = os.Args[0], diagnostics, bankStop
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	out, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start the test banks: %w", err)
+	}
+	banks := &testbanks{ended: make(chan error, 1)}
+	err = json.NewDecoder(out).Decode(&banks.banksView)
+	go func() { banks.ended <- banks.wait(ctx, command, out, log) }()
+	if err != nil {
+		return nil, fmt.Errorf("start the test banks: %w", errors.Join(err, <-banks.ended))
+	}
+	return banks, nil
+}
+
+// wait waits until the test banks have ended. That they end before they are told to is
+// logged; the service goes on without them.
+func (b *testbanks) wait(ctx context.Context, command *exec.Cmd, out io.Reader, log *slog.Logger) error {
+	_, _ = io.Copy(io.Discard, out)
+	err := command.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	log.Error("the test banks have ended", "error", err)
+	return err
+}
+
+const welcomeBanks = `
+Test banks run as a second program. The service reaches them over mutual TLS:
+
+  bank files     {folder}
+  steering       {control}/banks
+
+In the webview, choose "{title}" to pay there.
+`

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// devOutput is what dev prints.
+type devOutput struct {
+	BaseURL      string    `json:"base_url"`
+	ClientID     string    `json:"client_id"`
+	ClientSecret string    `json:"client_secret"`
+	Testbanks    banksView `json:"testbanks"`
+}
+
+// call asks the interface, and reads the answer.
+func (d devOutput) call(t *testing.T, method, path, token string, body, into any) {
+	t.Helper()
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, d.BaseURL+path, bytes.NewReader(encoded))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err == nil {
+		err = json.Unmarshal(content, into)
+	}
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %d %v %s", method, path, answer.StatusCode, err, content)
+	}
+}
+
+// TestDevWithTestBanks: a newcomer pays with a bank that is another process, which ends with
+// the service.
+func TestDevWithTestBanks(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, os.Args[0], "dev", "--json", "--bank", "--data", t.TempDir(), "--listen", "127.0.0.1:0")
+	command.Args[0], command.Stderr, command.WaitDelay = "passerelle", t.Output(), 10*time.Second // testscript runs main by that name
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	out, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dev devOutput
+	if err := json.NewDecoder(out).Decode(&dev); err != nil {
+		t.Fatal(err)
+	}
+	dev.pay(t, "redirect")
+	cancel()
+	_ = command.Wait() // its status is that of the interruption
+	if _, err := http.Get(dev.Testbanks.Control + "/banks"); err == nil {
+		t.Error("the test banks go on without the service")
+	}
+}
+
+// pay pays with a test bank until the money is on its way.
+func (d devOutput) pay(t *testing.T, bank string) {
+	t.Helper()
+	var auth struct{ Token string }
+	d.call(t, "POST", "/auth/token", "", map[string]any{"grant_type": "client_credentials", "client_id": d.ClientID, "client_secret": d.ClientSecret, "scope": "payments:admin"}, &auth)
+	var p seenPayment
+	draft := order(line("Shop", map[string]any{"execution_date_type": "instant"}))
+	d.call(t, "POST", "/payments", auth.Token, draft, &p)
+	banks := &banksOf{t: t, folder: d.Testbanks.Folder, control: d.Testbanks.Control}
+	path := fmt.Sprint("/payments/", p.ID)
+	d.call(t, "POST", path, auth.Token, map[string]any{"connector_uuid": banks.uuid(bank), "webview_url": strings.TrimSuffix(d.BaseURL, "/2.0") + "/sandbox/shop", "validated": true}, &p)
+	if p.ValidateURI == nil {
+		t.Fatalf("after validation: %s", inWords(p))
+	}
+	answer, err := http.PostForm(*p.ValidateURI, url.Values{"decision": {"approve"}, "customer": {"anna"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	d.call(t, "GET", path, auth.Token, nil, &p)
+	if p.State != "done" {
+		t.Errorf("in the end: %s", inWords(p))
+	}
+}
