@@ -204,14 +204,10 @@ func (c *customer) transactions() (all []seenTransaction) {
 			Links        struct{ Next *struct{ Href string } } `json:"_links"`
 		}
 		c.JSON(c.OK(c.Call("GET", next, c.token, nil)), &out)
-		all, next = append(all, out.Transactions...), ""
-		if out.Links.Next != nil {
-			u, err := url.Parse(out.Links.Next.Href)
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			next = u.Path[len("/2.0"):] + "?" + u.RawQuery
+		if all = append(all, out.Transactions...); out.Links.Next == nil {
+			break
 		}
+		next = strings.TrimPrefix(out.Links.Next.Href, c.Base)
 	}
 	return all
 }

@@ -360,13 +360,13 @@ func (r *readRefusal) Error() string { return "the bank refuses a read: " + stri
 func (b *Bank) refused(r request, a answer) error {
 	all := b.messages(r, a)
 	refusal := &readRefusal{state: readState(a.status, all), retryAfter: retryAfter(a.header, b.now())}
-	switch refusal.state {
-	case passerelle.Bug:
+	if refusal.state == passerelle.Bug {
 		what, _ := judge(a.status, all)
 		remedy := cmp.Or(readRemedies[codeOf(all)], what.remedy, requestRemedy)
 		refusal.fault = b.fault(r, errRefused, strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, words(all)))+": "+remedy)
-	case passerelle.Wrongpass, passerelle.ActionNeeded:
-		for _, m := range all {
+	}
+	for _, m := range all {
+		if refusal.state == passerelle.Wrongpass || refusal.state == passerelle.ActionNeeded {
 			refusal.message = cmp.Or(refusal.message, m.Text)
 		}
 	}

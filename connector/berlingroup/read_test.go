@@ -329,7 +329,7 @@ func TestIdentityWithoutIDs(t *testing.T) {
 		t.Errorf("%v: the names were\n%q and are\n%q", err, before.keys(), after.keys())
 	}
 	for _, row := range after.rows {
-		if row.Coming != (strings.EqualFold(row.Wording, "tea")) {
+		if row.Coming != strings.EqualFold(row.Wording, "tea") {
 			t.Errorf("%+v", row)
 		}
 	}

@@ -254,9 +254,21 @@ var kinds = []struct {
 	code string
 	kind passerelle.TransactionType
 }{
-	{"PMNT-CCRD-CWDL", "withdrawal"}, {"PMNT-CNTR-CWDL", "withdrawal"}, {"PMNT-CNTR-CDPT", "deposit"}, {"PMNT-CCRD", "card"}, {"PMNT-MCRD", "card"},
-	{"PMNT-ICDT", "transfer"}, {"PMNT-RCDT", "transfer"}, {"PMNT-IRCT", "transfer"}, {"PMNT-RRCT", "transfer"},
-	{"PMNT-RDDT", "order"}, {"PMNT-IDDT", "order"}, {"PMNT-ICHQ", "check"}, {"PMNT-RCHQ", "check"}, {"LDAS", "loan_repayment"}, {"ACMT", "bank"},
+	{"PMNT-CCRD-CWDL", "withdrawal"},
+	{"PMNT-CNTR-CWDL", "withdrawal"},
+	{"PMNT-CNTR-CDPT", "deposit"},
+	{"PMNT-CCRD", "card"},
+	{"PMNT-MCRD", "card"},
+	{"PMNT-ICDT", "transfer"},
+	{"PMNT-RCDT", "transfer"},
+	{"PMNT-IRCT", "transfer"},
+	{"PMNT-RRCT", "transfer"},
+	{"PMNT-RDDT", "order"},
+	{"PMNT-IDDT", "order"},
+	{"PMNT-ICHQ", "check"},
+	{"PMNT-RCHQ", "check"},
+	{"LDAS", "loan_repayment"},
+	{"ACMT", "bank"},
 }
 
 func (t *transaction) kind() passerelle.TransactionType {

@@ -60,11 +60,11 @@ func (c *Console) connectors(pc *page.Context) error {
 	w := pc.Window(1)
 	banks = page.Within(w, banks, func(b wire.Bank) int64 { return b.ID })
 	banks, data.Turn = page.Paged(pc, w, banks, func(b wire.Bank) []any { return page.ByID(b.ID) })
-	data.Rows = c.connectorRows(pc, banks)
+	data.Rows = c.connectorRows(banks)
 	return pages.Send(pc, "connectors", "Connectors", data)
 }
 
-func (c *Console) connectorRows(pc *page.Context, banks []wire.Bank) []connectorRow {
+func (c *Console) connectorRows(banks []wire.Bank) []connectorRow {
 	rows := make([]connectorRow, len(banks))
 	for i, b := range banks {
 		rows[i] = connectorRow{ID: b.ID, Name: b.Name, Countries: countries(b.Countries), Reads: strings.Join(b.Capabilities, ", "), Mechanisms: listed(mechanisms(b)), Hidden: b.Hidden}
