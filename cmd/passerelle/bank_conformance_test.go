@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -124,7 +125,9 @@ func (h *hand) decides(decision string) func(context.Context, connector.Order, p
 }
 
 func (h *hand) decide(asked payment.Report, decision string) error {
-	var open struct{ Authorisations []struct{ ID, Approach string } }
+	var open struct {
+		Authorisations []struct{ ID, Approach string }
+	}
 	h.banks.steer("GET", h.bank+"/authorisations", nil, &open)
 	if asked.Action == payment.Decoupled {
 		for _, one := range open.Authorisations {
@@ -132,19 +135,85 @@ func (h *hand) decide(asked payment.Report, decision string) error {
 		}
 		return nil
 	}
-	answer, err := http.Get(asked.ValidateURI)
+	_, err := onPage(asked.ValidateURI, decision)
+	return err
+}
+
+// onPage decides on a page of the bank, and returns what the customer comes back with.
+func onPage(page, decision string) (url.Values, error) {
+	answer, err := http.Get(page)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	answer.Body.Close()
 	stay := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err = stay.PostForm(answer.Request.URL.String(), url.Values{"decision": {decision}, "customer": {"anna"}})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	answer.Body.Close()
-	if answer.StatusCode != http.StatusSeeOther {
-		return fmt.Errorf("the page answers %d", answer.StatusCode)
+	back, err := answer.Location()
+	if answer.StatusCode != http.StatusSeeOther || err != nil {
+		return nil, fmt.Errorf("the page answers %d, %w", answer.StatusCode, err)
 	}
-	return nil
+	query := back.Query()
+	query.Del("state")
+	return query, nil
+}
+
+// TestReadersOfBanksConform: what the service relies on holds for reads at banks of
+// different profiles.
+func TestReadersOfBanksConform(t *testing.T) {
+	names := []string{"redirect", "oauth", "embedded-3", "decoupled", "signed", "old"}
+	banks := newBanks(t, strings.Join(names, ","))
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			bank, err := berlingroup.Load(filepath.Join(banks.folder, name+".toml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(bank.Close)
+			reader, able := bank.Connector().(connector.DataReader)
+			if !able {
+				t.Fatal("it reads nothing")
+			}
+			h := &hand{t: t, banks: banks, bank: name}
+			connectortest.RunReader(t, func(*testing.T) connectortest.Customer {
+				return connectortest.Customer{Reader: reader, Request: readRequest, Agree: h.consents("approve"), Refuse: h.consents("refuse")}
+			})
+		})
+	}
+}
+
+func readRequest() connector.DataRequest {
+	return connector.DataRequest{
+		Domain: 1, Connection: 7, Source: "openapi", Values: map[string]string{"psu_id": "anna"}, Present: true, Device: connector.Device{Address: netip.MustParseAddr("192.0.2.7")},
+		ReturnURL: "https://service.test/webauth/callback?state=abc", Now: time.Now(),
+	}
+}
+
+// consents does what is asked for a consent.
+func (h *hand) consents(decision string) func(context.Context, connector.Outcome, *connector.DataRequest) error {
+	return func(_ context.Context, asked connector.Outcome, next *connector.DataRequest) error {
+		values := map[string]string{"password": "1234", "method": "sms", "code": "123456"}
+		if decision == "refuse" {
+			values["code"] = "999999"
+		}
+		next.Answers = map[string]string{}
+		for _, f := range asked.Fields {
+			next.Answers[f.Name] = values[f.Name]
+		}
+		switch asked.State {
+		case passerelle.WebauthRequired:
+			var err error
+			next.Answers = nil
+			next.Callback, err = onPage(asked.URL, decision)
+			return err
+		case passerelle.Decoupled:
+			next.Answers, next.Resumed = nil, true
+			return h.decide(payment.Report{Action: payment.Decoupled}, decision)
+		default:
+			return nil
+		}
+	}
 }

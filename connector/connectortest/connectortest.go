@@ -1,4 +1,4 @@
-// Package connectortest is the conformance suite of payment connectors: what
+// Package connectortest is the conformance suite of connectors: what
 // the service relies on, whatever bank a connector leads to.
 //
 // It owns the rules that hold for every connector, and the reasons why. It does

@@ -1,0 +1,319 @@
+package connectortest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+)
+
+// Customer is a connector that reads under test, in front of a person who has not let it
+// read yet.
+type Customer struct {
+	Reader connector.DataReader
+	// Request makes a request of the person, who is there, with what the connector's
+	// fields ask for. It is called by several goroutines at once.
+	Request func() connector.DataRequest
+	// Agree does what the person does when they are asked for something, and puts what
+	// comes of that into the next request. Refuse does what they do who refuse.
+	Agree, Refuse func(ctx context.Context, asked connector.Outcome, next *connector.DataRequest) error
+}
+
+// RunReader holds a connector that reads against every rule, each on a customer of its
+// own. Run it with the race detector too: one of the rules is that reads may coincide.
+func RunReader(t *testing.T, customer func(t *testing.T) Customer) {
+	t.Helper()
+	for _, c := range readingRules {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.check(t.Context(), customer(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// readingRules are what the service relies on. Each returns how it is broken.
+var readingRules = []struct {
+	name  string
+	check func(context.Context, Customer) error
+}{
+	{"the profile says what is read", coherentReading},
+	{"whoever agrees is read", agreedIsRead},
+	{"whoever refuses is not read", refusedIsNotRead},
+	{"only what is wanted is read", onlyWantedIsRead},
+	{"keys stay the same", keysStay},
+	{"the failure of the sink comes back", sinkFailureComesBack},
+	{"a cancelled read returns", cancelledReadReturns},
+	{"a memory that is none is no memory", strangeMemory},
+	{"the person is away at first", awayAtFirst},
+	{"reads may coincide", readsMayCoincide},
+}
+
+// collected is a sink that keeps what it gets.
+type collected struct {
+	connector.Sink
+	mu       sync.Mutex
+	accounts []passerelle.AccountDetails
+	listed   int
+	keys     map[string]map[string]bool
+	ended    map[string]int
+	// only is the one account that is wanted, empty for all; fails is what all calls
+	// that hand over something return.
+	only  string
+	first bool
+	fails error
+	wrong error
+}
+
+func newCollected() *collected {
+	return &collected{keys: map[string]map[string]bool{}, ended: map[string]int{}}
+}
+
+func (c *collected) Accounts(all []passerelle.AccountDetails) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.accounts, c.listed = all, c.listed+1
+	if c.first && len(all) > 0 {
+		c.only = all[0].Key
+	}
+	seen := map[string]bool{}
+	for _, a := range all {
+		if a.Key == "" || seen[a.Key] || a.Currency != "" && !a.Currency.Known() {
+			c.wrong = fmt.Errorf("an account has no key of its own, or the currency %q", a.Currency)
+		}
+		seen[a.Key] = true
+	}
+	return nil
+}
+
+func (c *collected) wants(account string) bool { return c.only == "" || c.only == account }
+
+func (c *collected) Wanted(account string) (passerelle.Date, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return passerelle.Date{}, c.wants(account)
+}
+
+func (c *collected) Transactions(account string, page []passerelle.TransactionDetails) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.listed != 1 || !c.wants(account) || c.ended[account] > 0 {
+		c.wrong = errors.New("transactions of an account that is not listed, not wanted or was ended")
+	}
+	if c.keys[account] == nil {
+		c.keys[account] = map[string]bool{}
+	}
+	for _, d := range page {
+		if d.Key == "" || d.Date.IsZero() {
+			c.wrong = errors.New("a transaction has no key or no day")
+		}
+		c.keys[account][d.Key] = true
+	}
+	return c.fails
+}
+
+func (c *collected) Assets(string, passerelle.Assets) error { return c.fails }
+
+func (c *collected) AccountRead(account string, _ passerelle.Date) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended[account]++; !c.wants(account) || c.ended[account] > 1 {
+		c.wrong = errors.New("the end of an account that is not wanted or was ended")
+	}
+	return c.fails
+}
+
+func (c *collected) Subscriptions([]passerelle.SubscriptionDetails) error { return nil }
+func (c *collected) SubscriptionWanted(string) bool                       { return false }
+
+// maxSteps is how often a person is asked for something before it is too often.
+const maxSteps = 12
+
+// walk reads until the person is asked for nothing any more, or has refused.
+func (s Customer) walk(ctx context.Context, act func(context.Context, connector.Outcome, *connector.DataRequest) error, out *collected) (connector.Outcome, connector.DataRequest, error) {
+	request, asked := s.Request(), false
+	for range maxSteps {
+		o, err := s.Reader.Read(ctx, request, out)
+		if err != nil {
+			return o, request, fmt.Errorf("a read: %w", err)
+		}
+		if o.Memory != nil {
+			request.Memory = o.Memory
+		}
+		request.Answers, request.Callback, request.Resumed = nil, nil, false
+		asks := o.URL != "" || len(o.Fields) > 0 || o.State == passerelle.Decoupled
+		if !asks || asked && o.State == passerelle.WebauthRequired {
+			return o, request, out.wrong
+		}
+		if err := act(ctx, o, &request); err != nil {
+			return o, request, fmt.Errorf("the person in the state %s: %w", o.State, err)
+		}
+		asked = o.State == passerelle.WebauthRequired
+	}
+	return connector.Outcome{}, request, errors.New("the person is asked again and again")
+}
+
+// agreed is a request that is read, and what was read the first time.
+func (s Customer) agreed(ctx context.Context, out *collected) (connector.DataRequest, error) {
+	o, request, err := s.walk(ctx, s.Agree, out)
+	if err == nil && o.State != "" {
+		err = fmt.Errorf("after the person agreed the state is %s: %s", o.State, o.Message)
+	}
+	return request, err
+}
+
+// coherentReading: clients show what there is and ask for it, by the profile alone.
+func coherentReading(_ context.Context, s Customer) error {
+	p := s.Reader.Profile()
+	if p.Data == nil || len(p.Data.Capabilities) == 0 {
+		return errors.New("there are no data settings, or no capability")
+	}
+	source, mechanism, err := p.Choose(s.Request().Source, "")
+	if err != nil {
+		return err
+	}
+	return connector.CheckValues(p.Data.Fields, mechanism, source.Name, s.Request().Values)
+}
+
+// agreedIsRead: accounts come once, with a key each, and each is read to its end.
+func agreedIsRead(ctx context.Context, s Customer) error {
+	out := newCollected()
+	if _, err := s.agreed(ctx, out); err != nil {
+		return err
+	}
+	if out.listed != 1 || len(out.accounts) == 0 || len(out.ended) != len(out.accounts) {
+		return fmt.Errorf("%d lists, %d accounts, %d read to their end", out.listed, len(out.accounts), len(out.ended))
+	}
+	return nil
+}
+
+// refusedIsNotRead: a person who refuses is left in a state, and nothing was read.
+func refusedIsNotRead(ctx context.Context, s Customer) error {
+	if s.Refuse == nil {
+		return nil
+	}
+	out := newCollected()
+	o, _, err := s.walk(ctx, s.Refuse, out)
+	if err == nil && (o.State.Resolution() != passerelle.ByPerson || out.listed > 0) {
+		err = fmt.Errorf("the state is %q, and %d accounts were read", o.State, len(out.accounts))
+	}
+	return err
+}
+
+// onlyWantedIsRead: what the person does not share is not read.
+func onlyWantedIsRead(ctx context.Context, s Customer) error {
+	out := newCollected()
+	out.first = true
+	if _, err := s.agreed(ctx, out); err != nil {
+		return err
+	}
+	if len(out.ended) != 1 {
+		return fmt.Errorf("%d accounts were read, one is wanted", len(out.ended))
+	}
+	return nil
+}
+
+// keysStay: rows are found again by their keys.
+func keysStay(ctx context.Context, s Customer) error {
+	before, after := newCollected(), newCollected()
+	request, err := s.agreed(ctx, before)
+	if err != nil {
+		return err
+	}
+	if o, err := s.Reader.Read(ctx, request, after); err != nil || o.State != "" {
+		return fmt.Errorf("a second read ends in %q, %w", o.State, err)
+	}
+	same := maps.EqualFunc(before.keys, after.keys, func(a, b map[string]bool) bool { return maps.Equal(a, b) })
+	if !same || len(before.accounts) != len(after.accounts) {
+		return errors.New("a second read has other keys than the first")
+	}
+	return after.wrong
+}
+
+var errFull = errors.New("the sink takes no more")
+
+// sinkFailureComesBack: what the service fails of is not the bank's failure.
+func sinkFailureComesBack(ctx context.Context, s Customer) error {
+	request, err := s.agreed(ctx, newCollected())
+	if err != nil {
+		return err
+	}
+	out := newCollected()
+	out.fails = errFull
+	if _, err := s.Reader.Read(ctx, request, out); !errors.Is(err, errFull) {
+		return fmt.Errorf("the sink failed, and the read ended with %w", err)
+	}
+	return nil
+}
+
+// cancelledReadReturns: nobody waits for it.
+func cancelledReadReturns(ctx context.Context, s Customer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		_, _ = s.Reader.Read(ctx, s.Request(), newCollected())
+	}()
+	select {
+	case <-returned:
+		return nil
+	case <-time.After(prompt):
+		return errors.New("it goes on although nobody waits")
+	}
+}
+
+// strangeMemory: versions change, and what an earlier one left is not understood.
+func strangeMemory(ctx context.Context, s Customer) error {
+	for _, memory := range []string{"", "{", "[1]", "\x00\xff"} {
+		request := s.Request()
+		request.Memory = []byte(memory)
+		if o, err := s.Reader.Read(ctx, request, newCollected()); err != nil || !o.State.Known() {
+			return fmt.Errorf("with the memory %q it ends in %q, %w", memory, o.State, err)
+		}
+	}
+	return nil
+}
+
+// awayAtFirst: a connection that nobody has agreed to asks for its person, and later
+// finds them.
+func awayAtFirst(ctx context.Context, s Customer) error {
+	away := s.Request()
+	away.Present, away.Device, away.ReturnURL = false, connector.Device{}, ""
+	o, err := s.Reader.Read(ctx, away, newCollected())
+	if err != nil || o.State != "" && o.State.Resolution() != passerelle.ByPerson {
+		return fmt.Errorf("without the person it ends in %q, %w", o.State, err)
+	}
+	_, err = s.agreed(ctx, newCollected())
+	return err
+}
+
+// readsMayCoincide: persons do not wait for each other.
+func readsMayCoincide(ctx context.Context, s Customer) error {
+	request, err := s.agreed(ctx, newCollected())
+	if err != nil {
+		return err
+	}
+	errs := make([]error, 4)
+	var reading sync.WaitGroup
+	for i := range errs {
+		reading.Go(func() {
+			own, out := request, newCollected()
+			own.Memory = slices.Clone(request.Memory)
+			o, err := s.Reader.Read(ctx, own, out)
+			if err == nil && o.State != "" {
+				err = fmt.Errorf("it ends in %s", o.State)
+			}
+			errs[i] = errors.Join(err, out.wrong)
+		})
+	}
+	reading.Wait()
+	return errors.Join(errs...)
+}
