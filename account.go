@@ -105,14 +105,14 @@ func (a *Account) checkIssuer(path string) error {
 }
 
 // normaliseIBAN accepts small letters and spaces anywhere.
-func normaliseIBAN(number string) (normal, fault string) {
-	normal = capitals(number)
+func normaliseIBAN(number string) (string, string) {
+	normal := capitals(number)
 	return normal, ibanFault(normal)
 }
 
 // normaliseSortCode accepts hyphens and spaces anywhere.
-func normaliseSortCode(number string) (normal, fault string) {
-	normal = strings.ReplaceAll(strings.ReplaceAll(number, "-", ""), " ", "")
+func normaliseSortCode(number string) (string, string) {
+	normal := strings.ReplaceAll(strings.ReplaceAll(number, "-", ""), " ", "")
 	if len(normal) != 14 || !isDigits(normal) {
 		return "", "must be the 6 digits of the sort code and the 8 digits of the account, as 20000055779911, 200000 55779911 or 20-00-00 55779911"
 	}

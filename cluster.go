@@ -103,7 +103,8 @@ func recurrence(key string, list []Transaction) (Recurrence, bool) {
 
 // interval is the median number of days between transactions in their order, and
 // whether all are near it.
-func interval(list []Transaction) (median int, regular bool) {
+func interval(list []Transaction) (int, bool) {
+	var median int
 	if len(list) < minOccurrences {
 		return 0, false
 	}
@@ -120,7 +121,8 @@ func interval(list []Transaction) (median int, regular bool) {
 func daysBetween(a, b Date) int { return int(b.utc().Sub(a.utc()).Hours() / 24) }
 
 // meanValue is the mean of the values, and whether all are near it.
-func meanValue(list []Transaction) (mean decimal.Decimal, even bool) {
+func meanValue(list []Transaction) (decimal.Decimal, bool) {
+	var mean decimal.Decimal
 	sum := &decimal.Zero
 	for _, t := range list {
 		sum = SumAmounts(sum, &t.Value)

@@ -66,7 +66,8 @@ var bbanKinds = map[byte]struct {
 }
 
 // first splits off the first run of characters of one kind.
-func (f bbanForm) first() (length int, kind byte, rest bbanForm) {
+func (f bbanForm) first() (int, byte, bbanForm) {
+	var length int
 	i := 0
 	for ; f[i] <= '9'; i++ {
 		length = length*10 + int(f[i]-'0')

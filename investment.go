@@ -209,7 +209,8 @@ func Share(part, whole *decimal.Decimal) *decimal.Decimal {
 
 // Equal reports whether two worths are the same, digit by digit.
 func (w Worth) Equal(other Worth) bool {
-	amounts := func(w Worth) (texts []string) {
+	amounts := func(w Worth) []string {
+		var texts []string
 		for _, d := range []*decimal.Decimal{w.Valuation, w.Diff, w.DiffPercent, w.PrevDiff, w.PrevDiffPercent} {
 			text := ""
 			if d != nil {

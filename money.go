@@ -58,7 +58,8 @@ func isDigits(s string) bool {
 
 func isWhole(s string) bool { return isDigits(s) && (s[0] != '0' || len(s) == 1) }
 
-func minorUnits(whole, fraction string, precision int) (minor int64, fits bool) {
+func minorUnits(whole, fraction string, precision int) (int64, bool) {
+	var minor int64
 	for i := range len(whole) + precision {
 		var digit int64
 		switch {

@@ -75,7 +75,7 @@ type customer struct {
 }
 
 // besideLimit has both sides change payments of the same service.
-func (c change) besideLimit(ctx context.Context, p *place, kind string, payments int) (ours, limit side, err error) {
+func (c change) besideLimit(ctx context.Context, p *place, kind string, payments int) (side, side, error) {
 	w, err := p.among(ctx, kind, payments)
 	if err != nil {
 		return nil, nil, err

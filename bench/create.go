@@ -32,7 +32,7 @@ const (
 	creationsOf = 4000
 )
 
-func createBesideLimit(ctx context.Context, p *place, kind string) (ours, limit side, err error) {
+func createBesideLimit(ctx context.Context, p *place, kind string) (side, side, error) {
 	database, err := p.database(ctx, kind)
 	if err != nil {
 		return nil, nil, err
@@ -195,7 +195,7 @@ func groupings() []row {
 	return all
 }
 
-func groupedBesideAlone(ctx context.Context, p *place, kind string, clients int) (ours, limit side, err error) {
+func groupedBesideAlone(ctx context.Context, p *place, kind string, clients int) (side, side, error) {
 	return p.both(func(grouped bool) (side, error) {
 		w, err := p.freshService(ctx, kind, func(c *service.Config) { c.Alone = !grouped })
 		if err != nil {

@@ -61,7 +61,7 @@ func (p *place) waiting(w *world, a act) side {
 }
 
 // farBesideNear measures the same with a server that is far away and with one that is not.
-func (p *place) farBesideNear(ctx context.Context, of func(*world) side) (ours, limit side, err error) {
+func (p *place) farBesideNear(ctx context.Context, of func(*world) side) (side, side, error) {
 	return p.both(func(far bool) (side, error) {
 		database, err := p.database(ctx, postgres)
 		if err != nil {

@@ -95,7 +95,8 @@ var copyDelivery = []string{
 }
 
 // numberIn is the only number that a query of a database gives.
-func (p *place) numberIn(ctx context.Context, kind, database, text string) (n int64, err error) {
+func (p *place) numberIn(ctx context.Context, kind, database, text string) (int64, error) {
+	var n int64
 	reader, err := p.bareReader(ctx, kind, database)
 	if err != nil {
 		return 0, err

@@ -22,7 +22,7 @@ func growths() []row {
 	return all
 }
 
-func (g growing) besideTenth(ctx context.Context, p *place, kind string) (ours, limit side, err error) {
+func (g growing) besideTenth(ctx context.Context, p *place, kind string) (side, side, error) {
 	return p.both(func(large bool) (side, error) {
 		if large {
 			return g(ctx, p, kind, 10)

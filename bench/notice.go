@@ -43,7 +43,7 @@ const (
 	slowAnswer    = 5 * time.Second
 )
 
-func noticeBesideLimit(ctx context.Context, p *place, kind string) (ours, limit side, err error) {
+func noticeBesideLimit(ctx context.Context, p *place, kind string) (side, side, error) {
 	r, err := p.listen(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +92,11 @@ type listener struct {
 	received chan int64
 }
 
-func (p *place) listen(ctx context.Context) (r listener, err error) {
+func (p *place) listen(ctx context.Context) (listener, error) {
+	var (
+		r   listener
+		err error
+	)
 	r.received = make(chan int64, noticesOf)
 	r.origin, err = p.serve(ctx, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
 		var body struct {

@@ -37,7 +37,7 @@ const (
 	pagesOf          = 1000
 )
 
-func pageBesideLimit(ctx context.Context, p *place, kind, which string) (ours, limit side, err error) {
+func pageBesideLimit(ctx context.Context, p *place, kind, which string) (side, side, error) {
 	w, err := p.freshService(ctx, kind)
 	if err != nil {
 		return nil, nil, err
@@ -91,7 +91,8 @@ type longList struct {
 const theUser = 1
 
 // longList connects a user, and copies one of their transactions.
-func (w *world) longList(ctx context.Context, p *place, total int) (l longList, err error) {
+func (w *world) longList(ctx context.Context, p *place, total int) (longList, error) {
+	var l longList
 	l = longList{world: w, total: total}
 	answer, err := newCaller("", 1).call(ctx, http.MethodPost, w.base+"/auth/init", fmt.Appendf(nil, `{"client_id":%q,"client_secret":%q}`, w.clientID, w.clientSecret))
 	if err != nil {
@@ -199,7 +200,11 @@ func (t *turner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"transactions": shown})
 }
 
-func bareTransaction(scan func(...any) error) (out wire.Transaction, err error) {
+func bareTransaction(scan func(...any) error) (wire.Transaction, error) {
+	var (
+		out wire.Transaction
+		err error
+	)
 	var (
 		day, details        string
 		categories          *string

@@ -99,11 +99,15 @@ type world struct {
 }
 
 // both makes the side that is measured and the one it is held against.
-func (p *place) both(open func(measured bool) (side, error)) (ours, limit side, err error) {
+func (p *place) both(open func(measured bool) (side, error)) (side, side, error) {
+	var (
+		ours side
+		err  error
+	)
 	if ours, err = open(true); err != nil {
 		return nil, nil, err
 	}
-	limit, err = open(false)
+	limit, err := open(false)
 	return ours, limit, err
 }
 
@@ -175,7 +179,8 @@ func (w *world) start(ctx context.Context) error {
 	return w.enter(ctx)
 }
 
-func (w *world) populate(ctx context.Context) (err error) {
+func (w *world) populate(ctx context.Context) error {
+	var err error
 	if w.domain, err = w.FirstDomain(ctx, "bench", passerelle.Sandbox, w.base); err != nil {
 		return err
 	}

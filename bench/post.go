@@ -44,7 +44,7 @@ const (
 	batchOf = 256
 )
 
-func postBesideLimit(ctx context.Context, p *place, kind string, receivers int) (ours, limit side, err error) {
+func postBesideLimit(ctx context.Context, p *place, kind string, receivers int) (side, side, error) {
 	events := max(1, p.amount(backlogOf)/receivers)
 	o, err := p.office(ctx, kind, receivers)
 	if err != nil {
@@ -118,7 +118,8 @@ func (o *office) receiver(ctx context.Context, p *place) error {
 func (o *office) backlog(ctx context.Context, events int) error {
 	const together = 500
 	for first := 0; first < events; first += together {
-		err := o.DB.Write(ctx, func(tx *store.Tx) (err error) {
+		err := o.DB.Write(ctx, func(tx *store.Tx) error {
+			var err error
 			for range min(together, events-first) {
 				o.subject++
 				err = errors.Join(err, tx.Emit(o.event(o.subject)))

@@ -28,7 +28,7 @@ const (
 )
 
 // getBesideLimit reads the same database from both sides.
-func getBesideLimit(ctx context.Context, p *place, kind string) (ours, limit side, err error) {
+func getBesideLimit(ctx context.Context, p *place, kind string) (side, side, error) {
 	database, err := p.database(ctx, kind)
 	if err != nil {
 		return nil, nil, err
@@ -86,8 +86,9 @@ const (
 		WHERE domain_id = $1 AND payment_id = $2 ORDER BY position`
 )
 
-func (g *getter) payments(ctx context.Context) (ids []int64, err error) {
-	err = g.reader.each(ctx, readPayments, nil, func(scan func(...any) error) error {
+func (g *getter) payments(ctx context.Context) ([]int64, error) {
+	var ids []int64
+	err := g.reader.each(ctx, readPayments, nil, func(scan func(...any) error) error {
 		var id int64
 		err := scan(&id)
 		ids = append(ids, id)

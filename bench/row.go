@@ -75,7 +75,8 @@ func (o options) measure(ctx context.Context, r row) (m outcome, err error) {
 
 // again measures both sides, the limit first where it is its turn: for what warms
 // up or wears out.
-func (m *outcome) again(ctx context.Context, sides [2]side, limitFirst bool) (err error) {
+func (m *outcome) again(ctx context.Context, sides [2]side, limitFirst bool) error {
+	var err error
 	order := []int{0, 1}
 	if limitFirst {
 		slices.Reverse(order)

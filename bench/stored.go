@@ -62,7 +62,8 @@ var originals = slices.Concat(
 
 // liveThrough makes the originals and returns the id of the first, which the others
 // follow.
-func (w *world) liveThrough(ctx context.Context) (first int64, err error) {
+func (w *world) liveThrough(ctx context.Context) (int64, error) {
+	var first int64
 	c := newCaller(w.token, 1)
 	for _, steps := range originals {
 		var v customer
@@ -79,7 +80,7 @@ func (w *world) liveThrough(ctx context.Context) (first int64, err error) {
 }
 
 // manyBesideFew measures the same among many payments and among few.
-func (p *place) manyBesideFew(ctx context.Context, kind string, of func(*world) side) (ours, limit side, err error) {
+func (p *place) manyBesideFew(ctx context.Context, kind string, of func(*world) side) (side, side, error) {
 	return p.both(func(large bool) (side, error) {
 		n := fewPayments
 		if large {

@@ -83,7 +83,7 @@ func (h historian) page(first int) []passerelle.TransactionDetails {
 	return all
 }
 
-func syncBesideLimit(ctx context.Context, p *place, kind string) (ours, limit side, err error) {
+func syncBesideLimit(ctx context.Context, p *place, kind string) (side, side, error) {
 	h := historian{max(together, p.amount(historyOf)/together*together)} // whole statements
 	r, err := p.reading(ctx, kind, h)
 	if err != nil {
@@ -131,7 +131,8 @@ func (p *place) reading(ctx context.Context, kind string, h historian) (*reading
 	if err := db.Migrate(ctx); err != nil {
 		return nil, err
 	}
-	return r, db.Write(ctx, func(tx *store.Tx) error { return tx.CreateDomain(&r.domain, "bench") })
+	err = db.Write(ctx, func(tx *store.Tx) error { return tx.CreateDomain(&r.domain, "bench") })
+	return r, err
 }
 
 // syncing has a new user share the account, and reads it.

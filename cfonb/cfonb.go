@@ -43,7 +43,7 @@ type Account struct {
 // Split takes the account out of a French IBAN; spaces and small letters do
 // not matter. Other IBANs have none, and it says so: a statement cannot carry
 // them. The two digits of the RIB key are no part of a statement.
-func Split(iban string) (bank, branch, number string, french bool) {
+func Split(iban string) (string, string, string, bool) {
 	iban = strings.ToUpper(strings.Join(strings.Fields(iban), ""))
 	a := passerelle.Account{Scheme: passerelle.IBAN, Identification: iban, Label: "account"}
 	if !strings.HasPrefix(iban, "FR") || a.Check("") != nil {

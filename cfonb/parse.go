@@ -99,7 +99,8 @@ func (p *parser) statement() (Statement, error) {
 	if s.Opened, err = first.date(atDate, false); err != nil {
 		return s, err
 	}
-	return s, p.rest(&s, opening)
+	err = p.rest(&s, opening)
+	return s, err
 }
 
 // rest reads what follows the old balance, up to the new one.
@@ -125,7 +126,8 @@ func (p *parser) rest(s *Statement, opening int64) error {
 	return errLength
 }
 
-func (s *Statement) close(r *record, opening int64) (err error) {
+func (s *Statement) close(r *record, opening int64) error {
+	var err error
 	if s.Balance, err = r.amount(); err != nil {
 		return err
 	}
@@ -163,7 +165,11 @@ func (s *Statement) add(r *record) error {
 	return errOrder
 }
 
-func (r *record) movement() (m Movement, err error) {
+func (r *record) movement() (Movement, error) {
+	var (
+		m   Movement
+		err error
+	)
 	if m.Booked, err = r.date(atDate, false); err != nil {
 		return m, err
 	}

@@ -72,7 +72,8 @@ var known = []error{ErrNotSent, ErrUnknownOrder, context.Canceled, context.Deadl
 var plain = []string{"*errors.errorString", "*errors.joinError", "*fmt.wrapError", "*fmt.wrapErrors"}
 
 // kindsOf are the kinds of an error and of those it wraps, from the outside in.
-func kindsOf(err error) (all []string) {
+func kindsOf(err error) []string {
+	var all []string
 	if err == nil {
 		return nil
 	}

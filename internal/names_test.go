@@ -290,3 +290,59 @@ func exportedTypes(file *ast.File) (names []string) {
 	}
 	return names
 }
+
+// TestNamedResultsServeADefer lets a function name its results only where a deferred
+// function reads or sets one. Elsewhere names invite bare returns and shadowing.
+func TestNamedResultsServeADefer(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		for _, file := range p.files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				if results, body := function(n); body != nil && !deferUses(body, results) {
+					t.Errorf("%s: no deferred function uses the named results", p.fset.Position(n.Pos()))
+				}
+				return true
+			})
+		}
+	}
+}
+
+// function returns the named results of a function and its body, or no body when n is no
+// function with named results.
+func function(n ast.Node) (map[string]bool, *ast.BlockStmt) {
+	var of *ast.FuncType
+	var body *ast.BlockStmt
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		of, body = n.Type, n.Body
+	case *ast.FuncLit:
+		of, body = n.Type, n.Body
+	}
+	if of == nil || of.Results == nil {
+		return nil, nil
+	}
+	names := map[string]bool{}
+	for _, field := range of.Results.List {
+		for _, name := range field.Names {
+			names[name.Name] = true
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return names, body
+}
+
+func deferUses(body *ast.BlockStmt, names map[string]bool) bool {
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		if deferred, is := n.(*ast.DeferStmt); is {
+			ast.Inspect(deferred, func(n ast.Node) bool {
+				id, is := n.(*ast.Ident)
+				found = found || is && names[id.Name]
+				return true
+			})
+		}
+		return true
+	})
+	return found
+}

@@ -283,7 +283,7 @@ func (p *Payment) applyOccurrences(all []Occurrence, now time.Time) {
 }
 
 // note is the kind and the text of a note about the occurrence.
-func (o Occurrence) note() (kind, text string) {
+func (o Occurrence) note() (string, string) {
 	if o.Code == "" {
 		return NoteOccurrence, o.Day.String()
 	}

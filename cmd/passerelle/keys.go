@@ -125,7 +125,11 @@ func (r *keysRewrap) Run(c *console) error {
 	})
 }
 
-func rewrap(c *console, db *store.DB) (view rewrapView, err error) {
+func rewrap(c *console, db *store.DB) (rewrapView, error) {
+	var (
+		view rewrapView
+		err  error
+	)
 	show, off := counter(c.err)
 	defer off()
 	view.Values, view.Rewrapped, err = db.Rewrap(c.ctx, rewrapBatch, func(seen int64) { show(fmt.Sprintf("%d values", seen)) })
@@ -148,7 +152,8 @@ func (s *keysSeal) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	return s.do(c, ring, func(db *store.DB) (view any, err error) {
+	return s.do(c, ring, func(db *store.DB) (any, error) {
+		var err error
 		show, off := counter(c.err)
 		defer off()
 		sealed, err := db.SealAccountNumbers(c.ctx, rewrapBatch, func(seen int64) { show(fmt.Sprintf("%d payments", seen)) })

@@ -10,7 +10,7 @@ import (
 // counter shows on one line, which each call writes anew, how far something has
 // got, until it is called off. Only a terminal is written to: in a file the lines
 // would be in the way.
-func counter(out io.Writer) (show func(text string), off func()) {
+func counter(out io.Writer) (func(text string), func()) {
 	if !isTerminal(out) {
 		return func(string) {}, func() {}
 	}
@@ -27,7 +27,7 @@ func isTerminal(out io.Writer) bool {
 }
 
 // watch shows how large a file has grown, until it is called off.
-func watch(out io.Writer, file string) (off func()) {
+func watch(out io.Writer, file string) func() {
 	show, clear := counter(out)
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {

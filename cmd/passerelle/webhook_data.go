@@ -50,7 +50,11 @@ type period struct {
 
 // bounds are the first instant of a period and the first after it, zero where
 // it has no bound.
-func (p period) bounds(zone *time.Location) (from, until time.Time, err error) {
+func (p period) bounds(zone *time.Location) (time.Time, time.Time, error) {
+	var (
+		from  time.Time
+		until time.Time
+	)
 	if p.MinDate != "" {
 		first, err := passerelle.ParsePeriod("--min-date", p.MinDate)
 		if err != nil {

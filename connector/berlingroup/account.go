@@ -91,7 +91,8 @@ func (v *reading) listAccounts(ctx context.Context) ([]bankAccount, error) {
 	return withKeys(append(all, cards...)), err
 }
 
-func (v *reading) listFamily(ctx context.Context, family string) (all []bankAccount, err error) {
+func (v *reading) listFamily(ctx context.Context, family string) ([]bankAccount, error) {
+	var all []bankAccount
 	if err := v.count(family); err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func withKeys(all []bankAccount) []bankAccount {
 }
 
 // path is where something of the account is: where its links lead, or by its resource.
-func (a *bankAccount) path(of string) (link, path string) {
+func (a *bankAccount) path(of string) (string, string) {
 	return a.Links[of].Href, a.family + "/" + url.PathEscape(a.ResourceID) + "/" + of
 }
 
@@ -200,8 +201,8 @@ var (
 
 // balance is what is booked, and what of the expected balance is not booked yet; nil is
 // what the bank does not tell.
-func (a *bankAccount) balance() (booked, coming *decimal.Decimal) {
-	booked = a.newest(bookedBalances)
+func (a *bankAccount) balance() (*decimal.Decimal, *decimal.Decimal) {
+	booked := a.newest(bookedBalances)
 	expected := a.newest([]string{"expected"})
 	if booked == nil {
 		return a.newest(bestBalances), nil

@@ -148,7 +148,9 @@ func (v *reading) authorise(ctx context.Context) error {
 
 // unlessDenied is an error, unless it is that the bank did not take something: then it is
 // what the bank says of that.
-func (v *reading) unlessDenied(err error) (message string, other error) {
+func (v *reading) unlessDenied(err error) (string, error) {
+	var message string
+
 	var denial *denied
 	if !errors.As(err, &denial) {
 		return "", err

@@ -218,7 +218,8 @@ func locate(path string, content []byte) (*places, error) {
 	return found, nil
 }
 
-func dotted(key unstable.Iterator) (name string, first *unstable.Node) {
+func dotted(key unstable.Iterator) (string, *unstable.Node) {
+	var first *unstable.Node
 	var parts []string
 	for key.Next() {
 		if first == nil {

@@ -52,11 +52,11 @@ func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 }
 
 // readSince hands over what is new, and reports false where the bank cannot tell it.
-func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (done bool, err error) {
+func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (bool, error) {
 	last := v.memory.Accounts[a.key]
 	delete(v.memory.Accounts, a.key) // until it is read: a bank tells what is new only once
 	s := &history{account: a, ids: identities{}, today: v.day()}
-	err = v.readHistory(ctx, s, selected)
+	err := v.readHistory(ctx, s, selected)
 	var refused *readRefusal
 	if errors.As(err, &refused) && refused.state == passerelle.Bug || err == nil && s.anonymous > 0 {
 		return false, nil

@@ -206,14 +206,15 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 }
 
 // content is the body of a request and its type.
-func (r request) content() (body []byte, kind string, err error) {
+func (r request) content() ([]byte, string, error) {
+	var body []byte
 	switch {
 	case r.form != nil:
 		return []byte(r.form.Encode()), "application/x-www-form-urlencoded", nil
 	case r.body == nil:
 		return nil, "", nil
 	}
-	body, err = json.Marshal(r.body)
+	body, err := json.Marshal(r.body)
 	return body, "application/json", err
 }
 

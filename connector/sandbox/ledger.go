@@ -47,7 +47,7 @@ func NewMemoryLedger() *MemoryLedger {
 }
 
 // Submit stores a new order or counts a repeated one; see Ledger.
-func (l *MemoryLedger) Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) (stored []byte, version, submissions int64, err error) {
+func (l *MemoryLedger) Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) ([]byte, int64, int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -63,7 +63,7 @@ func (l *MemoryLedger) Submit(ctx context.Context, domain passerelle.DomainID, k
 }
 
 // Load reads an order; see Ledger.
-func (l *MemoryLedger) Load(ctx context.Context, domain passerelle.DomainID, key string) (body []byte, version int64, found bool, err error) {
+func (l *MemoryLedger) Load(ctx context.Context, domain passerelle.DomainID, key string) ([]byte, int64, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	row, known := l.rows[ledgerKey{domain, key}]
@@ -71,7 +71,7 @@ func (l *MemoryLedger) Load(ctx context.Context, domain passerelle.DomainID, key
 }
 
 // Save stores an order over the version it was read at; see Ledger.
-func (l *MemoryLedger) Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (saved bool, err error) {
+func (l *MemoryLedger) Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := ctx.Err(); err != nil {

@@ -160,7 +160,7 @@ func (o *order) ran() bool {
 
 // question is the one that the bank has asked, the last one if there is none
 // at present.
-func (o *order) question() (q question, asked bool) {
+func (o *order) question() (question, bool) {
 	for _, s := range slices.Backward(o.Plan.Steps[:o.At+1]) {
 		if s.Do == ask {
 			return questions[s.What], true

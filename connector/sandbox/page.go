@@ -129,8 +129,9 @@ func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 }
 
 // take records a choice, and says where the browser goes then.
-func (b *Bank) take(ctx context.Context, domain passerelle.DomainID, key string, c choice) (o order, back string, err error) {
-	o, err = b.change(ctx, domain, key, func(o *order) bool {
+func (b *Bank) take(ctx context.Context, domain passerelle.DomainID, key string, c choice) (order, string, error) {
+	var back string
+	o, err := b.change(ctx, domain, key, func(o *order) bool {
 		back = o.back(c.decision, b.Page(domain, key))
 		return o.decide(c, b.Timing)
 	})
@@ -140,7 +141,7 @@ func (b *Bank) take(ctx context.Context, domain passerelle.DomainID, key string,
 // Decide is the payer who presses a button of an order's page, without the page:
 // as a scenario says it. It returns where the browser would go then. It is Invalid
 // when there is no such button, and a Conflict when it is not offered now.
-func (b *Bank) Decide(ctx context.Context, domain passerelle.DomainID, key, button, account string) (back string, err error) {
+func (b *Bank) Decide(ctx context.Context, domain passerelle.DomainID, key, button, account string) (string, error) {
 	c := choice{decision: decision(button), account: account}
 	if !c.known() {
 		return "", passerelle.InvalidField("decision", "no page of the bank has that button")

@@ -23,7 +23,7 @@ var base64url = base64.RawURLEncoding.Strict()
 
 // decoded is what a text stands for. Line breaks, which a decoder passes over, are
 // refused: with one anywhere, the same id would have many forms.
-func decoded(text string) (raw []byte, ok bool) {
+func decoded(text string) ([]byte, bool) {
 	raw, err := base64url.DecodeString(text)
 	return raw, err == nil && !strings.ContainsAny(text, "\r\n")
 }
@@ -37,7 +37,7 @@ func (b *Bank) pageID(domain passerelle.DomainID, key string) string {
 }
 
 // orderOf reads a page id back, with ok false for any that pageID did not make.
-func (b *Bank) orderOf(pageID string) (domain passerelle.DomainID, key string, ok bool) {
+func (b *Bank) orderOf(pageID string) (passerelle.DomainID, string, bool) {
 	if len(pageID) > maxPageID {
 		return 0, "", false
 	}

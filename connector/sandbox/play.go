@@ -14,7 +14,8 @@ var errMute = errors.New("the sandbox bank does not answer")
 
 // advance passes all steps that are over at an instant of the domain, and
 // reports whether anything changed.
-func (o *order) advance(now time.Time) (changed bool) {
+func (o *order) advance(now time.Time) bool {
+	var changed bool
 	if o.cancelled() {
 		return false
 	}
@@ -196,7 +197,8 @@ var raws = map[payment.InstructionState]string{
 
 // lines puts the lines that have ended into a report, and answers after what
 // time the next one does.
-func (s scene) lines(at step, r *payment.Report) (next time.Duration) {
+func (s scene) lines(at step, r *payment.Report) time.Duration {
+	var next time.Duration
 	own := map[int]lineEnding{}
 	for _, l := range at.Lines {
 		own[l.Position] = l

@@ -41,9 +41,9 @@ var (
 // only text. Before a dash one known word makes a script, and others are
 // ignored; without a dash all words have to be known, since people write
 // labels too.
-func readLabel(label string) (s script, ok bool) {
+func readLabel(label string) (script, bool) {
 	steps, _, dashed := strings.Cut(label, "-")
-	s = readScript(steps)
+	s := readScript(steps)
 	return s, len(s.calls) > 0 && (dashed || len(s.ignored) == 0)
 }
 

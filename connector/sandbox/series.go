@@ -17,7 +17,8 @@ func (o *order) schedule() payment.Instruction {
 
 // occurrences are the executions of a series up to an instant, and next is
 // when the following one is due, zero when there is none.
-func (o *order) occurrences(now time.Time) (past []payment.Occurrence, next time.Time) {
+func (o *order) occurrences(now time.Time) ([]payment.Occurrence, time.Time) {
+	var past []payment.Occurrence
 	today := passerelle.DateOf(now, time.UTC)
 	for day := range payment.Occurrences(o.schedule()) {
 		if day.Compare(today) > 0 {

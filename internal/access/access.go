@@ -196,7 +196,8 @@ func (a *Access) Revoke(ctx context.Context, domain passerelle.DomainID, id int6
 
 func (a *Access) issue(ctx context.Context, kind TokenKind, token store.Token, scopes passerelle.Scopes, acts ...store.Audit) (Grant, error) {
 	var grant Grant
-	err := a.DB.Write(ctx, func(tx *store.Tx) (err error) {
+	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		var err error
 		grant, err = a.add(tx, kind, mint(kind), token, scopes)
 		return errors.Join(err, tx.AuditOf(grant.Token.ID, acts...))
 	})

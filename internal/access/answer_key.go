@@ -15,7 +15,7 @@ import (
 
 // AnswerKey is the key with which the answers of a domain are signed, and its id.
 // The first call in the life of a domain makes one.
-func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (id int64, key jose.SigningKey, err error) {
+func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int64, jose.SigningKey, error) {
 	stored, err := a.DB.NewestSignKey(ctx, domain)
 	if errors.Is(err, store.ErrNotFound) {
 		stored, err = a.addAnswerKey(ctx, domain, 1)
@@ -55,5 +55,6 @@ func (a *Access) addAnswerKey(ctx context.Context, domain passerelle.DomainID, n
 		return store.SignKey{}, err
 	}
 	made := store.SignKey{Domain: domain, Number: number, Public: public, Private: private, Created: a.Now()}
-	return made, a.DB.Write(ctx, func(tx *store.Tx) error { return errors.Join(tx.AddSignKey(&made), tx.Audit(acts...)) })
+	err = a.DB.Write(ctx, func(tx *store.Tx) error { return errors.Join(tx.AddSignKey(&made), tx.Audit(acts...)) })
+	return made, err
 }

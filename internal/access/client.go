@@ -160,7 +160,8 @@ func (a *Access) put(ctx context.Context, client store.Client, c ClientUpdate, w
 	return client, secret, nil
 }
 
-func (c ClientUpdate) apply(client *store.Client) (secret string) {
+func (c ClientUpdate) apply(client *store.Client) string {
+	var secret string
 	set(&client.Name, c.Name)
 	set(&client.PrimaryColor, c.PrimaryColor)
 	set(&client.SecondaryColor, c.SecondaryColor)

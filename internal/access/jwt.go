@@ -84,7 +84,8 @@ func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer str
 		return Grant{}, p, err
 	}
 	var grant Grant
-	err = a.DB.Write(ctx, func(tx *store.Tx) (err error) {
+	err = a.DB.Write(ctx, func(tx *store.Tx) error {
+		var err error
 		grant, err = a.add(tx, ConfigToken, text, token, passerelle.Scopes{passerelle.ScopeConfig})
 		return err
 	})
@@ -143,7 +144,11 @@ func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer
 
 // namesClient reads a signed token and the application that its header names; one
 // that names none, or is no such token, has the id zero.
-func namesClient(bearer string) (token *jwt.JSONWebToken, name string, id int64) {
+func namesClient(bearer string) (*jwt.JSONWebToken, string, int64) {
+	var (
+		name string
+		id   int64
+	)
 	token, err := jwt.ParseSigned(bearer, []jose.SignatureAlgorithm{jose.RS256})
 	if err != nil || len(token.Headers) != 1 {
 		return nil, "", 0
@@ -158,7 +163,8 @@ func namesClient(bearer string) (token *jwt.JSONWebToken, name string, id int64)
 
 // keyPair makes a pair of keys to sign with, the private one in PKCS #8 and the
 // public one in PEM. It takes a noticeable part of a second.
-func keyPair() (private []byte, public string, err error) {
+func keyPair() ([]byte, string, error) {
+	var private []byte
 	pair, err := rsa.GenerateKey(rand.Reader, signingKeyBits)
 	if err != nil {
 		return nil, "", fmt.Errorf("generate keys to sign with: %w", err)

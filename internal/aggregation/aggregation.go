@@ -1,17 +1,13 @@
-// Package aggregation holds what can be done with the end users of a domain:
-// creating them, keeping those who come to stay, what applications note about
-// them, and deleting them with everything they had.
+// Package aggregation has the use cases of end users: creating and deleting them, making
+// temporary users permanent, connecting them to institutions, and reading their data.
 //
-// It owns the events about users and when those of a temporary user are sent:
-// when it becomes permanent, in the same transaction, or never. It does not own
-// the tokens of users, which package access makes in the transactions of this
-// one, nor sending events (package delivery), nor fetching the files that it finds
-// (package documents).
+// It owns the events about users. The events of a temporary user are sent when the user
+// becomes permanent, in the same transaction, or never. It does not own user tokens (package
+// access), sending events (package delivery), or fetching files (package documents).
 //
-// It fails with *passerelle.Error where the caller is at fault; a user who is
-// not there, or whose time is over, is NotFound. A deletion is complete at once
-// for whoever looks: what the user had is unreachable in that transaction and
-// erased soon after, in bounded batches.
+// It fails with *passerelle.Error where the caller is at fault. A user who does not exist or
+// has expired is NotFound. A deletion hides the user's data in its transaction, and loops
+// erase the data soon after in small batches.
 package aggregation
 
 import (
@@ -26,32 +22,30 @@ import (
 	"passerelle/internal/store"
 )
 
-// Aggregation does the use cases of users. Every field is required.
+// Aggregation has the use cases of users. Every field is required.
 type Aggregation struct {
 	DB *store.DB
 	// Connectors are those of the deployment.
 	Connectors *connector.Registry
 	// Now is real time; each domain's clock turns it into its own.
 	Now func() time.Time
-	// Wake tells the sender of webhooks that deliveries are due, Erase the loop that
-	// erases that there is something to be erased.
+	// Wake wakes the sender of webhooks. Erase wakes the loop that erases withdrawn data.
 	Wake, Erase func()
-	// Sync tells the loop that reads in the background that something is due, Fetch
-	// the one that fetches the files of a connector, which its UUID names.
+	// Sync wakes the loop that reads connections in the background. Fetch wakes the loop
+	// that fetches the files of a connector, given by its UUID.
 	Sync  func()
 	Fetch func(connector string)
-	// Background runs what nobody waits for, and is false when there is too much
-	// of it.
+	// Background runs work that no caller waits for. It returns false when too much is
+	// running.
 	Background func(work func(context.Context)) bool
 	// LeaseTimeout is how long a change waits for a connection that is being read.
 	LeaseTimeout time.Duration
-	// Name tells this process from all that share the database.
+	// Name differs from the names of all other processes on the database.
 	Name string
 	Log  *slog.Logger
 
 	runs atomic.Int64
-	// passes has a channel for each domain, with room for the one call of
-	// SyncDue that is under way.
+	// passes has a channel for each domain, with room for the one running call of SyncDue.
 	passes sync.Map
 }
 

@@ -14,7 +14,7 @@ import (
 // maxAttachments is how many files an institution may keep with a transaction.
 const maxAttachments = 20
 
-// validAttachments are the attachments of a transaction as they can be kept.
+// validAttachments returns the attachments of a transaction that can be stored.
 func validAttachments(supplied []passerelle.AttachmentDetails) ([]passerelle.AttachmentDetails, error) {
 	if len(supplied) > maxAttachments {
 		return nil, fmt.Errorf("%w: a transaction has at most %d attachments", errInvalidData, maxAttachments)
@@ -32,7 +32,8 @@ func validAttachments(supplied []passerelle.AttachmentDetails) ([]passerelle.Att
 
 // attached returns the events about attachments that were found, one for each
 // transaction that has some.
-func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) (events []store.EmittedEvent, err error) {
+func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) ([]store.EmittedEvent, error) {
+	var events []store.EmittedEvent
 	for _, a := range accounts {
 		if !a.changedTransactions {
 			continue // attachments come with transactions
@@ -45,7 +46,7 @@ func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) (ev
 			w, e := run.newPayload(ctx), store.EmittedEvent{Name: webhook.TransactionAttachmentsFound}
 			w.hold(run.c, a.Holding())
 			w.object(of)
-			if err := w.attachTo(&e); err != nil {
+			if e, err = w.attachTo(e); err != nil {
 				return nil, err
 			}
 			events = append(events, e)
@@ -54,9 +55,10 @@ func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) (ev
 	return events, nil
 }
 
-// foundAttachments are those that this run found in an account, those of a
-// transaction together.
-func (run *syncRun) foundAttachments(ctx context.Context, a store.StoredAccount) (found []wire.FoundAttachments, err error) {
+// foundAttachments returns the attachments that this run found in an account, grouped by
+// transaction.
+func (run *syncRun) foundAttachments(ctx context.Context, a store.StoredAccount) ([]wire.FoundAttachments, error) {
+	var found []wire.FoundAttachments
 	for after := (passerelle.Attachment{}); ; {
 		page, err := run.DB.FoundAttachments(ctx, a, after, payloadPage)
 		if err != nil {

@@ -11,18 +11,17 @@ import (
 )
 
 const (
-	// maxDue is how many connections a pass takes, maxReading how many of them
-	// are read at once.
+	// maxDue is how many connections a pass takes, and maxReading how many it reads at once.
 	maxDue     = 100
 	maxReading = 8
-	// A day is what the unattended reads of a connection are counted over.
+	// day is the period over which the unattended reads of a connection are counted.
 	unattendedDay = 24 * time.Hour
 )
 
-// RunDue does for a domain all that is due at its time: it ends consents, reads
-// connections and removes those that were never established. It returns how many
-// it read.
-func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (read int, err error) {
+// RunDue does what is due in a domain: it ends consents, reads connections and removes those
+// that were never established. It returns how many connections it read.
+func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, error) {
+	var read int
 	if err := a.LapseConsents(ctx, d); err != nil {
 		return 0, err
 	}
@@ -46,8 +45,8 @@ const (
 	stepTime            = 5 * time.Millisecond
 )
 
-// EraseWithdrawn erases what was withdrawn, in all domains, in small steps. After
-// each it rests for as long as that took, so that others can write.
+// EraseWithdrawn erases withdrawn data of all domains in small steps. After each step it
+// rests for as long as the step took, so that others can write.
 func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
 	rows := mostStep
 	for more := true; more && ctx.Err() == nil; {
@@ -74,8 +73,8 @@ func rest(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// readOne reads a connection, unless somebody does already, or its person is
-// away and it is barred. The run is nil when there was none.
+// readOne reads a connection. The run is nil when another reads it already, or when its
+// person is away and it is barred.
 func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c store.Connection, attended bool) (*syncRun, error) {
 	run, reader, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
@@ -96,9 +95,8 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c store.
 	return run, run.read(ctx, reader, readRequest{attended: attended})
 }
 
-// barred reports whether a connection is not to be read without its person, and
-// leaves it then: because the consent has ended, or because the institution was
-// read so as often as it allows in a day.
+// barred reports whether a connection must not be read without its person, and releases it
+// then: its consent has ended, or the daily limit of the institution is reached.
 func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	switch {
 	case run.lapsed():
@@ -109,8 +107,8 @@ func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// allowed counts an unattended read against the bound of the institution. A read
-// of what the person has just shared is theirs, and not counted.
+// allowed counts an unattended read against the daily limit of the institution. A read of
+// what the person has just shared does not count.
 func (run *syncRun) allowed() bool {
 	if run.c.Soon {
 		return true
@@ -135,8 +133,7 @@ func (run *syncRun) postpone(ctx context.Context) error {
 	})
 }
 
-// ExpireConnections deletes the connections of a domain that were not
-// established in time.
+// ExpireConnections deletes the connections of a domain that were not established in time.
 func (a *Aggregation) ExpireConnections(ctx context.Context, d passerelle.Domain) error {
 	expired, err := a.DB.ConnectionsExpired(ctx, d.ID, a.now(d), maxDue)
 	if err != nil {

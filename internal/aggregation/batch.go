@@ -14,8 +14,8 @@ import (
 	"passerelle/webhook"
 )
 
-// batch reads several connections at once, because somebody asked for
-// all of them or because they were due together.
+// batch reads several connections together, because a caller asked for all of them or
+// because they were due together.
 type batch struct {
 	*Aggregation
 	domain passerelle.Domain
@@ -25,9 +25,8 @@ type batch struct {
 	errs  []error
 }
 
-// readAll reads connections, a bounded number at the same time. What fails for
-// one leaves the others alone. A user with two or more that ended gets USER_SYNCED
-// of after that.
+// readAll reads connections, a limited number at once. A failure of one does not affect the
+// others. It emits USER_SYNCED for each user with two or more finished runs.
 func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []store.Connection, read func(context.Context, store.Connection) (*syncRun, error)) error {
 	b := &batch{Aggregation: a, domain: d, ended: map[passerelle.UserID][]*syncRun{}}
 	var reading sync.WaitGroup
@@ -58,9 +57,8 @@ func (b *batch) add(run *syncRun, err error) {
 	}
 }
 
-// emitUserSynced emits USER_SYNCED for a user of whom several connections came to an end.
-// What was withdrawn since is left out, and what is withdrawn while the body is
-// written has it written anew.
+// emitUserSynced emits USER_SYNCED for a user with several finished runs. It leaves out what
+// was withdrawn since, and writes the body again when something is withdrawn meanwhile.
 func (b *batch) emitUserSynced(ctx context.Context, user passerelle.UserID) error {
 	runs := b.ended[user]
 	slices.SortFunc(runs, func(a, b *syncRun) int { return int(a.c.ID - b.c.ID) })
@@ -112,8 +110,8 @@ func (b *batch) emitUserSyncedOnce(ctx context.Context, u passerelle.User, runs 
 	})
 }
 
-// current are the runs of connections that still exist, with what is
-// still shared of their reports. It costs three queries.
+// current returns the runs whose connections still exist, with what is still shared of their
+// reports. It makes three queries.
 func (b *batch) current(ctx context.Context, u passerelle.User, runs []*syncRun) ([]*syncRun, error) {
 	ids, subscribed := make([]passerelle.ConnectionID, len(runs)), []passerelle.SubscriptionID{}
 	for i, run := range runs {
@@ -144,7 +142,8 @@ func (b *batch) current(ctx context.Context, u passerelle.User, runs []*syncRun)
 	return withoutWithdrawn(runs, there, shared), nil
 }
 
-func withoutWithdrawn(runs []*syncRun, there map[passerelle.ConnectionID]store.Connection, shared map[store.Holding]bool) (left []*syncRun) {
+func withoutWithdrawn(runs []*syncRun, there map[passerelle.ConnectionID]store.Connection, shared map[store.Holding]bool) []*syncRun {
+	var left []*syncRun
 	for _, run := range runs {
 		if _, is := there[run.c.ID]; !is {
 			continue
@@ -173,13 +172,12 @@ func (b *batch) userSynced(ctx context.Context, u passerelle.User, runs []*syncR
 		}
 	}
 	w.add("]}")
-	return e, first.finish(w, &e)
+	return first.finish(w, e)
 }
 
-// SyncDue reads the connections of a domain that are due, without their
-// persons, a bounded number at once, and returns how many it read. In a process
-// one call for a domain waits for another, so that what was due is read when it
-// returns, whoever read it.
+// SyncDue reads the due connections of a domain without their persons, a limited number at
+// once, and returns how many it read. In a process, a call waits for an earlier one of the
+// domain, so that everything due has been read when it returns.
 func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	pass, _ := a.passes.LoadOrStore(d.ID, make(chan struct{}, 1))
 	n := pass.(chan struct{}) //nolint:errcheck // the map holds nothing else
@@ -205,10 +203,9 @@ func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, er
 // maxConnections is how many connections of a user a request reads.
 const maxConnections = 100
 
-// SyncAll reads the connections of a user with the person present, or without,
-// and gives them as they then are, oldest first. Those that somebody reads
-// already, and without the person those that are barred, are left as they are. A
-// user who has more than a hundred is a Conflict.
+// SyncAll reads the connections of a user, with the person present or not, and returns them
+// oldest first. It skips those that another reads, and without the person those that are
+// barred. It fails with Conflict when the user has more than maxConnections.
 func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID, attended bool) ([]store.Connection, error) {
 	all, err := a.atMost(ctx, d, user)
 	if err != nil {
@@ -223,7 +220,7 @@ func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user pas
 	return a.atMost(ctx, d, user)
 }
 
-// atMost are the connections of a user that a request may read.
+// atMost returns the connections of a user that a request may read.
 func (a *Aggregation) atMost(ctx context.Context, d passerelle.Domain, user passerelle.UserID) ([]store.Connection, error) {
 	all, err := a.DB.Connections(ctx, d.ID, user, store.Window{Limit: maxConnections + 1})
 	if err != nil {

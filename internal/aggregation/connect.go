@@ -16,40 +16,37 @@ import (
 	"passerelle/webhook"
 )
 
-// Request is what a client gives for a connection, as it came.
+// Request is a client's request about a connection.
 type Request struct {
-	// Connector is a UUID or a number; only for a new connection.
+	// Connector is a UUID or a number. It is used only for a new connection.
 	Connector string
-	// Source names one of the connector's, empty for the first that fits.
+	// Source names a source of the connector. Empty means the first that fits.
 	Source string
-	// Mechanism is how the person authenticates to the source of a new
-	// connection; empty for its usual way.
+	// Mechanism is how the person authenticates to the source of a new connection. Empty
+	// means the usual way of the source.
 	Mechanism passerelle.AuthMechanism
-	// Values are those of fields: of the connector's for a connection, or of
-	// what it asked for.
+	// Values has field values: of the connector's fields, or of those that it asked for.
 	Values map[string]string
-	// Resume says that the person has done what was asked of them elsewhere.
+	// Resume means that the person has done what they were asked to do elsewhere.
 	Resume bool
-	// Landing is where the person goes after a page of the institution's.
+	// Landing is where the person goes after a page of the institution.
 	Landing Landing
-	// Absent says that the person takes no part.
+	// Absent means that the person takes no part.
 	Absent bool
-	// Active says whether the connection is read in the background from now on;
-	// nil leaves it as it is.
+	// Active sets whether the connection is read in the background. Nil leaves it as it is.
 	Active *bool
-	// Background asks for an answer before anything is read.
+	// Background returns an answer before anything is read.
 	Background bool
 	// Execution is the idempotency key the request came with, if any.
 	Execution store.Execution
-	// Acts of an operator go on record once nobody else reads the connection, before
-	// the institution hears of them; those on a new connection are none.
+	// Acts of an operator are recorded once the lease is held, before the institution is
+	// called. A new connection has none.
 	Acts []store.Audit
 }
 
-// Connect makes a connection and reads what there is. Credentials that the
-// institution refuses leave nothing behind and are Invalid, code wrongpass;
-// every other outcome is a state of the connection. In the background nobody
-// waits for an answer, and a refusal is a state as well.
+// Connect creates a connection and reads it. Refused credentials store nothing and are
+// Invalid with code wrongpass. Every other outcome is a state of the connection. In the
+// background, a refusal is a state as well.
 func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user passerelle.UserID, r Request) (store.Connection, error) {
 	var err error
 	if r.Values, err = jwe.Open(ctx, &a.DB.Reader, d, "", r.Values); err != nil {
@@ -124,8 +121,8 @@ func (a *Aggregation) newRun(d passerelle.Domain, user passerelle.User, profile 
 	}
 }
 
-// create stores the connection, locked, before the institution is asked: what
-// it does is on record however the run ends.
+// create stores the connection with its lease before the institution is called, so that the
+// call is on record however the run ends.
 func (run *syncRun) create(ctx context.Context, values map[string]string, e store.Execution) error {
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.HoldUserAs(run.user)
@@ -146,10 +143,9 @@ func (run *syncRun) create(ctx context.Context, values map[string]string, e stor
 	return nil
 }
 
-// Resume goes on with a connection: it gives new or further values, says that
-// something was done elsewhere, or just reads. Without the person an institution
-// is not read more often than it allows, nor after the end of the consent: the
-// connection is then left as it is.
+// Resume continues a connection: with new values, after the person acted elsewhere, or to
+// read it again. Without the person it leaves a connection as it is when the daily limit of
+// the institution is reached or the consent has ended.
 func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (store.Connection, error) {
 	take := a.awaitLease
 	if r.Background {
@@ -180,9 +176,9 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 	return run.c, err
 }
 
-// prepare brings a request into the connection, and gives what in it answers the
+// prepare applies a request to the connection, and returns the values that answer the
 // institution.
-func (run *syncRun) prepare(ctx context.Context, r Request) (answers map[string]string, err error) {
+func (run *syncRun) prepare(ctx context.Context, r Request) (map[string]string, error) {
 	if r.Source != "" && r.Source != run.source.Name {
 		return nil, passerelle.InvalidField("source", "the connection goes through %s", run.source.Name)
 	}
@@ -196,8 +192,8 @@ func (run *syncRun) prepare(ctx context.Context, r Request) (answers map[string]
 	return run.sort(ctx, values)
 }
 
-// firstRead reads in the background. Until that ends the connection is validating;
-// should it never end, the connection is read as one that is due.
+// firstRead reads in the background. The connection is validating until that ends. If the
+// process dies, the connection becomes due.
 func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, a readRequest) (store.Connection, error) {
 	former, overdue := run.c, run.started.Add(maxRunTime)
 	run.c.State, run.c.Message, run.c.Fields, run.c.URL, run.c.NextTry = passerelle.Validating, "", "", "", &overdue
@@ -218,8 +214,7 @@ func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, 
 	return former, errors.Join(busy, run.save(ctx), run.release(ctx))
 }
 
-// start is begin for a new connection, of which nothing is left when there is too
-// much to do.
+// start begins a new connection, and removes it when too much is running.
 func (run *syncRun) start(ctx context.Context, reader connector.DataReader, a readRequest) (store.Connection, error) {
 	c, err := run.firstRead(ctx, reader, a)
 	if err != nil {
@@ -235,15 +230,15 @@ func (run *syncRun) save(ctx context.Context) error {
 	})
 }
 
-// The pauses between two looks at a connection that is being read.
+// The pauses between two checks of a connection that is being read.
 const (
 	firstPause   = 20 * time.Millisecond
 	longestPause = 500 * time.Millisecond
 )
 
-// awaitLease is takeLease for a caller who can wait: while the connection is being read,
-// and no longer than LeaseTimeout. Sharing one account after the other, each of which
-// has the connection read, is thus nothing that fails.
+// awaitLease is takeLease for a caller that waits up to LeaseTimeout while the connection is
+// being read. Sharing several accounts in a row, each of which starts a read, therefore does
+// not fail.
 func (a *Aggregation) awaitLease(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*syncRun, connector.DataReader, error) {
 	waiting, cancel := context.WithTimeout(ctx, a.LeaseTimeout)
 	defer cancel()
@@ -261,16 +256,16 @@ func (a *Aggregation) awaitLease(ctx context.Context, d passerelle.Domain, id pa
 	}
 }
 
-// takeLease takes the lease of a connection, with acts on record. One that is being
-// read is locked.
+// takeLease takes the lease of a connection and records the acts. It fails with the locked
+// error while another holds the lease.
 func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*syncRun, connector.DataReader, error) {
 	var user passerelle.User
 	var c store.Connection
 	var values settings.Values
 	err := a.DB.Together(ctx,
-		func(r *store.Reader) (err error) { user, err = a.userBy(ctx, r, d, id); return err },
-		func(r *store.Reader) (err error) { c, err = connectionBy(ctx, r, d, id, connection); return err },
-		func(r *store.Reader) (err error) { values, err = settings.Load(ctx, r, d.ID); return err })
+		store.Into(&user, func(r *store.Reader) (passerelle.User, error) { return a.userBy(ctx, r, d, id) }),
+		store.Into(&c, func(r *store.Reader) (store.Connection, error) { return connectionBy(ctx, r, d, id, connection) }),
+		store.Into(&values, func(r *store.Reader) (settings.Values, error) { return settings.Load(ctx, r, d.ID) }))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -286,7 +281,7 @@ func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id pas
 	return run, reader, nil
 }
 
-// lock takes the lease and reads the connection as it then stands.
+// lock takes the lease and reads the connection.
 func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
 	var leased store.Leased
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {
@@ -310,7 +305,7 @@ func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
 
 const lockedCode = "connectionLocked"
 
-// locked is the answer while somebody reads.
+// locked is the error while another reads the connection.
 func locked() error {
 	e := passerelle.Conflicting("the connection is being synchronised; try again in a few seconds")
 	e.Code = lockedCode
@@ -324,12 +319,12 @@ func (run *syncRun) release(ctx context.Context) error {
 	})
 }
 
-// sort tells values of the connector's own fields, which replace those that are
-// stored, from answers to what the institution asks for now.
-func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (answers map[string]string, err error) {
+// sort separates values of the connector's own fields, which it stores, from answers to what
+// the institution asks for now.
+func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (map[string]string, error) {
 	fields := run.profile.Data.Fields
 	fresh := own(fields, supplied)
-	answers = maps.Clone(supplied)
+	answers := maps.Clone(supplied)
 	maps.DeleteFunc(answers, func(name, _ string) bool { _, isOwn := fresh[name]; return isOwn })
 	if len(fresh) == 0 {
 		return answers, nil
@@ -346,8 +341,7 @@ func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (answe
 	return answers, run.write(ctx, func(tx *store.Tx) error { return tx.SetConnectionValues(run.c, values) })
 }
 
-// own are the values that are of fields of the connector. What the institution
-// has no use for is not kept.
+// own returns the values that belong to fields of the connector. Others are not stored.
 func own(fields []connector.Field, supplied map[string]string) map[string]string {
 	kept := map[string]string{}
 	for _, f := range fields {
@@ -374,9 +368,8 @@ func connectionBy(ctx context.Context, r *store.Reader, d passerelle.Domain, use
 	return c, nil
 }
 
-// Disconnect deletes a connection with everything that was read through it: out
-// of sight at once, erased soon after. A run under way comes to nothing. Acts of
-// an operator go on record with it.
+// Disconnect deletes a connection and hides its data at once. The data is erased soon after.
+// A running read stores nothing more. Acts of an operator are recorded with it.
 func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) error {
 	for range attempts {
 		user, err := a.User(ctx, d, id)

@@ -48,7 +48,8 @@ func (run *syncRun) callConnector(ctx context.Context, reader connector.DataRead
 	go func() {
 		a := answer{err: connector.ErrPanicked} // and whatever else ends a goroutine
 		defer func() { answers <- a }()
-		a.err = connector.Guard(func() (err error) {
+		a.err = connector.Guard(func() error {
+			var err error
 			a.outcome, err = reader.Read(ctx, with, out)
 			return err
 		})
@@ -121,7 +122,8 @@ func (s *sink) pass(take func() error) error {
 }
 
 // close ends the giving, and says what it failed of.
-func (s *sink) close() (fault error) {
+func (s *sink) close() error {
+	var fault error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fault, s.err = s.err, errRunOver
@@ -132,7 +134,8 @@ func (s *sink) Accounts(all []passerelle.AccountDetails) error {
 	return s.pass(func() error { return s.importer.Accounts(all) })
 }
 
-func (s *sink) Wanted(account string) (from passerelle.Date, wanted bool) {
+func (s *sink) Wanted(account string) (passerelle.Date, bool) {
+	from, wanted := passerelle.Date{}, false
 	err := s.pass(func() error {
 		from, wanted = s.importer.Wanted(account)
 		return nil
@@ -156,7 +159,8 @@ func (s *sink) Subscriptions(all []passerelle.SubscriptionDetails) error {
 	return s.pass(func() error { return s.importer.Subscriptions(all) })
 }
 
-func (s *sink) SubscriptionWanted(subscription string) (wanted bool) {
+func (s *sink) SubscriptionWanted(subscription string) bool {
+	wanted := false
 	err := s.pass(func() error {
 		wanted = s.importer.SubscriptionWanted(subscription)
 		return nil

@@ -9,7 +9,8 @@ import (
 
 // FieldNames are the names of the values that a connector takes, given as for
 // Connect; none when there is no such connector.
-func (a *Aggregation) FieldNames(name string) (names []string) {
+func (a *Aggregation) FieldNames(name string) []string {
+	var names []string
 	if reader, known := a.Connectors.DataReader(name); known {
 		for _, f := range reader.Profile().Data.Fields {
 			names = append(names, f.Name)

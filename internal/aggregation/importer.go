@@ -164,7 +164,8 @@ func (im *importer) found(details passerelle.AccountDetails) (store.StoredAccoun
 	if len(e.Body) > 0 && e.MediaType != "" { // the balance that a statement has goes with the connection
 		e.Holds = []store.Holding{im.c.Holding()}
 	}
-	return a, im.store(func(tx *store.Tx) error { return tx.CreateAccount(im.domain.ID, &a) }, e)
+	err = im.store(func(tx *store.Tx) error { return tx.CreateAccount(im.domain.ID, &a) }, e)
+	return a, err
 }
 
 // refreshed stores what changed of a known account.
@@ -174,7 +175,8 @@ func (im *importer) refreshed(a store.StoredAccount, details passerelle.AccountD
 	}
 	now := im.instant()
 	a.AccountDetails, a.Deleted, a.LastUpdate, a.Changed, a.Source = details, nil, &now, im.sync, im.source.ID
-	return a, im.store(func(tx *store.Tx) error { return tx.UpdateAccount(im.domain.ID, &a) })
+	err := im.store(func(tx *store.Tx) error { return tx.UpdateAccount(im.domain.ID, &a) })
+	return a, err
 }
 
 // lost marks an account that the institution no longer lists.
@@ -210,7 +212,7 @@ func (im *importer) storeWithEvent(event func() (store.EmittedEvent, error), fn 
 
 // Wanted says whether an account is shared, and from which day on it is to be
 // read: all there is at first, then what may still change.
-func (im *importer) Wanted(key string) (from passerelle.Date, wanted bool) {
+func (im *importer) Wanted(key string) (passerelle.Date, bool) {
 	a := im.accounts[key]
 	if a == nil || a.Disabled != nil || a.Deleted != nil {
 		return passerelle.Date{}, false

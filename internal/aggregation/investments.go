@@ -32,7 +32,9 @@ func (im *importer) Assets(key string, page passerelle.Assets) error {
 }
 
 // assetsOf are all things of a page in the form in which they are kept.
-func assetsOf(page passerelle.Assets) (all []store.NewAsset, err error) {
+func assetsOf(page passerelle.Assets) ([]store.NewAsset, error) {
+	var all []store.NewAsset
+	var err error
 	for _, d := range page.Investments {
 		one := store.NewAsset{Kind: store.Investments, Key: d.Key, Date: d.ValueDate, Details: d}
 		if d.UnitValue != nil {

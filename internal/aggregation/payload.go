@@ -63,7 +63,7 @@ func (run *syncRun) accountSynced(ctx context.Context, a *syncedAccount) (store.
 		return e, err
 	}
 	w.add("}")
-	return e, w.attachTo(&e)
+	return w.attachTo(e)
 }
 
 // fetched emits ACCOUNTS_FETCHED, before any transaction is read.
@@ -82,7 +82,8 @@ func (im *importer) fetched() error {
 		}
 	}
 	w.add("]}}")
-	if err := w.attachTo(&e); err != nil {
+	e, err := w.attachTo(e)
+	if err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
 	}
 	return im.store(func(*store.Tx) error { return nil }, e)
@@ -174,7 +175,7 @@ func (run *syncRun) categorized(ctx context.Context, accounts []*syncedAccount) 
 		}
 	}
 	w.add("]}")
-	return e, w.attachTo(&e)
+	return w.attachTo(e)
 }
 
 func (run *syncRun) owned(ctx context.Context, accounts []*syncedAccount) (store.EmittedEvent, error) {
@@ -186,7 +187,7 @@ func (run *syncRun) owned(ctx context.Context, accounts []*syncedAccount) (store
 		w.object(wire.NewOwnership(a.BankAccount, run.profile.Name, run.source.ConnectorSource))
 	}
 	w.add("]}")
-	return e, w.attachTo(&e)
+	return w.attachTo(e)
 }
 
 // report is what the last events of a run are about: accounts and
@@ -196,7 +197,8 @@ type report struct {
 	subscriptions []store.StoredSubscription
 }
 
-func (im *importer) report() (t report) {
+func (im *importer) report() report {
+	var t report
 	for _, key := range im.accountKeys {
 		if a := im.accounts[key]; a.Disabled == nil && (a.read || a.Changed == im.sync) {
 			t.accounts = append(t.accounts, a.reported())
@@ -266,7 +268,7 @@ func (run *syncRun) connectionSynced(ctx context.Context) (store.EmittedEvent, e
 		return e, err
 	}
 	w.add("}")
-	return e, run.finish(w, &e)
+	return run.finish(w, e)
 }
 
 // writeConnection writes the connection with the report of a run.

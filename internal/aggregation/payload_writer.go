@@ -69,16 +69,16 @@ func (w *payloadWriter) hold(of store.Connection, what store.Holding) {
 	w.holds = append(w.holds, what)
 }
 
-// attachTo makes what was written the body of an event.
-func (w *payloadWriter) attachTo(e *store.EmittedEvent) error {
+// attachTo returns the event with what was written as its body.
+func (w *payloadWriter) attachTo(e store.EmittedEvent) (store.EmittedEvent, error) {
 	e.Holds = w.holds
 	if w.parts == nil || w.err != nil {
 		e.Body = w.buffer
-		return w.err
+		return e, w.err
 	}
 	if _, err := w.parts.Write(w.buffer); err != nil {
-		return err
+		return e, err
 	}
 	e.Parts = w.parts
-	return w.parts.Close()
+	return e, w.parts.Close()
 }

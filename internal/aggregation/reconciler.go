@@ -108,10 +108,12 @@ func (rc *reconciler[D]) reconcilePage(im *importer, page []D) error {
 }
 
 // known are the rows of the keys that were stored before.
-func (rc *reconciler[D]) known(im *importer, keys []string) (known map[string]store.Known, err error) {
-	if err = rc.checkEmpty(im.ctx, &im.DB.Reader); err == nil && !rc.empty {
+func (rc *reconciler[D]) known(im *importer, keys []string) (map[string]store.Known, error) {
+	var known map[string]store.Known
+	err := rc.checkEmpty(im.ctx, &im.DB.Reader)
+	if err == nil && !rc.empty {
 		err = im.DB.Together(im.ctx,
-			func(r *store.Reader) (err error) { known, err = r.KnownByKey(im.ctx, rc.rows, keys); return err },
+			store.Into(&known, func(r *store.Reader) (map[string]store.Known, error) { return r.KnownByKey(im.ctx, rc.rows, keys) }),
 			func(r *store.Reader) error { return rc.list(im.ctx, r) })
 	}
 	if err != nil {
@@ -121,7 +123,8 @@ func (rc *reconciler[D]) known(im *importer, keys []string) (known map[string]st
 }
 
 // checkEmpty finds out, once, whether anything was stored before.
-func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) (err error) {
+func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) error {
+	var err error
 	if !rc.checked {
 		rc.empty, err = r.NoRows(ctx, rc.rows)
 		rc.checked = err == nil
@@ -131,7 +134,9 @@ func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) (err e
 
 // unseen are those of a page that did not come before in this run:
 // institutions that turn pages while they book give some twice.
-func (rc *reconciler[D]) unseen(page []D) (fresh []D, keys []string, err error) {
+func (rc *reconciler[D]) unseen(page []D) ([]D, []string, error) {
+	var fresh []D
+	var keys []string
 	for _, d := range page {
 		key := rc.key(d)
 		if !validKey(key) || len(rc.seen) >= maxPerRun {
@@ -158,7 +163,8 @@ type changedRow[D any] struct {
 	details D
 }
 
-func (rc *reconciler[D]) compare(fresh []D, known map[string]store.Known) (n pageChanges[D], err error) {
+func (rc *reconciler[D]) compare(fresh []D, known map[string]store.Known) (pageChanges[D], error) {
+	var n pageChanges[D]
 	for _, d := range fresh {
 		details, err := store.EncodeDetails(rc.details(d))
 		if err != nil {

@@ -31,7 +31,7 @@ func (run *syncRun) next(now time.Time, o connector.Outcome) *time.Time {
 	return &next
 }
 
-func (run *syncRun) pause(o connector.Outcome) (wait time.Duration, wanted bool) {
+func (run *syncRun) pause(o connector.Outcome) (time.Duration, bool) {
 	switch {
 	case o.State == "":
 		return run.spread(run.frequency()), true

@@ -22,20 +22,21 @@ func (run *syncRun) newStatementPayload(ctx context.Context) *payloadWriter {
 	return w
 }
 
-// finish makes such a payload the body of an event.
-func (run *syncRun) finish(w *payloadWriter, e *store.EmittedEvent) error {
+// finish returns the event with such a payload as its body.
+func (run *syncRun) finish(w *payloadWriter, e store.EmittedEvent) (store.EmittedEvent, error) {
 	if w.parts != nil && run.settings.On(settings.CFONB) {
 		run.Log.ErrorContext(w.ctx, "a payload is too long for a statement and is sent as JSON", "event", e.Name, "connection", run.c.ID, "most", maxStatementPayload)
 	}
-	if err := w.attachTo(e); err != nil || e.Parts != nil {
-		return err
+	e, err := w.attachTo(e)
+	if err != nil || e.Parts != nil {
+		return e, err
 	}
-	run.makeStatement(w.ctx, e, e.Body)
-	if len(e.Body) <= maxInline {
-		return nil
+	run.makeStatement(w.ctx, &e, e.Body)
+	if len(e.Body) > maxInline {
+		e.Domain = run.domain.ID
+		err = run.inParts(w.ctx, &e)
 	}
-	e.Domain = run.domain.ID
-	return run.inParts(w.ctx, e)
+	return e, err
 }
 
 // makeStatement makes the body of an event a statement of a payload where the domain

@@ -91,7 +91,8 @@ func (im *importer) foundSubscription(details passerelle.SubscriptionDetails) (s
 		return s, fmt.Errorf("%w: number a subscription: %w", errStore, err)
 	}
 	body := wire.Encode(wire.FoundSubscription{ID: int64(s.ID), IDUser: int64(s.User), IDConnection: int64(s.Connection)})
-	return s, im.store(func(tx *store.Tx) error { return tx.CreateSubscription(im.domain.ID, &s) }, store.EmittedEvent{Name: webhook.SubscriptionFound, Body: body})
+	err = im.store(func(tx *store.Tx) error { return tx.CreateSubscription(im.domain.ID, &s) }, store.EmittedEvent{Name: webhook.SubscriptionFound, Body: body})
+	return s, err
 }
 
 func (im *importer) refreshedSubscription(s store.StoredSubscription, details passerelle.SubscriptionDetails, digest int64) (store.StoredSubscription, error) {
@@ -100,7 +101,8 @@ func (im *importer) refreshedSubscription(s store.StoredSubscription, details pa
 	}
 	now := im.instant()
 	s.SubscriptionDetails, s.Deleted, s.LastUpdate, s.Changed = details, nil, &now, im.sync
-	return s, im.store(func(tx *store.Tx) error { return tx.UpdateSubscription(im.domain.ID, &s) })
+	err := im.store(func(tx *store.Tx) error { return tx.UpdateSubscription(im.domain.ID, &s) })
+	return s, err
 }
 
 func (im *importer) lostSubscription(s store.StoredSubscription) error {
@@ -187,8 +189,9 @@ func (run *syncRun) subscriptionSynced(ctx context.Context, s store.StoredSubscr
 	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
-	err := errors.Join(run.writeSubscription(ctx, w, s), w.attachTo(&e))
-	return e, err
+	written := run.writeSubscription(ctx, w, s)
+	e, err := w.attachTo(e)
+	return e, errors.Join(written, err)
 }
 
 // writeSubscription writes a subscription with the documents that changed.

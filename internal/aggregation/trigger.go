@@ -102,8 +102,8 @@ func triggerableNames() []string {
 }
 
 // about is the user and the connection that a trigger is about.
-func about(t TestEvent) (user, connection int64) {
-	user, connection = int64(t.User), int64(t.Connection)
+func about(t TestEvent) (int64, int64) {
+	user, connection := int64(t.User), int64(t.Connection)
 	if user == 0 {
 		user = webhook.SampleUser
 	}
@@ -127,7 +127,8 @@ func (a *Aggregation) makeTriggeredStatement(ctx context.Context, e *store.Emitt
 }
 
 // emitTriggered stores an event under a version of its own.
-func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) (err error) {
+func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) error {
+	var err error
 	if e.Version, err = a.DB.TriggeredVersion(ctx, e.Domain); err != nil {
 		return err
 	}

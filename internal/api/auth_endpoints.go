@@ -79,7 +79,7 @@ type credentialsInput struct {
 
 // basic are the credentials of HTTP Basic. Old clients put a colon behind the
 // secret.
-func (in credentialsInput) basic() (c access.Credentials, came bool) {
+func (in credentialsInput) basic() (access.Credentials, bool) {
 	scheme, encoded, _ := strings.Cut(in.Authorization, " ")
 	if !strings.EqualFold(scheme, "Basic") {
 		return access.Credentials{}, false
@@ -158,7 +158,8 @@ func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentials
 // newUser makes a user with its first token.
 func (s *Service) newUser(ctx context.Context, c *httpapi.Caller, owner passerelle.ClientID, permanent bool) (access.Grant, passerelle.User, error) {
 	var grant access.Grant
-	u, err := s.Aggregation.CreateUser(ctx, c.Domain, permanent, func(tx *store.Tx, u passerelle.User) (err error) {
+	u, err := s.Aggregation.CreateUser(ctx, c.Domain, permanent, func(tx *store.Tx, u passerelle.User) error {
+		var err error
 		grant, err = s.Access.GrantUser(tx, owner, u)
 		return err
 	})
@@ -237,7 +238,8 @@ func (s *Service) exchange(ctx context.Context, c *httpapi.Caller, in exchangeIn
 		return accessTokenOutput{}, err
 	}
 	var grant access.Grant
-	_, err = s.Aggregation.KeepUser(ctx, c.Domain, code.User, func(tx *store.Tx, u passerelle.User) (err error) {
+	_, err = s.Aggregation.KeepUser(ctx, c.Domain, code.User, func(tx *store.Tx, u passerelle.User) error {
+		var err error
 		s.Access.Spend(tx, code)
 		grant, err = s.Access.GrantUser(tx, client.ID, u)
 		return err
@@ -269,7 +271,8 @@ func (s *Service) renew(ctx context.Context, c *httpapi.Caller, in renewInput) (
 		return accessTokenOutput{}, err
 	}
 	var grant access.Grant
-	err = s.namedUser(ctx, c, in.IDUser, func(tx *store.Tx, u passerelle.User) (err error) {
+	err = s.namedUser(ctx, c, in.IDUser, func(tx *store.Tx, u passerelle.User) error {
+		var err error
 		if in.RevokePrevious {
 			s.Access.RevokeUser(tx, client.ID, u)
 		}
@@ -349,7 +352,8 @@ func (s *Service) userToken(ctx context.Context, c *httpapi.Caller, in userToken
 		return userTokenOutput{}, err
 	}
 	var grant access.Grant
-	_, err = s.Aggregation.KeepUser(ctx, c.Domain, in.ID, func(tx *store.Tx, u passerelle.User) (err error) {
+	_, err = s.Aggregation.KeepUser(ctx, c.Domain, in.ID, func(tx *store.Tx, u passerelle.User) error {
+		var err error
 		grant, err = s.Access.GrantUser(tx, client.ID, u)
 		return err
 	})

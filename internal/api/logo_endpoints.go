@@ -14,7 +14,7 @@ import (
 )
 
 func (s *Service) logoRoutes() []httpapi.Route {
-	below := func(rest string) (pattern string, aliases []string) {
+	below := func(rest string) (string, []string) {
 		return "/connectors/{connectorId}/logos" + rest, []string{"/banks/{connectorId}/logos" + rest, "/providers/{connectorId}/logos" + rest}
 	}
 	all, alls := below("")

@@ -64,8 +64,8 @@ func NewBucket(place string) (*Bucket, error) {
 }
 
 // manner is how a server is spoken to.
-func manner(u *url.URL) (region string, encrypted bool, err error) {
-	region, encrypted = defaultRegion, true
+func manner(u *url.URL) (string, bool, error) {
+	region, encrypted := defaultRegion, true
 	for key, values := range u.Query() {
 		switch {
 		case key == "region" && values[0] != "":

@@ -23,7 +23,8 @@ type Sealed struct {
 	Key func(ctx context.Context, id passerelle.FileID) ([]byte, error)
 }
 
-func (s Sealed) config(ctx context.Context, id passerelle.FileID) (config sio.Config, sealed bool, err error) {
+func (s Sealed) config(ctx context.Context, id passerelle.FileID) (sio.Config, bool, error) {
+	var config sio.Config
 	key, err := s.Key(ctx, id)
 	if err != nil {
 		return config, false, fmt.Errorf("find the key of file %d: %w", id, err)

@@ -109,7 +109,8 @@ func (c *Console) auditFilter(pc *page.Context, data *auditData) (store.AuditFil
 	if f.SubjectID, err = numberIn[int64]("id", data.ID); err != nil {
 		return f, err
 	}
-	return f, auditDays(pc, data, &f)
+	err = auditDays(pc, data, &f)
+	return f, err
 }
 
 func auditDays(pc *page.Context, data *auditData, f *store.AuditFilter) error {

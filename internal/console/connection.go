@@ -118,7 +118,7 @@ func (c *Console) connections(pc *page.Context) error {
 
 // bankNamed is the UUID of the connector that a text names by that or by name; no
 // text names none.
-func bankNamed(banks []wire.Bank, text string) (uuid string, known bool) {
+func bankNamed(banks []wire.Bank, text string) (string, bool) {
 	if text == "" {
 		return "", true
 	}

@@ -63,9 +63,9 @@ var listFields = []listField{
 	{name: "client", label: "Application", rare: true, choices: (*Console).clientChoices, among: (*Console).isClient, take: takeClient},
 	{name: "type", label: "Execution", rare: true, choices: choicesOf(payment.DateTypes()), take: takeText(func(l *listing) *string { return &l.DateType })},
 	{name: "payer", label: "Payer's account, or its last four", rare: true, personal: true, take: takeAccount(
-		func(l *listing) (whole, end *string) { return &l.Payer, &l.PayerEnd })},
+		func(l *listing) (*string, *string) { return &l.Payer, &l.PayerEnd })},
 	{name: "beneficiary", label: "Beneficiary's account, or its last four", rare: true, personal: true, take: takeAccount(
-		func(l *listing) (whole, end *string) { return &l.Beneficiary, &l.BeneficiaryEnd })},
+		func(l *listing) (*string, *string) { return &l.Beneficiary, &l.BeneficiaryEnd })},
 	{name: "least", label: "Amount from", rare: true, take: takeAmount(func(l *listing) *int64 { return &l.Least })},
 	{name: "most", label: "Amount to", rare: true, take: takeAmount(func(l *listing) *int64 { return &l.Most })},
 	{name: "bank", label: "Bank's reference", rare: true, take: takeText(func(l *listing) *string { return &l.BankPaymentID })},
@@ -219,12 +219,14 @@ func takeLabel(_ *page.Context, l *listing, value string) error {
 	return nil
 }
 
-func takeFirst(pc *page.Context, l *listing, value string) (err error) {
+func takeFirst(pc *page.Context, l *listing, value string) error {
+	var err error
 	l.From, err = page.DayStart("first", value, pc.Zone, 0)
 	return err
 }
 
-func takeLast(pc *page.Context, l *listing, value string) (err error) {
+func takeLast(pc *page.Context, l *listing, value string) error {
+	var err error
 	l.Until, err = page.DayStart("last", value, pc.Zone, 1)
 	return err
 }

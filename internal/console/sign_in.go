@@ -89,7 +89,7 @@ func (c *Console) letIn(pc *page.Context, pass operators.IssuedSession) error {
 }
 
 // inside gives the browser its session, and says where it leads.
-func (c *Console) inside(pc *page.Context, pass operators.IssuedSession) (next string, err error) {
+func (c *Console) inside(pc *page.Context, pass operators.IssuedSession) (string, error) {
 	waits, err := c.Operators.AwaitsSecondFactor(pc, pass.Token)
 	if err != nil {
 		return "", err

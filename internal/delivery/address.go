@@ -85,7 +85,11 @@ func (o Outbound) carriesOpen(addr netip.Addr, guardian *ssrf.Guardian) bool {
 }
 
 // allowed splits the open networks by family.
-func (o Outbound) allowed() (v4, v6 []netip.Prefix) {
+func (o Outbound) allowed() ([]netip.Prefix, []netip.Prefix) {
+	var (
+		v4 []netip.Prefix
+		v6 []netip.Prefix
+	)
 	open := slices.Clone(o.Networks)
 	if o.Loopback {
 		open = append(open, loopback...)

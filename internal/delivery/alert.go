@@ -119,7 +119,8 @@ func (l mailContent) notice(kind string) *notice {
 
 // held are the mails about webhooks whose provider is being deleted, one to each
 // recipient, however many there are.
-func (l mailContent) held(webhooks []passerelle.WebhookID) (mails []store.Mail) {
+func (l mailContent) held(webhooks []passerelle.WebhookID) []store.Mail {
+	var mails []store.Mail
 	if len(webhooks) == 0 {
 		return nil
 	}

@@ -50,8 +50,9 @@ type authority struct {
 var errHeldUp = passerelle.Conflicting("The authentication provider of the webhook was deleted; give it another one first.")
 
 // authority finds what the requests to a webhook show.
-func (s *leaseSession) authority(to store.Addressee, values settings.Values) (a *authority, err error) {
-	a = &authority{d: s.d, domain: s.job.domain, webhook: to.Webhook, users: map[passerelle.UserID]credential{}, added: map[passerelle.UserID][]byte{}}
+func (s *leaseSession) authority(to store.Addressee, values settings.Values) (*authority, error) {
+	var err error
+	a := &authority{d: s.d, domain: s.job.domain, webhook: to.Webhook, users: map[passerelle.UserID]credential{}, added: map[passerelle.UserID][]byte{}}
 	if to.Auth == 0 {
 		return a, nil
 	}

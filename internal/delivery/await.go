@@ -23,7 +23,7 @@ type waiting struct {
 // Await counts a client of the domain as one that waits for receivers until leave
 // is called, which is to be done once. It is passerelle.Unavailable, to try again,
 // when too many wait.
-func (d *Delivery) Await(domain passerelle.DomainID) (leave func(), _ error) {
+func (d *Delivery) Await(domain passerelle.DomainID) (func(), error) {
 	w := &d.process.waiting
 	w.mu.Lock()
 	defer w.mu.Unlock()

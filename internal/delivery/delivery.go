@@ -152,7 +152,8 @@ func (d *Delivery) withNewDeliveries(ctx context.Context, domain passerelle.Doma
 
 // due lists the webhooks for which the flusher is due, and those with deliveries that
 // were held back until now.
-func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) (jobs []job, err error) {
+func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) ([]job, error) {
+	var jobs []job
 	now := d.now(domain)
 	freed, err := d.freeHeldBack(ctx, domain, now)
 	if err == nil && freed {
@@ -173,7 +174,8 @@ const freeBatch = 1000
 
 // freeHeldBack frees the held back deliveries that are due, and reports whether there
 // were any.
-func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, now time.Time) (freed bool, _ error) {
+func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, now time.Time) (bool, error) {
+	var freed bool
 	for ; ; freed = true {
 		due, err := d.DB.AnyHeldBackDue(ctx, domain.ID, now)
 		if err != nil {
@@ -192,7 +194,8 @@ func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, n
 	}
 }
 
-func jobsOf(domain passerelle.Domain, webhooks []store.Webhook) (jobs []job) {
+func jobsOf(domain passerelle.Domain, webhooks []store.Webhook) []job {
+	var jobs []job
 	for _, w := range webhooks {
 		jobs = append(jobs, job{domain: domain, webhook: w.ID, troubled: w.NextFlush != nil})
 	}
@@ -200,7 +203,8 @@ func jobsOf(domain passerelle.Domain, webhooks []store.Webhook) (jobs []job) {
 }
 
 // distinct returns each webhook once, healthy ones first.
-func distinct(all []job) (jobs []job) {
+func distinct(all []job) []job {
+	var jobs []job
 	seen := map[passerelle.WebhookID]bool{}
 	for _, j := range all {
 		if !seen[j.webhook] {

@@ -161,7 +161,11 @@ func name(header http.Header, d store.Delivery) {
 
 // sign signs the body before compression with the secrets that there are, in one
 // pass for both.
-func (to target) sign(r *http.Request, b body, shown credential, now time.Time) (signed store.Signed, err error) {
+func (to target) sign(r *http.Request, b body, shown credential, now time.Time) (store.Signed, error) {
+	var (
+		signed store.Signed
+		err    error
+	)
 	if shown.secret == "" {
 		return signed, nil
 	}
@@ -186,7 +190,8 @@ type spelling struct{ dates, values, nexts []string }
 // spell writes names as their prefixes are written, and not as net/http writes names:
 // there are receivers that take a name for another when its case differs. A prefix that
 // differs from an earlier one in case alone gives no further header.
-func spell(aliases []string) (names spelling) {
+func spell(aliases []string) spelling {
+	var names spelling
 	known := map[string]bool{}
 	for _, prefix := range append([]string{webhook.Prefix}, aliases...) {
 		if known[strings.ToLower(prefix)] {
@@ -224,7 +229,8 @@ const maxKept = 2 << 10
 // The rest is read all the same: the connection can be used again, and a
 // receiver that does not come to an end has not answered in time. Once there is
 // a status, nothing else counts.
-func send(client *http.Client, r *http.Request) (status int, kept string, _ error) {
+func send(client *http.Client, r *http.Request) (int, string, error) {
+	var kept string
 	answer, err := client.Do(r)
 	if err != nil {
 		return 0, "", err

@@ -21,7 +21,7 @@ func (s *scan) more() bool { return !s.ended || s.again }
 
 // begin returns the delivery after which the next page begins, and whether the page is
 // the first of the scan.
-func (s *scan) begin() (after passerelle.DeliveryID, first bool) {
+func (s *scan) begin() (passerelle.DeliveryID, bool) {
 	if s.ended {
 		*s = scan{}
 	}

@@ -15,7 +15,7 @@ type keptLeases struct {
 
 // keep registers a session until done is called. The channel signals that another
 // session wants the lease.
-func (l *keptLeases) keep(id passerelle.WebhookID) (giveUp <-chan struct{}, done func()) {
+func (l *keptLeases) keep(id passerelle.WebhookID) (<-chan struct{}, func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.giveUps == nil {

@@ -79,7 +79,11 @@ type leaseSession struct {
 
 // runSession does a job under the lease. held is false when another sender has the
 // lease.
-func (d *Delivery) runSession(ctx context.Context, j job, e jobOptions) (_ Counts, held bool, err error) {
+func (d *Delivery) runSession(ctx context.Context, j job, e jobOptions) (Counts, bool, error) {
+	var (
+		held bool
+		err  error
+	)
 	s := &leaseSession{d: d, job: j, holder: fmt.Sprintf("%s/%d", d.Name, d.process.sessionCount.Add(1))}
 	if held, err = s.take(ctx, e.wait); !held {
 		return Counts{}, false, err
@@ -95,7 +99,7 @@ type activeSessions struct {
 	sessions map[*leaseSession]struct{}
 }
 
-func (h *activeSessions) add(s *leaseSession) (done func()) {
+func (h *activeSessions) add(s *leaseSession) func() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sessions == nil {
@@ -110,7 +114,8 @@ func (h *activeSessions) add(s *leaseSession) (done func()) {
 }
 
 // jobs lists the jobs of the sessions of a domain.
-func (h *activeSessions) jobs(domain passerelle.Domain) (jobs []job) {
+func (h *activeSessions) jobs(domain passerelle.Domain) []job {
+	var jobs []job
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for s := range h.sessions {
@@ -160,7 +165,8 @@ func (s *leaseSession) reportable(ctx context.Context, err error) error {
 
 // take takes the lease. held is false when another sender has it. With wait, take tries
 // until the lease is free, the webhook is deleted or disabled, or the context ends.
-func (s *leaseSession) take(ctx context.Context, wait bool) (held bool, err error) {
+func (s *leaseSession) take(ctx context.Context, wait bool) (bool, error) {
+	var ()
 	for {
 		to, err := s.target(ctx)
 		if errors.Is(err, errHeldUp) {
@@ -179,7 +185,8 @@ func (s *leaseSession) take(ctx context.Context, wait bool) (held bool, err erro
 	}
 }
 
-func (s *leaseSession) lease(ctx context.Context, to target) (held bool, err error) {
+func (s *leaseSession) lease(ctx context.Context, to target) (bool, error) {
+	var err error
 	s.limitDB(func() {
 		s.until = s.d.Now().Add(to.lease())
 		err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
@@ -210,7 +217,8 @@ func pause(ctx context.Context, length time.Duration) bool {
 
 // conclude ends a run that failures may have stopped. It stores mails about the
 // webhook, and plans the next run of the flusher if this was one.
-func (s *leaseSession) conclude(ctx context.Context, to target, due *time.Time, stopped bool) (err error) {
+func (s *leaseSession) conclude(ctx context.Context, to target, due *time.Time, stopped bool) error {
+	var err error
 	s.limitDB(func() { err = s.finish(ctx, to, due, stopped) })
 	return err
 }
@@ -284,7 +292,11 @@ func (s *leaseSession) covers(to *target) bool {
 	return s.until.Sub(s.d.Now()) >= to.exchangeTime()+recordTime
 }
 
-func (s *leaseSession) target(ctx context.Context) (to target, err error) {
+func (s *leaseSession) target(ctx context.Context) (target, error) {
+	var (
+		to  target
+		err error
+	)
 	s.limitDB(func() { to, err = s.load(ctx) })
 	return to, err
 }

@@ -210,7 +210,8 @@ func (g *grant) survive(ctx context.Context) (token string, life time.Duration, 
 
 // fetch asks a token endpoint for a token with the client's credentials in the
 // body (RFC 6749, sections 2.3.1 and 4.4).
-func (g *grant) fetch(ctx context.Context) (token string, life time.Duration, err error) {
+func (g *grant) fetch(ctx context.Context) (string, time.Duration, error) {
+	var err error
 	if g.client == nil {
 		if g.client, err = g.of.certified(); err != nil {
 			return "", 0, err
@@ -305,7 +306,7 @@ var tokenRefusals = map[string]bool{
 }
 
 // readToken reads the answer of a token endpoint (RFC 6749, section 5.1).
-func readToken(status int, body []byte) (token string, life time.Duration, err error) {
+func readToken(status int, body []byte) (string, time.Duration, error) {
 	var answer struct {
 		AccessToken string `json:"access_token"`
 		TokenType   string `json:"token_type"`

@@ -100,7 +100,11 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 // with the others; its id is returned. It is a Conflict, and leaves nothing,
 // when the webhook is deleted or disabled, or while somebody else sends to it; and
 // refused as Await does.
-func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte) (id passerelle.DeliveryID, err error) {
+func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte) (passerelle.DeliveryID, error) {
+	var (
+		id  passerelle.DeliveryID
+		err error
+	)
 	if err := inUse(w); err != nil {
 		return 0, err
 	}
@@ -110,8 +114,9 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 	if data == nil {
 		data = webhook.Sample(w.Event)
 	}
-	err = d.sendOne(ctx, domain, w, func(*leaseSession) (test store.Delivery, err error) {
-		err = d.DB.Write(ctx, func(tx *store.Tx) error {
+	err = d.sendOne(ctx, domain, w, func(*leaseSession) (store.Delivery, error) {
+		var test store.Delivery
+		err := d.DB.Write(ctx, func(tx *store.Tx) error {
 			if err := tx.CreateTest(w, data, d.now(domain), &id); err != nil {
 				return err
 			}
@@ -131,7 +136,11 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 // Recover makes due now what is undelivered of events since an instant, in the
 // domain's time, and says how much that is, counted up to MaxDue. A webhook that
 // failures have stopped goes on. Whoever calls it wakes the sender.
-func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time) (due int64, err error) {
+func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time) (int64, error) {
+	var (
+		due int64
+		err error
+	)
 	if err := inUse(w); err != nil {
 		return 0, err
 	}
@@ -163,7 +172,7 @@ func inUse(w store.Webhook) error {
 
 // sendOne makes one request under the lease of the webhook, for what load finds
 // once it is held, and puts it on record although the caller may have left.
-func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession) (store.Delivery, error)) (err error) {
+func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession) (store.Delivery, error)) error {
 	leave, err := d.Await(domain.ID)
 	if err != nil {
 		return err

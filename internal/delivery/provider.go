@@ -225,7 +225,12 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 // for the next signature; afterwards by the new one alone. Zero replaces it at
 // once, and during an overlap it is the next one that is replaced. The overlap
 // is from zero to MaxOverlap.
-func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string) (a store.AuthProvider, secret string, err error) {
+func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string) (store.AuthProvider, string, error) {
+	var (
+		a      store.AuthProvider
+		secret string
+		err    error
+	)
 	if overlap < 0 || overlap > MaxOverlap {
 		return a, "", passerelle.InvalidField("overlap", "must be from 0s to 30d")
 	}

@@ -27,7 +27,11 @@ var credentials = []string{"Authorization", "Proxy-Authorization", "Cookie"}
 // Receive is the built-in receiver: it keeps a request, and with it the
 // result on its signature, which it returns. The path is the one on the
 // request line, escaped, without query. A larger body is a TooLarge error.
-func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name string, header http.Header, path string, body []byte) (result string, err error) {
+func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name string, header http.Header, path string, body []byte) (string, error) {
+	var (
+		result string
+		err    error
+	)
 	if err := passerelle.CheckText("name", name, maxReceiverName); err != nil {
 		return "", err
 	}

@@ -101,7 +101,8 @@ func (s *leaseSession) following(ctx context.Context, b resultBatch) (p page) {
 	return p
 }
 
-func tally(attempts []store.DeliveryAttempt) (counts Counts) {
+func tally(attempts []store.DeliveryAttempt) Counts {
+	var counts Counts
 	for _, a := range attempts {
 		if a.Failure == "" {
 			counts.Delivered++

@@ -173,7 +173,7 @@ func handOver[T any](l *sendLoop, to chan<- T, found T) {
 
 // step starts what can be started and waits for one result. It reports whether there
 // is more to do.
-func (l *sendLoop) step(ctx context.Context) (more bool) {
+func (l *sendLoop) step(ctx context.Context) bool {
 	l.read(ctx)
 	l.send(ctx)
 	l.record(ctx)

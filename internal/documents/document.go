@@ -28,7 +28,11 @@ func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, docum
 // CreateDocument files a document of which the provider knows nothing under a
 // subscription, with what the person says of it and its file, if any, and returns its
 // id. A subscription that is not shared is NotFound.
-func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, under store.StoredSubscription, e store.DocumentEdit, content []byte) (id passerelle.DocumentID, err error) {
+func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, under store.StoredSubscription, e store.DocumentEdit, content []byte) (passerelle.DocumentID, error) {
+	var (
+		id  passerelle.DocumentID
+		err error
+	)
 	if err := f.withFile(ctx, d, under.User, &e, content); err != nil {
 		return 0, err
 	}

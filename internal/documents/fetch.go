@@ -129,7 +129,8 @@ func (f *Documents) bring(ctx context.Context, d passerelle.Domain, id passerell
 			mediaTypes <- mediaType
 			out.CloseWithError(err)
 		}()
-		err = connector.Guard(func() (err error) {
+		err = connector.Guard(func() error {
+			var err error
 			mediaType, err = reader.File(ctx, req, of, out)
 			return err
 		})
@@ -170,7 +171,11 @@ func cleanType(mediaTypes string) string {
 }
 
 // source is who is to be asked for a file, and as whom.
-func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (reader connector.FileReader, req connector.DataRequest, of connector.FileName, err error) {
+func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (connector.FileReader, connector.DataRequest, connector.FileName, error) {
+	var (
+		req connector.DataRequest
+		of  connector.FileName
+	)
 	from, err := f.DB.FileOrigin(ctx, d.ID, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, req, of, errGone

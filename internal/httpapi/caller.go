@@ -156,8 +156,8 @@ func strict(header http.Header) bool {
 // Origin is the scheme and host the client called. What a proxy says about
 // them counts only when the connection comes from a trusted one; of several
 // values the last is the one that proxy wrote.
-func Origin(r *http.Request, trusted []netip.Prefix) (scheme, host string) {
-	scheme, host = "http", r.Host
+func Origin(r *http.Request, trusted []netip.Prefix) (string, string) {
+	scheme, host := "http", r.Host
 	if r.TLS != nil {
 		scheme = "https"
 	}

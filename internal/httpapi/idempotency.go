@@ -77,7 +77,7 @@ func (x *exchange) repeatKey(key string) store.RepeatKey {
 
 // execute runs the call and keeps its answer, if it is one to keep. The end is
 // recorded even when the client has gone meanwhile.
-func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (result answer, err error) {
+func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answer, error) {
 	x.caller.Execution, x.caller.Made = claim.Execution, claim.Subject
 	defer a.config.Answers.HoldKey(ctx, claim.Execution)()
 	settled := false
@@ -86,7 +86,7 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (resu
 			a.end(ctx, x, nil)
 		}
 	}()
-	result, err = a.run(ctx, x)
+	result, err := a.run(ctx, x)
 	settled = true
 	if err == nil && x.caller.kept != nil {
 		return result, nil

@@ -259,7 +259,11 @@ func (e *endpoint) body(s *schemas) *content {
 }
 
 // bodies describes what can come as JSON, and what of it can come in a form.
-func (s *schemas) bodies(e *endpoint) (whole, flat *schema) {
+func (s *schemas) bodies(e *endpoint) (*schema, *schema) {
+	var (
+		whole *schema
+		flat  *schema
+	)
 	if field := e.plan.body.find(anyKey); field != nil && len(e.plan.body.list) == 1 {
 		whole = s.input(field)
 		return whole, whole

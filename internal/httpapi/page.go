@@ -93,13 +93,15 @@ func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(cont
 	var rows []T
 	var more, fetched bool
 	var total int64
-	err := r.Together(ctx, func(r *store.Reader) (err error) {
+	err := r.Together(ctx, func(r *store.Reader) error {
+		var err error
 		rows, err = fetch(ctx, r, window)
 		if more, fetched = len(rows) == window.Limit, true; more {
 			rows = rows[:p.Limit]
 		}
 		return err
-	}, func(r *store.Reader) (err error) {
+	}, func(r *store.Reader) error {
+		var err error
 		if p.Cursor != "" || fetched && p.tells(len(rows), more) {
 			return nil
 		}

@@ -28,7 +28,7 @@ func (x *exchange) presented(inAddress string) (string, error) {
 // it is of any use, so that nothing that is made of the address can have it:
 // links, cursors, signatures. Endpoints with a parameter of that name are left
 // theirs.
-func (x *exchange) hideToken() (token string) {
+func (x *exchange) hideToken() string {
 	reads := x.request.Method == http.MethodGet || x.request.Method == http.MethodHead
 	if !reads || x.endpoint.plan.query.find(tokenParameter) != nil {
 		return ""
@@ -37,7 +37,7 @@ func (x *exchange) hideToken() (token string) {
 	if err != nil || !query.Has(tokenParameter) {
 		return "" // one that cannot be read is refused before anything is made of it
 	}
-	token = query.Get(tokenParameter)
+	token := query.Get(tokenParameter)
 	query.Del(tokenParameter)
 	bare, address := *x.request, *x.request.URL
 	address.RawQuery = query.Encode()

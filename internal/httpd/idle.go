@@ -41,7 +41,8 @@ func (i *idlers) note(c net.Conn, state http.ConnState) {
 }
 
 // after is the connection that is to go after a change, or nil. A new one is not it.
-func (i *idlers) after(c net.Conn, state http.ConnState) (goes net.Conn) {
+func (i *idlers) after(c net.Conn, state http.ConnState) net.Conn {
+	var goes net.Conn
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.leave(c)

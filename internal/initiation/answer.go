@@ -66,7 +66,8 @@ func (i *Initiation) follow(ctx context.Context, s bankSession, next store.Attem
 	}
 	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
 	next.AttemptOrder = s.attempt.AttemptOrder
-	return next, i.begin(ctx, s.payment, &next, i.nextCheck(s.domain, s.payment, payment.Report{}))
+	err := i.begin(ctx, s.payment, &next, i.nextCheck(s.domain, s.payment, payment.Report{}))
+	return next, err
 }
 
 // checkAnswer checks what comes with an answer. Values of fields count as

@@ -43,7 +43,7 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 	var a store.Attempt
 	var err error
 	missing := i.DB.Together(ctx,
-		func(r *store.Reader) (err error) { p, err = loadBy(ctx, r, d, id); return err },
+		func(r *store.Reader) error { var err error; p, err = loadBy(ctx, r, d, id); return err },
 		func(r *store.Reader) error { a, err = r.Attempt(ctx, d.ID, id); return nil })
 	if missing != nil {
 		return bankSession{}, missing
@@ -140,8 +140,10 @@ type reply struct {
 	err    error
 }
 
-func callGuarded(call func() (payment.Report, error)) (r reply) {
-	r.err = connector.Guard(func() (err error) {
+func callGuarded(call func() (payment.Report, error)) reply {
+	var r reply
+	r.err = connector.Guard(func() error {
+		var err error
 		r.report, err = call()
 		return err
 	})

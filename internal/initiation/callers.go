@@ -23,7 +23,7 @@ type Callers struct {
 }
 
 // enter counts a caller until leave is called, unless there are enough of them.
-func (c *Callers) enter(of any, most int) (leave func(), entered bool) {
+func (c *Callers) enter(of any, most int) (func(), bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.many[of] >= most {
@@ -46,7 +46,7 @@ func (c *Callers) leave(of any) {
 
 // takeCallSlot counts a caller of a bank until leave is called. It fails with
 // Unavailable when MaxCallers already wait for this bank. Nothing has been stored then.
-func (i *Initiation) takeCallSlot(connector string) (leave func(), _ error) {
+func (i *Initiation) takeCallSlot(connector string) (func(), error) {
 	leave, entered := i.Callers.enter(connector, MaxCallers)
 	if !entered {
 		return nil, &passerelle.Error{

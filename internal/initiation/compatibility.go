@@ -69,7 +69,8 @@ func reachable(profile connector.Profile) bool {
 // paymentSource is the number of the source in use that payments go through, the
 // first by priority: they are validated on a page of the bank's. It is zero where a
 // connector names none for payments, and false where all that it names are off.
-func paymentSource(profile connector.Profile) (id int64, open bool) {
+func paymentSource(profile connector.Profile) (int64, bool) {
+	var open bool
 	open = true
 	all := slices.SortedStableFunc(slices.Values(profile.Sources), func(a, b connector.Source) int { return a.Priority - b.Priority })
 	for _, s := range all {

@@ -12,7 +12,7 @@ import (
 
 // lastDay is the instant since which a payment must have waited to expire now,
 // and false in a domain where none expires.
-func lastDay(values settings.Values, now time.Time) (since time.Time, expiring bool) {
+func lastDay(values settings.Values, now time.Time) (time.Time, bool) {
 	days := values.Int(settings.ExpireDays)
 	return now.AddDate(0, 0, -int(days)), days > 0
 }

@@ -39,7 +39,7 @@ func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passere
 
 // recovery is how to find out what became of the attempt, and false when the
 // payment does not wait for it any more.
-func (s bankSession) recovery() (call bankCall, waited bool) {
+func (s bankSession) recovery() (bankCall, bool) {
 	if s.attempt.Kind == store.AttemptInitiation {
 		return s.statusOrResend, s.payment.State == payment.Created
 	}

@@ -28,7 +28,8 @@ func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.P
 	}
 	o.Key, o.Connector, o.Mechanism = hex.EncodeToString(key), p.Connector, p.Mechanism
 	attempt := store.Attempt{Payment: p.ID, Domain: d.ID, Number: 1, Kind: store.AttemptInitiation, AttemptOrder: o, Created: i.now(d)}
-	return attempt, i.begin(ctx, p, &attempt, nil)
+	err = i.begin(ctx, p, &attempt, nil)
+	return attempt, err
 }
 
 // encodeDevice is the device of the payer who takes part, nil without one.
@@ -117,7 +118,7 @@ func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Rep
 
 // outcomeIfNotSent is what it means for the payment that the bank was not told: an order
 // ends with it, and so does one to which the answer was no.
-func (s bankSession) outcomeIfNotSent() (report payment.Report, ends bool) {
+func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	if s.attempt.Kind == store.AttemptInitiation {
 		return payment.Report{Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: "not sent"}, true
 	}

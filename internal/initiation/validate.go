@@ -96,7 +96,8 @@ type unvalidated struct {
 // unvalidated loads the payment, its client, and its stored field values if wanted.
 func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, withFields bool) (unvalidated, error) {
 	var u unvalidated
-	err := i.DB.Together(ctx, func(r *store.Reader) (err error) {
+	err := i.DB.Together(ctx, func(r *store.Reader) error {
+		var err error
 		if u.payment, err = loadBy(ctx, r, d, id); err == nil {
 			u.client, u.clientErr = r.Client(ctx, d.ID, u.payment.Client)
 		}

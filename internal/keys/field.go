@@ -118,7 +118,7 @@ func (k *FieldKey) Decrypt(value string) (string, error) {
 
 // Encrypted reports whether a value is a compact JWE, and the name of the key
 // that it says it was encrypted for, which may be empty.
-func Encrypted(value string) (key string, encrypted bool) {
+func Encrypted(value string) (string, bool) {
 	head, _, _ := strings.Cut(value, ".")
 	if strings.Count(value, ".") != 4 || len(value) > MaxEncrypted {
 		return "", false

@@ -260,7 +260,8 @@ type Departure struct {
 
 // Leave is where a browser is sent to, to come back to an address of ours, and what
 // it keeps meanwhile.
-func (p *Provider) Leave(ctx context.Context, back string) (address string, d Departure, err error) {
+func (p *Provider) Leave(ctx context.Context, back string) (string, Departure, error) {
+	var d Departure
 	found, err := p.ask(ctx)
 	if err != nil {
 		return "", d, err

@@ -63,8 +63,9 @@ func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (I
 
 // knownBy is the operator somebody is, none when nobody is known by what is said of
 // them, and whether they still have to be linked.
-func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (o store.Operator, link bool, err error) {
-	o, err = a.DB.OperatorByIdentity(ctx, v.Issuer, v.Subject)
+func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (store.Operator, bool, error) {
+	var link bool
+	o, err := a.DB.OperatorByIdentity(ctx, v.Issuer, v.Subject)
 	if errors.Is(err, store.ErrNotFound) && v.Name != "" {
 		link = true
 		o, err = a.DB.OperatorByName(ctx, normal(v.Name))

@@ -237,8 +237,9 @@ func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 
 // counters is what an attempt with a name is counted by: the name where it comes
 // from, the name, and the address.
-func (a *Operators) counters(name, address string) (here, byName, byAddress store.SignInCounter) {
-	byName = store.SignInCounter{Subject: nameSubject(name), Limit: maxFailuresOfName}
+func (a *Operators) counters(name, address string) (store.SignInCounter, store.SignInCounter, store.SignInCounter) {
+	var byAddress store.SignInCounter
+	byName := store.SignInCounter{Subject: nameSubject(name), Limit: maxFailuresOfName}
 	byAddress = store.SignInCounter{Subject: a.addressSubject(address), Limit: maxFailuresOfAddress}
 	both := sha256.Sum256(append(slices.Clone(byName.Subject), byAddress.Subject...))
 	return store.SignInCounter{Subject: both[:], Of: byName.Subject, Limit: maxFailuresHere}, byName, byAddress

@@ -76,13 +76,18 @@ func origin(d passerelle.Domain) string { return strings.TrimSuffix(d.BaseURL, "
 
 // enter finds the domain that the host of a request names, and looks the token up that
 // is shown there.
-func (s *Service) enter(ctx context.Context, host, bearer string) (found store.ServedDomain, shown access.BearerToken, err error) {
+func (s *Service) enter(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error) {
+	var (
+		found store.ServedDomain
+		shown access.BearerToken
+		err   error
+	)
 	if bearer == "" {
 		found, err = s.servedDomain(ctx, &s.DB.Reader, host)
 		return found, shown, err
 	}
 	err = s.DB.Together(ctx,
-		func(r *store.Reader) (err error) { found, err = s.servedDomain(ctx, r, host); return err },
+		func(r *store.Reader) error { var err error; found, err = s.servedDomain(ctx, r, host); return err },
 		func(r *store.Reader) error { shown = s.Access.Lookup(ctx, r, bearer); return nil })
 	return found, shown, err
 }

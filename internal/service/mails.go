@@ -62,8 +62,9 @@ func (s *Service) SendMails(ctx context.Context) error {
 	return nil
 }
 
-func (s *Service) claimMail(ctx context.Context) (m *store.Mail, err error) {
-	err = s.DB.Write(ctx, func(tx *store.Tx) error {
+func (s *Service) claimMail(ctx context.Context) (*store.Mail, error) {
+	var m *store.Mail
+	err := s.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.ClaimMail(s.config.Now(), mailLease, &m)
 		return nil
 	})

@@ -177,7 +177,8 @@ func (c *Cluster) Set(name, value string) {
 
 // processes lists those that a selection of ps finds, but for dead ones that
 // nobody has taken note of.
-func (c *Cluster) processes(selection ...string) (pids []int) {
+func (c *Cluster) processes(selection ...string) []int {
+	var pids []int
 	out, err := exec.CommandContext(context.Background(), "ps", append(selection, "-o", "pid=,state=")...).Output()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // it fails when it finds none
 		c.t.Errorf("list processes: %v", err)

@@ -130,7 +130,8 @@ func (p *play) make(ctx context.Context, move sandbox.Move) error {
 	return err
 }
 
-func (p *play) report(ctx context.Context, move sandbox.Move) (err error) {
+func (p *play) report(ctx context.Context, move sandbox.Move) error {
+	var err error
 	answer := func(a initiation.Answer, by payment.Actor) error {
 		_, err := p.Initiation.Answer(ctx, p.domain, p.payment, by, a)
 		return err

@@ -93,7 +93,7 @@ func (l *Simulation) Run(ctx context.Context, d passerelle.Domain) (Result, erro
 
 // enter refuses live domains, and calls that would wait for receivers beside too
 // many that do.
-func (l *Simulation) enter(d passerelle.Domain) (leave func(), err error) {
+func (l *Simulation) enter(d passerelle.Domain) (func(), error) {
 	if err := Open(d); err != nil {
 		return nil, err
 	}

@@ -70,7 +70,11 @@ type transaction struct {
 // gone, have no French IBAN, or of which the payload has no balance, currency
 // or update. An amount has the decimals of the currency, or more when an
 // amount of its statement needs them.
-func Of(body []byte) (text []byte, omitted int, err error) {
+func Of(body []byte) ([]byte, int, error) {
+	var (
+		text    []byte
+		omitted int
+	)
 	accounts, err := read(body)
 	if err != nil {
 		return nil, 0, err
@@ -158,7 +162,8 @@ func (a *account) booked() []transaction {
 
 // days are those of the balances: the old one is of the day before the first
 // movement, the new one of the last update or a movement after it.
-func (a *account) days(s *cfonb.Statement) (err error) {
+func (a *account) days(s *cfonb.Statement) error {
+	var err error
 	day, _, _ := strings.Cut(*a.LastUpdate, " ")
 	if s.Closed, err = passerelle.ParseDate("last_update", day); err != nil {
 		return err
@@ -176,7 +181,11 @@ func (a *account) days(s *cfonb.Statement) (err error) {
 	return nil
 }
 
-func (t *transaction) movement(entry, decimals int) (m cfonb.Movement, err error) {
+func (t *transaction) movement(entry, decimals int) (cfonb.Movement, error) {
+	var (
+		m   cfonb.Movement
+		err error
+	)
 	if m.Amount, err = units(t.Value, decimals); err != nil {
 		return m, fmt.Errorf("value: %w", err)
 	}

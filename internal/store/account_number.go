@@ -35,7 +35,11 @@ func (r *Reader) sealsNumbers(ctx context.Context) (bool, error) {
 	if r.sealing.Load() {
 		return true, nil
 	}
-	on, err := one(ctx, r, func(row scanner) (on bool, err error) { return on, row.Scan(&on) }, `SELECT account_numbers FROM sealing`)
+	on, err := one(ctx, r, func(row scanner) (bool, error) {
+		var on bool
+		err := row.Scan(&on)
+		return on, err
+	}, `SELECT account_numbers FROM sealing`)
 	if err != nil {
 		return false, fmt.Errorf("read whether account numbers are sealed: %w", err)
 	}
@@ -103,7 +107,12 @@ func beneficiaryPlace(domain passerelle.DomainID, id passerelle.PaymentID) keys.
 
 // payerNumber is what is stored of the payer's account number: in its column, and
 // sealed.
-func (tx *Tx) payerNumber(p *payment.Payment) (column *string, sealed []byte, err error) {
+func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
+	var (
+		column *string
+		sealed []byte
+		err    error
+	)
 	if p.Payer == nil || p.Payer.Identification == "" {
 		return nil, nil, nil
 	}
@@ -120,8 +129,12 @@ func (tx *Tx) payerNumber(p *payment.Payment) (column *string, sealed []byte, er
 
 // beneficiaryNumbers is what is stored of the beneficiaries' account numbers: by line in
 // their columns, and all of them sealed.
-func (tx *Tx) beneficiaryNumbers(p *payment.Payment) (columns []string, sealed []byte, err error) {
-	columns = make([]string, len(p.Instructions))
+func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
+	var (
+		sealed []byte
+		err    error
+	)
+	columns := make([]string, len(p.Instructions))
 	for i, in := range p.Instructions {
 		columns[i] = in.Beneficiary.Identification
 	}
@@ -172,8 +185,9 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 // payment by a number that is still clear, and a process that began to write before may
 // leave some clear. Progress gets the number of payments seen. What was done before an
 // error stays done, and another call seals what is clear.
-func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (sealed int64, err error) {
-	err = db.Write(ctx, func(tx *Tx) error {
+func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
+	var sealed int64
+	err := db.Write(ctx, func(tx *Tx) error {
 		tx.execOne(ErrConflict, `UPDATE sealing SET account_numbers = TRUE`)
 		return nil
 	})
@@ -205,7 +219,11 @@ type clearPayment struct {
 	domain passerelle.DomainID
 }
 
-func scanClear(row scanner) (p clearPayment, err error) { return p, row.Scan(&p.id, &p.domain) }
+func scanClear(row scanner) (clearPayment, error) {
+	var p clearPayment
+	err := row.Scan(&p.id, &p.domain)
+	return p, err
+}
 
 // sealNumbersOf seals the account numbers of a payment, as long as it takes others to
 // leave it alone.

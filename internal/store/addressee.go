@@ -29,7 +29,8 @@ func (r *Reader) Addressee(ctx context.Context, domain passerelle.DomainID, id p
 		provider authRow
 	)
 	err := r.each(ctx, addressees, []any{int64(domain), int64(id)}, func(row scanner) (bool, error) {
-		return true, found.Served.scan(scan(func(served ...any) (err error) {
+		return true, found.Served.scan(scan(func(served ...any) error {
+			var err error
 			found.Webhook, err = scanWebhook(scan(func(webhook ...any) error {
 				return row.Scan(slices.Concat(served, webhook, provider.columns())...)
 			}))

@@ -114,7 +114,9 @@ func (r *Reader) scanAttempt(row scanner) (Attempt, error) {
 }
 
 // openOptional opens a sealed value that may be missing.
-func (r *Reader) openOptional(into *[]byte, place keys.Place, sealed []byte) (err error) {
+func (r *Reader) openOptional(into *[]byte, place keys.Place, sealed []byte) error {
+	var err error
+
 	if sealed == nil {
 		return nil
 	}

@@ -52,7 +52,7 @@ type TokenEndpoint struct {
 
 // Secrets are what signs at an instant of real time; there is a next one only
 // while both are to be used.
-func (a AuthProvider) Secrets(now time.Time) (present, next string) {
+func (a AuthProvider) Secrets(now time.Time) (string, string) {
 	if a.NextFrom != nil && !a.NextFrom.After(now) {
 		return a.NextSecret, ""
 	}
@@ -124,8 +124,8 @@ func (a *AuthProvider) open(ring *keys.Ring, secret, next, config []byte) error 
 }
 
 // seal is the secret and the configuration as they are stored.
-func (a *AuthProvider) seal(tx *Tx) (secret, config []byte, err error) {
-	secret, err = tx.seal(a.secretPlace(), []byte(a.Secret))
+func (a *AuthProvider) seal(tx *Tx) ([]byte, []byte, error) {
+	secret, err := tx.seal(a.secretPlace(), []byte(a.Secret))
 	if err != nil || a.Endpoint == nil {
 		return secret, nil, err
 	}
@@ -133,7 +133,7 @@ func (a *AuthProvider) seal(tx *Tx) (secret, config []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	config, err = tx.seal(a.configPlace(), plain)
+	config, err := tx.seal(a.configPlace(), plain)
 	return secret, config, err
 }
 
@@ -173,8 +173,8 @@ type ProviderFilter struct {
 	Name   *string // nil for any
 }
 
-func (f ProviderFilter) where() (clause string, args []any) {
-	clause, args = `domain_id = $1 AND deleted IS NULL`, []any{int64(f.Domain)}
+func (f ProviderFilter) where() (string, []any) {
+	clause, args := `domain_id = $1 AND deleted IS NULL`, []any{int64(f.Domain)}
 	if f.Name != nil {
 		clause, args = clause+` AND name = $2`, append(args, *f.Name)
 	}
@@ -213,8 +213,9 @@ func (r *Reader) WebhooksWithProvider(ctx context.Context, domain passerelle.Dom
 	if provider != 0 {
 		which, args = `auth_id = $3`, append(args, provider)
 	}
-	scan := func(row scanner) (id passerelle.WebhookID, err error) {
-		err = row.Scan(&id)
+	scan := func(row scanner) (passerelle.WebhookID, error) {
+		var id passerelle.WebhookID
+		err := row.Scan(&id)
 		return id, err
 	}
 	return collect(ctx, r, scan, `SELECT id FROM webhook WHERE domain_id = $1 AND `+which+` AND deleted IS NULL ORDER BY id LIMIT $2`, args...)

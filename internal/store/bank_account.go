@@ -117,8 +117,9 @@ func (r *Reader) AccountsOf(ctx context.Context, domain passerelle.DomainID, con
 
 // NewAccountID is the id of an account to be stored: the event of the unit that
 // stores it tells it.
-func (db *DB) NewAccountID(ctx context.Context) (id passerelle.AccountID, err error) {
-	err = db.Write(ctx, func(tx *Tx) error {
+func (db *DB) NewAccountID(ctx context.Context) (passerelle.AccountID, error) {
+	var id passerelle.AccountID
+	err := db.Write(ctx, func(tx *Tx) error {
 		next, err := tx.newID("bank_account")
 		id = passerelle.AccountID(next)
 		return err

@@ -81,7 +81,11 @@ func storedTexts(texts map[string]string) (string, error) {
 }
 
 // readTexts reads what storedTexts wrote; nil when there are none.
-func readTexts(stored string) (texts map[string]string, err error) {
+func readTexts(stored string) (map[string]string, error) {
+	var (
+		texts map[string]string
+		err   error
+	)
 	if stored != noTexts {
 		err = json.Unmarshal([]byte(stored), &texts)
 	}

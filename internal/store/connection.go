@@ -104,7 +104,10 @@ func (r *Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID
 	case state != nil:
 		s = s.and("state = $%d", string(*state))
 	}
-	ids := func(row scanner) (ends [2]int64, err error) { return ends, row.Scan(&ends[0], &ends[1]) }
+	ids := func(row scanner) ([2]int64, error) {
+		var ends [2]int64
+		return ends, row.Scan(&ends[0], &ends[1])
+	}
 	ends, err := one(ctx, r, ids, `SELECT COALESCE((SELECT id FROM connection WHERE `+s.conditions()+` ORDER BY id LIMIT 1), 0),
 		COALESCE((SELECT id FROM connection WHERE `+s.conditions()+` ORDER BY id DESC LIMIT 1), 0)`, s.args...)
 	if err != nil || ends[0] == 0 {
@@ -154,7 +157,7 @@ func scanCount(row scanner) (int64, error) {
 
 // ConnectionSecrets loads what a connector needs to speak for a person: the
 // values they gave, and what its last sync left.
-func (r *Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (values map[string]string, memory []byte, err error) {
+func (r *Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (map[string]string, []byte, error) {
 	sealed, err := one(ctx, r, scanSecrets, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	if err != nil {
 		return nil, nil, err
@@ -165,12 +168,19 @@ func (r *Reader) ConnectionSecrets(ctx context.Context, domain passerelle.Domain
 // sealedSecrets are the secrets of a connection as they are stored.
 type sealedSecrets struct{ credentials, memory []byte }
 
-func scanSecrets(row scanner) (s sealedSecrets, err error) {
-	err = row.Scan(&s.credentials, &s.memory)
+func scanSecrets(row scanner) (sealedSecrets, error) {
+	var s sealedSecrets
+
+	err := row.Scan(&s.credentials, &s.memory)
 	return s, err
 }
 
-func (r *Reader) openSecrets(domain passerelle.DomainID, id passerelle.ConnectionID, sealed sealedSecrets) (values map[string]string, memory []byte, err error) {
+func (r *Reader) openSecrets(domain passerelle.DomainID, id passerelle.ConnectionID, sealed sealedSecrets) (map[string]string, []byte, error) {
+	var (
+		values map[string]string
+		memory []byte
+	)
+
 	plain, err := r.keys.Open(connectionPlace(domain, id, "credentials"), sealed.credentials)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the credentials of connection %d: %w", id, err)
@@ -246,11 +256,15 @@ type Leased struct {
 // same round trip.
 func (tx *Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, into *Leased) {
 	tx.onRetry(func() { *into = Leased{} })
-	tx.returning(func(row scanner) (err error) {
+	tx.returning(func(row scanner) error {
+		var err error
+
 		into.Connection, err = scanConnection(row)
 		return err
 	}, `SELECT `+connectionColumns+` FROM connection WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
-	tx.returning(func(row scanner) (err error) {
+	tx.returning(func(row scanner) error {
+		var err error
+
 		into.sealed, err = scanSecrets(row)
 		return err
 	}, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
@@ -262,7 +276,7 @@ func (tx *Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, int
 }
 
 // Secrets are what ConnectionSecrets returns for the connection.
-func (r *Reader) Secrets(l Leased) (values map[string]string, memory []byte, err error) {
+func (r *Reader) Secrets(l Leased) (map[string]string, []byte, error) {
 	return r.openSecrets(l.Domain, l.ID, l.sealed)
 }
 

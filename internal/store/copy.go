@@ -61,8 +61,9 @@ func Analyze(ctx context.Context, url string) error {
 
 // Filled reports whether the PostgreSQL database at an address holds any table
 // where a restore would put its own.
-func Filled(ctx context.Context, url string) (filled bool, err error) {
-	err = once(ctx, url, func(conn *pgx.Conn) error {
+func Filled(ctx context.Context, url string) (bool, error) {
+	var filled bool
+	err := once(ctx, url, func(conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM information_schema.tables
 			WHERE table_schema NOT IN ('pg_catalog', 'information_schema'))`).Scan(&filled)
 	})

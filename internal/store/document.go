@@ -40,11 +40,12 @@ func scanDocument(row scanner) (StoredDocument, error) {
 	}
 	d.Key, d.File = key, owner[passerelle.FileID](file)
 	d.Found, d.LastUpdate, d.Deleted = instant(found), instant(update), optionalInstant(deleted)
-	return d, own.over(&d.Document)
+	err = own.over(&d.Document)
+	return d, err
 }
 
 // documentTotal is a total as it is stored.
-func documentTotal(d passerelle.DocumentDetails) (total, scale any, err error) {
+func documentTotal(d passerelle.DocumentDetails) (any, any, error) {
 	if d.Total == nil {
 		return nil, nil, nil
 	}
@@ -76,7 +77,8 @@ func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d
 // said yet, and returns it. No synchronisation changes it.
 func (tx *Tx) CreateManualDocument(domain passerelle.DomainID, s StoredSubscription, at time.Time) (passerelle.Document, error) {
 	d := passerelle.Document{Found: at, LastUpdate: at}
-	return d, tx.createDocument(domain, s, &d, s.NextReading(), true)
+	err := tx.createDocument(domain, s, &d, s.NextReading(), true)
+	return d, err
 }
 
 func (tx *Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, reading int64, manual bool) error {

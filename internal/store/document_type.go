@@ -20,8 +20,9 @@ type DocumentTypeSetting struct {
 // DocumentTypes lists the types of documents of which a domain says something, by
 // number.
 func (r *Reader) DocumentTypes(ctx context.Context, domain passerelle.DomainID) ([]DocumentTypeSetting, error) {
-	return collect(ctx, r, func(row scanner) (t DocumentTypeSetting, err error) {
-		err = row.Scan(&t.Number, &t.Name, &t.Attachable)
+	return collect(ctx, r, func(row scanner) (DocumentTypeSetting, error) {
+		var t DocumentTypeSetting
+		err := row.Scan(&t.Number, &t.Name, &t.Attachable)
 		return t, err
 	}, `SELECT number, name, attachable FROM document_type WHERE domain_id = $1 ORDER BY number`, int64(domain))
 }

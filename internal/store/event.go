@@ -146,7 +146,11 @@ func (e EmittedEvent) first() byte {
 
 // eventID is the id of an event, which a body in parts has reserved, and the
 // length of such a body.
-func (tx *Tx) eventID(e EmittedEvent) (id, parted int64, err error) {
+func (tx *Tx) eventID(e EmittedEvent) (int64, int64, error) {
+	var (
+		id  int64
+		err error
+	)
 	if e.Parts == nil {
 		id, err = tx.newID("event")
 		return id, 0, err

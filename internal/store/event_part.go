@@ -69,7 +69,8 @@ func (b *EventBody) flush(enough int) error {
 	if len(b.pending) < enough {
 		return nil
 	}
-	err := b.db.Write(b.ctx, func(tx *Tx) (err error) {
+	err := b.db.Write(b.ctx, func(tx *Tx) error {
+		var err error
 		if b.event == 0 {
 			if b.event, err = tx.newID("event"); err != nil {
 				return err
@@ -128,13 +129,15 @@ func (p *parts) Read(into []byte) (int, error) {
 }
 
 // load loads a body in one piece.
-func (p *parts) load() (err error) {
+func (p *parts) load() error {
+	var err error
 	if !p.whole {
 		return nil
 	}
 	p.whole = false
-	p.page, err = one(p.ctx, p.from, func(row scanner) (body []byte, err error) {
-		err = row.Scan(&body)
+	p.page, err = one(p.ctx, p.from, func(row scanner) ([]byte, error) {
+		var body []byte
+		err := row.Scan(&body)
 		return body, err
 	}, `SELECT body FROM event WHERE +domain_id = $1 AND id = $2 AND erased IS NULL AND parted = 0`, int64(p.domain), p.event)
 	if errors.Is(err, ErrNotFound) {
@@ -145,8 +148,9 @@ func (p *parts) load() (err error) {
 
 // nextPart loads the next part.
 func (p *parts) nextPart() error {
-	page, err := one(p.ctx, p.from, func(row scanner) (body []byte, err error) {
-		err = row.Scan(&body)
+	page, err := one(p.ctx, p.from, func(row scanner) ([]byte, error) {
+		var body []byte
+		err := row.Scan(&body)
 		return body, err
 	}, `SELECT body FROM event_part WHERE domain_id = $1 AND event_id = $2 AND number = $3`, int64(p.domain), p.event, p.number+1)
 	if errors.Is(err, ErrNotFound) {
@@ -185,8 +189,12 @@ func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID
 	})
 }
 
-func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, deleted time.Time, limit int) (deliveries []passerelle.DeliveryID, events []int64, err error) {
-	err = r.each(ctx, `SELECT d.id, d.event_id FROM webhook w JOIN delivery d ON d.webhook_id = w.id
+func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, deleted time.Time, limit int) ([]passerelle.DeliveryID, []int64, error) {
+	var (
+		deliveries []passerelle.DeliveryID
+		events     []int64
+	)
+	err := r.each(ctx, `SELECT d.id, d.event_id FROM webhook w JOIN delivery d ON d.webhook_id = w.id
 		WHERE w.domain_id = $1 AND w.deleted < $2 AND d.delivered IS NULL AND d.dropped IS NULL`+upTo(limit),
 		[]any{int64(domain), micros(deleted)}, func(row scanner) (bool, error) {
 			var delivery passerelle.DeliveryID

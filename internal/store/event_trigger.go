@@ -16,8 +16,9 @@ const triggered = "triggered"
 // TriggeredVersion is the version of an event that follows from no change, but
 // was asked for in a sandbox. For every subject of a domain a later call gives a
 // greater one, in whichever process; it is used up in a unit of its own.
-func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) (version int64, err error) {
-	err = db.Write(ctx, func(tx *Tx) error {
+func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) (int64, error) {
+	var version int64
+	err := db.Write(ctx, func(tx *Tx) error {
 		tx.returning(func(row scanner) error { return row.Scan(&version) }, `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, 0, 1)
 			ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + 1 RETURNING n`, int64(domain), triggered)
 		return nil

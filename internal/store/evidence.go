@@ -58,5 +58,6 @@ func (r *Reader) scanEvidence(row scanner) (payment.Evidence, error) {
 	if err != nil {
 		return e, fmt.Errorf("%w: evidence %d: %w", ErrSealed, id, err)
 	}
-	return e, json.Unmarshal(plain, &e.Shown)
+	err = json.Unmarshal(plain, &e.Shown)
+	return e, err
 }

@@ -84,8 +84,9 @@ func (tx *Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) 
 // does not open.
 func (r *Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, error) {
 	var domain passerelle.DomainID
-	sealed, err := one(ctx, r, func(row scanner) (sealed []byte, err error) {
-		err = row.Scan(&domain, &sealed)
+	sealed, err := one(ctx, r, func(row scanner) ([]byte, error) {
+		var sealed []byte
+		err := row.Scan(&domain, &sealed)
 		return sealed, err
 	}, `SELECT domain_id, sealed_key FROM stored_file WHERE id = $1`, int64(id))
 	if err != nil || sealed == nil {

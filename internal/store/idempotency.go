@@ -125,7 +125,7 @@ func (e Execution) place() keys.Place {
 
 // HoldKey keeps the right to execute a request until stop is called, however long
 // it takes. What it cannot renew lapses, and is taken over.
-func (db *DB) HoldKey(ctx context.Context, e Execution) (stop func()) {
+func (db *DB) HoldKey(ctx context.Context, e Execution) func() {
 	every, ended := cmp.Or(db.keyRenewal, keyRenewal), make(chan struct{})
 	ctx = context.WithoutCancel(ctx)
 	timer := time.AfterFunc(every, func() {

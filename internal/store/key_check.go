@@ -48,7 +48,8 @@ func (tx *Tx) seal(p keys.Place, plain []byte) ([]byte, error) {
 }
 
 // proveKeys has the unit undone when the keys are others, once.
-func (tx *Tx) proveKeys() (err error) {
+func (tx *Tx) proveKeys() error {
+	var err error
 	if tx.seals {
 		return nil
 	}
@@ -71,7 +72,11 @@ var errUnproven = errors.New("the database was put under other keys")
 // prove reads the value that proves the keys; there is none in a database that is tied
 // to none.
 func (db *DB) prove(ctx context.Context) error {
-	sealed, err := one(ctx, &db.Reader, func(row scanner) (sealed []byte, err error) { return sealed, row.Scan(&sealed) }, `SELECT sealed FROM key_check`)
+	sealed, err := one(ctx, &db.Reader, func(row scanner) ([]byte, error) {
+		var sealed []byte
+		err := row.Scan(&sealed)
+		return sealed, err
+	}, `SELECT sealed FROM key_check`)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -111,8 +116,9 @@ func (db *DB) proven(sealed []byte) error {
 // CheckKeys reports whether the database is tied to the keys at hand, by
 // ErrOtherKeys or by ErrNotFound when it is tied to none.
 func (r *Reader) CheckKeys(ctx context.Context) error {
-	sealed, err := one(ctx, r, func(row scanner) (sealed []byte, err error) {
-		err = row.Scan(&sealed)
+	sealed, err := one(ctx, r, func(row scanner) ([]byte, error) {
+		var sealed []byte
+		err := row.Scan(&sealed)
 		return sealed, err
 	}, `SELECT sealed FROM key_check`)
 	if err != nil {

@@ -155,7 +155,11 @@ func (r *Reader) Outage(ctx context.Context, w Webhook) (Outage, error) {
 		at      int64
 		failure string
 	}
-	scan := func(row scanner) (f failed, err error) { return f, row.Scan(&f.at, &f.failure) }
+	scan := func(row scanner) (failed, error) {
+		var f failed
+		err := row.Scan(&f.at, &f.failure)
+		return f, err
+	}
 	for _, direction := range []string{"ASC", "DESC"} {
 		found, err := collect(ctx, r, scan, `SELECT at, failure FROM delivery_attempt WHERE domain_id = $1 AND webhook_id = $2 AND at >= $3
 			AND failure IS NOT NULL ORDER BY at `+direction+`, id `+direction+` LIMIT 1`, int64(w.Domain), int64(w.ID), micros(from))

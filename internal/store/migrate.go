@@ -55,7 +55,8 @@ var errPending = errors.New("the schema is not up to date; run the command migra
 // left alone: replicas of two versions run side by side.
 func (db *DB) Migrate(ctx context.Context) error {
 	var applied []string
-	err := db.engine.migrate(ctx, func(s session) (err error) {
+	err := db.engine.migrate(ctx, func(s session) error {
+		var err error
 		applied, err = db.bringUp(ctx, s)
 		return err
 	})
@@ -84,7 +85,8 @@ func (db *DB) SchemaCurrent(ctx context.Context) error {
 }
 
 // bringUp applies what is missing, and names it.
-func (db *DB) bringUp(ctx context.Context, s session) (names []string, _ error) {
+func (db *DB) bringUp(ctx context.Context, s session) ([]string, error) {
+	var names []string
 	if err := s.script(ctx, createHistory); err != nil {
 		return nil, fmt.Errorf("create the history: %w", err)
 	}

@@ -40,7 +40,7 @@ func containing(text string) string {
 
 // newest writes the query for a window of rows in the order of an instant and an
 // id, the last first. Order and Descending of the window mean nothing.
-func (s selection) newest(columns, instant, id string, w Window) (sql string, args []any) {
+func (s selection) newest(columns, instant, id string, w Window) (string, []any) {
 	direction, sign := "DESC", "<"
 	if w.Backward {
 		direction, sign = "ASC", ">"

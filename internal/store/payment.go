@@ -130,12 +130,20 @@ func (r *Reader) paymentOnce(ctx context.Context, domain passerelle.DomainID, id
 
 // loadParts fills lines and identities of a page of payments, one query each,
 // and answers which payments changed since they were read.
-func (r *Reader) loadParts(ctx context.Context, domain passerelle.DomainID, page []*storedPayment, sensitive bool) (torn []*storedPayment, err error) {
+func (r *Reader) loadParts(ctx context.Context, domain passerelle.DomainID, page []*storedPayment, sensitive bool) ([]*storedPayment, error) {
+	var (
+		torn []*storedPayment
+		err  error
+	)
 	if len(page) == 0 {
 		return nil, nil
 	}
 	err = r.Together(ctx,
-		func(r *Reader) (err error) { torn, err = r.loadInstructions(ctx, domain, page); return err },
+		func(r *Reader) error {
+			var err error
+			torn, err = r.loadInstructions(ctx, domain, page)
+			return err
+		},
 		func(r *Reader) error { return r.loadIdentities(ctx, domain, page, sensitive) })
 	return torn, err
 }
@@ -163,13 +171,15 @@ func (in *lineRow) columns() []any {
 	}
 }
 
-func scanInstruction(row scanner) (in lineRow, err error) {
-	err = row.Scan(append([]any{&in.owner, &in.version}, in.columns()...)...)
+func scanInstruction(row scanner) (lineRow, error) {
+	var in lineRow
+	err := row.Scan(append([]any{&in.owner, &in.version}, in.columns()...)...)
 	return in, err
 }
 
 // add adds the next line of a payment.
-func (p *storedPayment) add(in *lineRow) (err error) {
+func (p *storedPayment) add(in *lineRow) error {
+	var err error
 	in.Amount.Currency, in.DateType = p.currency, p.dateType
 	in.Frequency, in.Beneficiary.Issuer = text[payment.Frequency](in.frequency), text[string](in.issuer)
 	in.State, in.ErrorCode, in.ErrorDescription = text[payment.InstructionState](in.state), text[payment.ErrorCode](in.code), text[string](in.why)
@@ -191,7 +201,8 @@ func (p *storedPayment) add(in *lineRow) (err error) {
 	return nil
 }
 
-func (r *Reader) loadInstructions(ctx context.Context, domain passerelle.DomainID, page []*storedPayment) (torn []*storedPayment, err error) {
+func (r *Reader) loadInstructions(ctx context.Context, domain passerelle.DomainID, page []*storedPayment) ([]*storedPayment, error) {
+	var torn []*storedPayment
 	list, args := idList(domain, idsOf(page))
 	lines, err := collect(ctx, r, scanInstruction,
 		`SELECT `+instructionColumns+` FROM instruction WHERE +domain_id = $1 AND payment_id IN (`+list+`) ORDER BY payment_id, position`, args...)

@@ -107,7 +107,7 @@ func (p place) order(s stretch) string {
 }
 
 // page writes the query for a window.
-func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (sql string, args []any) {
+func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (string, []any) {
 	if o.column == labelOrder {
 		f = f.towards(w)
 	}
@@ -159,7 +159,7 @@ func (s *selection) bind(value any) string {
 }
 
 // straight reads one stretch.
-func (p place) straight(s selection, x stretch, w Window) (sql string, args []any) {
+func (p place) straight(s selection, x stretch, w Window) (string, []any) {
 	s = s.within(x)
 	return fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s ORDER BY %s LIMIT %s OFFSET %s`,
 		paymentColumns, p.column, s.from, s.conditions(), p.order(x), s.bind(w.Limit), s.bind(w.Offset)), s.args
@@ -167,7 +167,7 @@ func (p place) straight(s selection, x stretch, w Window) (sql string, args []an
 
 // joined reads the beginning of every stretch of every list, which is from the
 // indexes alone, and then the payments that the page begins with.
-func (p place) joined(s selection, lists []stretch, w Window) (sql string, args []any) {
+func (p place) joined(s selection, lists []stretch, w Window) (string, []any) {
 	enough := s.bind(w.end())
 	var beginnings []string
 	for part, x := range p.stretches() {

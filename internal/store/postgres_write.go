@@ -88,7 +88,7 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 // try is attempt, but for a transaction that failed when COMMIT was on its way already:
 // what became of it is doubtful. A connection released within a transaction is closed by
 // the pool, which rolls back.
-func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (doubtful bool, err error) {
+func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (bool, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
 		return false, fmt.Errorf("connect: %w", err)
@@ -261,7 +261,8 @@ const (
 
 // outcome reports whether the transaction was committed, or that the server could
 // not tell before the context ended. What was not committed then never is.
-func (p *postgresEngine) outcome(ctx context.Context, m *mark) (committed bool, err error) {
+func (p *postgresEngine) outcome(ctx context.Context, m *mark) (bool, error) {
+	var err error
 	for attempt := 1; ; attempt = min(attempt+1, attempts) {
 		if m.lost {
 			_, _ = p.pool.Exec(ctx, endBackend, m.process, time.Since(m.since).Microseconds()) // may not be permitted

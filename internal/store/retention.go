@@ -45,7 +45,7 @@ func (db *DB) PurgeEvents(ctx context.Context, r Retention) error {
 	return nil
 }
 
-func (db *DB) purgeBatch(ctx context.Context, r Retention) (more bool, err error) {
+func (db *DB) purgeBatch(ctx context.Context, r Retention) (bool, error) {
 	over, err := collect(ctx, &db.Reader, scanOld, `SELECT id, event_id FROM delivery
 		WHERE domain_id = $1 AND created < $2 AND (delivered IS NOT NULL OR dropped IS NOT NULL) ORDER BY created, id LIMIT $3`,
 		int64(r.Domain), micros(r.Events), r.Batch)
@@ -76,8 +76,9 @@ func (db *DB) purgeBatch(ctx context.Context, r Retention) (more bool, err error
 }
 
 // scanOld reads two numbers, of which the second is an id.
-func scanOld(row scanner) (pair [2]int64, err error) {
-	err = row.Scan(&pair[0], &pair[1])
+func scanOld(row scanner) ([2]int64, error) {
+	var pair [2]int64
+	err := row.Scan(&pair[0], &pair[1])
 	return pair, err
 }
 
@@ -199,7 +200,8 @@ func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
 	})
 }
 
-func placeholders(ids []int64) (list string, args []any) {
+func placeholders(ids []int64) (string, []any) {
+	var args []any
 	words := make([]string, len(ids))
 	for i, id := range ids {
 		words[i], args = fmt.Sprintf("$%d", i+1), append(args, id)

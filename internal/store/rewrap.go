@@ -73,7 +73,11 @@ type sealedValue struct {
 // of them were under an older key. Whoever serves from this database must have the
 // current key already, or cannot open what was put under it. A value that does not
 // open is an error, and what was done before it stays done.
-func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) (seen, rewrapped int64, err error) {
+func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) (int64, int64, error) {
+	var (
+		seen      int64
+		rewrapped int64
+	)
 	for _, column := range sealedColumns {
 		for after := int64(0); ; {
 			values, err := collect(ctx, &db.Reader, scanSealed, column.page(), after, batch)
@@ -95,8 +99,9 @@ func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) 
 }
 
 // rewrapPage leaves alone what was sealed anew meanwhile.
-func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []sealedValue) (changed int64, err error) {
-	err = db.Write(ctx, func(tx *Tx) error {
+func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []sealedValue) (int64, error) {
+	var changed int64
+	err := db.Write(ctx, func(tx *Tx) error {
 		for _, v := range values {
 			if len(v.value) == 0 {
 				continue
@@ -129,7 +134,8 @@ func (tx *Tx) awaitSeals(table string) {
 	}
 }
 
-func scanSealed(row scanner) (v sealedValue, err error) {
-	err = row.Scan(&v.row, &v.domain, &v.value)
+func scanSealed(row scanner) (sealedValue, error) {
+	var v sealedValue
+	err := row.Scan(&v.row, &v.domain, &v.value)
 	return v, err
 }

@@ -19,8 +19,13 @@ type sandboxOrder struct {
 // Submit records that an order arrived: a new one is stored as body, a
 // repeated one only counted. It answers what is now stored, its version and
 // how often the order arrived.
-func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) (stored []byte, version, submissions int64, err error) {
-	err = l.DB.Write(ctx, func(tx *Tx) error {
+func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) ([]byte, int64, int64, error) {
+	var (
+		stored      []byte
+		version     int64
+		submissions int64
+	)
+	err := l.DB.Write(ctx, func(tx *Tx) error {
 		tx.returning(func(row scanner) error { return row.Scan(&stored, &version, &submissions) },
 			`INSERT INTO sandbox_order (domain_id, key, version, submissions, body) VALUES ($1, $2, 1, 1, $3)
 			ON CONFLICT (domain_id, key) DO UPDATE SET submissions = sandbox_order.submissions + 1
@@ -31,7 +36,8 @@ func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, k
 }
 
 // Load reads an order, with found false when there is none of that key.
-func (l SandboxLedger) Load(ctx context.Context, domain passerelle.DomainID, key string) (body []byte, version int64, found bool, err error) {
+func (l SandboxLedger) Load(ctx context.Context, domain passerelle.DomainID, key string) ([]byte, int64, bool, error) {
+	var err error
 	order, err := one(ctx, &l.DB.Reader, func(row scanner) (sandboxOrder, error) {
 		var o sandboxOrder
 		err := row.Scan(&o.body, &o.version)
@@ -45,8 +51,8 @@ func (l SandboxLedger) Load(ctx context.Context, domain passerelle.DomainID, key
 
 // Save stores an order over the version it was read at; saved is false when
 // somebody else was faster.
-func (l SandboxLedger) Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (saved bool, err error) {
-	err = l.DB.Write(ctx, func(tx *Tx) error {
+func (l SandboxLedger) Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (bool, error) {
+	err := l.DB.Write(ctx, func(tx *Tx) error {
 		tx.execOne(ErrConflict, `UPDATE sandbox_order SET body = $1, version = version + 1 WHERE domain_id = $2 AND key = $3 AND version = $4`,
 			body, int64(domain), key, version)
 		return nil

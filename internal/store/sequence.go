@@ -42,7 +42,7 @@ type block struct {
 func (tx *Tx) newID(sequence string) (int64, error) { return tx.newIDs(sequence, 1) }
 
 // newIDs is the first of as many ids as are asked for, one after the other.
-func (tx *Tx) newIDs(sequence string, count int) (first int64, err error) {
+func (tx *Tx) newIDs(sequence string, count int) (int64, error) {
 	return tx.db.sequences.of(sequence).take(tx.ctx, int64(count), func(ctx context.Context, size int64) (int64, error) {
 		return tx.db.reserve(ctx, sequence, size)
 	})
@@ -60,7 +60,7 @@ func (s *sequences) of(name string) *block {
 	return s.byName[name]
 }
 
-func (b *block) take(ctx context.Context, count int64, reserve func(ctx context.Context, size int64) (end int64, err error)) (first int64, err error) {
+func (b *block) take(ctx context.Context, count int64, reserve func(ctx context.Context, size int64) (end int64, err error)) (int64, error) {
 	select {
 	case b.lock <- struct{}{}:
 		defer func() { <-b.lock }()
@@ -80,8 +80,9 @@ func (b *block) take(ctx context.Context, count int64, reserve func(ctx context.
 }
 
 // reserve moves a sequence on by a block and returns the id after it.
-func (db *DB) reserve(ctx context.Context, sequence string, size int64) (end int64, err error) {
-	err = db.Write(ctx, func(tx *Tx) error {
+func (db *DB) reserve(ctx context.Context, sequence string, size int64) (int64, error) {
+	var end int64
+	err := db.Write(ctx, func(tx *Tx) error {
 		tx.returning(func(row scanner) error { return row.Scan(&end) }, reserveBlock, sequence, size)
 		return nil
 	})

@@ -58,7 +58,8 @@ func openSQLite(ctx context.Context, path string, options Options) (_ engine, er
 }
 
 // locate makes sure that the file is there, and the owner's alone.
-func (s *sqliteEngine) locate() (err error) {
+func (s *sqliteEngine) locate() error {
+	var err error
 	if s.path == ":memory:" {
 		if s.temporary, err = os.MkdirTemp("", "passerelle-"); err != nil {
 			return err

@@ -149,7 +149,8 @@ func (w *writer) reply(group []*unit, results []error) {
 // together executes the group in one transaction, and when careful each unit
 // under a savepoint. If that is not ok, nothing of it was written. When there can be no transaction at all every unit fails: one
 // by one, each would wait for it as long.
-func (w *writer) together(group []*unit, careful bool) (results []error, ok bool) {
+func (w *writer) together(group []*unit, careful bool) ([]error, bool) {
+	var results []error
 	if len(group) == 1 {
 		return nil, false
 	}
@@ -295,7 +296,8 @@ func (w *writer) control(text string) error {
 	return err
 }
 
-func (w *writer) connect(ctx context.Context) (err error) {
+func (w *writer) connect(ctx context.Context) error {
+	var err error
 	if w.conn != nil {
 		return nil
 	}

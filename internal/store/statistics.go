@@ -86,7 +86,11 @@ func (p *postgresEngine) keepStatistics(ctx context.Context) error {
 
 // count counts a table, unless somebody else counts some, when the lock is not mine, or
 // holds the table. Plans that have been made of it are made anew after it.
-func (p *postgresEngine) count(ctx context.Context, table string) (mine bool, err error) {
+func (p *postgresEngine) count(ctx context.Context, table string) (bool, error) {
+	var (
+		mine bool
+		err  error
+	)
 	const lock = `SELECT pg_try_advisory_xact_lock(hashtextextended('passerelle statistics of ' || current_schema(), 0))`
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, limitLocks); err != nil {

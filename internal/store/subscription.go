@@ -132,8 +132,9 @@ func (r *Reader) SubscriptionsOf(ctx context.Context, domain passerelle.DomainID
 }
 
 // NewSubscriptionID is the id of a subscription to be stored.
-func (db *DB) NewSubscriptionID(ctx context.Context) (id passerelle.SubscriptionID, err error) {
-	err = db.Write(ctx, func(tx *Tx) error {
+func (db *DB) NewSubscriptionID(ctx context.Context) (passerelle.SubscriptionID, error) {
+	var id passerelle.SubscriptionID
+	err := db.Write(ctx, func(tx *Tx) error {
 		next, err := tx.newID("subscription")
 		id = passerelle.SubscriptionID(next)
 		return err

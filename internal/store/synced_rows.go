@@ -40,7 +40,8 @@ func SyncedDocuments(s StoredSubscription) SyncedRows {
 	return SyncedRows{"document", "subscription_id", int64(s.ID), s.Epoch, true}
 }
 
-func (s SyncedRows) where() (c conditions) {
+func (s SyncedRows) where() conditions {
+	var c conditions
 	c.and(s.owner+" = %s AND epoch = %s", s.id, s.epoch)
 	return c
 }

@@ -32,8 +32,9 @@ func (tx *Tx) TerminableMemory(c Connection, memory []byte) error {
 // TerminationsDue lists the consents of a domain that are to be ended at an instant of it,
 // the longest overdue first.
 func (r *Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
-	all, err := collect(ctx, r, func(row scanner) (t Termination, err error) {
-		err = row.Scan(&t.Domain, &t.Connection, &t.User, &t.Connector, &t.Memory, &t.Tries, &t.due)
+	all, err := collect(ctx, r, func(row scanner) (Termination, error) {
+		var t Termination
+		err := row.Scan(&t.Domain, &t.Connection, &t.User, &t.Connector, &t.Memory, &t.Tries, &t.due)
 		return t, err
 	}, `SELECT domain_id, id, user_id, connector_uuid, memory, failures, terminate FROM connection
 		WHERE domain_id = $1 AND terminate <= $2 AND terminate IS NOT NULL AND deleted IS NOT NULL ORDER BY terminate, id LIMIT $3`, int64(domain), micros(now), limit)

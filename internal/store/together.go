@@ -46,6 +46,15 @@ func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) erro
 	return nil
 }
 
+// Into returns a read for [DB.Together] that stores its result in a variable.
+func Into[T any](into *T, read func(*Reader) (T, error)) func(*Reader) error {
+	return func(r *Reader) error {
+		result, err := read(r)
+		*into = result
+		return err
+	}
+}
+
 // gatheredRead is a query that waits to be sent with others, and then what came of it.
 type gatheredRead struct {
 	sql  string
@@ -55,7 +64,8 @@ type gatheredRead struct {
 }
 
 // queries are the next of each question, but for those that have none any more.
-func queries(questions []func() ([]*gatheredRead, bool)) (all []*gatheredRead) {
+func queries(questions []func() ([]*gatheredRead, bool)) []*gatheredRead {
+	var all []*gatheredRead
 	for _, next := range questions {
 		some, _ := next()
 		all = append(all, some...)

@@ -43,11 +43,11 @@ func scanTransaction(row scanner) (passerelle.Transaction, error) {
 
 var errDigits = errors.New("an amount has too many digits")
 
-func coefficient(d decimal.Decimal) (value int64, err error) {
+func coefficient(d decimal.Decimal) (int64, error) {
 	if d.Coef() > 1<<63-1 {
 		return 0, errDigits
 	}
-	value = int64(d.Coef()) //nolint:gosec // checked above
+	value := int64(d.Coef()) //nolint:gosec // checked above
 	if d.IsNeg() {
 		value = -value
 	}

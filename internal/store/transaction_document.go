@@ -34,7 +34,11 @@ func (r *Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions
 	var c conditions
 	f.where(&c)
 	c.clauses = append(c.clauses, "x.document_id = d.id AND x.transaction_id IN ("+anyOf(&c, transactions)+")")
-	return collect(ctx, r, func(row scanner) (a AttachedDocument, err error) {
+	return collect(ctx, r, func(row scanner) (AttachedDocument, error) {
+		var (
+			a   AttachedDocument
+			err error
+		)
 		a.StoredDocument, err = scanDocument(after{row, []any{&a.Transaction}})
 		return a, err
 	}, `SELECT x.transaction_id, `+documentColumns+` FROM transaction_document x CROSS JOIN `+documentSource+c.String()+` ORDER BY x.transaction_id, d.date DESC, d.id DESC`, c.args...)

@@ -268,7 +268,7 @@ func (r *Reader) Transactions(ctx context.Context, f TransactionFilter, w Window
 	return collect(ctx, r, scanTransaction, sql, args...)
 }
 
-func (f TransactionFilter) page(w Window) (sql string, args []any) {
+func (f TransactionFilter) page(w Window) (string, []any) {
 	order, sign := "DESC", "<"
 	if w.Descending != w.Backward {
 		order, sign = "ASC", ">"
@@ -309,7 +309,7 @@ type TransactionSpan struct {
 }
 
 // Currency is that of an account, where the span has noted it.
-func (s TransactionSpan) Currency(id passerelle.AccountID) (currency passerelle.Currency, noted bool) {
+func (s TransactionSpan) Currency(id passerelle.AccountID) (passerelle.Currency, bool) {
 	for _, a := range s.noted {
 		if a.account == int64(id) {
 			return a.currency, true
@@ -320,7 +320,8 @@ func (s TransactionSpan) Currency(id passerelle.AccountID) (currency passerelle.
 
 // TransactionSpan is taken from counters, and from the ends of an index for each
 // account.
-func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (s TransactionSpan, err error) {
+func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (TransactionSpan, error) {
+	var s TransactionSpan
 	var c conditions
 	f.accounts(&c)
 	there, stored := " AND t.deleted IS NULL", "a.transactions"
@@ -330,7 +331,7 @@ func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (s Tr
 	end := func(order string) string {
 		return fmt.Sprintf(`(SELECT %s FROM bank_transaction t WHERE t.account_id = a.id AND t.epoch = a.epoch%s ORDER BY %[1]s %[3]s, t.id %[3]s LIMIT 1)`, f.day(), there, order)
 	}
-	err = r.each(ctx, `SELECT a.id, a.epoch, a.details, `+stored+`,
+	err := r.each(ctx, `SELECT a.id, a.epoch, a.details, `+stored+`,
 		CASE WHEN EXISTS (SELECT 1 FROM transaction_document x WHERE x.account_id = a.id AND x.account_epoch = a.epoch) THEN 1 ELSE 0 END, `+end("ASC")+`, `+end("DESC")+` FROM bank_account a WHERE `+c.String(), c.args, func(row scanner) (bool, error) {
 		return true, s.add(row)
 	})

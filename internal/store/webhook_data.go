@@ -102,7 +102,8 @@ func (f WebhookDataFilter) inState() string {
 // window writes the query for a window of rows, the newest first. Without a
 // state it is put together from as many rows of each: the index has each state in
 // order, and not all of them.
-func (f WebhookDataFilter) window(w Window) (sql string, args []any) {
+func (f WebhookDataFilter) window(w Window) (string, []any) {
+	var args []any
 	if f.State != "" {
 		return f.selection().newest(dataPlace, "d.created", "d.id", w)
 	}

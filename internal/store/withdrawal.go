@@ -78,7 +78,7 @@ func (tx *Tx) withdraw(e withdrawal) {
 }
 
 // holding selects the events whose bodies hold a subject.
-func (e withdrawal) holding(limit int) (sql string, args []any) {
+func (e withdrawal) holding(limit int) (string, []any) {
 	return `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id` + upTo(limit),
 		[]any{e.domain, e.user, "% " + string(newHolding(e.kind, e.subject, e.epoch)) + " %"}
 }
@@ -132,7 +132,7 @@ var erasable = map[string][]struct{ table, condition string }{
 // EraseWithdrawn removes up to limit rows of what was withdrawn, the oldest withdrawal
 // first, in one short unit, and reports whether there is more. It is meant to
 // be called again and again by one loop; several at once only waste work.
-func (db *DB) EraseWithdrawn(ctx context.Context, limit int) (more bool, err error) {
+func (db *DB) EraseWithdrawn(ctx context.Context, limit int) (bool, error) {
 	e, err := one(ctx, &db.Reader, scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
@@ -180,7 +180,11 @@ func (e withdrawal) args() []any {
 	return []any{e.subject, *e.epoch}
 }
 
-func (db *DB) voidSome(ctx context.Context, e withdrawal, limit int) (voided int, err error) {
+func (db *DB) voidSome(ctx context.Context, e withdrawal, limit int) (int, error) {
+	var (
+		voided int
+		err    error
+	)
 	holding, args := e.holding(1)
 	if found, err := collect(ctx, &db.Reader, scanCount, holding, args...); err != nil || len(found) == 0 {
 		return 0, err
@@ -197,12 +201,13 @@ func (db *DB) voidSome(ctx context.Context, e withdrawal, limit int) (voided int
 	return voided, nil
 }
 
-func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition string, limit int) (gone int, err error) {
+func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition string, limit int) (int, error) {
+	var gone int
 	args, which := e.args(), condition
 	if holdFiles[table] {
 		which += noFile(table)
 	}
-	err = db.Write(ctx, func(tx *Tx) error {
+	err := db.Write(ctx, func(tx *Tx) error {
 		tx.onRetry(func() { gone = 0 })
 		tx.holdWithdrawal(e)
 		if holdFiles[table] {

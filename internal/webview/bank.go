@@ -36,7 +36,11 @@ func (b bank) Asks() bool { return len(b.Fields) > 0 || b.Account != "" }
 
 // banks lists those that can carry the payment, and the one that was chosen
 // before, if any, which comes first and need not be offered to everybody.
-func (w *Webview) banks(pc *pageContext, p *payment.Payment) (all []bank, chosen string, err error) {
+func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, error) {
+	var (
+		all    []bank
+		chosen string
+	)
 	profiles, err := w.Initiation.Offered(pc.context(), pc.domain, p)
 	if err != nil {
 		return nil, "", err

@@ -150,7 +150,8 @@ const (
 	maxRecent    = 3
 )
 
-func (w *Webview) recent(pc *pageContext) (uuids []string) {
+func (w *Webview) recent(pc *pageContext) []string {
+	var uuids []string
 	_ = w.sealer.Read(pc.request, recentCookie, &uuids) // without one nothing is remembered
 	return uuids
 }

@@ -19,7 +19,8 @@ type way struct {
 
 // waysOf are the ways that lead to an institution, the usual one first, as
 // connections take it.
-func waysOf(b wire.Bank) (all []way) {
+func waysOf(b wire.Bank) []way {
+	var all []way
 	sources := slices.SortedStableFunc(slices.Values(b.Sources), func(a, b wire.Source) int { return a.Priority - b.Priority })
 	for _, s := range sources {
 		for _, m := range s.Mechanisms {

@@ -64,7 +64,8 @@ func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
 
 // listOf is a parameter that is a list: separated by commas, or given several
 // times.
-func listOf(query url.Values, name string) (all []string) {
+func listOf(query url.Values, name string) []string {
+	var all []string
 	for _, value := range query[name] {
 		for _, one := range strings.Split(value, ",") {
 			if one = strings.TrimSpace(one); one != "" {

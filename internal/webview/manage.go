@@ -106,7 +106,7 @@ func (f filter) covers(b wire.Bank) bool {
 }
 
 // stateText says in words how a connection fares, and whether it needs the person.
-func (s *flowConnection) stateText(words web.Words) (text string, bad bool) {
+func (s *flowConnection) stateText(words web.Words) (string, bool) {
 	switch {
 	case s.c.State == "" && s.c.LastUpdate != nil:
 		return words.Say("standing.read", dateText(words, passerelle.DateOf(*s.c.LastUpdate, time.UTC))), false

@@ -51,7 +51,11 @@ type shareable struct {
 // mostItems is more than an institution may show of either.
 const mostItems = 1000
 
-func (w *Webview) shareable(pc *pageContext, s *flowConnection) (all shareable, err error) {
+func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, error) {
+	var (
+		all shareable
+		err error
+	)
 	window := store.Window{Limit: mostItems}
 	all.accounts, err = w.DB.BankAccounts(pc.context(), store.AccountFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
 	if err != nil {
@@ -226,7 +230,8 @@ func (p *picked[T]) take(id T, ticked, shared bool) {
 	}
 }
 
-func newSelection(all shareable, form url.Values) (c selection) {
+func newSelection(all shareable, form url.Values) selection {
+	var c selection
 	ticked := func(name string, id int64, shared bool) bool {
 		number := strconv.FormatInt(id, 10)
 		if form.Has("paged") && !slices.Contains(form["listed"], name+" "+number) {

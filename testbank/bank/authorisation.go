@@ -51,7 +51,7 @@ type Authorisation struct {
 }
 
 // Key implements [ledger.Document].
-func (a *Authorisation) Key() (kind, id string) { return authorisationKind, a.ID }
+func (a *Authorisation) Key() (string, string) { return authorisationKind, a.ID }
 
 // Belongs implements [ledger.Document].
 func (a *Authorisation) Belongs() string { return a.Subject.Kind + " " + a.Subject.ID }

@@ -50,7 +50,7 @@ type Consent struct {
 }
 
 // Key implements [ledger.Document].
-func (c *Consent) Key() (kind, id string) { return consentKind, c.ID }
+func (c *Consent) Key() (string, string) { return consentKind, c.ID }
 
 // Belongs implements [ledger.Document].
 func (c *Consent) Belongs() string { return c.Party }

@@ -93,7 +93,7 @@ const (
 )
 
 // Key implements [ledger.Document].
-func (t *Token) Key() (kind, id string) { return t.Kind, t.ID }
+func (t *Token) Key() (string, string) { return t.Kind, t.ID }
 
 // Belongs implements [ledger.Document].
 func (t *Token) Belongs() string { return t.Party }
@@ -102,7 +102,12 @@ func (t *Token) Belongs() string { return t.Party }
 func (t *Token) Due() time.Time { return time.Time{} }
 
 // Exchange takes a code for an access and a refresh token.
-func (b *Bank) Exchange(ctx context.Context, party, code, redirect, verifier string) (access, refresh *Token, err error) {
+func (b *Bank) Exchange(ctx context.Context, party, code, redirect, verifier string) (*Token, *Token, error) {
+	var (
+		access  *Token
+		refresh *Token
+		err     error
+	)
 	id, secret, _ := strings.Cut(code, "-")
 	err = b.update(ctx, func(tx *ledger.Tx) error {
 		var a Authorisation
@@ -136,7 +141,11 @@ func (a *Application) opens(party, secret, redirect, verifier string, now time.T
 	return subtle.ConstantTimeCompare([]byte(a.Code), []byte(secret)) == 1 && subtle.ConstantTimeCompare([]byte(a.Challenge), []byte(challenge)) == 1
 }
 
-func (b *Bank) tokens(tx *ledger.Tx, party, scope string) (access, refresh *Token, err error) {
+func (b *Bank) tokens(tx *ledger.Tx, party, scope string) (*Token, *Token, error) {
+	var (
+		access  *Token
+		refresh *Token
+	)
 	now := b.Now()
 	access = &Token{newID(), accessToken, party, scope, now.Add(tokenLife)}
 	refresh = &Token{newID(), refreshToken, party, scope, now.AddDate(0, 0, b.Profile.ConsentDays)}
@@ -144,8 +153,12 @@ func (b *Bank) tokens(tx *ledger.Tx, party, scope string) (access, refresh *Toke
 }
 
 // Refresh takes a refresh token for new tokens; the old one is gone.
-func (b *Bank) Refresh(ctx context.Context, party, token string) (access, refresh *Token, err error) {
-	err = b.update(ctx, func(tx *ledger.Tx) error {
+func (b *Bank) Refresh(ctx context.Context, party, token string) (*Token, *Token, error) {
+	var (
+		access  *Token
+		refresh *Token
+	)
+	err := b.update(ctx, func(tx *ledger.Tx) error {
 		var t Token
 		err := tx.Get(refreshToken, token, &t)
 		if errors.Is(err, ledger.ErrNotFound) || err == nil && (t.Party != party || b.Now().After(t.Ends)) {

@@ -73,7 +73,7 @@ type Order struct {
 }
 
 // Key implements [ledger.Document].
-func (o *Order) Key() (kind, id string) { return orderKind, o.ID }
+func (o *Order) Key() (string, string) { return orderKind, o.ID }
 
 // Belongs implements [ledger.Document]: orders are listed by request.
 func (o *Order) Belongs() string { return o.Party + " " + o.RequestID }

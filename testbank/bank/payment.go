@@ -33,8 +33,12 @@ func (b *Bank) Content(o *Order) (map[string]any, error) {
 }
 
 // Cancel cancels an order, or says that its customer has to authorise that.
-func (b *Bank) Cancel(ctx context.Context, c Caller, id string) (o *Order, needsSCA bool, err error) {
-	err = b.update(ctx, func(tx *ledger.Tx) error {
+func (b *Bank) Cancel(ctx context.Context, c Caller, id string) (*Order, bool, error) {
+	var (
+		o        *Order
+		needsSCA bool
+	)
+	err := b.update(ctx, func(tx *ledger.Tx) error {
 		var err error
 		if o, err = b.order(tx, c.Party, id); err != nil {
 			return err

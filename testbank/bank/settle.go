@@ -64,7 +64,7 @@ func (b *Bank) execute(tx *ledger.Tx, o *Order, at time.Time) error {
 
 // enter makes the movements of the lines that are not refused. It returns the reason
 // when none can be made.
-func (b *Bank) enter(tx *ledger.Tx, o *Order, at time.Time) (reason string, err error) {
+func (b *Bank) enter(tx *ledger.Tx, o *Order, at time.Time) (string, error) {
 	payer, err := tx.AccountByNumber(o.Debtor)
 	if err != nil {
 		return "", err
@@ -220,7 +220,11 @@ func checkOrders(tx *ledger.Tx) ([]string, error) {
 }
 
 // booked is how many movements an order is to have, and how much they move.
-func (o *Order) booked() (count, amount int64) {
+func (o *Order) booked() (int64, int64) {
+	var (
+		count  int64
+		amount int64
+	)
 	for _, line := range o.Lines {
 		if line.Entered && line.Reason == "" {
 			count, amount = count+1, amount+line.Amount

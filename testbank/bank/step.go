@@ -97,7 +97,11 @@ var steps = []struct {
 }
 
 // step takes a step. What it refuses is on record all the same: wrong codes count.
-func (b *Bank) step(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err error) {
+func (b *Bank) step(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
+	var (
+		refusal error
+		err     error
+	)
 	for _, possible := range steps {
 		if !possible.brought(s) {
 			continue
@@ -113,7 +117,7 @@ func (b *Bank) step(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err error
 	return wrongFormat("", "the body has to bring psuData, authenticationMethodId, scaAuthenticationData or confirmationCode"), nil
 }
 
-func (b *Bank) identify(_ *ledger.Tx, a *Authorisation, s Step) (refusal, err error) {
+func (b *Bank) identify(_ *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	if _, known := CustomerByID(s.PSU); !known {
 		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer"), nil
 	}
@@ -124,7 +128,7 @@ func (b *Bank) identify(_ *ledger.Tx, a *Authorisation, s Step) (refusal, err er
 	return nil, nil
 }
 
-func (b *Bank) signIn(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err error) {
+func (b *Bank) signIn(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	if a.Approach != Embedded {
 		return Refuse("SERVICE_INVALID", "psuData", "the bank takes passwords on its own pages only"), nil
 	}
@@ -138,7 +142,7 @@ func (b *Bank) signIn(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err err
 	return nil, nil
 }
 
-func (b *Bank) chooseMethod(_ *ledger.Tx, a *Authorisation, s Step) (refusal, err error) {
+func (b *Bank) chooseMethod(_ *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	if _, known := MethodByID(s.Method); !known {
 		return Refuse("SCA_METHOD_UNKNOWN", "authenticationMethodId", "the customer has no such method"), nil
 	}
@@ -146,7 +150,7 @@ func (b *Bank) chooseMethod(_ *ledger.Tx, a *Authorisation, s Step) (refusal, er
 	return nil, nil
 }
 
-func (b *Bank) enterCode(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err error) {
+func (b *Bank) enterCode(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	if s.Code != Code {
 		return b.wrong(tx, a, "scaAuthenticationData", "the code is wrong")
 	}
@@ -159,7 +163,7 @@ func (b *Bank) enterCode(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err 
 	return nil, b.approve(tx, a)
 }
 
-func (b *Bank) confirm(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err error) {
+func (b *Bank) confirm(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	if s.Confirmation != a.Confirmation {
 		if err := b.fail(tx, a, ""); err != nil {
 			return nil, err
@@ -170,7 +174,7 @@ func (b *Bank) confirm(tx *ledger.Tx, a *Authorisation, s Step) (refusal, err er
 }
 
 // wrong counts, and ends an authorisation when it is enough.
-func (b *Bank) wrong(tx *ledger.Tx, a *Authorisation, path, text string) (refusal, err error) {
+func (b *Bank) wrong(tx *ledger.Tx, a *Authorisation, path, text string) (error, error) {
 	a.Wrong++
 	if a.Wrong >= maxWrong {
 		text += "; it was the last attempt"

@@ -78,9 +78,13 @@ func list[D any, P kept[D]](t *Tx, kind, query string, args ...any) ([]P, error)
 
 // NextDue is the document that is due first, at or before an instant; ErrNotFound
 // when none is.
-func (t *Tx) NextDue(until time.Time) (kind, id string, due time.Time, err error) {
+func (t *Tx) NextDue(until time.Time) (string, string, time.Time, error) {
+	var (
+		kind string
+		id   string
+	)
 	var millis int64
-	err = t.row("find what is due", `SELECT kind, id, due FROM document WHERE due <= ? ORDER BY due, kind, id LIMIT 1`,
+	err := t.row("find what is due", `SELECT kind, id, due FROM document WHERE due <= ? ORDER BY due, kind, id LIMIT 1`,
 		[]any{until.UnixMilli()}, []any{&kind, &id, &millis})
 	return kind, id, time.UnixMilli(millis).UTC(), err
 }

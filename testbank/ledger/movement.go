@@ -96,8 +96,12 @@ func (t *Tx) Pending(account, prefix string) ([]string, error) {
 
 // Booked counts the movements of causes that begin with a prefix, and adds up what
 // left the accounts.
-func (t *Tx) Booked(prefix string) (count, amount int64, err error) {
-	err = t.row("count movements", `SELECT COUNT(DISTINCT m.id), COALESCE(-SUM(e.amount), 0) FROM movement m JOIN entry e ON e.movement = m.id
+func (t *Tx) Booked(prefix string) (int64, int64, error) {
+	var (
+		count  int64
+		amount int64
+	)
+	err := t.row("count movements", `SELECT COUNT(DISTINCT m.id), COALESCE(-SUM(e.amount), 0) FROM movement m JOIN entry e ON e.movement = m.id
 		WHERE substr(m.cause, 1, length(?)) = ? AND e.amount < 0`, []any{prefix, prefix}, []any{&count, &amount})
 	return count, amount, err
 }

@@ -80,7 +80,7 @@ func (s *Server) client(r *http.Request) (string, error) {
 	return eidas.Organization(certificate), nil
 }
 
-func (s *Server) exchange(r *http.Request, party string) (access, refresh *bank.Token, err error) {
+func (s *Server) exchange(r *http.Request, party string) (*bank.Token, *bank.Token, error) {
 	form := r.PostForm
 	switch form.Get("grant_type") {
 	case "authorization_code":

@@ -113,7 +113,11 @@ func (s *Service) balances(ctx context.Context, c *httpapi.Caller, in balancesIn
 // days are the first and the last day asked for. A bound that is not given is
 // that of the current month, or of the month of the other bound when that lies
 // outside.
-func (in balancesInput) days(c *httpapi.Caller, today passerelle.Date) (first, last passerelle.Date, err error) {
+func (in balancesInput) days(c *httpapi.Caller, today passerelle.Date) (passerelle.Date, passerelle.Date, error) {
+	var (
+		first passerelle.Date
+		last  passerelle.Date
+	)
 	if !in.From().IsZero() {
 		first = passerelle.DateOf(in.From(), c.Location)
 	}

@@ -45,7 +45,8 @@ func (s *Service) documentRoutes() []httpapi.Route {
 
 // documentsAnywhere are the patterns of documents of a user, and of one of their
 // subscriptions and connections, written at length and in short.
-func documentsAnywhere(rest string) (pattern string, aliases []string) {
+func documentsAnywhere(rest string) (string, []string) {
+	var aliases []string
 	rest = "/documents" + rest
 	for _, place := range []string{"/subscriptions/{subscriptionId}", "/connections/{connectionId}", "/connections/{connectionId}/subscriptions/{subscriptionId}"} {
 		aliases = append(aliases, "/users/{userId}"+place+rest, place+rest)
@@ -174,7 +175,8 @@ func (q documentQuery) filter(c *httpapi.Caller, f store.DocumentFilter) (store.
 
 // stamps narrows to the timestamps that are asked for, which are written in whole
 // seconds.
-func (q documentQuery) stamps(c *httpapi.Caller, f store.DocumentFilter) (_ store.DocumentFilter, err error) {
+func (q documentQuery) stamps(c *httpapi.Caller, f store.DocumentFilter) (store.DocumentFilter, error) {
+	var err error
 	f.Zone = c.Location
 	if q.MinTimestamp != "" {
 		if f.Since, err = passerelle.ParseInstant("min_timestamp", q.MinTimestamp, c.Location); err != nil {
@@ -195,7 +197,11 @@ func (q documentQuery) stamps(c *httpapi.Caller, f store.DocumentFilter) (_ stor
 
 // documentDays are the days of the oldest and the newest document, or nil where
 // there is none.
-func (s *Service) documentDays(ctx context.Context, f store.DocumentFilter) (first, last *string, err error) {
+func (s *Service) documentDays(ctx context.Context, f store.DocumentFilter) (*string, *string, error) {
+	var (
+		first *string
+		last  *string
+	)
 	for _, end := range []struct {
 		day      **string
 		backward bool

@@ -100,7 +100,8 @@ type oneAssetInput struct {
 
 // oneAsset reads an asset of a kind.
 func oneAsset[D, W any](s *Service, kind store.AssetKind, show func(passerelle.Asset[D], *time.Location) W) func(context.Context, *httpapi.Caller, whichAsset) (W, error) {
-	return func(ctx context.Context, c *httpapi.Caller, in whichAsset) (shown W, err error) {
+	return func(ctx context.Context, c *httpapi.Caller, in whichAsset) (W, error) {
+		var shown W
 		at, err := s.settle(ctx, c, in.place())
 		if err != nil {
 			return shown, err
@@ -115,7 +116,8 @@ func oneAsset[D, W any](s *Service, kind store.AssetKind, show func(passerelle.A
 
 // listAssets lists assets of a kind, under the key that the wrapper has.
 func listAssets[D, W, Out any](s *Service, kind store.AssetKind, show func(passerelle.Asset[D], *time.Location) W, wrap func([]W, httpapi.Listing) Out) func(context.Context, *httpapi.Caller, listAssetsInput) (Out, error) {
-	return func(ctx context.Context, c *httpapi.Caller, in listAssetsInput) (out Out, err error) {
+	return func(ctx context.Context, c *httpapi.Caller, in listAssetsInput) (Out, error) {
+		var out Out
 		_, rows, listing, err := assetRows[D](ctx, s, c, in, kind)
 		if err != nil {
 			return out, err
@@ -254,7 +256,12 @@ func (s *Service) oneInvestment(ctx context.Context, c *httpapi.Caller, in oneAs
 	return shown[0], nil
 }
 
-func (s *Service) investment(ctx context.Context, c *httpapi.Caller, in whichAsset) (at settled, found passerelle.Asset[passerelle.InvestmentDetails], err error) {
+func (s *Service) investment(ctx context.Context, c *httpapi.Caller, in whichAsset) (settled, passerelle.Asset[passerelle.InvestmentDetails], error) {
+	var (
+		at    settled
+		found passerelle.Asset[passerelle.InvestmentDetails]
+		err   error
+	)
 	if at, err = s.settle(ctx, c, in.place()); err != nil {
 		return at, found, err
 	}

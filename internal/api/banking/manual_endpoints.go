@@ -94,7 +94,11 @@ func below(place string, err error) error {
 	return &there
 }
 
-func (s *Service) manualTransaction(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, supplied newTransaction) (out aggregation.ManualTransaction, err error) {
+func (s *Service) manualTransaction(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, supplied newTransaction) (aggregation.ManualTransaction, error) {
+	var (
+		out aggregation.ManualTransaction
+		err error
+	)
 	if out.TransactionDetails, err = supplied.details(); err != nil {
 		return out, err
 	}
@@ -105,7 +109,11 @@ func (s *Service) manualTransaction(ctx context.Context, c *httpapi.Caller, user
 }
 
 // details are what the institution would say.
-func (in newTransaction) details() (d passerelle.TransactionDetails, err error) {
+func (in newTransaction) details() (passerelle.TransactionDetails, error) {
+	var (
+		d   passerelle.TransactionDetails
+		err error
+	)
 	wording := in.Original
 	if wording == "" && in.Wording != nil {
 		wording = *in.Wording

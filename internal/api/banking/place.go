@@ -4,7 +4,8 @@ import "passerelle"
 
 // everywhere are the patterns of a resource that a user has, and each of their
 // connections and accounts, written at length and in short.
-func everywhere(rest string) (pattern string, aliases []string) {
+func everywhere(rest string) (string, []string) {
+	var aliases []string
 	places := []string{"", "/accounts/{accountId}", "/connections/{connectionId}", "/connections/{connectionId}/accounts/{accountId}"}
 	for _, place := range places[1:] {
 		aliases = append(aliases, "/users/{userId}"+place+rest, place+rest)

@@ -31,8 +31,9 @@ func (pc *Context) SetCrossing(name, value string, life time.Duration) error {
 }
 
 // Cookie is the value that SetCookie or SetCrossing sealed, and whether there is one.
-func (pc *Context) Cookie(name string) (value string, is bool) {
-	is = pc.handler.sealer.Read(pc.Request, name, &value) == nil
+func (pc *Context) Cookie(name string) (string, bool) {
+	var value string
+	is := pc.handler.sealer.Read(pc.Request, name, &value) == nil
 	return value, is
 }
 

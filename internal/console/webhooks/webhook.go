@@ -119,8 +119,9 @@ func (h *hooks) listDeliveries(pc *page.Context, w store.Webhook, data *webhookD
 }
 
 // filter selects what the form above the list says.
-func (d *webhookData) filter(pc *page.Context, w store.Webhook) (f store.WebhookDataFilter, err error) {
-	f = store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookState(d.Only)}
+func (d *webhookData) filter(pc *page.Context, w store.Webhook) (store.WebhookDataFilter, error) {
+	var err error
+	f := store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookState(d.Only)}
 	if d.Only != "" && f.State != store.WebhookPending && f.State != store.WebhookDelivered && f.State != store.WebhookDropped {
 		return f, passerelle.InvalidField("state", "must be one of %q", d.States)
 	}
