@@ -29,19 +29,18 @@ func Guard(ask func() error) (err error) {
 	return nil
 }
 
-// Fault is what a connector failed of in words for the operator: what is wrong with
-// which bank, and what to do about it. They hold nothing personal and nothing secret,
-// and are logged.
+// Fault is a failure of a connector in words for the operator: what is wrong at which bank,
+// and what to do about it. Its text is logged and has nothing personal and no secret.
 type Fault struct {
 	Says string
-	// Err is what it is of, by which callers go.
+	// Err is the kind of the failure, which callers match with errors.Is.
 	Err error
 }
 
 // Error says what is wrong.
 func (f *Fault) Error() string { return f.Says }
 
-// Unwrap is what it is of.
+// Unwrap returns Err.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // causeOf is what a panic may be told by: the runtime says nothing of values.

@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// Neither calendar is cacheable: the cache of the library is not safe for
-// concurrent use, and without it a calendar is only read.
+// Neither calendar caches: the library's cache is not safe for concurrent use, and a
+// calendar without it is only read.
 var (
 	// target is the calendar of TARGET, the settlement system of the euro.
 	target = calendar(ecb.Holidays)
@@ -25,9 +25,9 @@ func calendar(holidays []*cal.Holiday) *cal.BusinessCalendar {
 	return c
 }
 
-// OpenDay reports whether banks execute payments to accounts of the scheme on
-// that day: for sort codes on the working days of England and Wales, for
-// everything else on the days on which TARGET is open. No date is no open day.
+// OpenDay reports whether banks execute payments to accounts of the scheme on a day. For
+// sort codes these are the working days of England and Wales, for all others the days on
+// which TARGET is open. The zero date is no open day.
 func OpenDay(day passerelle.Date, scheme passerelle.AccountScheme) bool {
 	if day.IsZero() {
 		return false
@@ -39,14 +39,13 @@ func OpenDay(day passerelle.Date, scheme passerelle.AccountScheme) bool {
 	return calendar.IsWorkday(day.In(time.UTC))
 }
 
-// NextOpenDay is the first open day after the day of now in UTC: the day on
-// which a first_open_day payment that is ordered now is to be executed. The day
-// itself is not counted, as most banks do not count it.
+// NextOpenDay returns the first open day after now, in UTC. A first_open_day payment that is
+// ordered now is executed on it. Like most banks, it does not count the day of now.
 func NextOpenDay(now time.Time, scheme passerelle.AccountScheme) passerelle.Date {
 	return openDayFrom(passerelle.DateOf(now, time.UTC).AddDays(1), scheme)
 }
 
-// openDayFrom is the day itself or the first open one after it.
+// openDayFrom returns the day itself when it is open, and otherwise the next open day.
 func openDayFrom(day passerelle.Date, scheme passerelle.AccountScheme) passerelle.Date {
 	for !OpenDay(day, scheme) {
 		day = day.AddDays(1)

@@ -8,12 +8,11 @@ import (
 	"passerelle"
 )
 
-// MayCancel reports whether a cancellation can be asked for now; cancellable
-// says whether the payment's connector is able to. A payment that is created
-// needs no bank for it, and its payer can abandon one that they have not approved,
-// see Unapproved, whatever the bank can. The errors are a Conflict for a payment that
-// ended, has an instant instruction or is being cancelled already, and Invalid of code
-// notSupported for a connector without the ability.
+// MayCancel returns nil when a cancellation may be requested now. cancellable says whether
+// the payment's connector can cancel. No bank is needed for a created payment, or when the
+// payer abandons a payment that they have not approved (see Unapproved). MayCancel fails
+// with Conflict when the payment has ended, has an instant instruction or is being
+// cancelled, and with Invalid, code notSupported, when the connector cannot cancel.
 func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	instant := func(in Instruction) bool { return in.DateType == Instant }
 	switch {
@@ -33,23 +32,23 @@ func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	return nil
 }
 
-// Unapproved reports whether a bank has the payment and waits for the payer to approve
-// it, as far as is known here, and nobody is cancelling it. One that waits for its
+// Unapproved reports whether a bank has the payment and waits for the payer's approval, as
+// far as the service knows, and nobody is cancelling it. A payment that waits for its
 // client's confirmation was approved.
 func (p *Payment) Unapproved() bool {
 	return p.State == Validating && p.Detail != Cancelling && p.Action != Confirm
 }
 
-// AskCancellation keeps who asks for a cancellation, as the code that a granted
-// one will end with, and where the payer goes afterwards, before the bank is
-// asked. The bank's answer comes by Apply; until then nothing changes.
+// AskCancellation stores who requests a cancellation, as the error code of a granted one,
+// and where the payer goes afterwards. It is called before the bank is. Apply takes the
+// bank's answer; the state does not change before that.
 func (p *Payment) AskCancellation(code ErrorCode, redirectURI, state string) {
 	p.CancelCode, p.CancelRedirectURI, p.CancelState = code, redirectURI, state
 }
 
-// RefuseCancellation lets the payment go on as if nobody had asked for a
-// cancellation, and notes it when somebody had. Where the payer goes is kept,
-// for one who is still on the way. Apply does the same for a report that says so.
+// RefuseCancellation drops a requested cancellation and adds a note about it. It keeps the
+// redirect address, because the payer may still be on the way. Apply does the same when a
+// report refuses the cancellation.
 func (p *Payment) RefuseCancellation(by Actor, now time.Time) {
 	if p.Detail != Cancelling && p.CancelCode == "" {
 		return
@@ -62,9 +61,9 @@ func (p *Payment) RefuseCancellation(by Actor, now time.Time) {
 	p.record(NoteCancellationRefused, by, "", now)
 }
 
-// concede makes a report of a granted cancellation one of a declined order, for
-// the reason and by the one who asked. Of an order that ended by itself, its
-// bank's outcome counts and nothing said of a cancellation does.
+// concede turns a report of a granted cancellation into one of a declined order, with the
+// requester's code and actor. When the order ended by itself, the bank's outcome counts and
+// the cancellation does not.
 func (r Report) concede(code ErrorCode) Report {
 	granted := r.Cancellation == CancellationGranted
 	switch {
@@ -77,7 +76,7 @@ func (r Report) concede(code ErrorCode) Report {
 	return r
 }
 
-// canceller is who stands behind the code of a cancellation.
+// canceller returns the actor that the code of a cancellation stands for.
 func canceller(code ErrorCode) Actor {
 	if code == CancelledByClient {
 		return ByClient
@@ -85,8 +84,8 @@ func canceller(code ErrorCode) Actor {
 	return ByPayer
 }
 
-// applyCancellation takes over what a report says of a cancellation. One that
-// says nothing of it leaves it as it was.
+// applyCancellation applies what a report says of a cancellation. A report that says nothing
+// changes nothing.
 func (p *Payment) applyCancellation(r Report, now time.Time) {
 	switch r.Cancellation {
 	case CancellationAwaiting:

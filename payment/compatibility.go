@@ -9,8 +9,7 @@ import (
 	"passerelle"
 )
 
-// PayerAccount says whether a connector takes the payer's account with the
-// order.
+// PayerAccount says whether an order to a connector has the payer's account.
 type PayerAccount string
 
 // The ways a connector treats the payer's account.
@@ -20,9 +19,9 @@ const (
 	PayerMandatory PayerAccount = "mandatory"
 )
 
-// Settings are what a connector can carry: the payment_settings of a
-// connector. A nil map or slice and a zero number mean no restriction, but for
-// Schemes, DateTypes, Currencies and Mechanisms, which list what is possible.
+// Settings describe what a connector can carry: the payment_settings of a connector. A nil
+// map or slice and a zero number mean no restriction. Schemes, DateTypes, Currencies and
+// Mechanisms are different: they list what is possible.
 type Settings struct {
 	Mechanisms      []string
 	Schemes         []passerelle.AccountScheme
@@ -30,12 +29,12 @@ type Settings struct {
 	Frequencies     []Frequency
 	Currencies      []passerelle.Currency
 	MaxInstructions int
-	// BulkDateTypes lists the types of which several instructions are taken at a
-	// time; nil for all.
+	// BulkDateTypes lists the date types of which a payment may have several instructions;
+	// nil for all.
 	BulkDateTypes []DateType
 	PayerAccount  PayerAccount
-	// MaxLabel is the longest label of a line, in characters, where it is more than
-	// MaxLabel of this package: up to LongestLabel, or zero.
+	// MaxLabel is the longest label of a line, in characters, up to LongestLabel. Zero means
+	// MaxLabel of this package.
 	MaxLabel int
 	// PartialTracking lists the types whose payments may end in accepted.
 	PartialTracking []DateType
@@ -48,8 +47,7 @@ type Settings struct {
 	// MinDays and MaxDays bound how far away the execution day is.
 	MinDays int
 	MaxDays int
-	// OpenDaysOnly means that the execution day has to be an open day of the
-	// calendar that OpenDay goes by.
+	// OpenDaysOnly means that the execution day must be an open day, as OpenDay defines it.
 	OpenDaysOnly bool
 }
 
@@ -62,8 +60,8 @@ const (
 	Warning      Severity = "warning"
 )
 
-// Reason is one rule of a connector that a payment breaks, with both sides of
-// the comparison where the rule has a parameter.
+// Reason is a rule of a connector that a payment breaks, with both compared values where the
+// rule has a parameter.
 type Reason struct {
 	Code           string
 	Severity       Severity
@@ -72,8 +70,8 @@ type Reason struct {
 	PaymentValue   any
 }
 
-// Incompatibilities compares the payment with what a connector can carry and
-// lists every rule it breaks; none means eligible without reserve.
+// Incompatibilities lists the rules of a connector that the payment breaks. An empty list
+// means that the connector can carry it.
 func (p *Payment) Incompatibilities(s Settings, now time.Time) []Reason {
 	var reasons []Reason
 	for _, rule := range compatibilityRules {
@@ -84,13 +82,13 @@ func (p *Payment) Incompatibilities(s Settings, now time.Time) []Reason {
 	return reasons
 }
 
-// Carries reports whether no rule of a connector excludes it, which includes one that
-// no Reason has a code for: that its labels are long enough.
+// Carries reports whether no rule of a connector excludes the payment. It also checks the
+// length of labels, for which no Reason has a code.
 func (p *Payment) Carries(s Settings, now time.Time) bool {
 	return Eligible(p.Incompatibilities(s, now)) && p.LongLabel(s) < 0
 }
 
-// LongLabel is the first line whose label is longer than a connector takes, or -1.
+// LongLabel returns the first line whose label is longer than the connector takes, or -1.
 func (p *Payment) LongLabel(s Settings) int {
 	most := max(MaxLabel, s.MaxLabel)
 	return slices.IndexFunc(p.Instructions, func(in Instruction) bool { return utf8.RuneCountInString(in.Label) > most })
@@ -163,7 +161,7 @@ func minAmountRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 		bounded && p.Total() < minimum
 }
 
-// maxAmountRule only warns: the payer may have the bank lift the limit.
+// maxAmountRule only warns, because the payer may have the bank lift the limit.
 func maxAmountRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 	maximum, bounded := s.Maximum[p.DateType()]
 	return Reason{"maxAmount", Warning, "The amount is above this bank's usual limit.", p.decimal(maximum), p.decimal(p.Total())},
@@ -182,8 +180,8 @@ func maxDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
 		dated && s.MaxDays > 0 && days > s.MaxDays
 }
 
-// openDayRule says which day would do instead: the next one that is open to
-// the first line whose bank is closed.
+// openDayRule names the day that would do: the next open day for the first line whose bank
+// is closed.
 func openDayRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 	day, dated := p.namedDay()
 	closed := func(in Instruction) bool { return !OpenDay(day, in.Beneficiary.Scheme) }
@@ -200,8 +198,8 @@ func trustedRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 		slices.Contains(s.TrustedBeneficiary, p.DateType())
 }
 
-// namedDay is the day that the payment names for its execution, of a series
-// the first, and false when it names none.
+// namedDay returns the execution day that the payment names, for a series the first one, and
+// false when it names none.
 func (p *Payment) namedDay() (passerelle.Date, bool) {
 	day := p.Instructions[0].ExecutionDate
 	if p.DateType() == Periodic {
@@ -210,7 +208,7 @@ func (p *Payment) namedDay() (passerelle.Date, bool) {
 	return day, !day.IsZero()
 }
 
-// daysAhead is the distance from today to the day the payment names, in days.
+// daysAhead is the number of days from today to the day that the payment names.
 func (p *Payment) daysAhead(now time.Time) (int, bool) {
 	day, dated := p.namedDay()
 	today := passerelle.DateOf(now, time.UTC)

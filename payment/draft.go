@@ -17,15 +17,15 @@ const (
 	MaxInstructions = 1000
 	// MaxClientState is the longest client_state, in characters.
 	MaxClientState = 2000
-	// MaxLabel is the longest instruction label, in characters, of connectors that say
-	// nothing of it: what a SEPA credit transfer carries as unstructured remittance
-	// information. LongestLabel is the most that a connector may take, and what the
-	// indexes of the databases have room for.
+	// MaxLabel is the longest instruction label, in characters, of connectors that name no
+	// limit: the unstructured remittance information of a SEPA credit transfer. LongestLabel
+	// is the highest limit that a connector may name; the indexes of the databases have room
+	// for it.
 	MaxLabel     = 140
 	LongestLabel = 500
 )
 
-// Draft is a payment as a client asks for it, before any rule was applied.
+// Draft is a payment as a client requests it, before any check.
 type Draft struct {
 	Connector         string
 	ClientRedirectURI string
@@ -36,26 +36,25 @@ type Draft struct {
 	OperatorIdentity  *passerelle.Identity
 }
 
-// Policy is what the domain's settings say about new payments.
+// Policy has the domain's settings for new payments.
 type Policy struct {
-	// MaxAmount is the highest sum of a payment in major units of its
-	// currency, as decimal text; empty, zero or no number at all mean no limit.
+	// MaxAmount is the highest total of a payment in major units of its currency, as decimal
+	// text. Empty, zero or text that is no number mean no limit.
 	MaxAmount string
 	// Periodic allows periodic payments.
 	Periodic bool
-	// MaxLabel is the longest label that the chosen connector takes, in characters;
-	// zero is MaxLabel.
+	// MaxLabel is the longest label that the chosen connector takes, in characters. Zero
+	// means MaxLabel of this package.
 	MaxLabel int
-	// Strict refuses what is otherwise dropped, such as identity fields that
-	// do not apply.
+	// Strict refuses fields that are otherwise dropped, such as identity fields that do not
+	// apply.
 	Strict bool
 }
 
-// New makes a payment in state created from a draft, or says in a
-// *passerelle.Error which field is wrong. Missing reference ids are generated
-// from random. The first transition comes with it. The draft belongs to the
-// payment from then on: accounts and identities are brought into their one form
-// where they are.
+// New makes a payment in state created from a draft, and its first transition. It fails with
+// a *passerelle.Error that names the wrong field. Missing reference ids are generated from
+// random. The payment takes the draft's accounts and identities over and normalises them in
+// place.
 func New(d Draft, policy Policy, random io.Reader, now time.Time) (*Payment, Transition, error) {
 	for _, rule := range []func(*Draft, Policy, time.Time) error{
 		checkRedirect, checkParties, checkShape, checkLines, checkDates, checkSum,
@@ -124,7 +123,7 @@ func checkShape(d *Draft, policy Policy, _ time.Time) error {
 	return checkUniform(d.Instructions)
 }
 
-// checkUniform holds a bulk to one currency, one date type and one day.
+// checkUniform refuses a bulk with more than one currency, date type or day.
 func checkUniform(lines []Instruction) error {
 	first := lines[0]
 	for i, in := range lines[1:] {
@@ -205,8 +204,8 @@ func checkLineDates(in *Instruction, i int, today passerelle.Date) error {
 	return nil
 }
 
-// checkDatesFitType refuses dates that the date type has no use for: silently
-// dropping one could send money on a day nobody asked for.
+// checkDatesFitType refuses dates that the date type does not use. Silently dropping one
+// could send money on a day that nobody asked for.
 func checkDatesFitType(in *Instruction, i int) error {
 	none := passerelle.Date{}
 	stray := []struct {
@@ -259,15 +258,15 @@ func checkSum(d *Draft, policy Policy, _ time.Time) error {
 	return nil
 }
 
-// limit is the highest sum in a currency. Zero is none, and so is what is more
-// than minor units can express: no sum is above it.
+// limit is the highest total in minor units. Zero means no limit, and so does a total that
+// minor units cannot express.
 func (policy Policy) limit(c passerelle.Currency) (passerelle.Money, bool) {
 	limit, err := passerelle.ParseMoney("limit", policy.MaxAmount, c)
 	return limit, err == nil && limit.Minor > 0
 }
 
-// generateReferences fills missing end-to-end identifiers: 31 characters for
-// SEPA, 18 for sort codes, with the line's position as suffix in a bulk.
+// generateReferences fills missing end-to-end identifiers, of 31 characters for SEPA and 18
+// for sort codes. In a bulk, each ends in the line's position.
 func generateReferences(lines []Instruction, random io.Reader) error {
 	for i := range lines {
 		if lines[i].ReferenceID != "" {

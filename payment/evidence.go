@@ -6,14 +6,13 @@ import (
 	"passerelle"
 )
 
-// Evidence is what a payer saw on a page of the service when they acted on a
-// payment there, in the very words that were shown.
+// Evidence is what a payer saw on a page of the service when they acted on a payment, in the
+// exact words of the page.
 type Evidence struct {
 	Payment passerelle.PaymentID
 	Domain  passerelle.DomainID
 	Act     Act
-	// Attempt is the number of the call to the bank that the act led to, 0 when
-	// the bank had not to be told.
+	// Attempt is the number of the bank call that the act led to, 0 when it led to none.
 	Attempt int64
 	At      time.Time
 	// Language is the BCP 47 tag of the language of the page.
@@ -24,7 +23,7 @@ type Evidence struct {
 // Act is what a payer does on a page.
 type Act string
 
-// The acts of payers of which there is evidence.
+// The acts of payers that evidence is stored for.
 const (
 	ActOrder  Act = "order"
 	ActFields Act = "fields"
@@ -35,16 +34,16 @@ const (
 
 // ShownPayment is the summary of a payment as a page shows it.
 type ShownPayment struct {
-	// Application asks to be paid, and Bank is the payer's.
+	// Application is the name of the application that is paid, and Bank the name of the
+	// payer's bank.
 	Application string `json:"application"`
 	Bank        string `json:"bank"`
 	Amount      string `json:"amount"`
 	// When is the day of the execution, in words.
 	When string `json:"when"`
-	// From is the payer's account, mostly hidden; empty when it was not known.
+	// From is the payer's account, mostly masked; empty when it was unknown.
 	From string `json:"from"`
-	// Terms is the version of the terms of service that were on the page, if they
-	// were.
+	// Terms is the version of the terms of service on the page, empty when it had none.
 	Terms string      `json:"terms"`
 	Lines []ShownLine `json:"lines"`
 }

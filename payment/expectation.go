@@ -2,9 +2,8 @@ package payment
 
 import "passerelle"
 
-// expectations says what each action waits for, in the words of the requests
-// of the interface specification. The empty action is that of a payment whose
-// bank waits for nobody.
+// expectations has what each action waits for, in the words of the interface specification.
+// The empty action stands for a payment whose bank waits for nobody.
 var expectations = map[Action]string{
 	Redirect:      "the payer to follow validate_uri (action redirect)",
 	Decoupled:     "the body resume (action decoupled)",
@@ -14,9 +13,9 @@ var expectations = map[Action]string{
 	"":            "no answer: its bank is at work",
 }
 
-// Expects reports whether the payment waits for an answer to the action; the
-// empty action stands for the validation of a payment that is created. The
-// error is a Conflict that names what is expected instead.
+// Expects returns nil when the payment waits for an answer to the action. The empty action
+// stands for the validation of a created payment. It fails with a Conflict that names what
+// is expected instead.
 func (p *Payment) Expects(action Action) error {
 	switch {
 	case p.State.Final():

@@ -6,11 +6,10 @@ import (
 	"passerelle"
 )
 
-// ExpiresFrom is the instant from which the days count after which a payment
-// without a definitive status expires: its creation until it is validated, and
-// then the end of what the bank was asked for. Days begin at midnight UTC. It
-// is nil for a payment that ended, and for an active periodic order without an
-// end, which may go on for ever.
+// ExpiresFrom returns the instant from which the days until expiry count. It is the creation
+// of the payment until it is validated, and after that the last execution that the bank was
+// asked for. Days begin at midnight UTC. It is nil for a payment that has ended, and for an
+// active periodic order without an end.
 func (p *Payment) ExpiresFrom() *time.Time {
 	from := p.Created
 	switch {
@@ -26,8 +25,8 @@ func (p *Payment) endless() bool {
 	return p.DateType() == Periodic && p.Instructions[0].EndDate.IsZero()
 }
 
-// lastExecution is when the last of the lines is to be executed for the last
-// time; never before the payment was validated.
+// lastExecution is when the last line is due for the last time, and never before the
+// validation.
 func (p *Payment) lastExecution(validated time.Time) time.Time {
 	latest := validated
 	for _, in := range p.Instructions {
@@ -38,8 +37,8 @@ func (p *Payment) lastExecution(validated time.Time) time.Time {
 	return latest
 }
 
-// lastDay is the last day on which the line is to be executed, or no date when
-// it is to be executed at once or has no end.
+// lastDay is the last day on which the line is due. It is the zero date for a line that is
+// due at once or has no end.
 func (in Instruction) lastDay(validated time.Time) passerelle.Date {
 	switch {
 	case in.DateType == FirstOpenDay:

@@ -11,8 +11,8 @@ import (
 	"passerelle"
 )
 
-// What a bank says is kept within these bounds, in characters but for the
-// last. Longer texts are cut; an address cannot be, and is refused.
+// Limits of what a bank says, in characters except for the last. Longer texts are cut. A
+// longer address is refused, because it cannot be cut.
 const (
 	// MaxDescription bounds descriptions of refusals and labels of fields.
 	MaxDescription = 1000
@@ -20,24 +20,24 @@ const (
 	MaxBankWord = 100
 	// MaxBankPaymentID bounds a bank's name for a payment.
 	MaxBankPaymentID = 255
-	// MaxReportFields bounds how much a payer can be asked at once.
+	// MaxReportFields limits how many fields a payer is asked for at once.
 	MaxReportFields = 100
-	// MaxOccurrences bounds the executions of a periodic order, in number: a
-	// century of daily ones.
+	// MaxOccurrences limits the executions of a periodic order: daily ones for a century.
 	MaxOccurrences = 36525
-	// MaxFieldName bounds the technical name of a field, its pattern and the
-	// value of a choice, which mean something else when cut and are refused.
+	// MaxFieldName limits the technical name of a field, its pattern and the value of a
+	// choice. These are refused when they are longer: cut, they would mean something else.
 	MaxFieldName = 1000
 	// MaxValidateURI is the longest address of a bank's page, in bytes.
 	MaxValidateURI = 8192
 )
 
-// ErrSenseless is returned by Apply for a report that cannot be understood. It
-// tells nothing about the payment, whose outcome stays as unknown as before.
+// ErrSenseless is returned by Apply for a report that cannot be understood. The outcome of
+// the payment stays as unknown as before.
 var ErrSenseless = errors.New("report makes no sense")
 
-// fault says why a report about the payment makes no sense, or "" when it does. To ignore the part that is not understood would be to guess
-// what became of somebody's money.
+// fault says why a report about the payment makes no sense, or returns "". A report that is
+// only partly understood is refused as a whole: ignoring the rest would be a guess about
+// somebody's money.
 func (r Report) fault(p *Payment) string {
 	switch {
 	case !known(r.Status, Awaiting, Processing, Settled, Declined):
@@ -61,15 +61,15 @@ func (r Report) fault(p *Payment) string {
 	return cmp.Or(occurrencesFault(r.Occurrences, p.DateType()), fieldsFault(r.Fields))
 }
 
-// leadsNowhere reports whether the payer is asked to go and not told where.
+// leadsNowhere reports whether the payer has to go to an address and none is named.
 func (r Report) leadsNowhere() bool {
 	cancelling := r.Cancellation == CancellationAwaiting
 	going := r.Action == Redirect || (cancelling && r.Action == "")
 	return going && r.ValidateURI == "" && (r.Status == Awaiting || cancelling)
 }
 
-// occurrencesFault refuses what cannot be told apart from what was heard
-// before: executions without a day, or in no order.
+// occurrencesFault refuses executions without a day or out of order: they cannot be matched
+// with those reported before.
 func occurrencesFault(all []Occurrence, dates DateType) string {
 	switch {
 	case len(all) > 0 && dates != Periodic:
@@ -128,8 +128,8 @@ func (f Field) fault() string {
 	return ""
 }
 
-// reachable accepts what a payer's browser may be sent to: above all no
-// address that a browser would execute.
+// reachable accepts addresses to which a payer's browser may be sent. Above all, it refuses
+// addresses that a browser would execute.
 func reachable(address string) bool {
 	if len(address) > MaxValidateURI || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return false
@@ -140,9 +140,8 @@ func reachable(address string) bool {
 
 func known[T comparable](word T, words ...T) bool { return slices.Contains(words, word) }
 
-// tidy brings a report that makes sense into bounds. Databases refuse NUL and
-// broken UTF-8, which banks send; markup stays text, because whoever shows it
-// escapes it.
+// tidy cuts the texts of a report to their limits. It removes NUL and broken UTF-8, which
+// banks send and databases refuse. Markup stays, because pages escape it.
 func (r Report) tidy() Report {
 	r.Raw = clean(r.Raw, MaxBankWord)
 	if r.Code != "" && !r.Code.known() {
@@ -173,9 +172,8 @@ func (r Report) tidy() Report {
 	return r
 }
 
-// tidy leaves a reason to rejected lines alone, and a day of execution to those
-// that are done. The bank's word for an unknown reason stays the description
-// when there is no other.
+// tidy keeps a reason for rejected lines only, and a day of execution for done lines only.
+// Without a description, the bank's word for an unknown reason becomes the description.
 func (l Line) tidy() Line {
 	if l.State != InstructionDone {
 		l.Executed = passerelle.Date{}
@@ -201,8 +199,8 @@ func (f Field) tidy() Field {
 	return f
 }
 
-// tidy makes every refusal one that clients know: a payment is never rejected
-// without a code.
+// tidy gives every refusal a code that clients know, so that no payment is rejected without
+// one.
 func (r *Refusal) tidy() *Refusal {
 	code := r.Code
 	if !code.known() {

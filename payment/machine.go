@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// State is where a payment stands in its life. Clients must treat a state
-// they do not know as final and unresolvable.
+// State is the state of a payment. Clients must treat a state that they do not know as final
+// and unresolvable.
 type State string
 
 // The states of a payment. Created, Validating and Pending are intermediate;
@@ -75,8 +75,8 @@ type Edge struct {
 	To      State
 }
 
-// The state table of the interface specification, whole. The schema carries
-// the same pairs in payment_edge, so a new edge is also a migration.
+// The state table of the interface specification. The schema has the same pairs in
+// payment_edge, so a new edge needs a migration, too.
 var edges = []Edge{
 	{Created, Validated, Validating},
 	{Created, Refused, Rejected},
@@ -94,7 +94,7 @@ var edges = []Edge{
 // Edges returns the state table.
 func Edges() []Edge { return slices.Clone(edges) }
 
-// ErrIllegal is returned for a trigger that the present state does not know.
+// ErrIllegal is returned for a trigger that does not apply to the present state.
 var ErrIllegal = errors.New("illegal payment transition")
 
 // Actor says who caused a transition.
@@ -108,16 +108,16 @@ const (
 	ByService Actor = "service"
 )
 
-// Cause explains a transition to whoever reads the timeline. Bank is the
-// bank's own status word, empty when no bank was involved.
+// Cause explains a transition to readers of the timeline. Bank is the bank's own status
+// word, empty when no bank was involved.
 type Cause struct {
 	Trigger Trigger
 	Actor   Actor
 	Bank    string
 }
 
-// Transition is one row of a payment's history. Seq counts from 0, the
-// creation, without gaps; From is empty for the creation alone.
+// Transition is one row of a payment's history. Seq counts from 0, the creation, without
+// gaps. From is empty for the creation only.
 type Transition struct {
 	Seq   int64
 	From  State
@@ -126,10 +126,9 @@ type Transition struct {
 	At    time.Time
 }
 
-// Fire moves the payment along the edge of the cause's trigger and returns
-// the transition to be recorded with it. It is the only code that assigns a
-// state. A trigger without an edge from here returns ErrIllegal and changes
-// nothing.
+// Fire moves the payment along the edge of the cause's trigger and returns the transition to
+// be stored with it. No other code assigns a state. Without such an edge, it returns
+// ErrIllegal and changes nothing.
 func (p *Payment) Fire(cause Cause, now time.Time) (Transition, error) {
 	i := slices.IndexFunc(edges, func(e Edge) bool { return e.From == p.State && e.Trigger == cause.Trigger })
 	if i < 0 {

@@ -8,18 +8,18 @@ import (
 	"passerelle"
 )
 
-// Note is something worth reading in the timeline of a payment that is not a
-// change of its state. It gives no event. Text is for people, at most
-// MaxDescription characters; what a bank said in it is in bounds.
+// Note is an entry of a payment's timeline that is no change of its state and causes no
+// event. Text is for people, at most MaxDescription characters; quotations from a bank are
+// limited.
 type Note struct {
-	// At is when it happened or, of what happened at a bank, was heard of.
+	// At is when it happened, or when the service learned of it from a bank.
 	At    time.Time
 	Kind  string
 	Actor Actor
 	// Bank is the bank's own status word, empty when no bank was involved.
 	Bank string
 	Text string
-	// Day is that of an occurrence, and of nothing else.
+	// Day is the day of an occurrence, and zero in other notes.
 	Day passerelle.Date
 }
 
@@ -29,19 +29,19 @@ const (
 	NoteCancelling = "cancelling"
 	// NoteCancellationGranted: the bank cancels what is still open.
 	NoteCancellationGranted = "cancellationGranted"
-	// NoteCancellationRefused: the order goes on as if nobody had asked.
+	// NoteCancellationRefused: the order goes on.
 	NoteCancellationRefused = "cancellationRefused"
-	// NoteCancellationOvertaken: the payment ended otherwise meanwhile.
+	// NoteCancellationOvertaken: the payment ended in another way meanwhile.
 	NoteCancellationOvertaken = "cancellationOvertaken"
 	// NoteOccurrence: a periodic order was executed once.
 	NoteOccurrence = "occurrence"
 	// NoteOccurrenceFailed: one execution of a periodic order failed, and the
 	// order goes on.
 	NoteOccurrenceFailed = "occurrenceFailed"
-	// NoteBankStatus: the bank has another word for where the order stands, or says
-	// something about it, and nothing else has changed.
+	// NoteBankStatus: the bank has another status word or a remark, and nothing else has
+	// changed.
 	NoteBankStatus = "bankStatus"
-	// NoteStale: a report said less than was known, and changed nothing.
+	// NoteStale: a report said less than was known and changed nothing.
 	NoteStale = "staleReport"
 	// NoteSenseless: a report could not be understood, and changed nothing.
 	NoteSenseless = "senselessReport"
@@ -55,24 +55,24 @@ func NoteKinds() []string {
 	}
 }
 
-// TakeNotes hands over the notes made since they were last taken, oldest first.
-// They are to be stored with the payment.
+// TakeNotes returns the notes made since the last call, oldest first. The caller stores them
+// with the payment.
 func (p *Payment) TakeNotes() []Note {
 	notes := p.Notes
 	p.Notes = nil
 	return notes
 }
 
-// record appends to a slice of the payment's own: copies made before may share
-// what is behind it.
+// record appends to a slice without writing into memory that copies of the payment may
+// share.
 func (p *Payment) record(kind string, by Actor, text string, now time.Time) {
 	p.add(Note{At: now, Kind: kind, Actor: by, Text: clean(text, MaxDescription)})
 }
 
 func (p *Payment) add(n Note) { p.Notes = append(slices.Clip(p.Notes), n) }
 
-// recordReport notes a report that was not followed. Its reason is our own
-// text, with a few quoted characters of the bank's.
+// recordReport adds a note about a report that was not applied. The reason is our own text,
+// with at most a few quoted characters of the bank's.
 func (p *Payment) recordReport(r Report, why error, now time.Time) {
 	said := clean(r.Raw, MaxBankWord)
 	kind, text := NoteSenseless, why.Error()

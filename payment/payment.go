@@ -25,8 +25,8 @@ const (
 	PSUValidation Action = "psuValidation"
 )
 
-// ErrorCode says why a payment or a line was rejected. Clients treat unknown
-// codes as a generic refusal.
+// ErrorCode says why a payment or a line was rejected. Clients treat an unknown code as a
+// general refusal.
 type ErrorCode string
 
 // The error codes of the interface specification; ErrorCodes lists them.
@@ -83,8 +83,8 @@ func Frequencies() []Frequency {
 	return []Frequency{"daily", "weekly", "two-weekly", "monthly", "two-monthly", "quarterly", "four-monthly", "semiannually", "yearly"}
 }
 
-// InstructionState is where one line of a payment stands; empty while the
-// payment is not validated.
+// InstructionState is the state of one line of a payment. It is empty until the payment is
+// validated.
 type InstructionState string
 
 // The states of an instruction.
@@ -95,8 +95,8 @@ const (
 	InstructionAccepted InstructionState = "accepted"
 )
 
-// Field is a value the payer has to give, described so that any page can ask
-// for it. Regex is a PCRE pattern and may be empty.
+// Field describes a value that the payer has to enter, so that any page can show it. Regex
+// is a PCRE pattern and may be empty.
 type Field struct {
 	Name     string
 	Type     string // "text" or "list"
@@ -133,22 +133,22 @@ type Instruction struct {
 	State               InstructionState
 	ErrorCode           ErrorCode
 	ErrorDescription    string
-	// Executed is the day the bank really executed the line, of a periodic one
-	// the day of its last execution.
+	// Executed is the day on which the bank executed the line, for a periodic one the day of
+	// the last execution.
 	Executed passerelle.Date
-	// Occurred is the day of the newest execution of a periodic line that was
-	// heard of, failed ones included.
+	// Occurred is the day of the newest reported execution of a periodic line, failed ones
+	// included.
 	Occurred passerelle.Date
 }
 
-// Payment is one payment and its lines. Fields are changed by the methods of
-// this package only; State by Fire only.
+// Payment is a payment with its lines. Only the methods of this package change its fields,
+// and only Fire changes State.
 type Payment struct {
 	ID     passerelle.PaymentID
 	Domain passerelle.DomainID
 	Client passerelle.ClientID
-	// Version counts stored changes; a change is stored only over the
-	// version it was made from.
+	// Version counts stored changes. A change is stored only over the version that it was
+	// made from.
 	Version int64
 	// Seq is the number of the last transition.
 	Seq       int64
@@ -156,20 +156,20 @@ type Payment struct {
 	Detail    Detail
 	Action    Action
 	ErrorCode ErrorCode
-	// ErrorDescription is what the bank says to people: why it refused or,
-	// while an action waits, what the payer is to do.
+	// ErrorDescription is the bank's text for people: why it refused, or, while an action
+	// waits, what the payer has to do.
 	ErrorDescription string
 	// Fields are what the payer has to fill while Action is FillFields.
 	Fields      []Field
 	ValidateURI string
 	// Connector is the UUID of the chosen connector, empty until chosen.
 	Connector string
-	// Source is the number of the connector's channel that the payment goes
-	// through, zero until it is sent.
+	// Source is the number of the connector's source that carries the payment, zero until it
+	// is sent.
 	Source    int64
 	Mechanism string
 	Created   time.Time
-	// Validated is the instant of created to validating.
+	// Validated is when the payment became validating.
 	Validated         *time.Time
 	ClientRedirectURI string
 	ClientState       string
@@ -180,12 +180,11 @@ type Payment struct {
 	PayerIdentity    *passerelle.Identity
 	OperatorIdentity *passerelle.Identity
 	Instructions     []Instruction
-	// CancelCode is the code that a cancellation will end with when it is
-	// granted: who asked for it. It is empty when none was asked for, or the
-	// last one was refused.
+	// CancelCode is the error code of a granted cancellation, which says who requested it.
+	// It is empty when none was requested or the last one was refused.
 	CancelCode ErrorCode
-	// CancelRedirectURI and CancelState say where the payer returns after the
-	// bank's page of a cancellation.
+	// CancelRedirectURI and CancelState say where the payer goes after the bank's
+	// cancellation page.
 	CancelRedirectURI string
 	CancelState       string
 	// Website is the value of the payment field of that name.
@@ -193,8 +192,8 @@ type Payment struct {
 	// TermsVersion is the version of the terms that the payer accepted, empty
 	// when none were.
 	TermsVersion string
-	// Returned is when the payer was first sent back to the client with news of
-	// the payment, as far as that was recorded.
+	// Returned is when the payer was first sent back to the client with the state of the
+	// payment, if that was recorded.
 	Returned *time.Time
 	// Notes wait to be stored; see TakeNotes.
 	Notes []Note
@@ -216,7 +215,7 @@ func (p *Payment) Total() int64 {
 	return total
 }
 
-// clone copies the payment so that a later change leaves the copy alone.
+// clone returns a copy that later changes do not affect.
 func (p *Payment) clone() Payment {
 	twin := *p
 	twin.Instructions = slices.Clone(p.Instructions)

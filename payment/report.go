@@ -10,10 +10,10 @@ import (
 	"passerelle"
 )
 
-// Status is what a bank says of a whole order.
+// Status is the bank's status of a whole order.
 type Status string
 
-// The statuses a connector translates its bank's words into.
+// The statuses into which connectors translate the words of their banks.
 const (
 	// Awaiting: the order is known and waits for the payer's action.
 	Awaiting Status = "awaiting"
@@ -27,7 +27,7 @@ const (
 	Declined Status = "declined"
 )
 
-// Line is what a bank says of one instruction, counted from 0.
+// Line is the bank's status of one instruction. Instructions count from 0.
 type Line struct {
 	Position    int
 	State       InstructionState
@@ -36,21 +36,20 @@ type Line struct {
 	Executed    passerelle.Date
 }
 
-// Report is one answer of a bank about an order. Everything in it is foreign:
-// Apply refuses what makes no sense, brings texts into bounds, and accepts only
-// what the state table allows.
+// Report is an answer of a bank about an order. Its content is untrusted: Apply refuses what
+// makes no sense, limits texts, and accepts only what the state table allows.
 type Report struct {
 	Status Status
-	// Action, ValidateURI and Fields say what the payer has to do while the
-	// status is Awaiting, or to approve the cancellation while that is.
+	// Action, ValidateURI and Fields say what the payer has to do while Status is Awaiting,
+	// or to approve a cancellation that is awaiting approval.
 	Action      Action
 	ValidateURI string
 	Fields      []Field
-	// Lines may come with every status but Awaiting. Once all lines are in a
-	// final state they decide the state of the payment, whatever the status.
+	// Lines may come with every status except Awaiting. Once all lines are in a final state,
+	// they decide the state of the payment, whatever Status says.
 	Lines []Line
-	// Code is why an order was declined. A code that is not of the interface
-	// specification becomes NoSpecifiedReason and is kept behind Raw.
+	// Code is why an order was declined. A code that the interface specification does not
+	// have becomes NoSpecifiedReason, and is kept after Raw.
 	Code          ErrorCode
 	Description   string
 	BankPaymentID string
@@ -61,29 +60,28 @@ type Report struct {
 	// says beside the word; it always gets a note.
 	StatusChanged bool
 	Remark        string
-	// By is who ended a declined order; the bank unless said otherwise.
+	// By is who ended a declined order; empty means the bank.
 	By Actor
-	// Cancellation is what the bank says of a cancellation it was asked for;
-	// empty when there was none. Status goes on to say where the order itself
-	// stands; a cancellation awaiting approval without an Action is a Redirect.
+	// Cancellation is the bank's status of a requested cancellation, empty when none was
+	// requested. Status is still that of the order. A cancellation awaiting approval without
+	// an Action is a Redirect.
 	Cancellation Cancellation
-	// Occurrences are the executions of a periodic order so far, oldest first;
-	// like Lines, they come with every status but Awaiting. A connector to a
-	// bank that tells none settles the line as accepted.
+	// Occurrences are the executions of a periodic order so far, oldest first. They come
+	// with every status except Awaiting. A connector to a bank that reports none settles the
+	// line as accepted.
 	Occurrences []Occurrence
-	// CheckAfter is how long to wait before asking again; zero leaves it to
-	// the service.
+	// CheckAfter is how long to wait before the next call; zero leaves it to the service.
 	CheckAfter time.Duration
-	// Memory is for the connector's next call about the order; nil leaves it as it was.
-	// It counts also beside an error. It is stored sealed, and not for payments to read.
+	// Memory is for the connector's next call about the order; nil keeps the last one. It
+	// counts also beside an error. It is stored encrypted.
 	Memory []byte
 }
 
-// Cancellation is where the cancellation of an order stands at its bank.
+// Cancellation is the bank's status of a cancellation.
 type Cancellation string
 
-// The ways a cancellation stands. A granted one ends the order with the code
-// of who asked for it; a refused one leaves it as if nobody had asked.
+// The statuses of a cancellation. A granted one ends the order with the requester's code; a
+// refused one leaves the order as it is.
 const (
 	CancellationAwaiting Cancellation = "awaiting" // the payer has to approve, at ValidateURI
 	CancellationGranted  Cancellation = "granted"
@@ -97,8 +95,8 @@ type Occurrence struct {
 	Code ErrorCode
 }
 
-// Refusal is a bank's business refusal of an order. It is the only error of a
-// connector that rejects a payment.
+// Refusal is a bank's refusal of an order for a business reason. No other error of a
+// connector rejects a payment.
 type Refusal struct {
 	Code        ErrorCode
 	Description string
@@ -107,8 +105,8 @@ type Refusal struct {
 // Error says why the bank refused.
 func (r *Refusal) Error() string { return "refused by the bank: " + string(r.Code) }
 
-// Step is a payment as it stands after one transition. A report that skips
-// states still gives one step for each, because each is an event of its own.
+// Step is a payment as it is after one transition. A report that skips states gives one step
+// for each state, because each one is an event.
 type Step struct {
 	Payment    Payment
 	Transition Transition
@@ -118,13 +116,12 @@ type Step struct {
 // known; nothing changes.
 var ErrStale = errors.New("report is older than the payment")
 
-// Apply brings the payment to where the report says, through every state in
-// between, and returns a step for each transition; the last one shows the
-// payment as it is left. A report that only repeats what is known returns no
-// step. One that lags behind returns ErrStale, as does every report in a final
-// state; one that makes no sense returns ErrSenseless. Of both a note is made,
-// to be stored although there was an error; other than that, nothing changes
-// with an error, and copies of the payment made before never do.
+// Apply moves the payment to where the report says, through every state in between, and
+// returns a step for each transition. The last step shows the resulting payment. A report
+// that repeats what is known returns no step. A report that lags behind, and any report in a
+// final state, fails with ErrStale; one that makes no sense fails with ErrSenseless. Both
+// add a note, which the caller stores although there was an error. Otherwise an error
+// changes nothing, and Apply never changes earlier copies of the payment.
 func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 	if err := p.follows(r); err != nil {
 		p.recordReport(r, err, now)
@@ -148,8 +145,7 @@ func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 	return steps, nil
 }
 
-// follows says why a report cannot be followed. A granted cancellation is news
-// whatever else was known.
+// follows says why a report cannot be applied. A granted cancellation always can.
 func (p *Payment) follows(r Report) error {
 	behind := r.Status == Awaiting && p.State == Pending && r.Cancellation != CancellationGranted
 	if p.State.Final() || behind {
@@ -182,7 +178,7 @@ func (p *Payment) follow(r Report, now time.Time) ([]Step, error) {
 	return append(steps, last...), err
 }
 
-// reach walks to Validating and, once the payer has validated, to Pending.
+// reach moves to Validating and, once the payer has validated, to Pending.
 func (p *Payment) reach(r Report, now time.Time) ([]Step, error) {
 	var steps []Step
 	if p.State == Created {
@@ -213,22 +209,22 @@ func (p *Payment) ask(r Report) {
 	p.Action, p.ValidateURI, p.Fields, p.ErrorDescription = r.Action, r.ValidateURI, r.Fields, r.Description
 }
 
-// askUnlessCancelling keeps what the payer has to do for a cancellation.
+// askUnlessCancelling stores what the payer has to do, unless the action belongs to a
+// cancellation.
 func (p *Payment) askUnlessCancelling(r Report) {
 	if p.Detail != Cancelling {
 		p.ask(r)
 	}
 }
 
-// openLines has every line wait for its outcome, once the bank has the order.
+// openLines makes every line pending once the bank has the order.
 func (p *Payment) openLines() {
 	for i := range p.Instructions {
 		p.Instructions[i].State = InstructionPending
 	}
 }
 
-// note takes over what the bank says of single lines. A line in a final state
-// keeps it.
+// note applies the bank's statuses of single lines. A line in a final state keeps it.
 func (p *Payment) note(lines []Line) {
 	for _, line := range lines {
 		in := &p.Instructions[line.Position]
@@ -258,15 +254,15 @@ func (p *Payment) finishOpenLines(day passerelle.Date) {
 	}
 }
 
-// executed moves the day of execution on; a periodic line has many.
+// executed stores a later day of execution. A periodic line has many.
 func (in *Instruction) executed(day passerelle.Date) {
 	if day.Compare(in.Executed) > 0 {
 		in.Executed = day
 	}
 }
 
-// applyOccurrences notes the executions of a periodic order that are new. One
-// that failed is news like any other and does not end the order.
+// applyOccurrences adds a note for each new execution of a periodic order. A failed
+// execution gets a note like any other and does not end the order.
 func (p *Payment) applyOccurrences(all []Occurrence, now time.Time) {
 	in := &p.Instructions[0]
 	reported := cmp.Or(in.Occurred, in.Executed)
@@ -309,8 +305,8 @@ func (p *Payment) rollUp(r Report, now time.Time) ([]Step, error) {
 	return []Step{step}, nil
 }
 
-// outcome is the roll-up of a bulk: which trigger its lines call for, or false
-// while one of them is pending.
+// outcome returns the trigger that the lines of a bulk call for, or false while one of them
+// is pending.
 func outcome(lines []Instruction) (Trigger, bool) {
 	count := map[InstructionState]int{}
 	for _, in := range lines {
@@ -330,7 +326,7 @@ func outcome(lines []Instruction) (Trigger, bool) {
 	}
 }
 
-// firstRefusal is the first rejected line's reason, which is the payment's.
+// firstRefusal returns the reason of the first rejected line, which is also the payment's.
 func (p *Payment) firstRefusal() *Refusal {
 	i := slices.IndexFunc(p.Instructions, func(in Instruction) bool { return in.State == InstructionRejected })
 	if i < 0 {
@@ -339,8 +335,8 @@ func (p *Payment) firstRefusal() *Refusal {
 	return &Refusal{Code: p.Instructions[i].ErrorCode, Description: p.Instructions[i].ErrorDescription}
 }
 
-// Refuse rejects the payment and its open lines for the given reason, which is
-// held to the same bounds as a report's. The cause's trigger is set to Refused.
+// Refuse rejects the payment and its open lines. The reason has the limits of a report. The
+// cause's trigger is set to Refused.
 func (p *Payment) Refuse(why *Refusal, cause Cause, now time.Time) ([]Step, error) {
 	why = why.tidy()
 	cause.Trigger = Refused
@@ -363,9 +359,9 @@ func (p *Payment) rejectOpenLines(why *Refusal) {
 	}
 }
 
-// Expire ends a payment that never got a definitive status. The lines of one that
-// its payer did not approve are rejected; those of another stay as they are, because
-// nobody knows what became of them.
+// Expire ends a payment that never got a definitive status. It rejects the lines of a
+// payment that its payer did not approve. It keeps the lines of an approved one, because
+// their outcome is unknown.
 func (p *Payment) Expire(now time.Time) ([]Step, error) {
 	waited := p.State == Validating
 	step, err := p.step(Cause{Trigger: Lapsed, Actor: ByService}, now, func() {
@@ -379,9 +375,8 @@ func (p *Payment) Expire(now time.Time) ([]Step, error) {
 	return []Step{step}, nil
 }
 
-// step fires the cause and, if that was legal, lets change complete the new
-// state before it is copied. The lines are copied first, for whoever holds the
-// payment as it was.
+// step fires the cause and then lets change complete the new state before the payment is
+// copied. It copies the lines first, so that earlier copies of the payment keep theirs.
 func (p *Payment) step(cause Cause, now time.Time, change func()) (Step, error) {
 	transition, err := p.Fire(cause, now)
 	if err != nil {
@@ -400,7 +395,7 @@ func (r Report) cause(trigger Trigger) Cause {
 	return Cause{Trigger: trigger, Actor: r.By, Bank: r.Raw}
 }
 
-// pays reports whether any line leaves the payer's account.
+// pays reports whether money leaves the payer's account for any line.
 func (r Report) pays() bool {
 	return slices.ContainsFunc(r.Lines, func(l Line) bool {
 		return l.State == InstructionDone || l.State == InstructionAccepted

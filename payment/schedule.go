@@ -29,11 +29,10 @@ var endOfCalendar = passerelle.DateOf(time.Date(9999, time.December, 31, 0, 0, 0
 // mostOccurrences is more than any order can have: one for each day there is.
 const mostOccurrences = 9999 * 366
 
-// Occurrences yields the scheduled days of a periodic instruction, oldest
-// first: from its start on, at its frequency, to its end date at the latest or,
-// where it has none, to the end of the year 9999. Intervals of months keep to
-// the day of the start, and fall on the last day of a month that is too short
-// for it. A scheduled day may be a closed one. What is not periodic has none.
+// Occurrences yields the scheduled days of a periodic instruction, oldest first: from its
+// start, at its frequency, until its end date or the end of the year 9999. Monthly intervals
+// keep the day of the start, or use the last day of a shorter month. A scheduled day may be
+// a closed one. An instruction that is not periodic has none.
 func Occurrences(in Instruction) iter.Seq[passerelle.Date] {
 	return func(yield func(passerelle.Date) bool) {
 		for n := 0; in.scheduled(n) && yield(in.occurrence(n)); n++ {
@@ -42,8 +41,8 @@ func Occurrences(in Instruction) iter.Seq[passerelle.Date] {
 	}
 }
 
-// lastOccurrence is the last scheduled day, or no date where nothing is
-// scheduled. It does not walk: a daily order can run for millennia.
+// lastOccurrence returns the last scheduled day, or the zero date when nothing is scheduled.
+// It computes the day directly, because a daily order can run for millennia.
 func (in Instruction) lastOccurrence() passerelle.Date {
 	n := sort.Search(mostOccurrences, func(n int) bool { return !in.scheduled(n) })
 	if n == 0 {
@@ -52,8 +51,7 @@ func (in Instruction) lastOccurrence() passerelle.Date {
 	return in.occurrence(n - 1)
 }
 
-// scheduled reports whether there is an occurrence n, counted from 0. If there
-// is, there are all before it.
+// scheduled reports whether there is an occurrence n, counted from 0.
 func (in Instruction) scheduled(n int) bool {
 	if _, repeats := intervals[in.Frequency]; !repeats || in.DateType != Periodic || in.StartDate.IsZero() {
 		return false
@@ -65,8 +63,8 @@ func (in Instruction) scheduled(n int) bool {
 	return in.occurrence(n).Compare(end) <= 0
 }
 
-// occurrence counts from the start, never from the occurrence before, which
-// may be the last day of a short month.
+// occurrence counts from the start and not from the occurrence before, which may have been
+// moved to the last day of a short month.
 func (in Instruction) occurrence(n int) passerelle.Date {
 	every := intervals[in.Frequency]
 	return in.StartDate.AddMonths(n * every.months).AddDays(n * every.days)

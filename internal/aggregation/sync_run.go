@@ -67,7 +67,7 @@ type readRequest struct {
 	landing  Landing
 }
 
-// zone is that of times in the bodies of events.
+// zone is the time zone of the times in event bodies.
 func (run *syncRun) zone() *time.Location { return run.settings.Location() }
 
 // instant is the present one of the domain.
