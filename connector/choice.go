@@ -9,12 +9,12 @@ import (
 	"passerelle"
 )
 
-// maxValue is how long the value of a field may be.
+// maxValue is the longest value of a field.
 const maxValue = 4096
 
-// Choose finds the source that a connection goes through: the one named, or the
-// first by priority of those with the mechanism, where the empty one stands for
-// the connector's own, or else any. Its errors are Invalid and say what there is.
+// Choose returns the source for a connection: the named one, or else the first by priority
+// with the mechanism. An empty mechanism means the connector's default, or else any. It
+// fails with Invalid and lists what exists.
 func (p Profile) Choose(name string, wanted passerelle.AuthMechanism) (Source, passerelle.AuthMechanism, error) {
 	open := p.readable(wanted)
 	if name == "" && wanted == "" && p.Mechanism != "" && len(p.readable(p.Mechanism)) > 0 {
@@ -33,8 +33,7 @@ func (p Profile) Choose(name string, wanted passerelle.AuthMechanism) (Source, p
 	return Source{}, "", passerelle.InvalidField("source", "must be one of %s", strings.Join(names, ", "))
 }
 
-// readable are the sources in use that data comes by with a mechanism, by
-// priority.
+// readable returns the enabled sources that can read with a mechanism, by priority.
 func (p Profile) readable(wanted passerelle.AuthMechanism) []Source {
 	open := slices.DeleteFunc(slices.Clone(p.Sources), func(s Source) bool {
 		return !s.Data() || s.Disabled != nil || wanted != "" && !slices.Contains(s.Mechanisms, wanted)
@@ -43,8 +42,8 @@ func (p Profile) readable(wanted passerelle.AuthMechanism) []Source {
 	return open
 }
 
-// CheckValues refuses values that cannot be right before anybody is asked. The
-// error names the field, never the value.
+// CheckValues refuses values that cannot be right before the institution is called. The
+// error names the field and never the value.
 func CheckValues(fields []Field, mechanism passerelle.AuthMechanism, source string, values map[string]string) error {
 	for _, f := range fields {
 		value := values[f.Name]
@@ -58,8 +57,8 @@ func CheckValues(fields []Field, mechanism passerelle.AuthMechanism, source stri
 	return nil
 }
 
-// asks reports whether a field is asked for with a mechanism, where the empty
-// one stands for any, and through a source.
+// asks reports whether a field is asked for with a mechanism and a source. An empty
+// mechanism means any.
 func asks(f Field, mechanism passerelle.AuthMechanism, source string) bool {
 	return (len(f.Mechanisms) == 0 || mechanism == "" || slices.Contains(f.Mechanisms, mechanism)) && (len(f.Sources) == 0 || slices.Contains(f.Sources, source))
 }

@@ -1,18 +1,15 @@
-// Package connector says what a connector to a bank must do, what it may do,
-// and which ones a deployment has.
+// Package connector defines what a connector to a bank must do and may do, and which
+// connectors a deployment has.
 //
-// A connector owns the conversation with one kind of bank: it translates an
-// order into the bank's words and the bank's words into a payment.Report. It
-// does not own state: what it needs for its next call about an order goes back and
-// forth as the memory of the order, and it keeps nothing else that the service relies
-// on, changes no payment and decides nothing about retries. What it answers
-// is checked by the payment's own rules.
+// A connector owns the communication with one kind of bank: it translates an order into the
+// bank's words, and the bank's words into a payment.Report. It owns no state. What it needs
+// for its next call about an order is returned as the memory of the order. It changes no
+// payment and decides nothing about retries. The payment's own rules check its reports.
 //
-// It fails in four ways that callers must tell apart: a *payment.Refusal is
-// the bank's business refusal and the only one that rejects a payment;
-// ErrNotSent means that not one byte of an order reached the bank; ErrUnknownOrder
-// means that the bank knows no order of that key; every other error leaves the
-// outcome unknown, and the bank has to be asked.
+// Callers must tell four failures apart. A *payment.Refusal is the bank's business refusal,
+// and the only one that rejects a payment. ErrNotSent means that nothing of an order reached
+// the bank. ErrUnknownOrder means that the bank has no order with the key. After every other
+// error the outcome is unknown, and the bank has to be asked.
 package connector
 
 import (
@@ -30,17 +27,16 @@ import (
 // ErrNotSent marks a failure before anything was sent to the bank.
 var ErrNotSent = errors.New("nothing was sent to the bank")
 
-// ErrUnknownOrder is the answer of Status when the bank has no order of that key.
+// ErrUnknownOrder is the error of Status when the bank has no order with the key.
 var ErrUnknownOrder = errors.New("the bank knows no such order")
 
-// Profile describes a connector as data: what clients see of it and what it
-// can carry.
+// Profile describes a connector as data: what clients see of it and what it can do.
 type Profile struct {
-	// UUID names the connector everywhere and for ever.
+	// UUID identifies the connector and never changes.
 	UUID string
 	// ID is the deprecated numeric name, unique within a deployment.
 	ID int64
-	// Name is what people read.
+	// Name is the name for people.
 	Name string
 	// Countries are ISO 3166-1 alpha-2 codes.
 	Countries []string
@@ -56,18 +52,17 @@ type Profile struct {
 	Data *DataSettings
 	// PaymentFields are asked of the payer, or of the client, at validation.
 	PaymentFields []payment.Field
-	// Idempotent declares that the bank recognises an order's key, so that
-	// the same order may be sent again when nobody knows whether it arrived.
+	// Idempotent declares that the bank recognises an order's key. The same order may then
+	// be sent again when it is unknown whether it arrived.
 	Idempotent bool
-	// ExecutesAtOnce declares that the bank executes an order once its payer has
-	// validated, and does not wait for the client's confirmation.
+	// ExecutesAtOnce declares that the bank executes an order as soon as its payer has
+	// validated, without waiting for the client's confirmation.
 	ExecutesAtOnce bool
-	// Mechanism is the one that connections have unless another is asked for, and
-	// SyncDays how many days are between two synchronisations, in decimal, as a
-	// domain wants it; empty for what is usual.
+	// Mechanism is the default mechanism of connections. SyncDays is the number of days
+	// between two syncs that a domain has set, in decimal; empty means the default.
 	Mechanism passerelle.AuthMechanism
 	SyncDays  string
-	// Restricted connectors take no new connections; those there are go on.
+	// Restricted connectors take no new connections. Existing ones go on.
 	Restricted bool
 	// Disturbed connectors have failed several times in a row. People are told before they
 	// choose one.
@@ -75,12 +70,11 @@ type Profile struct {
 	Labels    Labels
 }
 
-// Labels is what people and programs tell a connector by, beside its name. All of
-// it may be empty.
+// Labels describe a connector to people and programs, beside its name. Each may be empty.
 type Labels struct {
 	// Slug is a short name, not unique.
 	Slug string
-	// Code is the bank's own in its country, such as the French CIB.
+	// Code is the bank's code in its country, such as the French CIB.
 	Code string
 	// Siret is the French number of the establishment.
 	Siret string
@@ -92,34 +86,32 @@ type Labels struct {
 	Beta, Charged bool
 }
 
-// Source is one channel of a connector. Its ID is unique within a deployment
-// and, like its name, for ever the same.
+// Source is one channel of a connector. Its ID is unique within a deployment. Neither the ID
+// nor the name ever changes.
 type Source struct {
 	ID   int64
 	Name string // openapi, directaccess or fallback
-	// Mechanisms are those by which a person lets the connector read through
-	// the source, the first one by default; none where it only initiates payments.
+	// Mechanisms are the ways in which a person can authorise reading through the source,
+	// the default first. A source that only initiates payments has none.
 	Mechanisms []passerelle.AuthMechanism
 	// Priority orders the sources of a connector, the lowest first.
 	Priority int
-	// Disabled is since when a domain takes no connections and payments through
-	// the source, nil when it does.
+	// Disabled is since when a domain has switched the source off, nil when it is on.
 	Disabled *time.Time
 }
 
 // Data reports whether the source can be read through.
 func (s Source) Data() bool { return len(s.Mechanisms) > 0 }
 
-// Connector is the duty of every connector: to say what it is.
+// Connector is what every connector implements.
 type Connector interface {
 	Profile() Profile
 }
 
-// Order is one payment as it goes to a bank.
+// Order is a payment as it is sent to a bank.
 type Order struct {
 	Domain passerelle.DomainID
-	// Key is the same for every call about the same order, and different
-	// for every other order.
+	// Key is the same in every call about an order, and different for every other order.
 	Key       string
 	Payment   payment.Payment
 	Mechanism string
@@ -130,10 +122,10 @@ type Order struct {
 	// ManualConfirmation asks the bank to wait, once the payer has validated,
 	// for the client's confirmation before it executes.
 	ManualConfirmation bool
-	// Memory is what the last report about the order left, nil before there was one.
+	// Memory is what the last report about the order returned, nil before the first.
 	Memory []byte
-	// Callback is the query with which the bank sent the payer's browser back; nil
-	// when the payer did not just come back.
+	// Callback is the query with which the bank sent the payer's browser back, nil when the
+	// payer did not just come back.
 	Callback url.Values
 	// Device is the payer's, empty unless they take part.
 	Device Device
@@ -141,18 +133,17 @@ type Order struct {
 	Now time.Time
 }
 
-// Initiator is the ability to initiate payments.
+// Initiator is a connector that initiates payments.
 type Initiator interface {
 	Connector
-	// Initiate sends the order once. The context's deadline bounds the whole
-	// exchange.
+	// Initiate sends the order once. The context's deadline covers the whole exchange.
 	Initiate(ctx context.Context, o Order) (payment.Report, error)
-	// Status asks what became of the order of o.Key. It never sends an order.
+	// Status returns the state of the order with o.Key. It never sends an order.
 	Status(ctx context.Context, o Order) (payment.Report, error)
 }
 
-// Answer is what came back for an action that is not a redirect. Only the
-// member that belongs to Action is set.
+// Answer answers an action that is not a redirect. Only the field that belongs to Action is
+// set.
 type Answer struct {
 	Action payment.Action
 	// Fields are the values for additionalInformationNeeded.
@@ -161,45 +152,43 @@ type Answer struct {
 	Yes bool
 }
 
-// Responder is the ability to carry an order on after an action that is not a
+// Responder is a connector that can continue an order after an action that is not a
 // redirect.
 type Responder interface {
 	Initiator
-	// Answer gives the bank what it waits for. It may be lost, but is never
-	// sent twice by the service; a bank that waits for something else, or no
-	// more, ignores it and reports where the order stands.
+	// Answer sends the bank what it waits for. An answer may get lost, but the service never
+	// sends it twice. A bank that waits for something else, or for nothing, ignores it and
+	// reports the state of the order.
 	Answer(ctx context.Context, o Order, a Answer) (payment.Report, error)
 }
 
-// Canceller is the ability to cancel an order that a bank has taken.
+// Canceller is a connector that can cancel an order that a bank has taken.
 type Canceller interface {
 	Initiator
-	// Cancel asks the bank to cancel the order; o.ReturnURL is where the bank
-	// sends the payer after approving that. A bank that has been asked already
-	// reports where the cancellation stands.
+	// Cancel asks the bank to cancel the order. o.ReturnURL is where the bank sends the
+	// payer after they approve that. When the bank was asked before, Cancel reports the
+	// state of the cancellation.
 	Cancel(ctx context.Context, o Order) (payment.Report, error)
 }
 
-// Registry is the set of connectors of a deployment, in the order they are
-// shown. It may be replaced while it is in use: whoever holds a connector goes on
-// with it.
+// Registry is the ordered set of connectors of a deployment. Replacing it does not affect
+// callers that already hold a connector.
 type Registry struct{ set atomic.Pointer[set] }
 
-// set is what a registry holds at a time. It does not change.
+// set is the content of a registry at one time. It does not change.
 type set struct {
 	list []Connector
 	byID map[string]Connector
 }
 
-// NewRegistry checks that the connectors have distinct names, sources of their
-// own and the abilities their profiles claim.
+// NewRegistry makes a registry. It fails when connectors share a name or a source, or lack
+// an ability that their profile claims.
 func NewRegistry(connectors ...Connector) (*Registry, error) {
 	r := &Registry{}
 	return r, r.Replace(connectors...)
 }
 
-// Replace puts other connectors in the place of those there are, or leaves them with
-// an error as NewRegistry has it.
+// Replace replaces the connectors. It fails like NewRegistry, and then changes nothing.
 func (r *Registry) Replace(connectors ...Connector) error {
 	next, err := newSet(connectors)
 	if err == nil {
@@ -249,7 +238,7 @@ func checkLabels(p Profile) error {
 	return fmt.Errorf("connector %s: labels of %d characters are not between %d and %d", p.Name, p.Payments.MaxLabel, payment.MaxLabel, payment.LongestLabel)
 }
 
-// All lists the connectors, in order. The list is not to be changed.
+// All lists the connectors in order. Callers must not change the list.
 func (r *Registry) All() []Connector { return r.set.Load().list }
 
 // Initiators lists the connectors that initiate payments, in order.

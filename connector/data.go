@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// Field is a value that a connector asks of a person: for a connection, or
-// while it is being established.
+// Field describes a value that a connector asks of a person, for a new connection or while
+// it is being established.
 type Field struct {
 	Name, Label, Description string
 	// Type is text, password, date, list or number.
@@ -18,8 +18,7 @@ type Field struct {
 	Regex    string
 	Required bool
 	Values   []FieldValue
-	// Mechanisms and Sources are those for which the field is asked; none
-	// stands for all.
+	// Mechanisms and Sources are those for which the field is asked; empty means all.
 	Mechanisms []passerelle.AuthMechanism
 	Sources    []string
 }
@@ -36,13 +35,13 @@ type DataSettings struct {
 	// Documents are the names of the document types.
 	Documents []string
 	Fields    []Field
-	// MonthsToFetch is how far back a first read goes; zero for all there is.
+	// MonthsToFetch is how far back a first read goes; zero means everything.
 	MonthsToFetch int
 	// ConsentDays is how long a person's consent lasts at the institution;
 	// zero means 180.
 	ConsentDays int
-	// UnattendedReads is how often in 24 hours the institution may be read
-	// without the person; zero for as often as one likes.
+	// UnattendedReads is how often in 24 hours the institution may be read without the
+	// person; zero means no limit.
 	UnattendedReads int
 }
 
@@ -51,7 +50,7 @@ type DataRequest struct {
 	Domain     passerelle.DomainID
 	Connection passerelle.ConnectionID
 	Source     string
-	// Values are those of the connector's fields.
+	// Values has the values of the connector's fields.
 	Values map[string]string
 	// Answers has the values that the last read asked for. Resumed means that the
 	// person has done what the last read asked them to do elsewhere.
@@ -60,8 +59,8 @@ type DataRequest struct {
 	// Callback has the query parameters with which the institution sent the person's
 	// browser back, nil when the person did not come back from the institution.
 	Callback url.Values
-	// ReturnURL is where the institution is to send the browser after webauth,
-	// and carries what leads back to this connection.
+	// ReturnURL is where the institution sends the browser after webauth. It leads back to
+	// this connection.
 	ReturnURL string
 	// Memory is what the last read returned: tokens, a session. It is stored encrypted.
 	Memory []byte
@@ -76,7 +75,7 @@ type DataRequest struct {
 
 // Outcome is how a read ended.
 type Outcome struct {
-	// State is empty when all was read.
+	// State is empty when everything was read.
 	State passerelle.ConnectionState
 	// Message is the institution's own text for the person.
 	Message string
@@ -84,9 +83,9 @@ type Outcome struct {
 	Fields []Field
 	// URL is the institution's page for WebauthRequired.
 	URL string
-	// Memory replaces the former when it is not nil.
+	// Memory replaces the stored memory unless it is nil.
 	Memory []byte
-	// ConsentUntil is the end of the consent when the institution says so.
+	// ConsentUntil is the end of the consent, if the institution named it.
 	ConsentUntil *time.Time
 	// RetryAfter is how long the institution wants no further read.
 	RetryAfter time.Duration
@@ -106,8 +105,8 @@ type Sink interface {
 	// Assets hands over everything that an account holds besides money, in any
 	// number of pages.
 	Assets(account string, page passerelle.Assets) error
-	// AccountRead ends an account: all of it from that day on was handed over;
-	// what is stored of those days and was not is gone at the institution.
+	// AccountRead ends an account: everything from that day on was handed over. Stored rows
+	// of those days that were not handed over no longer exist at the institution.
 	AccountRead(account string, from passerelle.Date) error
 	// Subscriptions, SubscriptionWanted, Documents and SubscriptionRead are the
 	// same for providers.
@@ -117,7 +116,7 @@ type Sink interface {
 	SubscriptionRead(subscription string) error
 }
 
-// DataReader is the ability to read what an institution knows of a person.
+// DataReader is a connector that reads a person's data.
 type DataReader interface {
 	Connector
 	// Read reads the institution. A state in the outcome is not an error. An error
@@ -127,27 +126,25 @@ type DataReader interface {
 	Read(ctx context.Context, req DataRequest, out Sink) (Outcome, error)
 }
 
-// Terminator is the ability to end a person's consent at the institution.
+// Terminator is a connector that can end a person's consent at the institution.
 type Terminator interface {
 	DataReader
-	// Terminate ends what the last read remembered. It is called after the connection
-	// was deleted, without the person, and again after an error; a consent that has
-	// ended already is no error. Of the request, Domain, Connection, Memory and Now are
-	// set.
+	// Terminate ends the consent that the memory belongs to. It is called after the
+	// connection was deleted, without the person, and again after an error. A consent that
+	// has ended already is no error. Only Domain, Connection, Memory and Now of the request
+	// are set.
 	Terminate(ctx context.Context, req DataRequest) error
 }
 
-// FileName names a file in the institution's own words: the document of a
-// subscription, or the attachment of a transaction of an account. The others
-// are empty.
+// FileName identifies a file in the institution's words: the document of a subscription, or
+// the attachment of a transaction of an account. The other fields are empty.
 type FileName struct{ Subscription, Document, Account, Transaction, Attachment string }
 
-// FileReader is the ability to fetch the file of a document or an attachment.
+// FileReader is a connector that fetches the files of documents and attachments.
 type FileReader interface {
 	DataReader
-	// File streams the file to w and returns its media type. It is called
-	// without the person, beside other reads of the same connection and more
-	// than once for a file; it stops at the first error of w, and leaves no
-	// memory.
+	// File streams the file to w and returns its media type. It is called without the
+	// person, possibly during other reads of the same connection, and possibly more than
+	// once for a file. It stops at the first error of w, and its memory is not stored.
 	File(ctx context.Context, req DataRequest, of FileName, w io.Writer) (mediaType string, err error)
 }

@@ -32,7 +32,7 @@ func (h *fixture) errors() (all []passerelle.ConnectionState) {
 	return all
 }
 
-// reported are the accounts and subscriptions of the last event, each with its error
+// errorEvents are the accounts and subscriptions of the last event, each with its error
 // and without news.
 func (h *fixture) errorEvents(events []event) (all []any) {
 	h.t.Helper()

@@ -42,7 +42,7 @@ type Triggered struct {
 	Deliveries []passerelle.DeliveryID
 }
 
-// TestEvent emits an event into a sandbox domain as if it had happened: it is
+// Trigger emits an event into a sandbox domain as if it had happened: it is
 // delivered like any other, after what was triggered before about the same
 // subject. Events that the service emits in a sandbox by itself are refused,
 // with what to do instead; so is a user that is not there.

@@ -11,16 +11,15 @@ import (
 	"passerelle/payment"
 )
 
-// An Answer is what came back for an action, for callers that know no connectors.
+// An Answer answers an action. The alias is for callers that do not use connectors.
 type Answer = connector.Answer
 
-// Answer gives the bank what its present action waits for, and returns the
-// payment as it then stands. An answer to another action than the present one,
-// or while something else is being done with the payment, is a Conflict; wrong
-// field values are Invalid. Saying no to psuValidation or confirm ends the
-// payment, and the bank is told. Without an answer of the bank in time, the
-// payment is returned as it is stored and a loop finishes; Unavailable means that
-// the bank was not told, and that the same may be tried again.
+// Answer sends the bank the answer to its present action, and returns the resulting payment.
+// It fails with Conflict when the payment has another action or another act on it is under
+// way, and with Invalid for wrong field values. Saying no to psuValidation or confirm ends
+// the payment, and the bank is told so. When the bank does not answer in time, it returns
+// the payment as stored, and a loop finds the outcome. It fails with Unavailable when the
+// bank got nothing; the caller may then try again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a Answer) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
@@ -44,8 +43,8 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 	return i.send(ctx, s, answer(a))
 }
 
-// idle loads a bankSession for which nothing is under way. There is no attempt
-// in it when none was ever made.
+// idle loads the session of a payment without an attempt under way. The session has no
+// attempt when none was ever made.
 func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id)
 	switch {
@@ -59,7 +58,7 @@ func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerell
 	return s, nil
 }
 
-// follow commits the intent to tell the bank more about an order it has.
+// follow commits the intent to send the bank more about an order it has.
 func (i *Initiation) follow(ctx context.Context, s bankSession, next store.Attempt) (store.Attempt, error) {
 	if s.attempt.Number == 0 {
 		return next, passerelle.Conflicting("No bank has an order of this payment.")
@@ -70,8 +69,7 @@ func (i *Initiation) follow(ctx context.Context, s bankSession, next store.Attem
 	return next, err
 }
 
-// checkAnswer checks what comes with an answer. Values of fields count as
-// consent.
+// checkAnswer checks the content of an answer. Field values count as consent.
 func (i *Initiation) checkAnswer(ctx context.Context, s bankSession, a Answer) (Answer, error) {
 	if a.Action == payment.Decoupled && !a.Yes {
 		return a, passerelle.InvalidField("resume", "must be true")

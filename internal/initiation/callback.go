@@ -12,12 +12,12 @@ import (
 	"passerelle/payment"
 )
 
-// systematicSince is the creation from which on domains tell receivers of every
-// change of state. Older ones keep to themselves what the payer brings to the
-// client's callback, unless a setting says otherwise.
+// systematicSince is the creation date from which domains send an event for every change of
+// state. Older domains send none for a state that the payer brings to the client's callback,
+// unless a setting says otherwise.
 var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
 
-// systematic reports whether receivers are told of every change of state.
+// systematic reports whether the domain sends an event for every change of state.
 func systematic(d passerelle.Domain, values settings.Values) bool {
 	if values.Text(settings.Systematic) == "" {
 		return !d.Created.Before(systematicSince)
@@ -35,13 +35,12 @@ func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) t
 	return step.Transition.At.Add(grace)
 }
 
-// Returned is to be called when the payer is about to be sent to the client's
-// callback with the state of the payment, and returns the payment whose state
-// that has to be. Where receivers are not told of every change, those that are
-// still to be told of this state, or of one before it, are not told any more.
+// Returned records that the payer is about to be sent to the client's callback with the
+// state of the payment. It returns the payment whose state to send. In domains that do not
+// send every event, undelivered events about this state and earlier ones are dropped.
 //
-// A payment that changes all the time, or a database that fails, does not keep
-// the payer from returning; receivers are then told what they know already.
+// A payment that keeps changing, or a database that fails, does not keep the payer from
+// returning. Receivers are then sent what they know already.
 func (i *Initiation) Returned(ctx context.Context, d passerelle.Domain, p *payment.Payment) *payment.Payment {
 	p, err := i.recordReturn(ctx, d, p)
 	if err != nil {
@@ -50,13 +49,13 @@ func (i *Initiation) Returned(ctx context.Context, d passerelle.Domain, p *payme
 	return p
 }
 
-// mostReturns bounds how often the return is recorded anew because the payment
-// changed meanwhile.
+// mostReturns limits how often the return is recorded again because the payment changed
+// meanwhile.
 const mostReturns = 5
 
-// recordReturn records the first return over the version of the payment that is
-// told: whoever changes the payment at the same time either is part of what is
-// told, or changes a payment whose payer has returned.
+// recordReturn records the first return over the version of the payment that is sent. A
+// change at the same time either is part of that version, or changes a payment whose payer
+// has returned.
 func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *payment.Payment) (*payment.Payment, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || systematic(d, values) {

@@ -8,21 +8,21 @@ import (
 	"passerelle/payment"
 )
 
-// MaxCallers is how many callers wait for one bank at once.
+// MaxCallers is how many callers may wait for one bank at once.
 const MaxCallers = 128
 
-// maxReturning is how many of them do because the payer of one payment came back.
+// maxReturning is how many callers may wait because the payer of one payment came back.
 const maxReturning = 2
 
-// Callers are those who wait for banks. They are few of all that the service takes
-// in, so that a bank which does not answer costs the clients of the others nothing.
-// The zero value is ready to use.
+// Callers counts the callers that wait for banks. The limits are far below the service's
+// own, so that a bank that does not answer does not affect clients of other banks. The zero
+// value is ready to use.
 type Callers struct {
 	mu   sync.Mutex
 	many map[any]int // by connector, and by payment
 }
 
-// enter counts a caller until leave is called, unless there are enough of them.
+// enter counts a caller until leave is called, unless the limit is reached.
 func (c *Callers) enter(of any, most int) (func(), bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

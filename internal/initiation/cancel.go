@@ -10,15 +10,15 @@ import (
 	"passerelle/payment"
 )
 
-// CancelRequest is the wish to end a payment. A client says where the payer
-// returns to from the bank, a payer on a page of ours need not.
+// CancelRequest is a request to end a payment. A client says where the payer returns to from
+// the bank; a payer on our page need not.
 type CancelRequest struct {
 	By          payment.Actor
 	RedirectURI string
 	State       string
 }
 
-// code is what a granted cancellation ends with.
+// code is the error code of a granted cancellation.
 func (c CancelRequest) code() payment.ErrorCode {
 	if c.By == payment.ByClient {
 		return payment.CancelledByClient
@@ -26,14 +26,13 @@ func (c CancelRequest) code() payment.ErrorCode {
 	return payment.CancelledByUser
 }
 
-// Cancel rejects a payment that no bank has, or asks the bank to. The payment
-// is returned as it then stands: rejected, or with an action by which the payer
-// approves the cancellation, or as before when the bank refuses. A payer abandons a
-// payment that they have not approved also where the bank does not cancel it. It is
-// a Conflict when the payment cannot be cancelled any more or something else is being
-// done with it, and Invalid of code notSupported when the bank does not cancel.
-// Without an answer in time a loop finishes; Unavailable means that the bank was
-// not told.
+// Cancel rejects a payment that no bank has, or asks the bank to cancel it. It returns the
+// resulting payment: rejected, with an action by which the payer approves the cancellation,
+// or unchanged when the bank refuses. A payer can abandon a payment that they have not
+// approved even when the bank does not cancel. It fails with Conflict when the payment can
+// no longer be cancelled or another act on it is under way, and with Invalid, code
+// notSupported, when the bank does not cancel. Without an answer in time, a loop finds the
+// outcome. It fails with Unavailable when the bank got nothing.
 func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c CancelRequest) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
@@ -65,8 +64,8 @@ func (s bankSession) cancellable() bool {
 	return able && canceller.Profile().Payments.Cancellable
 }
 
-// cancelAtBank asks the bank to cancel. Where it refuses that of a payment that the
-// payer has not approved, the payer abandons it.
+// cancelAtBank asks the bank to cancel. When the bank refuses, a payer who has not approved
+// the payment abandons it.
 func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRequest) (*payment.Payment, error) {
 	var err error
 	s.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
@@ -85,9 +84,9 @@ func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRe
 	return silent.abandon(ctx, s, c)
 }
 
-// abandon has the payer say no to a payment that they have not approved. The bank is
-// only asked: they may have approved it a moment ago, and then it goes on. A bank that
-// still waits, and has no way to be told, waits for ever.
+// abandon says no for a payer who has not approved the payment. It only asks the bank for
+// the status: the payer may have approved a moment ago, and the payment then goes on. A bank
+// that still waits and cannot be told waits for ever.
 func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest) (*payment.Payment, error) {
 	var err error
 	if s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}); err != nil {
@@ -96,7 +95,7 @@ func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest
 	return i.send(ctx, s, statusOnly)
 }
 
-// statusOnly asks what became of the order. That it could not be asked leaves that open.
+// statusOnly asks for the status of the order. A failure to ask leaves the outcome open.
 func statusOnly(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if errors.Is(err, connector.ErrNotSent) {
@@ -105,7 +104,7 @@ func statusOnly(ctx context.Context, bank connector.Initiator, o connector.Order
 	return report, err
 }
 
-// checkWayBack holds where the payer returns to against what is registered.
+// checkWayBack checks where the payer returns to against the registered URIs.
 func (i *Initiation) checkWayBack(ctx context.Context, s bankSession, c CancelRequest) error {
 	if c.RedirectURI == "" && c.By == payment.ByClient {
 		return passerelle.MissingField("client_redirect_uri", "the absolute http(s) URL the payer returns to is required")

@@ -20,8 +20,8 @@ import (
 	"passerelle/payment"
 )
 
-// The bounds of values for payment fields, in characters: lists are filtered by the
-// website, which is in an index.
+// Limits of payment field values, in characters. Lists are filtered by the website, which is
+// in an index.
 const (
 	maxFields     = 100
 	maxFieldName  = 255
@@ -29,7 +29,7 @@ const (
 	maxWebsite    = 255
 )
 
-// fieldPrefix stands before the name of a value in messages.
+// fieldPrefix precedes the name of a field in messages.
 const fieldPrefix = "fields."
 
 // fieldValues returns the values in now, decrypted, or the stored values when now is
@@ -52,7 +52,7 @@ func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unv
 	return values, boundFields(values)
 }
 
-// boundFields refuses values that no field has, before anything is done with them.
+// boundFields refuses values beyond the limits of all fields before they are used.
 func boundFields(values map[string]string) error {
 	if len(values) > maxFields {
 		return passerelle.InvalidField("fields", "has more than %d values", maxFields)
@@ -85,8 +85,8 @@ func (i *Initiation) checkEncrypted(ctx context.Context, d passerelle.Domain, fi
 	return passerelle.InvalidField("fields", "this domain does not take field values in plain text; encrypt them with the key of /publickey")
 }
 
-// PublicKey is the key with which clients of the domain encrypt field values.
-// The first call in the life of a domain makes it.
+// PublicKey returns the key with which clients of the domain encrypt field values. The first
+// call of a domain makes it.
 func (i *Initiation) PublicKey(ctx context.Context, d passerelle.Domain) (keys.PublicKey, error) {
 	stored, err := i.DB.NewestFieldKey(ctx, d.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -102,8 +102,7 @@ func (i *Initiation) PublicKey(ctx context.Context, d passerelle.Domain) (keys.P
 	return key.Public(), nil
 }
 
-// makeKey makes the first key of a domain. Of several callers at once, all get
-// the key of the one that was first.
+// makeKey makes the first key of a domain. Concurrent callers all get the same key.
 func (i *Initiation) makeKey(ctx context.Context, d passerelle.Domain) (store.StoredFieldKey, error) {
 	key, err := keys.GenerateFieldKey()
 	if err != nil {
@@ -121,8 +120,8 @@ func (i *Initiation) makeKey(ctx context.Context, d passerelle.Domain) (store.St
 	return made, err
 }
 
-// takeFields checks the values of a connector's fields. Others are dropped:
-// what the bank has no use for is not kept either.
+// takeFields checks the values of a connector's fields. It drops other values: what the bank
+// does not need is not stored.
 func takeFields(fields []payment.Field, values map[string]string) (map[string]string, error) {
 	taken := map[string]string{}
 	for _, field := range fields {
@@ -141,7 +140,7 @@ func takeFields(fields []payment.Field, values map[string]string) (map[string]st
 	return taken, nil
 }
 
-// checkField never repeats the value, which may be a secret.
+// checkField checks a value. Its error never repeats the value, which may be a secret.
 func checkField(path string, field payment.Field, value string) error {
 	if err := passerelle.CheckText(path, value, maxFieldValue); err != nil {
 		return err
@@ -164,12 +163,11 @@ func right(field payment.Field) string {
 	return fmt.Sprintf("must be text of at most %d characters", maxFieldValue)
 }
 
-// matchTime is how long a pattern in Perl's words may take: a hostile one could
-// take for ever.
+// matchTime limits the match of a Perl pattern, which a hostile value could make endless.
 const matchTime = 50 * time.Millisecond
 
-// fits compares a value with a pattern. One that cannot be read, or not in
-// time, is left to the bank.
+// fits matches a value with a pattern. When the pattern cannot be read or the match takes
+// too long, the value is left to the bank.
 func fits(pattern, value string) bool {
 	if compiled, err := regexp.Compile(pattern); err == nil {
 		return compiled.MatchString(value)

@@ -164,7 +164,7 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 	return &p, err
 }
 
-// endStale ends what a report that says nothing new was waited for.
+// endStale ends the wait for a report that says nothing new.
 func (i *Initiation) endStale(ctx context.Context, s bankSession, report payment.Report) error {
 	if s.attempt.Live() {
 		return i.dismiss(ctx, s, report)
@@ -172,7 +172,7 @@ func (i *Initiation) endStale(ctx context.Context, s bankSession, report payment
 	return i.postpone(ctx, s, report)
 }
 
-// keepNotes stores what is remarkable about a report that changed nothing.
+// keepNotes stores the notes of a report that changed nothing.
 func (i *Initiation) keepNotes(ctx context.Context, s bankSession, p *payment.Payment) error {
 	if s.late {
 		return nil
@@ -183,7 +183,7 @@ func (i *Initiation) keepNotes(ctx context.Context, s bankSession, p *payment.Pa
 	})
 }
 
-// nextCheck is when the bank is to be asked again; never about a final state.
+// nextCheck is when to ask the bank again, nil in a final state.
 func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report payment.Report) *time.Time {
 	if p.State.Final() {
 		return nil

@@ -1,20 +1,17 @@
-// Package initiation holds what can be done with a payment: creating it,
-// validating it with the payer, answering what its bank asks, cancelling it,
-// following it at the bank, letting it expire, and recovering what a crash
-// interrupted.
+// Package initiation has the use cases of payments: creating them, validating them with the
+// payer, answering the bank's questions, cancelling, following them at the bank, expiring
+// them, and recovering what a crash interrupted.
 //
-// It owns the order of things: intent is committed before a bank is called, no
-// bank is called inside a transaction, and a change of state is committed with
-// its transition, its event and its deliveries. It does not own the rules of a
-// payment (package payment), the words of a bank (its connector) or sending
-// events (package delivery).
+// It owns the order of steps. It commits the intent before it calls a bank, calls no bank
+// inside a transaction, and commits a change of state with its transition, its event and its
+// deliveries. It does not own the rules of a payment (package payment), the words of a bank
+// (its connector) or sending events (package delivery).
 //
-// It fails with *passerelle.Error where the caller is at fault. When a bank's
-// answer does not come or makes no sense, nothing is rejected: the attempt
-// stays recorded, nothing else is done with the payment meanwhile, and a loop
-// asks the bank where the order stands. An order is never sent a second time
-// unless the connector declares that its bank recognises the key and the bank
-// says that it never saw it; answers and cancellations never are.
+// It fails with *passerelle.Error where the caller is at fault. When a bank's answer is
+// missing or makes no sense, it rejects nothing: the attempt stays recorded and blocks other
+// acts on the payment, and a loop asks the bank for the state of the order. It sends an
+// order a second time only when the connector declares that its bank recognises the key and
+// the bank says that it does not know the key. It never repeats an answer or a cancellation.
 package initiation
 
 import (
@@ -38,7 +35,8 @@ import (
 	"passerelle/webhook"
 )
 
-// Initiation does the payment use cases. Every field is required.
+// Initiation has the use cases of payments. Every field is required, except where it says
+// otherwise.
 type Initiation struct {
 	DB         *store.DB
 	Connectors *connector.Registry
@@ -46,35 +44,34 @@ type Initiation struct {
 	Random io.Reader
 	// Now is real time; each domain's clock turns it into its own.
 	Now func() time.Time
-	// MAC authenticates what comes back through the payer's browser.
+	// MAC authenticates the return links that pass through the payer's browser.
 	MAC func(purpose string, data []byte) []byte
 	// Wake tells the sender of webhooks that an event was committed.
 	Wake func()
 	Log  *slog.Logger
-	// AnswerTime is how long a caller waits for a bank, and Lease how long an
-	// attempt belongs to the process that opened it: longer, so that an answer
-	// that came in time is stored before anybody else asks. Zero means 20 and
-	// 30 seconds.
+	// AnswerTime is how long a caller waits for a bank. Lease is how long an attempt belongs
+	// to the process that opened it. It is longer, so that an answer in time is stored
+	// before another process asks. Zero means 20 and 30 seconds.
 	AnswerTime, Lease time.Duration
-	// Callers are counted here, also those of [Initiation.Audited] and the like.
+	// Callers limits the callers that wait for banks. Copies made by [Initiation.Audited]
+	// and [Initiation.Witnessed] share it.
 	Callers *Callers
 
 	audit    *store.Audit
 	evidence *payment.Evidence
 }
 
-// Audited is the same use cases for one act that is to be on record: it is, in
-// the unit in which the act is decided, before any bank hears of it. What is
-// refused before leaves no record.
+// Audited returns the use cases for one act with an audit record. The record is stored in
+// the transaction that decides the act, before a bank is called. An act that is refused
+// earlier leaves no record.
 func (i *Initiation) Audited(entry store.Audit) *Initiation {
 	twin := *i
 	twin.audit = &entry
 	return &twin
 }
 
-// Witnessed is the same use cases for one act of a payer of which evidence is
-// kept: in the unit in which the act is decided, as for Audited. When it was is
-// filled in here.
+// Witnessed returns the use cases for one act of a payer with evidence, which is stored like
+// the record of Audited. It fills in the domain and the instant.
 func (i *Initiation) Witnessed(d passerelle.Domain, e payment.Evidence) *Initiation {
 	twin := *i
 	e.Domain, e.At = d.ID, i.now(d)
@@ -82,7 +79,7 @@ func (i *Initiation) Witnessed(d passerelle.Domain, e payment.Evidence) *Initiat
 	return &twin
 }
 
-// record adds the record of the act, if there is to be one, to its unit.
+// record adds the audit record and the evidence of the act, if any, to its transaction.
 func (i *Initiation) record(tx *store.Tx) error {
 	if i.audit != nil {
 		if err := tx.Audit(*i.audit); err != nil {
@@ -95,7 +92,7 @@ func (i *Initiation) record(tx *store.Tx) error {
 	return nil
 }
 
-// recordCreation is record for an act that makes what it is about.
+// recordCreation records an act that creates its own subject.
 func (i *Initiation) recordCreation(tx *store.Tx, id passerelle.PaymentID) error {
 	if i.audit == nil {
 		return nil
@@ -105,34 +102,34 @@ func (i *Initiation) recordCreation(tx *store.Tx, id passerelle.PaymentID) error
 	return tx.Audit(entry)
 }
 
-// nothingElse is what has to be true besides when nothing has.
+// nothingElse adds nothing to a commit.
 func nothingElse(*store.Tx) error { return nil }
 
 func (i *Initiation) answerTime() time.Duration { return cmp.Or(i.AnswerTime, 20*time.Second) }
 
 func (i *Initiation) lease() time.Duration { return cmp.Or(i.Lease, 30*time.Second) }
 
-// now is the present instant of a domain, as exact as it can be stored: what is
-// answered is what will be read.
+// now is the present instant of a domain, in the precision of the database, so that an
+// answer shows what later reads show.
 func (i *Initiation) now(d passerelle.Domain) time.Time {
 	return d.Clock.Now(i.Now()).Truncate(time.Microsecond)
 }
 
-// Creation is a payment as a client asks for it.
+// Creation is a client's request for a payment.
 type Creation struct {
 	By passerelle.ClientID
 	// Settings are those of the domain.
 	Settings settings.Values
 	Draft    payment.Draft
-	// Strict refuses what is otherwise dropped.
+	// Strict refuses fields that are otherwise dropped.
 	Strict bool
-	// Execution is the idempotency key the request came with, if any, and Answer what
-	// repetitions of the request get once the payment is stored.
+	// Execution is the idempotency key of the request, if any. Answer makes the answer that
+	// repetitions of the request get.
 	Execution store.Execution
 	Answer    func(*payment.Payment) ([]byte, error)
 }
 
-// Create makes a payment in state created.
+// Create stores a payment in state created.
 func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creation) (*payment.Payment, error) {
 	policy := payment.Policy{MaxAmount: wish.Settings.Text(settings.MaxAmount), Periodic: wish.Settings.On(settings.PeriodicEnabled), MaxLabel: i.maxLabel(wish.Draft.Connector), Strict: wish.Strict}
 	p, first, err := payment.New(wish.Draft, policy, i.Random, i.now(d))
@@ -175,7 +172,7 @@ func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
 	return tx.Answered(c.Execution, int64(p.ID), answer)
 }
 
-// maxLabel is how long labels may be with the connector of that name.
+// maxLabel is the longest label that the named connector takes.
 func (i *Initiation) maxLabel(name string) int {
 	c, known := i.Connectors.Initiator(name)
 	if !known {
@@ -184,8 +181,8 @@ func (i *Initiation) maxLabel(name string) int {
 	return c.Profile().Payments.MaxLabel
 }
 
-// checkDraft applies the rules that need more than the draft: the client's
-// redirect URIs, the users of the domain and the pre-selected connector.
+// checkDraft checks what the draft alone does not show: the client's redirect URIs, the
+// users of the domain and the chosen connector.
 func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *payment.Payment) error {
 	if err := i.CheckRedirect(ctx, d, p.Client, "client_redirect_uri", p.ClientRedirectURI); err != nil {
 		return err
@@ -204,9 +201,9 @@ func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *pay
 	return nil
 }
 
-// CheckRedirect refuses a URI to which payers of the client may not be sent: one
-// that is not registered with it. A client without registered URIs accepts any
-// in a sandbox domain and none in a live one. The error is Invalid, on the field.
+// CheckRedirect refuses a URI that is not registered with the client. For a client without
+// registered URIs, it accepts any URI in a sandbox domain and none in a live one. It fails
+// with Invalid on the field.
 func (i *Initiation) CheckRedirect(ctx context.Context, d passerelle.Domain, by passerelle.ClientID, field, uri string) error {
 	registered, err := i.DB.RedirectURIs(ctx, d.ID, by)
 	if err != nil {
@@ -218,10 +215,10 @@ func (i *Initiation) CheckRedirect(ctx context.Context, d passerelle.Domain, by 
 	return passerelle.InvalidField(field, "%q is not registered with client %d; registered are %q", uri, by, registered)
 }
 
-// checkReturn refuses a webview_url on a site that is neither one of the
-// client's registered redirect URIs nor the domain's own: a payer's token
-// suffices to give one, and the domain's callback redirects there ever after.
-// The rule for clients without registered URIs is that of CheckRedirect.
+// checkReturn refuses a webview_url that is neither on the site of a registered redirect URI
+// of the client nor on the domain's own site. A payer's token suffices to set it, and the
+// domain's callback redirects to it from then on. Clients without registered URIs are
+// treated as in CheckRedirect.
 func checkReturn(d passerelle.Domain, p *payment.Payment, client store.Client) error {
 	if len(client.RedirectURIs) == 0 && d.Kind == passerelle.Sandbox {
 		return nil
@@ -235,7 +232,7 @@ func checkReturn(d passerelle.Domain, p *payment.Payment, client store.Client) e
 		p.Client, site(d.BaseURL), client.RedirectURIs)
 }
 
-// site is scheme and host of a URL, which has been parsed before.
+// site is the scheme and host of a URL that was parsed before.
 func site(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -244,7 +241,7 @@ func site(address string) string {
 	return strings.ToLower(u.Scheme + "://" + u.Host)
 }
 
-// checkUsers refuses identities of users that the domain does not have.
+// checkUsers refuses identities whose user does not exist in the domain.
 func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 	type named struct {
 		path string
@@ -277,8 +274,8 @@ func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 	return nil
 }
 
-// Offered lists the connectors that may be offered to the payer: those that
-// are not hidden and that nothing excludes.
+// Offered lists the connectors to offer to the payer: those that are not hidden and can
+// carry the payment.
 func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	return slices.DeleteFunc(profiles, func(profile connector.Profile) bool {
@@ -286,8 +283,8 @@ func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *paymen
 	}), err
 }
 
-// Chosen is the connector that was chosen for the payment before, by its client
-// or its payer, provided that it can carry it. It may be a hidden one.
+// Chosen returns the connector that the client or the payer chose before, if it can carry
+// the payment. It may be hidden.
 func (i *Initiation) Chosen(ctx context.Context, d passerelle.Domain, p *payment.Payment) (connector.Profile, bool, error) {
 	if p.Connector == "" {
 		return connector.Profile{}, false, nil
@@ -307,8 +304,8 @@ func usable(d passerelle.Domain, profile connector.Profile) bool {
 	return d.Kind == passerelle.Sandbox || !profile.Sandbox
 }
 
-// eligible finds a connector by UUID or numeric id and refuses one that cannot
-// carry the payment, naming the reasons.
+// eligible finds a connector by UUID or numeric id. It fails with Invalid, naming the
+// reason, when the connector cannot carry the payment.
 func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payment.Payment, name string) (connector.Initiator, connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	if err != nil {
@@ -336,13 +333,13 @@ func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payme
 	return c, profile, nil
 }
 
-// tokenGrace is how long the tokens of a payment outlive it: long enough for the
-// payer to land where they are sent, and to look once more.
+// tokenGrace is how long the tokens of a payment outlive it, so that the payer can still
+// open the page they return to.
 const tokenGrace = time.Hour
 
-// commit stores a changed payment with the transitions that led to it, an
-// event for each of them, and whatever else has to be true at the same moment.
-// A payment that somebody else changed meanwhile is store.ErrConflict.
+// commit stores a changed payment, its transitions, an event for each transition, and what
+// also adds, in one transaction. It fails with store.ErrConflict when the payment was
+// changed meanwhile.
 func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment.Payment, steps []payment.Step, check *time.Time, also func(*store.Tx) error) error {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -374,8 +371,7 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 	})
 }
 
-// event is what receivers are told of one transition: the payment as it stood
-// right after, without anything sensitive.
+// event is the event of one transition: the payment right after it, without personal data.
 func (i *Initiation) event(d passerelle.Domain, values settings.Values, step payment.Step) store.EmittedEvent {
 	p := &step.Payment
 	return store.EmittedEvent{
@@ -385,7 +381,7 @@ func (i *Initiation) event(d passerelle.Domain, values settings.Values, step pay
 	}
 }
 
-// subject is what the events of payments are about.
+// subject is the subject of payment events.
 const subject = "payment"
 
 // ConnectorID is the deprecated numeric name of a connector.
@@ -397,8 +393,8 @@ func (i *Initiation) ConnectorID(uuid string) (int64, bool) {
 	return c.Profile().ID, true
 }
 
-// load reads a payment without the sensitive part of its identities, or says
-// that there is none.
+// load reads a payment without the sensitive part of its identities. It fails with Missing
+// when there is none.
 func (i *Initiation) load(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (*payment.Payment, error) {
 	return loadBy(ctx, &i.DB.Reader, d, id)
 }

@@ -10,11 +10,10 @@ import (
 	"passerelle/payment"
 )
 
-// settle closes an attempt whose caller died or was left without an answer, by
-// asking the bank, unless the caller was alive and answered it after all. Only
-// an order for which a payment still waits is sent again, if at all; an answer
-// or a cancellation never is. That a resend never left is no proof that the
-// first order did not: it leaves the outcome as unknown as any other failure.
+// settle closes an attempt whose caller died or got no answer, by asking the bank. It does
+// nothing when the caller has stored an answer after all. Only an order that the payment
+// still waits for may be sent again. When such a resend fails before anything is sent, the
+// outcome stays unknown: the first order may have arrived.
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	s, err := i.bankSession(ctx, d, id)
 	if errors.Is(err, store.ErrSealed) && s.attempt.Live() {
@@ -37,8 +36,8 @@ func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passere
 	return err
 }
 
-// recovery is how to find out what became of the attempt, and false when the
-// payment does not wait for it any more.
+// recovery returns the call that finds the outcome of the attempt, and false when the
+// payment no longer waits for it.
 func (s bankSession) recovery() (bankCall, bool) {
 	if s.attempt.Kind == store.AttemptInitiation {
 		return s.statusOrResend, s.payment.State == payment.Created
@@ -46,10 +45,9 @@ func (s bankSession) recovery() (bankCall, bool) {
 	return status, !s.payment.State.Final()
 }
 
-// conclude reads a report as the outcome of an attempt. Somebody who said no
-// has ended the order, unless the bank has gone on with it all the same: no
-// other answer will ever be given. A bank that does not know of a cancellation
-// it was asked for is not going to grant it.
+// conclude reads a report as the outcome of an attempt. A payer or client who said no has
+// ended the order, unless the bank went on with it, because no other answer will come. A
+// bank that does not know of a requested cancellation will not grant it.
 func conclude(a store.Attempt, report payment.Report) payment.Report {
 	if !a.Live() {
 		return report
@@ -68,7 +66,7 @@ func conclude(a store.Attempt, report payment.Report) payment.Report {
 	return report
 }
 
-// refusals are what it means to say no to an action.
+// refusals has what saying no to an action means.
 var refusals = map[payment.Action]struct {
 	code payment.ErrorCode
 	by   payment.Actor
@@ -77,12 +75,11 @@ var refusals = map[payment.Action]struct {
 	payment.PSUValidation: {payment.CancelledByUser, payment.ByPayer},
 }
 
-// atOnce is the wait of a question that is due already, by a clock that may
-// count in milliseconds.
+// atOnce is a wait that is over already, also for a clock that counts in milliseconds.
 const atOnce = -time.Millisecond
 
-// retryDelay is how soon the bank may be asked after a call that failed: at once,
-// but for a call that may still be under way.
+// retryDelay is how soon to ask the bank after a failed call: at once, except when the call
+// may still be running.
 func (s bankSession) retryDelay(why error) time.Duration {
 	if errors.Is(why, errNoReply) {
 		return s.backoff()
@@ -90,8 +87,8 @@ func (s bankSession) retryDelay(why error) time.Duration {
 	return atOnce
 }
 
-// backoff is how long to wait before the next question about an attempt:
-// longer each time.
+// backoff is how long to wait before the next question about an attempt. It doubles each
+// time.
 func (s bankSession) backoff() time.Duration {
 	return min(shortestWait<<min(s.attempt.Inquiries, 20), longestWait)
 }
@@ -105,9 +102,8 @@ func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, report 
 	})
 }
 
-// dismiss closes an attempt that a payment does not wait for any more. Nobody
-// asks about it then; of an order operators are told, because the bank may have
-// it.
+// dismiss closes an attempt that the payment no longer waits for. Nobody asks the bank about
+// it again. It logs a warning when the attempt was an order, because the bank may have it.
 func (i *Initiation) dismiss(ctx context.Context, s bankSession, report payment.Report) error {
 	if s.attempt.Kind == store.AttemptInitiation {
 		i.Log.WarnContext(ctx, "a payment ended before the outcome of its order was known", "payment", s.payment.ID, "state", s.payment.State)

@@ -14,19 +14,19 @@ import (
 	"passerelle/payment"
 )
 
-// returnPurpose separates the MAC of return links from every other.
+// returnPurpose keeps the MACs of return links apart from other MACs.
 const returnPurpose = "return from a bank"
 
-// A state is the payment's number, a mark if the payer was sent to approve a
-// cancellation, and a MAC over both and the domain's number.
+// A state has the payment's number, a mark if the payer was sent to approve a cancellation,
+// and a MAC over both and the domain's number.
 const (
 	stateNumber = 8
 	stateMAC    = 16
 	cancelMark  = "c"
 )
 
-// returnURL is where a bank sends the payer's browser. It names the payment
-// and is authenticated, so that it is of use for this step alone.
+// returnURL is where a bank sends the payer's browser. It names the payment, and its MAC
+// makes it valid for this step only.
 func (i *Initiation) returnURL(d passerelle.Domain, id passerelle.PaymentID, kind store.AttemptKind) string {
 	mark := ""
 	if kind == store.AttemptCancellation {
@@ -41,8 +41,8 @@ func (i *Initiation) returnState(d passerelle.Domain, id passerelle.PaymentID, m
 	return base64.RawURLEncoding.EncodeToString(append(state, mac[:stateMAC]...))
 }
 
-// returning reads the payment from a state. The whole text is compared with
-// the one that was given out, because decoding forgives line breaks.
+// returning reads the payment from a state. It compares the whole text with the state that
+// was issued, because base64 decoding ignores line breaks.
 func (i *Initiation) returning(d passerelle.Domain, state string) (passerelle.PaymentID, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
 	if err != nil || len(raw) < stateNumber+stateMAC {
@@ -52,19 +52,17 @@ func (i *Initiation) returning(d passerelle.Domain, state string) (passerelle.Pa
 	return id, subtle.ConstantTimeCompare([]byte(state), []byte(i.returnState(d, id, mark))) == 1
 }
 
-// FromCancellation reports whether a state that Return accepted is that of a
-// payer who was sent to approve a cancellation, and therefore goes on to the
-// payment's CancelRedirectURI if there is one.
+// FromCancellation reports whether the payer of a valid state was sent to approve a
+// cancellation. They then go on to the payment's CancelRedirectURI, if it has one.
 func FromCancellation(state string) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
 	return err == nil && len(raw) == stateNumber+len(cancelMark)+stateMAC
 }
 
-// Return receives the payer coming back from a bank with the state of the
-// return link and the query that the bank sent with it: the bank is asked at once,
-// and the payment as it now stands tells where the payer goes next. An altered state is no such resource. When
-// the bank cannot be asked, or enough others wait for it, the payment is returned
-// as it is stored.
+// Return handles a payer who comes back from a bank, with the state of the return link and
+// the bank's query. It asks the bank at once and returns the payment, which says where the
+// payer goes next. It fails with Missing when the state was altered. When the bank cannot be
+// asked, or too many callers wait for it, the payment is returned as stored.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
 	id, authentic := i.returning(d, state)
 	if !authentic {
@@ -80,8 +78,8 @@ func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state stri
 	return i.load(ctx, d, id)
 }
 
-// returned asks the bank and returns the payment as it then stands. It returns nil when
-// too many wait for the bank's answer about this payment.
+// returned asks the bank and returns the resulting payment. It returns nil when too many
+// callers wait for the bank's answer about this payment.
 func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) (*payment.Payment, error) {
 	leave, entered := i.Callers.enter(id, maxReturning)
 	if !entered {

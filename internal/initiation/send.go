@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-// open commits the intent to send an order, before anything is sent.
+// open commits the intent to send an order before it is sent.
 func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.Payment, o store.AttemptOrder) (store.Attempt, error) {
 	key := make([]byte, 16)
 	if _, err := io.ReadFull(i.Random, key); err != nil {
@@ -32,7 +32,7 @@ func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.P
 	return attempt, err
 }
 
-// encodeDevice is the device of the payer who takes part, nil without one.
+// encodeDevice encodes the payer's device, nil when there is none.
 func encodeDevice(ctx context.Context) ([]byte, error) {
 	device := connector.DeviceOf(ctx)
 	if !device.Address.IsValid() {
@@ -56,7 +56,7 @@ func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Att
 	return raced(err)
 }
 
-// raced turns a lost race for the payment into the answer a client can act on.
+// raced turns a lost race for the payment into an error that tells the client to try again.
 func raced(err error) error {
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrDuplicate) {
 		return underWay()
@@ -67,9 +67,9 @@ func raced(err error) error {
 	return nil
 }
 
-// send calls the bank and stores its answer. The caller's going away does not
-// stop it: the order may already be on its way. Without an answer that can be
-// stored, the payment is returned as it stands, and a loop finishes.
+// send calls the bank and stores its answer. It goes on when the caller leaves, because the
+// order may be on its way. Without an answer that can be stored, it returns the payment as
+// stored, and a loop finds the outcome.
 func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*payment.Payment, error) {
 	ctx = context.WithoutCancel(ctx)
 	report, err := i.callBank(ctx, s, call)
@@ -86,9 +86,8 @@ func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*p
 	return i.undecided(ctx, s, report, err)
 }
 
-// undecided leaves the outcome to a loop, if it is not another caller's. The
-// loop need not wait for the lease, since nobody is waiting for the bank any
-// more, unless the call goes on nobody knows how long.
+// undecided leaves the outcome to a loop, unless another caller has stored one. The loop may
+// start before the lease lapses, except when the call may still be running.
 func (i *Initiation) undecided(ctx context.Context, s bankSession, report payment.Report, why error) (*payment.Payment, error) {
 	if !errors.Is(why, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out",
@@ -100,8 +99,8 @@ func (i *Initiation) undecided(ctx context.Context, s bankSession, report paymen
 	return i.load(ctx, s.domain, s.payment.ID)
 }
 
-// unsent concludes an attempt of which not one byte left. When a loop has taken
-// it over meanwhile, the loop may have sent it, and nothing is concluded.
+// unsent concludes an attempt that sent nothing. When a loop has taken the attempt over, it
+// concludes nothing: the loop may have sent the order.
 func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Report, why error) (*payment.Payment, error) {
 	i.Log.WarnContext(ctx, "a bank could not be reached",
 		"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)
@@ -116,8 +115,8 @@ func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Rep
 	return p, nil
 }
 
-// outcomeIfNotSent is what it means for the payment that the bank was not told: an order
-// ends with it, and so does one to which the answer was no.
+// outcomeIfNotSent is the outcome of an attempt that the bank does not know of. It ends an
+// order, and an order to which the answer was no.
 func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	if s.attempt.Kind == store.AttemptInitiation {
 		return payment.Report{Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: "not sent"}, true
@@ -125,7 +124,7 @@ func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	return payment.Report{Status: payment.Declined, Raw: "not sent"}, s.attempt.Kind == store.AttemptAnswer && !s.attempt.Agreed
 }
 
-// keepUnchanged leaves the payment as it was, for another try.
+// keepUnchanged keeps the payment as it was, so that the caller can try again.
 func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p := *s.payment
 	p.RefuseCancellation(payment.ByService, i.now(s.domain))

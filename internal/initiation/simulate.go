@@ -9,24 +9,22 @@ import (
 	"passerelle/payment"
 )
 
-// SimulatedChange is one change of a payment that is to happen as if its bank had
-// reported it.
+// SimulatedChange is one change of a payment, made as if its bank had reported it.
 type SimulatedChange struct {
-	// State is the payment's next state or, with Instruction, that of one line.
+	// State is the payment's next state. With Instruction, it is the state of that line.
 	State payment.State
-	// Code is why a payment or a line is rejected; noSpecifiedReason when empty.
+	// Code is why a payment or a line is rejected. Empty means noSpecifiedReason.
 	Code payment.ErrorCode
-	// Instruction is the line, counted from 0; nil is the whole payment.
+	// Instruction is the line, counted from 0. Nil means the whole payment.
 	Instruction *int
 }
 
-// simulated is the word of the bank in the timeline.
+// simulated is the bank's status word in the timeline.
 const simulated = "simulated"
 
-// Simulate moves a payment of a sandbox domain along one edge of the state
-// table; elsewhere there is no such resource. An edge that does not leave the
-// present state is a Conflict, and so is a simulation while something is being
-// done with the payment.
+// Simulate moves a payment of a sandbox domain along one edge of the state table. It fails
+// with Missing in a live domain, and with Conflict when the edge does not leave the present
+// state or another act on the payment is under way.
 func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, s SimulatedChange) (*payment.Payment, error) {
 	if d.Kind != passerelle.Sandbox {
 		return nil, passerelle.Missing()
@@ -66,7 +64,7 @@ func (s SimulatedChange) illegal(from payment.State) error {
 	return passerelle.Conflicting("Nothing leads from %s to %s here.", from, s.State)
 }
 
-// check refuses what no bank could report, and whatever is not one edge.
+// check refuses changes that no bank could report or that are not one edge.
 func (s SimulatedChange) check(p *payment.Payment) error {
 	rejects := s.State == payment.Rejected || s.State == payment.Partial
 	edge := func(e payment.Edge) bool { return e.From == p.State && e.To == s.State }
@@ -118,7 +116,7 @@ func (s SimulatedChange) report(p *payment.Payment) payment.Report {
 	return settled
 }
 
-// reports are those that say nothing of single lines.
+// reports are the reports that say nothing about single lines.
 var reports = map[payment.State]payment.Report{
 	payment.Validating: {Status: payment.Awaiting, Action: payment.Decoupled},
 	payment.Pending:    {Status: payment.Processing},

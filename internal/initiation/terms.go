@@ -13,11 +13,10 @@ import (
 	"passerelle/payment"
 )
 
-// fallbackLanguage is the language of terms that are not there in another.
+// fallbackLanguage is the language of terms that do not exist in the requested one.
 const fallbackLanguage = "en"
 
-// LocalizedTerms are the terms of service that payers of a domain accept, in one
-// language.
+// LocalizedTerms are the terms of service that payers of a domain accept, in one language.
 type LocalizedTerms struct {
 	ID       int64
 	Version  string
@@ -27,7 +26,7 @@ type LocalizedTerms struct {
 	Content  string
 }
 
-// builtIn are the terms of domains that have published none of their own.
+// builtIn are the terms of domains that have published none.
 var builtIn = store.Terms{
 	ID: 1, Version: "0", Created: time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC),
 	Content: map[string]string{
@@ -41,8 +40,8 @@ var builtIn = store.Terms{
 	},
 }
 
-// LocalizedTerms are the terms in force, in the language asked for or else in English,
-// or in whatever language they are.
+// Terms returns the terms in force: in the requested language, or else in English, or else
+// in any language they have.
 func (i *Initiation) Terms(ctx context.Context, d passerelle.Domain, language string) (LocalizedTerms, error) {
 	current, err := i.currentTerms(ctx, d)
 	if err != nil {
@@ -62,7 +61,7 @@ func (i *Initiation) currentTerms(ctx context.Context, d passerelle.Domain) (sto
 	return current, nil
 }
 
-// in shows terms in a language.
+// in selects a language of terms.
 func in(language string, t store.Terms) LocalizedTerms {
 	shown := LocalizedTerms{ID: t.ID, Version: t.Version, Created: t.Created, Deleted: t.Deleted}
 	for _, one := range append([]string{language, fallbackLanguage}, languages(t)...) {
@@ -76,8 +75,8 @@ func in(language string, t store.Terms) LocalizedTerms {
 
 func languages(t store.Terms) []string { return slices.Sorted(maps.Keys(t.Content)) }
 
-// AcceptedTerms are the terms that the payer of a payment accepted, and false
-// when none were.
+// AcceptedTerms returns the terms that the payer of a payment accepted, and false when they
+// accepted none.
 func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *payment.Payment, language string) (LocalizedTerms, bool, error) {
 	if p.TermsVersion == "" {
 		return LocalizedTerms{}, false, nil
@@ -92,9 +91,9 @@ func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *
 	return in(language, accepted), true, nil
 }
 
-// AcceptTerms records with a payment in state created that its payer accepted
-// the terms in force. Other terms are Invalid, and a payment that is past that
-// a Conflict, unless it has accepted them already.
+// AcceptTerms records that the payer of a created payment accepted the terms in force. It
+// fails with Invalid for other terms, and with Conflict for a payment in a later state that
+// has not accepted them.
 func (i *Initiation) AcceptTerms(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, terms int64) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {

@@ -13,30 +13,30 @@ import (
 	"passerelle/payment"
 )
 
-// websiteField is the payment field by whose value lists can be filtered.
+// websiteField is the payment field that lists of payments can be filtered by.
 const websiteField = "website"
 
-// DefaultMechanism is what a missing validate_mechanism means.
+// DefaultMechanism is the mechanism when validate_mechanism is missing.
 const DefaultMechanism = "webauth"
 
-// Choice is what the payer, or a webview for them, decided.
+// Choice is the decision of the payer, or of a client for them.
 type Choice struct {
 	// Connector is a UUID or numeric id; empty keeps the one already chosen.
 	Connector string
 	Mechanism string
-	// Fields are values of the connector's payment fields, in plain text; nil
-	// keeps those given before.
+	// Fields has values of the connector's payment fields, encrypted or in plain text. Nil
+	// keeps the stored values.
 	Fields map[string]string
 	Payer  *passerelle.Account
 	// WebviewURL is where the payer returns after an action.
 	WebviewURL string
-	// Validated sends the order; otherwise the choice is only kept.
+	// Validated sends the order. Otherwise the choice is only stored.
 	Validated bool
 }
 
-// Validate applies the payer's choice to a payment in state created. With
-// Validated, the order goes to the bank; when the bank does not answer in
-// time, the payment is returned as it is stored and a loop finishes.
+// Validate applies the payer's choice to a payment in state created. With Validated, it
+// sends the order to the bank. When the bank does not answer in time, it returns the payment
+// as stored, and a loop finds the outcome.
 func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, choice Choice) (*payment.Payment, error) {
 	u, err := i.unvalidated(ctx, d, id, choice.Fields == nil)
 	if err != nil {
@@ -69,8 +69,9 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 	return i.send(ctx, bankSession{domain: d, payment: p, attempt: attempt, bank: c}, initiate)
 }
 
-// waits reports whether the bank is to wait for the client's confirmation. One
-// that takes no answers would wait for ever, and one that executes at once not at all.
+// waits reports whether the bank has to wait for the client's confirmation. It fails with
+// Invalid for a connector that takes no answers, where the order would wait for ever, and
+// for one that executes at once.
 func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector.Initiator) (bool, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || values.On(settings.AutoConfirmation) {
@@ -114,8 +115,8 @@ func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id pa
 	return u, err
 }
 
-// mayValidate refuses a payment that is past validation, or whose validation
-// is under way. Of an attempt that is made since it was loaded, the schema has one.
+// mayValidate refuses a payment that is past validation, or whose validation is under way.
+// The schema refuses a second attempt that is made after the payment was loaded.
 func (u unvalidated) mayValidate() error {
 	if err := u.payment.Expects(""); err != nil {
 		return err
@@ -135,7 +136,7 @@ func underWay() error {
 	return conflict
 }
 
-// choose checks the choice against the connector and puts it into the payment.
+// choose checks the choice against the connector and applies it to the payment.
 func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, u unvalidated, choice Choice) (connector.Initiator, map[string]string, error) {
 	p := u.payment
 	if err := takeChoice(p, choice); err != nil {
@@ -196,7 +197,7 @@ func takeChoice(p *payment.Payment, choice Choice) error {
 	return p.Payer.Check("payer")
 }
 
-// keep stores a choice that is not validated yet.
+// keep stores a choice without sending the order.
 func (i *Initiation) keep(ctx context.Context, p *payment.Payment, fields map[string]string) (*payment.Payment, error) {
 	p.Source = 0 // nothing has gone through it
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
@@ -209,7 +210,7 @@ func (i *Initiation) keep(ctx context.Context, p *payment.Payment, fields map[st
 	return p, raced(err)
 }
 
-// name says what the payment's connector is called.
+// name stores the name of the payment's connector.
 func (i *Initiation) name(tx *store.Tx, p *payment.Payment) {
 	if c, known := i.Connectors.Initiator(p.Connector); known {
 		tx.NameConnector(c.Profile().UUID, c.Profile().Name)

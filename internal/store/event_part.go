@@ -90,7 +90,7 @@ func (b *EventBody) flush(enough int) error {
 // ErrErased reports a body that is gone, or not there as a whole.
 var ErrErased = errors.New("the body was erased")
 
-// EventBody reads the body of a delivery, as it was emitted. Of one that is kept in
+// Body reads the body of a delivery, as it was emitted. Of one that is kept in
 // parts no more than one part is in memory; when it is gone, or parts of it are
 // missing, reading ends with ErrErased.
 func (r *Reader) Body(ctx context.Context, domain passerelle.DomainID, d Delivery) io.Reader {

@@ -66,7 +66,7 @@ func (r *Reader) NewestFieldKey(ctx context.Context, domain passerelle.DomainID)
 	return one(ctx, r, r.scanFieldKey, selectFieldKey+`ORDER BY number DESC LIMIT 1`, int64(domain))
 }
 
-// StoredFieldKey is the key pair of a name, or ErrNotFound.
+// FieldKey is the key pair of a name, or ErrNotFound.
 func (r *Reader) FieldKey(ctx context.Context, domain passerelle.DomainID, kid string) (StoredFieldKey, error) {
 	return one(ctx, r, r.scanFieldKey, selectFieldKey+`AND kid = $2`, int64(domain), kid)
 }
