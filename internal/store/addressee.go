@@ -7,7 +7,7 @@ import (
 	"passerelle"
 )
 
-// Addressee is a webhook with what a request to it needs besides, all of one moment.
+// Addressee is a webhook with what a request to it needs, all read at one instant.
 type Addressee struct {
 	Webhook
 	Served ServedDomain
@@ -15,8 +15,8 @@ type Addressee struct {
 	Provider *AuthProvider
 }
 
-// addressees reads a row for each key that the domain of a webhook has set, and one when
-// it has set none.
+// addressees reads a row for each setting of the webhook's domain, and one row when it has
+// none.
 var addressees = `SELECT ` + servedDomainColumns + `, ` + qualified("w", webhookColumns) + `, ` + qualified("a", authColumns) + `
 	FROM webhook w JOIN domain d ON d.id = w.domain_id LEFT JOIN setting s ON s.domain_id = d.id
 	LEFT JOIN auth_provider a ON a.domain_id = w.domain_id AND a.id = w.auth_id AND a.deleted IS NULL

@@ -12,7 +12,7 @@ import (
 	"passerelle"
 )
 
-// AssetKind is what an asset is.
+// AssetKind is the kind of an asset.
 type AssetKind string
 
 // The kinds of assets.
@@ -23,16 +23,17 @@ const (
 	Amortizations AssetKind = "amortization"
 )
 
-// NewAsset is an asset as an institution gives it. Details are those of the kind.
+// NewAsset is an asset as an institution reports it. Details are of the type that belongs to
+// Kind.
 type NewAsset struct {
 	Kind AssetKind
-	// Key is the institution's own name of it among those of its kind, and
-	// Investment the key of the position that it is a part of, or empty.
+	// Key is the institution's name of the asset, unique among its kind. Investment is the
+	// key of the position that the asset is a part of, or empty.
 	Key, Investment string
-	// Date is the day that the details are of, or none.
+	// Date is the day of the details, or zero.
 	Date    passerelle.Date
 	Details any
-	// Value is what a unit is worth on that day, or nil.
+	// Value is the value of a unit on that day, or nil.
 	Value *passerelle.UnitValue
 }
 
@@ -46,7 +47,7 @@ func (a NewAsset) parent() *string {
 	return optionalText(NewAsset{Kind: Investments, Key: a.Investment}.StoredKey())
 }
 
-// CreateAsset stores an asset. Reading is the number of the one that found it.
+// CreateAsset stores an asset. reading is the number of the read that found it.
 func (tx *Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsset, at time.Time, reading int64) error {
 	id, err := tx.newID("asset")
 	if err != nil {
@@ -62,8 +63,8 @@ func (tx *Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsse
 	return tx.value(domain, a, passerelle.AssetID(id), n)
 }
 
-// UpdateAsset stores what an institution now says of an asset, and keeps what it
-// said of an earlier day. A deleted one is back.
+// UpdateAsset stores an asset's new details, and keeps those of the last earlier day. A
+// deleted asset exists again.
 func (tx *Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, n NewAsset, at time.Time, reading int64) error {
 	details, err := EncodeDetails(n.Details)
 	if err != nil {
@@ -75,7 +76,7 @@ func (tx *Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passer
 	return tx.value(domain, a, id, n)
 }
 
-// value notes what a unit is worth on its day.
+// value stores the value of a unit on its day.
 func (tx *Tx) value(domain passerelle.DomainID, a StoredAccount, investment passerelle.AssetID, n NewAsset) error {
 	if n.Value == nil || n.Date.IsZero() {
 		return nil
@@ -95,20 +96,19 @@ func (tx *Tx) value(domain passerelle.DomainID, a StoredAccount, investment pass
 	return nil
 }
 
-// LoseAsset marks one that the institution no longer shows.
+// LoseAsset marks an asset that the institution no longer shows as deleted.
 func (tx *Tx) LoseAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, at time.Time, reading int64) {
 	tx.execOne(ErrConflict, `UPDATE asset SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
 		micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 }
 
-// KeepAccount undoes a unit with ErrConflict when the account was emptied
+// KeepAccount undoes a unit with ErrConflict when the account's data was withdrawn
 // meanwhile.
 func (tx *Tx) KeepAccount(domain passerelle.DomainID, a StoredAccount) {
 	tx.execOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch)
 }
 
-// SetAccountWorth stores what the investments of an account are worth; nil when
-// it has none.
+// SetAccountWorth stores the worth of an account's investments, nil when it has none.
 func (tx *Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *passerelle.Worth) error {
 	var text *string
 	if w != nil {
@@ -122,22 +122,22 @@ func (tx *Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *pa
 	return nil
 }
 
-// AssetFilter selects assets of one kind of a user, who is required: the zero
-// value selects none.
+// AssetFilter selects assets of one kind of a user. The user is required: the zero value
+// selects none.
 type AssetFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
 	Account    passerelle.AccountID    // zero for all
-	// Investment is the position that they are parts of; zero for all.
+	// Investment selects the parts of a position; zero for all.
 	Investment passerelle.AssetID
 	IDs        []passerelle.AssetID // nil for all
 	Kind       AssetKind
-	// Reading selects those that it changed, and positions with a pocket that it
+	// Reading selects assets that this read changed, and positions with a pocket that it
 	// changed; zero for all.
 	Reading int64
-	// All includes those of disabled and deleted accounts, and those that are
-	// gone at the institution.
+	// All includes assets of disabled and deleted accounts, and those that no longer exist
+	// at the institution.
 	All bool
 }
 
@@ -171,7 +171,7 @@ func (f AssetFilter) where() *conditions {
 	return &c
 }
 
-// ReadAssets lists assets of a kind by id. D is the details of the kind.
+// ReadAssets lists assets of one kind by id. D is the type of their details.
 func ReadAssets[D any](ctx context.Context, r *Reader, f AssetFilter, w Window) ([]passerelle.Asset[D], error) {
 	c, p := f.where(), idPlace(w)
 	c.and("s.id "+p.sign+" %s", p.from)
@@ -204,14 +204,14 @@ func scanAsset[D any](row scanner) (passerelle.Asset[D], error) {
 	return a, nil
 }
 
-// CountAssets is how many assets a filter selects.
+// CountAssets returns the number of assets that a filter selects.
 func (r *Reader) CountAssets(ctx context.Context, f AssetFilter) (int64, error) {
 	c := f.where()
 	return one(ctx, r, scanInt, `SELECT count(*) FROM `+assetSource+c.String(), c.args...)
 }
 
-// InvestmentValues lists what units of an investment were worth, the newest
-// first. A position is the day and the id.
+// InvestmentValues lists the values of an investment's units, newest first. A position is
+// the day and the id.
 func (r *Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID, w Window) ([]passerelle.InvestmentValue, error) {
 	order, sign := "DESC", "<"
 	if w.Backward {

@@ -39,7 +39,7 @@ type Attempt struct {
 	By     payment.Actor
 }
 
-// AttemptOrder is what a bank is told with every call about a payment.
+// AttemptOrder has what every call to a bank about a payment carries.
 type AttemptOrder struct {
 	// Key is the order's name at the bank.
 	Key       string
@@ -212,9 +212,8 @@ func (tx *Tx) AnswerAttempt(a Attempt) {
 		int64(a.Domain), a.ID, a.Inquiries)
 }
 
-// PostponeAttempt records that the outcome is unknown and when the bank is to be
-// asked next, counted from the database's clock. The conflicts are those of
-// AnswerAttempt.
+// PostponeAttempt records that the outcome is unknown, and after how long to ask the bank
+// next, by the database's clock. It conflicts like AnswerAttempt.
 func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND asked = $4 AND state <> 'answered'`,
 		wait.Microseconds(), int64(a.Domain), a.ID, a.Inquiries)

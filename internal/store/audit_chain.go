@@ -153,8 +153,8 @@ func (r *Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, afte
 // ErrNoLease reports that another process holds the lease of the audit chains.
 var ErrNoLease = errors.New("another process holds the lease")
 
-// LeaseAuditChains makes holder the only one who lengthens the chains. Write fails with
-// ErrNoLease while another does.
+// LeaseAuditChains makes holder the only process that extends the audit chains. Write fails
+// with ErrNoLease while another holds the lease.
 func (tx *Tx) LeaseAuditChains(holder string, lease time.Duration) {
 	tx.execOne(ErrNoLease, `UPDATE audit_turn SET holder = $1, lease_until = {now} + $2 WHERE holder = $1 OR lease_until < {now}`, holder, lease.Microseconds())
 }

@@ -50,8 +50,8 @@ type TokenEndpoint struct {
 	PrivateCert string `json:"private_cert,omitempty"`
 }
 
-// Secrets are what signs at an instant of real time; there is a next one only
-// while both are to be used.
+// Secrets returns the secrets that sign at an instant of real time. The second is empty
+// unless both are in use.
 func (a AuthProvider) Secrets(now time.Time) (string, string) {
 	if a.NextFrom != nil && !a.NextFrom.After(now) {
 		return a.NextSecret, ""
@@ -252,9 +252,9 @@ func (tx *Tx) RenameAuthProvider(a AuthProvider, now time.Time) {
 		a.Name, micros(now), int64(a.Domain), a.ID)
 }
 
-// UpdateTokenEndpoint stores the secret and the endpoint of an oauth provider.
-// Write fails with ErrConflict when they are no longer those of the former, as it
-// was read: what somebody else changed meanwhile would be lost.
+// UpdateTokenEndpoint stores the secret and the endpoint of an oauth provider. Write fails
+// with ErrConflict when either has changed since former was read, so that no other change is
+// lost.
 func (tx *Tx) UpdateTokenEndpoint(former, a AuthProvider, now time.Time) error {
 	secret, config, err := a.seal(tx)
 	if err != nil {

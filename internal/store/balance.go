@@ -18,10 +18,9 @@ const halves = 1_000_000_000
 const partialSums = `CAST(SUM(CASE WHEN t.value > 0 THEN t.value / 1000000000 ELSE 0 END) AS BIGINT), CAST(SUM(CASE WHEN t.value > 0 THEN t.value % 1000000000 ELSE 0 END) AS BIGINT),
 	CAST(SUM(CASE WHEN t.value < 0 THEN t.value / 1000000000 ELSE 0 END) AS BIGINT), CAST(SUM(CASE WHEN t.value < 0 THEN t.value % 1000000000 ELSE 0 END) AS BIGINT)`
 
-// Movements are what moved on the accounts, which have one currency, on each
-// day from first to last that has a booked transaction. What moved after the
-// last day is one more movement, of the day after it. The days are those of
-// booking, each of which one index finds.
+// Movements returns the sums of booked transactions of accounts in one currency, for each
+// day from first to last that has any. The days are booking days, which one index finds.
+// Everything after the last day is one more movement, on the day after it.
 func (r *Reader) Movements(ctx context.Context, accounts []StoredAccount, first, last passerelle.Date) ([]passerelle.Movement, error) {
 	var c conditions
 	later := c.bind(last.AddDays(1).String())

@@ -13,14 +13,14 @@ type StoredAccount struct {
 	passerelle.BankAccount
 	// Digest is of the details, to see whether they changed.
 	Digest int64
-	// Transactions counts those that are there, DeletedTransactions those that
-	// are gone at the institution.
+	// Transactions counts the existing transactions, and DeletedTransactions those that no
+	// longer exist at the institution.
 	Transactions, DeletedTransactions int64
 	// Changed is the sync that last changed the row.
 	Changed int64
-	// Readings is how often all of its transactions were read. Those that change
-	// carry the number of the next reading: when a sync breaks off, they are told
-	// of by the one that comes to the end.
+	// Readings is how often all transactions of the account were read. A changed transaction
+	// has the number of the next reading, so that after a sync that broke off, the next
+	// complete one reports it.
 	Readings int64
 }
 

@@ -98,8 +98,8 @@ func (r *Reader) Client(ctx context.Context, domain passerelle.DomainID, id pass
 		int64(domain), int64(id))
 }
 
-// RedirectURIs are those of a client that is not deleted, or ErrNotFound: every payment
-// that is created asks for them, and a client has many columns besides.
+// RedirectURIs returns the redirect URIs of a client, or ErrNotFound for a deleted one. It
+// reads no other column, because every new payment needs it.
 func (r *Reader) RedirectURIs(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]string, error) {
 	uris, err := one(ctx, r, scanString,
 		`SELECT redirect_uris FROM client WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))

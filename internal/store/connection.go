@@ -354,8 +354,8 @@ func (tx *Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserI
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: micros(now)})
 }
 
-// ConnectionsDue lists the connections of a domain that are to be read at its
-// instant and that nobody reads, the longest overdue first.
+// ConnectionsDue lists the connections of a domain that are due at its instant and that
+// nobody reads, the longest overdue first.
 func (r *Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} ORDER BY next_try, id LIMIT $3`,
@@ -369,9 +369,9 @@ func (r *Reader) ConnectionsExpired(ctx context.Context, domain passerelle.Domai
 		int64(domain), micros(now), limit)
 }
 
-// ConnectionsLapsing lists those of which the consent has ended at the domain's
-// instant, that nobody reads and that do not ask their person for another yet;
-// the longest overdue first, after one of them.
+// ConnectionsLapsing lists the connections whose consent has ended at the domain's instant,
+// that nobody reads and that do not yet ask their person for a new one. It begins after a
+// connection, the longest overdue first.
 func (r *Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {
@@ -384,9 +384,9 @@ func (r *Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.Domai
 		int64(domain), micros(now), since, id, limit)
 }
 
-// HoldUserAs keeps a user as it was read, temporary or permanent, until the
-// unit is written: events of a temporary user are held, and one that became
-// permanent meanwhile would never send them. Otherwise ErrConflict.
+// HoldUserAs makes Write fail with ErrConflict unless the user is still temporary or
+// permanent as it was read. The events of a temporary user are held, and would never be sent
+// if the user had become permanent meanwhile.
 func (tx *Tx) HoldUserAs(u passerelle.User) {
 	tx.execOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
 		int64(u.Domain), int64(u.ID), u.Permanent == nil)

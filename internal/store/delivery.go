@@ -32,9 +32,9 @@ type Delivery struct {
 	// without id_webhook_data; Omitted accounts are not in it.
 	MediaType string
 	Omitted   int
-	// Body is the event's, without id_webhook_data, when it is short: whoever
-	// reads a page holds all of its bodies. [Reader.Body] reads every body, also one that
-	// is kept in parts, of Parted bytes together.
+	// Body is the event's body without id_webhook_data, if it is short: a page holds the
+	// bodies of all its deliveries. [Reader.Body] reads every body, also one of Parted bytes
+	// that is stored in parts.
 	Body   []byte
 	Parted int64
 	// Erased tells that the body is gone: such a delivery cannot be sent.
@@ -68,8 +68,8 @@ const (
 		AND (p.version < d.version OR p.id < d.id) ORDER BY p.version LIMIT 1) IS NULL`
 )
 
-// tried tells a delivery that was tried, 1, from one that was not, 0. It is the
-// expression of an index, which serves only where the number is part of the text.
+// tried is 1 for a delivery that was tried and 0 for others. It is the expression of an
+// index, which is used only when the number is part of the statement.
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
 // NewDeliveries lists what a webhook is to be sent for the first time and at
@@ -151,9 +151,9 @@ type DeliveryAttempt struct {
 	Reached bool
 }
 
-// Signed is what of a request was signed, and how: by what the text begins with
-// that the payload ends, the signature, and the one by the next secret while
-// there are two. All are empty when it was not signed.
+// Signed is what was signed of a request: the text before the body, the signature, and the
+// signature with the next secret while there are two. All are empty when the request was not
+// signed.
 type Signed struct {
 	Opening, Signature, Next string
 }
@@ -185,11 +185,10 @@ type Batch struct {
 	Now time.Time
 }
 
-// RecordBatch stores the account of requests, marks the deliveries delivered
-// that were accepted, and renews the lease, all or nothing: Write fails with
-// ErrConflict when the lease has lapsed, since somebody else may have sent the
-// same. The bodies of events of users that nobody is to get any more are
-// erased.
+// RecordBatch stores results, marks accepted deliveries as delivered and renews the lease,
+// or does nothing of it: Write fails with ErrConflict when the lease has lapsed, because
+// another sender may have sent the same. It erases the bodies of users' events that nobody
+// is still to receive.
 func (tx *Tx) RecordBatch(w Webhook, b Batch) error {
 	tx.keepBatch(w, b)
 	if err := tx.recordAttempts(w, b.Attempts); err != nil {

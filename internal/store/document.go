@@ -58,8 +58,7 @@ func documentType(d passerelle.DocumentDetails) string {
 	return passerelle.DocumentTypes()[passerelle.DocumentTypeNumber(d.Type)-1]
 }
 
-// documentDay is the day a document is listed at unless it has one of its own:
-// that of its discovery.
+// documentDay is the day that a document is listed at: its own, or the day of its discovery.
 func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 	if d.Date.IsZero() {
 		return passerelle.DateOf(found, time.UTC).String()
@@ -110,9 +109,9 @@ func (tx *Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d
 	return nil
 }
 
-// UpdateDocument stores what a provider now says of a document; what the person
-// set stays, and a document of which it tells no day stays at the one it has.
-// A deleted one is back. Its file is fetched again.
+// UpdateDocument stores a provider's new details of a document. What the person set stays,
+// and so does the day when the details have none. A deleted document exists again. Its file
+// is fetched again.
 func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
@@ -181,16 +180,15 @@ type DocumentFilter struct {
 	Transaction passerelle.TransactionID
 	// From and Until are the first and the last day, both inclusive.
 	From, Until passerelle.Date
-	// Since and Before bound the timestamp: the first instant of the day of the
-	// document in Zone, or that of the discovery of one that has no day. Before does
-	// not belong to it; zero is no bound.
+	// Since and Before limit the timestamp: the first instant of the document's day in Zone,
+	// or its discovery when it has no day. Before is exclusive; zero means no limit.
 	Since, Before time.Time
 	Zone          *time.Location
 	// Least and Most bound the total, both inclusive; a document without one is
 	// outside of any bound.
 	Least, Most *decimal.Decimal
-	// All includes those of disabled and deleted subscriptions, and those that
-	// the provider no longer shows.
+	// All includes documents of disabled and deleted subscriptions, and those that the
+	// provider no longer shows.
 	All bool
 }
 

@@ -134,7 +134,7 @@ func (tx *Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e 
 	return nil
 }
 
-// dayText is a day as it is stored, empty for none and nil for one that is not set.
+// dayText is a day as it is stored: empty for no day, nil for a day that is not set.
 func dayText(day Own[passerelle.Date]) *string {
 	return ownText(day, passerelle.Date.String)
 }

@@ -8,8 +8,8 @@ import (
 	"passerelle"
 )
 
-// DocumentTypeSetting is what a domain says of a type of documents; nil where it says
-// nothing.
+// DocumentTypeSetting has a domain's settings for a type of documents; nil where it has
+// none.
 type DocumentTypeSetting struct {
 	// Number is the type's, from 1.
 	Number     int64
@@ -27,8 +27,8 @@ func (r *Reader) DocumentTypes(ctx context.Context, domain passerelle.DomainID) 
 	}, `SELECT number, name, attachable FROM document_type WHERE domain_id = $1 ORDER BY number`, int64(domain))
 }
 
-// DocumentTypeChange is what a domain says of a type from now on. What is not set
-// stays as it is; nil is that it says nothing any more.
+// DocumentTypeChange changes a domain's settings for a type. A field that is not set stays
+// as it is; nil removes the setting.
 type DocumentTypeChange struct {
 	DocumentTypeSetting
 	SetName, SetAttachable bool

@@ -13,8 +13,8 @@ import (
 	"passerelle"
 )
 
-// What callers can tell apart. Every other error is a fault of the program or
-// of the database.
+// The errors that callers tell apart. Every other error is a fault of the program or of the
+// database.
 var (
 	// ErrNotFound reports that a query for one row found none.
 	ErrNotFound = errors.New("no such row")

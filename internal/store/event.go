@@ -31,8 +31,8 @@ type EmittedEvent struct {
 	// they could not carry.
 	MediaType string
 	Omitted   int
-	// Holds is what of the body its person may withdraw: with that the body is
-	// done away with, and nobody gets it any more.
+	// Holds lists what in the body its person may withdraw. When they do, the body is erased
+	// and nobody receives it any more.
 	Holds []Holding
 	// Unwanted means that no webhook wanted the event, as [Reader.WantedEvents] reported,
 	// so its body was not written. Emit stores it as an event with an erased body, and
@@ -116,8 +116,8 @@ func (r *Reader) WantedEvents(ctx context.Context, domain passerelle.DomainID, u
 	return wanted, err
 }
 
-// deliver makes the deliveries of an event, with ids in the order of their webhooks:
-// without one, PostgreSQL's order is another one each time.
+// deliver creates the deliveries of an event, with ids in the order of their webhooks.
+// PostgreSQL's own order would differ each time.
 func (tx *Tx) deliver(id int64, e EmittedEvent) {
 	tx.exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, not_before)
 		SELECT domain_id, id, $1, $2, $3, $4, $5, $6 FROM webhook
@@ -125,8 +125,8 @@ func (tx *Tx) deliver(id int64, e EmittedEvent) {
 		id, e.Subject, e.SubjectID, e.Version, micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), optionalID(e.User))
 }
 
-// eraseUnsent erases the bodies of those of some events of users that have no
-// delivery: nobody will ever get them. The condition has the second argument.
+// eraseUnsent erases the bodies of selected users' events that have no delivery: nobody will
+// ever receive them. The condition uses the second argument.
 func (tx *Tx) eraseUnsent(domain passerelle.DomainID, which string, argument int64) {
 	unsent := ` WHERE domain_id = $1 AND ` + which + ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id)`
 	tx.exec(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = created`+unsent, int64(domain), argument)

@@ -10,11 +10,11 @@ import (
 	"passerelle"
 )
 
-// partSize is how many bytes of a large body are kept together, and in memory.
+// partSize is how many bytes of a large body are stored together and held in memory.
 const partSize = 256 << 10
 
-// EventBody is a large body that is being written, before the event it belongs to is
-// stored. What is written and never becomes an event is removed later.
+// EventBody is a large body that is written before its event is stored. A body that never
+// becomes an event is removed later.
 type EventBody struct {
 	ctx     context.Context
 	db      *DB
@@ -27,9 +27,9 @@ type EventBody struct {
 	closed  bool
 }
 
-// WriteBody begins a large body. Each part of it is written in a transaction of
-// its own, within the context, and no more than one part is in memory. After
-// Close it is handed to [Tx.Emit] as the event's Parts.
+// WriteBody begins a large body. Each part is written in a transaction of its own, within
+// the context, and at most one part is in memory. After Close, pass it to [Tx.Emit] as the
+// event's Parts.
 func (db *DB) WriteBody(ctx context.Context, domain passerelle.DomainID) *EventBody {
 	return &EventBody{ctx: ctx, db: db, domain: domain}
 }
@@ -64,7 +64,7 @@ func (b *EventBody) Close() error {
 	return nil
 }
 
-// flush stores what is in memory as the next part, when there is enough of it.
+// flush stores the bytes in memory as the next part when there are enough of them.
 func (b *EventBody) flush(enough int) error {
 	if len(b.pending) < enough {
 		return nil
@@ -90,9 +90,8 @@ func (b *EventBody) flush(enough int) error {
 // ErrErased reports a body that is gone, or not there as a whole.
 var ErrErased = errors.New("the body was erased")
 
-// Body reads the body of a delivery, as it was emitted. Of one that is kept in
-// parts no more than one part is in memory; when it is gone, or parts of it are
-// missing, reading ends with ErrErased.
+// Body reads the body of a delivery as it was emitted. At most one part is in memory.
+// Reading fails with ErrErased when the body or one of its parts is gone.
 func (r *Reader) Body(ctx context.Context, domain passerelle.DomainID, d Delivery) io.Reader {
 	return &parts{ctx: ctx, from: r, domain: domain, event: d.EventID, left: d.Parted, page: d.Body, whole: d.Parted == 0 && len(d.Body) == 0}
 }
@@ -163,14 +162,13 @@ func (p *parts) nextPart() error {
 	return nil
 }
 
-// deletedKept is for how long a deleted webhook may be made live again and get
-// what it was not sent.
+// deletedKept is how long a deleted webhook may be restored with its undelivered deliveries.
 const deletedKept = 24 * time.Hour
 
-// PurgeUndeliverable gives up, at most batch in a unit, what was still to go to
-// webhooks of a domain that have been deleted for a day, and erases the bodies of events of
-// users that nobody else is to get. After that many rounds it leaves the rest to
-// the next call. Now is the domain's.
+// PurgeUndeliverable drops the undelivered deliveries of webhooks that were deleted more
+// than a day ago, and erases the bodies of users' events that nobody else is to receive. It
+// drops at most batch deliveries in a unit, and makes at most that many units; the next call
+// does the rest. now is the domain's.
 func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		deliveries, events, err := db.undeliverable(ctx, domain, now.Add(-deletedKept), batch)
@@ -206,7 +204,7 @@ func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, 
 	return deliveries, events, err
 }
 
-// purgeBatches purges until a round finds less than it may.
+// purgeBatches purges until a batch is not full.
 func purgeBatches(batches, batch int, purge func() (removed int, err error)) error {
 	for range batches {
 		if removed, err := purge(); err != nil || removed < batch {

@@ -7,8 +7,8 @@ import (
 	"passerelle"
 )
 
-// triggeredFrom is above every version that changes of a subject come to, so
-// that events nobody caused take no version from those somebody will.
+// triggeredFrom is higher than every version that real changes of a subject reach, so that
+// test events take no version from real ones.
 const triggeredFrom = 1 << 40
 
 const triggered = "triggered"

@@ -144,12 +144,11 @@ func (tx *Tx) replaceFile(domain passerelle.DomainID, user passerelle.UserID, do
 	tx.exec(`UPDATE stored_file SET `+forgotten+` WHERE id = `+had+` AND due IS NULL`, int64(domain), int64(user), int64(document))
 }
 
-// forgotten says of a file that nobody has it any more: it is removed at once, or
-// when the lease of whoever is fetching it is over, so that nothing is written
-// after the removal.
+// forgotten marks a file that nobody refers to any more. It is removed at once, or after the
+// lease of whoever fetches it, so that nothing is written after the removal.
 const forgotten = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE 0 END`
 
-// LeasedFile is a file that is to be fetched by whoever has its lease.
+// LeasedFile is a file that the holder of its lease fetches.
 type LeasedFile struct {
 	ID       passerelle.FileID
 	Failures int64
@@ -179,8 +178,8 @@ func (tx *Tx) ClaimFiles(domain passerelle.DomainID, connector string, lease tim
 		RETURNING id, failures, lease_until`, connector, int64(domain), lease.Microseconds())
 }
 
-// ClaimFile leases one that was never fetched, whenever that is due; none when
-// somebody else has it.
+// ClaimFile leases a file that was never fetched, even before it is due. It leases none when
+// another process has it.
 func (tx *Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease time.Duration, into *[]LeasedFile) {
 	tx.leaseFiles(into, `UPDATE stored_file SET lease_until = {now} + $1
 		WHERE +domain_id = $2 AND id = $3 AND lease_until < {now} AND due IS NULL AND stored IS NULL RETURNING id, failures, lease_until`,
@@ -211,9 +210,9 @@ func (tx *Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.D
 // the index finds the files of a connection.
 const waiting = 1 << 62
 
-// AwaitSync ends a lease without the bytes and without a failure: they are fetched
-// once the connection is read well. When it was read since somebody saw where the
-// file comes from, the file is due as it was.
+// AwaitSync ends a lease without the bytes and without a failure: the file is fetched after
+// the next complete sync of the connection. When a sync has ended since the caller read
+// where the file comes from, the file is due as before.
 func (tx *Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigin) {
 	const unread = `id = $1 AND +domain_id = $2 AND sync = $3`
 	same := []any{int64(seen.Connection), int64(domain), seen.Sync}
@@ -257,8 +256,8 @@ func (r *Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id 
 		int64(domain), int64(id))
 }
 
-// ClaimForgotten leases up to limit files that nobody has any more, and whose
-// bytes are to be removed.
+// ClaimForgotten leases up to limit files that nobody refers to any more, so that their
+// bytes are removed.
 func (tx *Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
 	tx.claim(into, `WITH over AS MATERIALIZED (
 			SELECT id FROM stored_file f WHERE due < {now} AND NOT EXISTS (SELECT 1 FROM document d WHERE d.file_id = f.id) AND NOT EXISTS (SELECT 1 FROM attachment x WHERE x.file_id = f.id)
@@ -273,9 +272,8 @@ func (tx *Tx) ForgetFiles(ids []int64) {
 	tx.exec(`DELETE FROM stored_file WHERE due IS NOT NULL AND id IN (`+over+`)`, c.args...)
 }
 
-// forgetFilesOf says of the files of up to limit rows of a table that nobody
-// has them any more. Any will do: in the order of ids they would be looked for among all
-// of the table.
+// forgetFilesOf marks the files of up to limit rows of a table as unused. It takes any rows:
+// an order by id would search the whole table.
 func (tx *Tx) forgetFilesOf(table, condition string, limit int, args []any) {
 	tx.exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL%s)`,
 		forgotten, table, condition, upTo(limit)), args...)

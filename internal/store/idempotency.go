@@ -11,9 +11,9 @@ import (
 	"passerelle/internal/keys"
 )
 
-// How long answers are kept for repetitions, and after how long another request may
-// take over the key of one that was cut off; whoever executes one holds it. Both run
-// on the database's clock.
+// How long answers are kept for repetitions, and after how long another request may take
+// over the key of one that was cut off. The executing request renews its hold. Both times
+// run on the database's clock.
 const (
 	answerRetention = 24 * time.Hour
 	keyLease        = 20 * time.Second

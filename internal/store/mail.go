@@ -128,7 +128,7 @@ func (tx *Tx) SetAlarm(w Webhook) {
 // MaxWaiting is as far as the deliveries that wait for a webhook are counted.
 const MaxWaiting = 1000
 
-// Outage is what there is to say of a webhook whose receiver fails.
+// Outage describes the failures of a webhook's receiver.
 type Outage struct {
 	// Since is when the first request failed after the last one that was
 	// accepted; nil when none is on record.
@@ -138,8 +138,8 @@ type Outage struct {
 	// Waiting deliveries were not accepted yet, without those that are held
 	// back; MaxWaiting + 1 stands for more.
 	Waiting int64
-	// Oldest is when the first event happened that was not accepted yet, also
-	// one that is held back; nil when there is none.
+	// Oldest is when the first event happened that is not accepted yet, held back ones
+	// included; nil when there is none.
 	Oldest *time.Time
 }
 

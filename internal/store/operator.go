@@ -90,9 +90,8 @@ func totpPlace(column string, id OperatorID) keys.Place {
 	return keys.Place{Table: "operator", Column: column, Row: int64(id)}
 }
 
-// TOTP is what an operator's second factor is made from: the secret in force
-// and the one proposed, nil where there is none, and the number of the last
-// period of which a code was used.
+// TOTP has the secrets of an operator's second factor, the one in force and the proposed
+// one, nil where there is none, and the number of the last period whose code was used.
 type TOTP struct {
 	Secret, Proposed []byte
 	LastStep         int64

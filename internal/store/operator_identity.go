@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// OperatorIdentity is an operator as a provider of identities knows them.
+// OperatorIdentity is an operator's account at an identity provider.
 type OperatorIdentity struct {
 	Operator OperatorID
 	// Issuer is the provider, Subject who they are there, for ever.
@@ -33,8 +33,8 @@ func (r *Reader) Identities(ctx context.Context, operator OperatorID) ([]Operato
 	}, `SELECT operator_id, issuer, subject, created FROM operator_identity WHERE operator_id = $1 ORDER BY issuer`, int64(operator))
 }
 
-// LinkOperator stores an identity. Write fails with ErrDuplicate when the subject is
-// somebody already, or the operator somebody else at the issuer.
+// LinkOperator stores an identity. Write fails with ErrDuplicate when the subject belongs to
+// an operator already, or the operator has another subject at the issuer.
 func (tx *Tx) LinkOperator(i OperatorIdentity) error {
 	id, err := tx.newID("operator_identity")
 	if err != nil {

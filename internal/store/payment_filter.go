@@ -46,9 +46,8 @@ type PaymentFilter struct {
 
 	// labels are those of the window that is read; whole when empty.
 	labels labelRange
-	// Connectors are UUIDs of which the payment has one: nil for no filter,
-	// empty for one that no payment passes. NoConnector selects payments
-	// without any.
+	// Connectors selects payments with one of the UUIDs. Nil means any; an empty list
+	// selects none. NoConnector selects payments without a connector.
 	Connectors  []string
 	NoConnector bool
 	// DateField is the date that From (inclusive) and Until (exclusive)
@@ -103,8 +102,8 @@ func (s selection) and(clause string, values ...any) selection {
 
 func (s selection) conditions() string { return strings.Join(s.where, " AND ") }
 
-// selection is what the filter selects, but for its connectors when there are
-// several: each of them can be a list of its own.
+// selection returns the conditions of the filter without its connectors, when there are
+// several: each connector can be a list of its own.
 func (f PaymentFilter) selection() selection {
 	s := f.source()
 	if f.Only != 0 {

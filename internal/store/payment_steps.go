@@ -37,7 +37,7 @@ type SubjectDelivery struct {
 	ID      passerelle.DeliveryID
 	Webhook passerelle.WebhookID
 	URL     string
-	// Version is that of the subject the event tells of.
+	// Version is the version of the event's subject.
 	Version            int64
 	Created            time.Time
 	Attempts           int64

@@ -55,8 +55,7 @@ func (tx *Tx) insertPayment(p *payment.Payment, beneficiaryNumbers []byte) error
 	return nil
 }
 
-// nameOf is what the connector of a parameter is called, its UUID when nobody
-// said.
+// nameOf is the name of the connector in a parameter, or its UUID when no name is stored.
 func nameOf(parameter string) string {
 	uuid := "CAST(" + parameter + " AS TEXT)"
 	return "COALESCE((SELECT name FROM connector_name WHERE uuid = " + uuid + "), " + uuid + ")"
@@ -143,11 +142,10 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 		int64(p.ID), t.Seq, int64(p.Domain), previous, optionalText(t.From), string(t.To), string(t.Cause.Trigger), string(t.Cause.Actor), t.Cause.Bank, micros(t.At))
 }
 
-// UpdatePayment stores a changed payment over the version it was loaded at,
-// with the transitions that led here and the notes made on the way, which it
-// takes. If somebody else changed it meanwhile, Write fails with ErrConflict.
-// Check is when the bank is to be asked next, in the domain's time; nil for
-// never.
+// UpdatePayment stores a changed payment over the version that was loaded, with its
+// transitions and its notes, which it takes from the payment. Write fails with ErrConflict
+// when the payment was changed meanwhile. check is when to ask the bank next, in the
+// domain's time; nil means never.
 func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition, check *time.Time) error {
 	after := p.Seq - int64(len(transitions))
 	for _, t := range transitions {

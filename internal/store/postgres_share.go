@@ -23,8 +23,8 @@ const (
 // whole group of them is over long before sharedLimit.
 const sharedStatements = 64
 
-// errApart tells a unit that it is to have a transaction of its own: the one it was
-// in did not come about, and nothing of it was written.
+// errApart tells a unit that it needs a transaction of its own: the shared one failed, and
+// nothing of the unit was written.
 var errApart = errors.New("the transaction was shared in vain")
 
 // sharers execute units that only add rows, those that wait together in one

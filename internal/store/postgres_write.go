@@ -123,7 +123,7 @@ const (
 	sweepMarks = `DELETE FROM unit_mark WHERE slot IN (SELECT slot FROM unit_mark WHERE at < {now} - CAST(86400000000 AS BIGINT) FOR UPDATE SKIP LOCKED)`
 )
 
-// errAbandoned tells a unit that came too late that nobody waits for it any more.
+// errAbandoned tells a unit that its caller no longer waits for it.
 var errAbandoned = errors.New("the transaction was given up before it began")
 
 // pipeline sends BEGIN, the mark, the statements and, unless somebody has to judge what

@@ -15,15 +15,14 @@ type ServedDomain struct {
 	Closed   bool
 }
 
-// servedDomains reads a row for each key that a domain has set, and one when it has
-// set none.
+// servedDomains reads a row for each setting of a domain, and one row when it has none.
 const servedDomains = `SELECT ` + servedDomainColumns + ` FROM domain d LEFT JOIN setting s ON s.domain_id = d.id WHERE `
 
 const servedDomainColumns = `d.id, d.name, d.kind, d.base_url, d.created, d.clock_offset, d.clock_frozen,
 		CASE WHEN EXISTS (SELECT 1 FROM maintenance WHERE only_row = 1) THEN TRUE ELSE FALSE END, s.key, s.value`
 
-// ServedDomainByHost loads the domain whose base URL has the host (with its port, as
-// a Host header carries it), or ErrNotFound.
+// ServedDomainByHost loads the domain whose base URL has the host, with the port as a Host
+// header has it, or ErrNotFound.
 func (r *Reader) ServedDomainByHost(ctx context.Context, host string) (ServedDomain, error) {
 	return r.servedDomain(ctx, `d.host = $1`, host)
 }

@@ -12,17 +12,17 @@ var ErrLocked = errors.New("too many failed attempts to sign in")
 // SignInCounter counts the failed attempts to sign in about one subject, such as a
 // name or an address.
 type SignInCounter struct {
-	// Subject is a hash of it.
+	// Subject is a hash of the name or address.
 	Subject []byte
-	// Of is the subject that it is a part of, nil when it is of none.
+	// Of is the subject that this one is a part of, nil when it is part of none.
 	Of []byte
 	// Limit is how many attempts may fail.
 	Limit int
 }
 
-// TakeSignIn counts an attempt to sign in before anything is compared, so that
-// attempts made at once are all counted. When as many as the limit have been made,
-// each within the span of the one before, it is ErrLocked and not counted.
+// TakeSignIn counts an attempt to sign in before anything is compared, so that simultaneous
+// attempts are all counted. Write fails with ErrLocked, and does not count, when limit
+// attempts have been made, each within span of the one before.
 func (tx *Tx) TakeSignIn(k SignInCounter, now time.Time, span time.Duration) {
 	tx.execOne(ErrLocked, `INSERT INTO sign_in_failure (subject, part_of, failures, latest) VALUES ($1, $5, 1, $2)
 		ON CONFLICT (subject) DO UPDATE SET failures = CASE WHEN sign_in_failure.latest <= $3 THEN 1 ELSE sign_in_failure.failures + 1 END, latest = $2
@@ -30,25 +30,24 @@ func (tx *Tx) TakeSignIn(k SignInCounter, now time.Time, span time.Duration) {
 		k.Subject, micros(now), micros(now.Add(-span)), k.Limit, k.Of)
 }
 
-// ForgiveSignIn forgets the attempts about a subject, and about its parts.
+// ForgiveSignIn removes the count of a subject and of its parts.
 func (tx *Tx) ForgiveSignIn(subject []byte) {
 	tx.exec(`DELETE FROM sign_in_failure WHERE subject = $1 OR part_of = $1`, subject)
 }
 
-// ReturnSignIn takes back one attempt about a subject, which has succeeded.
+// ReturnSignIn takes back one attempt that succeeded.
 func (tx *Tx) ReturnSignIn(subject []byte) {
 	tx.exec(`UPDATE sign_in_failure SET failures = failures - 1 WHERE subject = $1 AND failures > 0`, subject)
 }
 
-// ForgetSignIns removes at most limit of the subjects about which no attempt was
-// made since an instant, and as many others as are too many: those with the fewest
-// attempts, of these the oldest.
+// ForgetSignIns removes at most limit subjects without an attempt since an instant. It also
+// removes tooMany other subjects: those with the fewest attempts, oldest first.
 func (tx *Tx) ForgetSignIns(before time.Time, limit, tooMany int) {
 	tx.exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure WHERE latest <= $1 ORDER BY latest`+upTo(limit)+`)`, micros(before))
 	tx.exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure AS due ORDER BY failures, latest LIMIT $1)`, tooMany)
 }
 
-// CountSignIns is about how many subjects attempts are remembered.
+// CountSignIns returns about how many subjects have a count.
 func (r *Reader) CountSignIns(ctx context.Context) (int64, error) {
 	return one(ctx, r, scanInt, `SELECT count(*) FROM sign_in_failure`)
 }

@@ -84,8 +84,8 @@ func (p *postgresEngine) keepStatistics(ctx context.Context) error {
 	return nil
 }
 
-// count counts a table, unless somebody else counts some, when the lock is not mine, or
-// holds the table. Plans that have been made of it are made anew after it.
+// count analyzes a table, unless another process does, holds the lock or has locked the
+// table. Existing plans that use the table are made again.
 func (p *postgresEngine) count(ctx context.Context, table string) (bool, error) {
 	var (
 		mine bool

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// Options are what a store needs besides its address.
+// Options has what a store needs in addition to its address.
 type Options struct {
 	// Keys seal sensitive columns; a store without them serves where none is
 	// read or written.
@@ -71,7 +71,7 @@ type engine interface {
 	write(ctx context.Context, tx *Tx) error
 	// migrate calls fn in a transaction that excludes other migrators.
 	migrate(ctx context.Context, fn func(session) error) error
-	// keepStatistics takes those that planning needs, or removes those that mislead it.
+	// keepStatistics stores the statistics that planning needs, or removes misleading ones.
 	keepStatistics(ctx context.Context) error
 	ping(ctx context.Context) error
 	close() error

@@ -46,8 +46,7 @@ func (s SyncedRows) where() conditions {
 	return c
 }
 
-// Known is what a sync needs to know of a stored row that has a key of the
-// institution's.
+// Known is what a sync needs of a stored row that has a key of the institution.
 type Known struct {
 	ID      int64
 	Key     string
@@ -83,8 +82,8 @@ func (r *Reader) NoRows(ctx context.Context, s SyncedRows) (bool, error) {
 	return len(first) == 0, err
 }
 
-// manualKey is the key of a row that a program created. No institution has one with a
-// control character.
+// manualKey is the key of a row that a client created. No institution's key has a control
+// character.
 func manualKey(id int64) string { return "\t" + strconv.FormatInt(id, 10) }
 
 // EachKey calls do for each row of the institution that is not deleted and not older
@@ -112,18 +111,18 @@ func (r *Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date
 	})
 }
 
-// Details are what an institution says of one thing, as they are stored, with the
-// digest by which a change of them is seen.
+// Details are an institution's details of one thing as they are stored, with a digest that
+// shows whether they change.
 type Details struct {
 	text   string
 	Digest int64
 }
 
-// maxDetails is the most that an institution can say of one thing: what it says
-// at length is no account, transaction or document.
+// maxDetails limits the details of one thing: longer ones are no account, transaction or
+// document.
 const maxDetails = 64 << 10
 
-// EncodeDetails encodes what an institution says.
+// EncodeDetails encodes an institution's details.
 func EncodeDetails(details any) (Details, error) {
 	encoded, err := json.Marshal(details)
 	if err != nil {
@@ -137,14 +136,12 @@ func EncodeDetails(details any) (Details, error) {
 	return Details{text, int64(binary.BigEndian.Uint64(sum[:8]))}, err //nolint:gosec // any 64 bits do
 }
 
-// decodeDetails decodes what an institution says. Lists do little else, so that it
-// is by the second version of the standard library's package, before it is there:
-// three times as fast.
+// decodeDetails decodes an institution's details. It uses the second version of
+// encoding/json, which is three times as fast, because lists do little else.
 func decodeDetails(text string, into any) error { return jsonv2.Unmarshal([]byte(text), into) }
 
-// compact leaves out the members of an object that say nothing, null and the empty
-// text: they are half of what institutions say, and each would be read every time
-// that the thing is listed. What is left decodes to the same.
+// compact removes the null and empty members of an object: half of what institutions send,
+// which every list would read. The result decodes to the same value.
 func compact(object []byte) (string, error) {
 	from := jsontext.NewDecoder(bytes.NewReader(object))
 	if _, err := from.ReadToken(); err != nil {

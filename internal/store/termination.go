@@ -49,8 +49,9 @@ func (r *Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID
 	return all, err
 }
 
-// TryTermination notes that the institution is told now, and when it is told again unless
-// EndTermination says that it knows. ErrConflict when somebody else tells it.
+// TryTermination records that the institution is being told now, and when to tell it again
+// unless EndTermination records success. Write fails with ErrConflict when another process
+// is telling it.
 func (tx *Tx) TryTermination(t Termination, next time.Time) {
 	tx.execOne(ErrConflict, `UPDATE connection SET terminate = $1, failures = $2 WHERE +domain_id = $3 AND id = $4 AND terminate = $5`,
 		micros(next), t.Tries+1, int64(t.Domain), int64(t.Connection), t.due)

@@ -55,7 +55,7 @@ func Into[T any](into *T, read func(*Reader) (T, error)) func(*Reader) error {
 	}
 }
 
-// gatheredRead is a query that waits to be sent with others, and then what came of it.
+// gatheredRead is a query that waits to be sent with others, and later its error.
 type gatheredRead struct {
 	sql  string
 	args []any
@@ -63,7 +63,7 @@ type gatheredRead struct {
 	err  error
 }
 
-// queries are the next of each question, but for those that have none any more.
+// queries returns the next queries of each question that has any.
 func queries(questions []func() ([]*gatheredRead, bool)) []*gatheredRead {
 	var all []*gatheredRead
 	for _, next := range questions {
@@ -73,18 +73,18 @@ func queries(questions []func() ([]*gatheredRead, bool)) []*gatheredRead {
 	return all
 }
 
-// sender is an engine for which several queries are one round trip.
+// sender is an engine that sends several queries in one round trip.
 type sender interface {
 	send(ctx context.Context, all []*gatheredRead)
 }
 
-// gatherer is the engine of a question that is asked with others.
+// gatherer is the engine of a question that is asked together with others.
 type gatherer struct {
 	engine
 	enqueue func([]*gatheredRead) bool
 }
 
-// errLeft ends a question whose answer nobody waits for any more.
+// errLeft ends a question whose result is no longer needed.
 var errLeft = errors.New("nobody waits for the answer")
 
 func (g gatherer) read(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
@@ -102,8 +102,8 @@ func (g gatherer) send(_ context.Context, all []*gatheredRead) {
 	}
 }
 
-// send has queries answered in one round trip. When the server refuses one, those after
-// it fail as well.
+// send sends queries in one round trip. When the server refuses one, those after it fail as
+// well.
 func (p *postgresEngine) send(ctx context.Context, all []*gatheredRead) {
 	if len(all) == 1 {
 		all[0].err = p.read(ctx, all[0].sql, all[0].args, all[0].row)

@@ -64,8 +64,8 @@ func fold(text string) string { return cases.Fold().String(text) }
 type NewTransaction struct {
 	*passerelle.Transaction
 	Details Details
-	// Manual is one that a program creates: it gets a key of its own, and no
-	// synchronisation changes it.
+	// Manual marks a transaction that a client created: it gets a key of its own, and no
+	// sync changes it.
 	Manual bool
 }
 
@@ -149,8 +149,8 @@ func (tx *Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, pre
 		present, deleted, int64(domain), int64(a.ID), a.Epoch)
 }
 
-// TransactionEdit is what a person may change; nil leaves a thing as it is, and
-// an empty text or list removes it.
+// TransactionEdit is a person's change of a transaction. Nil leaves a field as it is; an
+// empty text or list removes it.
 type TransactionEdit struct {
 	Wording, Comment *string
 	ApplicationDate  *passerelle.Date

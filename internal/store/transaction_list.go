@@ -21,8 +21,8 @@ type TransactionFilter struct {
 	Account passerelle.AccountID
 	Epoch   int64
 	IDs     []passerelle.TransactionID // nil for all
-	// All includes those of disabled and deleted accounts, Deleted those that
-	// are gone at the institution.
+	// All includes transactions of disabled and deleted accounts. Deleted includes those
+	// that no longer exist at the institution.
 	All, Deleted bool
 	// ByDate orders and bounds by the field date instead of application_date.
 	ByDate bool
@@ -30,7 +30,7 @@ type TransactionFilter struct {
 	From, Until passerelle.Date
 	// Since selects those that changed after an instant.
 	Since *time.Time
-	// Income selects those that come in, or those that go out.
+	// Income selects incoming transactions when true, and outgoing ones when false.
 	Income *bool
 	// Wording is part of a label; Search of a label, a day, a value or a category.
 	Wording, Search string
@@ -297,8 +297,8 @@ func (r *Reader) CountTransactions(ctx context.Context, f TransactionFilter) (in
 	return one(ctx, r, scanCount, `SELECT count(*) FROM `+f.source()+c.String(), c.args...)
 }
 
-// TransactionSpan is what there is in the accounts that a filter narrows to,
-// whatever else it asks for: how many transactions, and the first and the last day.
+// TransactionSpan has the number of transactions, and the first and last day, of the
+// accounts that a filter selects, whatever else it selects.
 type TransactionSpan struct {
 	Accounts, Transactions int64
 	First, Last            passerelle.Date

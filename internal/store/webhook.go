@@ -53,7 +53,7 @@ type Webhook struct {
 	AddToData map[string]string
 }
 
-// firstTriesAfter is the delivery after which first attempts are made at once.
+// firstTriesAfter is the delivery after which deliveries get their first try at once.
 func (w Webhook) firstTriesAfter() int64 {
 	if w.NextFlush == nil {
 		return 0
@@ -105,10 +105,9 @@ const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND 
 	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
-// WebhooksWithFirstTries lists the webhooks of a domain that have deliveries to be
-// tried for the first time, at most limit; those with which nothing is wrong
-// come before those that have failed. What is for a stopped or a disabled one
-// is not news, nor for one whose provider was deleted.
+// WebhooksWithFirstTries lists the webhooks of a domain that have deliveries to try for the
+// first time, at most limit, healthy ones first. It leaves out stopped and disabled
+// webhooks, and those whose provider was deleted.
 func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
 		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped AND NOT auth_deleted
@@ -153,19 +152,18 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 	tx.exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
 }
 
-// PlanFlush ends a run of the flusher: the next one is due at next, unless
-// somebody asked for another one since, which is then still to be done: due is
-// the NextFlush of which this run was. A run that left nothing undelivered was the
-// last, and the webhook is not stopped any more.
+// PlanFlush ends a run of the flusher. The next run is due at next, unless another run was
+// requested since this one, whose NextFlush was due. When nothing is undelivered, no run is
+// planned and the webhook is not stopped any more.
 func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
 	tx.exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`
 		WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, micros(next), int64(w.Domain), int64(w.ID), micros(due))
 }
 
-// LeaveToFlusher leaves the deliveries of a webhook up to last, tried or not,
-// to the flusher, for as long as it has something to do. It does nothing when
-// deliveries ceased to be held back since the webhook was loaded.
+// LeaveToFlusher leaves the deliveries of a webhook up to last to the flusher, tried or not,
+// while it has something to do. It does nothing when held back deliveries were freed since
+// the webhook was loaded.
 func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryID) {
 	tx.exec(`UPDATE webhook SET news_after = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
 		int64(last), int64(w.Domain), int64(w.ID), holder, int64(w.FirstTriesAfter))
@@ -180,9 +178,9 @@ func (r *Reader) AnyHeldBackDue(ctx context.Context, domain passerelle.DomainID,
 	return due == 1, err
 }
 
-// FreeHeldBack makes news of deliveries of a domain whose time has come at the
-// domain's instant, at most limit. The place up to which news are left to the
-// flusher always moves, so that whoever is about to move it takes notice.
+// FreeHeldBack frees at most limit held back deliveries that are due at the domain's
+// instant: they get their first try at once. It always moves the place up to which
+// deliveries are left to the flusher, so that a concurrent LeaveToFlusher does nothing.
 func (tx *Tx) FreeHeldBack(domain passerelle.DomainID, now time.Time, limit int) {
 	some := dueHeldBack + ` ORDER BY not_before, id` + upTo(limit)
 	tx.exec(`UPDATE webhook SET news_after = CASE WHEN news_after < due.first THEN news_after ELSE due.first END - 1

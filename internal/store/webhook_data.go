@@ -305,9 +305,9 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
-// BeforeDelivery is what an undelivered delivery of a webhook has to wait for: an
-// earlier one of its subject, or itself while it is held back. It is zero when
-// there is nothing, and of what was accepted already.
+// BeforeDelivery returns the delivery that an undelivered one waits for: an earlier delivery
+// of its subject, or itself while it is held back. It is zero when the delivery waits for
+// none or was accepted.
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
 	first, err := one(ctx, r, scanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 			AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version

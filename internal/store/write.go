@@ -37,8 +37,8 @@ type statement struct {
 	// judges tells that an error of scan is to undo the unit, which is not to be
 	// committed before.
 	judges bool
-	// proves tells that it only asks which keys there are: of units that share a
-	// transaction, one asks for all.
+	// proves means that the unit only checks which keys are in use. Of units that share a
+	// transaction, one checks for all.
 	proves bool
 }
 
