@@ -90,8 +90,8 @@ func Events() []Entry {
 	return append([]Entry(nil), catalogue...)
 }
 
-// StatementEvents are the events whose bodies are CFONB 120 statements in domains that want
-// them.
+// StatementEvents lists the events whose bodies are CFONB 120 statements in domains that
+// want them.
 func StatementEvents() []Event { return []Event{AccountFound, ConnectionSynced, UserSynced} }
 
 // Lookup finds an event by its exact name.

@@ -64,9 +64,8 @@ func newSigner(secret, path, date string) *Signer {
 	return &Signer{mac: mac, date: date}
 }
 
-// Opening is what comes before the payload in the text that is signed: method,
-// path and date, each with a dot behind it. The path is that of [Sign], the date
-// that of the header.
+// Opening is the part of the signed text before the payload: method, path and date, each
+// followed by a dot. The path is that of [Sign], and the date that of the header.
 func Opening(path, date string) string {
 	if path == "" {
 		path = "/"

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Banks are the connectors of a domain as it wants them, those that initiate
-// payments and those that read, in the order they are shown.
+// Banks lists the connectors of a domain with its settings applied, in display order: those
+// that initiate payments and those that read.
 func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Bank, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {

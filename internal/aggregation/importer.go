@@ -72,8 +72,8 @@ func (a *syncedAccount) reported() store.StoredAccount {
 	return shown
 }
 
-// Accounts takes the list of accounts there are. New ones are disabled until
-// the person shares them; those that are no longer listed are deleted.
+// Accounts takes the list of all accounts. New accounts are disabled until the person shares
+// them. Accounts that are no longer listed are deleted.
 func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	if im.accounts != nil || len(all) > maxAccounts {
 		return fmt.Errorf("%w: accounts come once, at most %d", errInvalidData, maxAccounts)
@@ -210,8 +210,8 @@ func (im *importer) storeWithEvent(event func() (store.EmittedEvent, error), fn 
 	return nil
 }
 
-// Wanted says whether an account is shared, and from which day on it is to be
-// read: all there is at first, then what may still change.
+// Wanted reports whether an account is shared, and from which day on to read it: everything
+// the first time, then only the days that may still change.
 func (im *importer) Wanted(key string) (passerelle.Date, bool) {
 	a := im.accounts[key]
 	if a == nil || a.Disabled != nil || a.Deleted != nil {

@@ -27,9 +27,9 @@ type reconciler[D any] struct {
 	key     func(d D) string
 	details func(d D) any
 	rows    store.SyncedRows
-	// Rows that are handed over are created, or updated, which brings them back
-	// when they were gone; one that is not is marked deleted. Count moves the numbers of those
-	// that are there and of those that are gone.
+	// Rows that are handed over are created or updated, and updated rows exist again. Rows
+	// that are not handed over are marked deleted. Count adjusts the numbers of existing and
+	// of deleted rows.
 	create      func(tx *store.Tx, found []newRow[D], at time.Time) error
 	update      func(tx *store.Tx, id int64, d D, at time.Time) error
 	markDeleted func(tx *store.Tx, id int64, at time.Time)
@@ -150,7 +150,7 @@ func (rc *reconciler[D]) unseen(page []D) ([]D, []string, error) {
 	return fresh, keys, nil
 }
 
-// pageChanges are what is to be written of a page.
+// pageChanges has what to write for a page.
 type pageChanges[D any] struct {
 	created []newRow[D]
 	updated []changedRow[D]

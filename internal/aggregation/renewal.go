@@ -63,8 +63,8 @@ func (run *syncRun) lapsed() bool {
 	return run.c.ConsentUntil != nil && !run.started.Before(*run.c.ConsentUntil)
 }
 
-// lapse ends a run before it begins, because nobody consents to it. Where
-// receivers know that, it stays as it is.
+// lapse ends a run before it begins, because its consent has ended. When receivers know that
+// already, it changes nothing.
 func (run *syncRun) lapse(ctx context.Context) error {
 	if run.c.State == run.renewal() {
 		return run.release(ctx)

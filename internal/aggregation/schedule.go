@@ -20,8 +20,7 @@ const (
 	lastRetry  = 24 * time.Hour
 )
 
-// next is when a connection is to be read without anybody asking; nil is when
-// somebody asks.
+// next is when to read a connection without a request; nil means only on request.
 func (run *syncRun) next(now time.Time, o connector.Outcome) *time.Time {
 	wait, wanted := run.pause(o)
 	if !wanted || !run.c.Active || !run.settings.On(settings.AutosyncEnabled) {

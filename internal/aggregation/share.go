@@ -18,8 +18,7 @@ import (
 // or a subscription.
 const ConsentVersion = "1"
 
-// AccountChange is what a person may change of an account; nil leaves a thing
-// as it is.
+// AccountChange is a person's change of an account. Nil leaves a field as it is.
 type AccountChange struct {
 	Disabled            *bool
 	Name                *string
@@ -51,9 +50,9 @@ func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, u
 	return a.accounts(ctx, d, user, ids)
 }
 
-// WithholdAccounts changes, by a change that disables, all accounts of a user
-// that are shared, or those of a connection when it is not zero: those of one
-// connection together or not at all.
+// WithholdAccounts applies a change that disables to all shared accounts of a user, or of
+// one connection when it is not zero. The accounts of one connection change together or not
+// at all.
 func (a *Aggregation) WithholdAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, change AccountChange) error {
 	filter, w := store.AccountFilter{Domain: d.ID, User: user, Connection: connection, All: true}, store.Window{Limit: maxAccounts}
 	for {

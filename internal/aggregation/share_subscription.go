@@ -11,20 +11,18 @@ import (
 	"passerelle/internal/store"
 )
 
-// SubscriptionChange is what a person may change of subscriptions; nil leaves a
-// thing as it is.
+// SubscriptionChange is a person's change of subscriptions. Nil leaves a field as it is.
 type SubscriptionChange struct {
 	Disabled *bool
 	// Origin says where the person agreed: api or webview.
 	Origin string
 }
 
-// ChangeSubscriptions changes what a person may of subscriptions, disabled or
-// not: those of one connection together or not at all. Enabling records the
-// consent and has them read soon; disabling withdraws the consent, and the
-// documents are out of sight at once. A connection that is being read longer than
-// LeaseTimeout is locked.
-// No event tells of it: the interface has none.
+// ChangeSubscriptions changes subscriptions, disabled ones included. Those of one connection
+// change together or not at all. Enabling records the consent and makes a read due soon.
+// Disabling withdraws the consent and hides the documents at once. It fails with the locked
+// error when the connection is being read for longer than LeaseTimeout. It emits no event,
+// because the interface has none.
 func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
 	all, err := a.subscriptions(ctx, d, user, ids)
 	if err != nil {

@@ -32,8 +32,8 @@ type syncRun struct {
 	source store.ConnectionSource
 	// sources are all of the connection, as they were before the run.
 	sources []store.ConnectionSource
-	// values are those of the connector's fields, memory is what the last run left;
-	// secretless says why they could not be read.
+	// values has the values of the connector's fields, and memory what the last run
+	// returned. secretless is why they could not be read.
 	values     map[string]string
 	memory     []byte
 	secretless error
@@ -73,10 +73,9 @@ func (run *syncRun) zone() *time.Location { return run.settings.Location() }
 // instant is the present one of the domain.
 func (run *syncRun) instant() time.Time { return run.now(run.domain) }
 
-// write executes a unit of the run, unless the lease has lapsed: then somebody
-// else may be at work, and a late reader writes nothing. Events get the next
-// versions of the connection, in their order; those of a temporary user are
-// held.
+// write executes a unit of the run. It fails when the lease has lapsed, so that a late
+// reader writes nothing beside another. Events get the next versions of the connection, in
+// order. Those of a temporary user are held.
 func (run *syncRun) write(ctx context.Context, fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	version := run.c.Version + int64(len(events))
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {

@@ -22,9 +22,8 @@ const (
 	maxTriggerItems = 1000
 )
 
-// TestEvent is an event that nothing has caused, asked for by somebody who tries
-// out a receiver. Without a user or a connection it is about those of the
-// samples; without data its body is the sample.
+// TestEvent is an event that is requested to try a receiver. Without a user or a connection
+// it is about those of the samples. Without data its body is the sample.
 type TestEvent struct {
 	Event      string
 	User       passerelle.UserID
@@ -42,10 +41,10 @@ type Triggered struct {
 	Deliveries []passerelle.DeliveryID
 }
 
-// Trigger emits an event into a sandbox domain as if it had happened: it is
-// delivered like any other, after what was triggered before about the same
-// subject. Events that the service emits in a sandbox by itself are refused,
-// with what to do instead; so is a user that is not there.
+// Trigger emits a test event into a sandbox domain. It is delivered like any other event,
+// after earlier test events about the same subject. It refuses events that the service emits
+// in a sandbox by itself, and says what to do instead. It also refuses a user who does not
+// exist.
 func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
 	entry, err := triggerable(t.Event)
 	if err != nil {

@@ -77,9 +77,9 @@ func (a *Aggregation) userBy(ctx context.Context, r *store.Reader, d passerelle.
 	return u, nil
 }
 
-// KeepUser makes a temporary user permanent, and releases the events that were
-// held for it; a permanent one stays as it is. Either way the user is there when
-// what else is to be written is written.
+// KeepUser makes a temporary user permanent and releases the user's held events. It does
+// nothing for a permanent user. Either way the user exists when the rest of the unit is
+// written.
 func (a *Aggregation) KeepUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, also Also) (passerelle.User, error) {
 	for range attempts {
 		u, err := a.User(ctx, d, id)

@@ -11,8 +11,9 @@ import (
 // The bodies of some events are as long as a history, and many services want none
 // of them: whether somebody does is asked before one is written.
 
-// unwanted reports that nobody wants an event, which then gets no body. What a
-// temporary user has is for whoever listens once they are permanent.
+// unwanted reports that no webhook wants an event, which then gets no body. Events of a
+// temporary user are always wanted: a webhook may be registered before the user becomes
+// permanent.
 func (run *syncRun) unwanted(ctx context.Context, e *store.EmittedEvent) (bool, error) {
 	if run.user.Permanent == nil || run.writeAll {
 		return false, nil

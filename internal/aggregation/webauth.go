@@ -113,10 +113,9 @@ func (a *Aggregation) Asked(w Webauth) map[string]string {
 	return kept
 }
 
-// BeginWebauth makes or goes on with the connection, and returns it with where the
-// browser goes: to the institution's page, or to the landing when the
-// institution wants nobody there. Its errors are those of CheckWebauth, Connect
-// and Resume.
+// BeginWebauth creates or continues a connection, and returns it with the address for the
+// browser: the institution's page, or the landing when the institution needs no page. It
+// fails like CheckWebauth, Connect and Resume.
 func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) (store.Connection, string, error) {
 	if err := a.CheckWebauth(ctx, d, user, w); err != nil {
 		return store.Connection{}, "", err
@@ -142,8 +141,8 @@ type Arrival struct {
 	State passerelle.ConnectionState
 }
 
-// IsReturn tells the states of people who come back to a connection from those of
-// payers.
+// IsReturn reports whether a state belongs to the return to a connection and not to a
+// payment.
 func IsReturn(state string) bool { return strings.Contains(state, ".") }
 
 // Return receives a person from an institution: the state, which is good once,
@@ -245,9 +244,9 @@ func formatReturn(id passerelle.ConnectionID, nonce []byte) string {
 	return strconv.FormatInt(int64(id), 10) + "." + hex.EncodeToString(nonce)
 }
 
-// prepareReturn is where the institution is to send the person's browser, for a run
-// through a source with a page. The way that somebody may be on stays open, with
-// its landing unless there is a new one.
+// prepareReturn returns where the institution sends the person's browser, for a run through
+// a source with a page. An earlier return address stays valid, with its landing unless there
+// is a new one.
 func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error) {
 	if !hasPage(run.profile, run.source.Name) {
 		return "", nil

@@ -129,9 +129,9 @@ func (s *Service) initUser(ctx context.Context, c *httpapi.Caller, in credential
 	return out, err
 }
 
-// vouched tells whether somebody answers for a new user, and which application
-// its token belongs to: the one that calls, or the domain's only one when a
-// config token does. Any other token is ignored, as open calls do.
+// vouched reports whether a token authorises a new user, and returns the user's application:
+// the caller, or with a config token the domain's only application. It ignores any other
+// token, as open calls do.
 func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
 	switch {
 	case in.came():
@@ -247,7 +247,7 @@ func (s *Service) exchange(ctx context.Context, c *httpapi.Caller, in exchangeIn
 	return accessTokenOutput{grant.Text, "Bearer"}, access.Spent(err)
 }
 
-// code is what is exchanged: that of the body, or else the bearer token.
+// code is the code to exchange: the body's, or else the bearer token.
 func (in exchangeInput) code() (string, error) {
 	if in.Code != "" {
 		return in.Code, nil
@@ -282,8 +282,8 @@ func (s *Service) renew(ctx context.Context, c *httpapi.Caller, in renewInput) (
 	return accessTokenOutput{grant.Text, "Bearer"}, err
 }
 
-// namedUser keeps the user of an id, or makes one when there is no id, and
-// writes what else is to be written with it.
+// namedUser makes the user with an id permanent, or creates a user when there is no id, and
+// writes what belongs to the same unit.
 func (s *Service) namedUser(ctx context.Context, c *httpapi.Caller, id httpapi.Number, also func(*store.Tx, passerelle.User) error) error {
 	if id == "" {
 		_, err := s.Aggregation.CreateUser(ctx, c.Domain, true, also)

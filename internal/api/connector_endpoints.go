@@ -331,8 +331,7 @@ func (s *Service) someConnections(ctx context.Context, c *httpapi.Caller, in som
 	return out, err
 }
 
-// state is the one that connections are to be in, empty for those that are well and nil
-// for any.
+// state selects connections in a state: empty for healthy ones, nil for any.
 func (in someConnectionsInput) state() (*passerelle.ConnectionState, error) {
 	state := passerelle.ConnectionState(in.Type)
 	switch {

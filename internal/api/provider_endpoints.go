@@ -24,7 +24,7 @@ type endpointInput struct {
 	PrivateCert  *string `body:"private_cert" max:"65536" doc:"its private key as PEM, not encrypted; never shown"`
 }
 
-// change is what a body without config leaves as it is.
+// change returns the endpoint change of a body. A body without config changes nothing.
 func (in *endpointInput) change() delivery.EndpointChange {
 	if in == nil {
 		return delivery.EndpointChange{}

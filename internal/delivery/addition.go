@@ -25,7 +25,7 @@ const (
 	maxAdditionKey = 255
 )
 
-// deliveryMember is the member that every payload has besides those of its event.
+// deliveryMember is the member that every payload has in addition to those of its event.
 const deliveryMember = "id_webhook_data"
 
 // AddToData adds a member to the payloads of a webhook, with what is noted about the user

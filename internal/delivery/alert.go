@@ -25,7 +25,7 @@ const (
 	HeldMail = "held"
 )
 
-// notice is what is to be told about a webhook when a run has ended.
+// notice has the mails about a webhook after a run.
 type notice struct {
 	// webhook is as it stands afterwards.
 	webhook store.Webhook
@@ -46,10 +46,9 @@ func (n *notice) write(tx *store.Tx) error {
 	return nil
 }
 
-// notice decides what is to be told after a run, which failures may have
-// stopped: of a webhook that fails, unless there was a mail about it within the
-// time that its domain has set; and of one that somebody was alarmed about, once
-// nothing waits for it. Whoever holds the lease is the only one to ask.
+// notice decides which mail to send after a run. A failing webhook gets one, unless one was
+// sent within the interval that its domain has set. A webhook that was reported gets one
+// when nothing waits for it any more. Only the holder of the lease calls it.
 func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
 	if !stopped && !to.webhook.Alarmed {
 		return nil, nil
@@ -74,7 +73,7 @@ func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*no
 	return nil, nil
 }
 
-// mailContent is what mails about a webhook are written from.
+// mailContent is the data from which mails about a webhook are written.
 type mailContent struct {
 	domain  passerelle.Domain
 	values  settings.Values
@@ -83,27 +82,27 @@ type mailContent struct {
 	now     time.Time
 }
 
-// due tells whether somebody wants to hear of failures, and did not only just
-// hear of the webhook.
+// due reports whether there are recipients, and whether the last mail about the webhook is
+// old enough.
 func (l mailContent) due() bool {
 	last := l.webhook.Alerted
 	return len(l.recipients()) > 0 && (last == nil || !l.now.Before(last.Add(l.values.Days(settings.AlertsFrequency))))
 }
 
-// solved tells whether the failures somebody was alarmed about are over: what
-// was only given up has not arrived.
+// solved reports whether the reported failures are over. Deliveries that were dropped do not
+// count as arrived.
 func (l mailContent) solved() bool {
 	return l.webhook.Alarmed && l.webhook.ConsecutiveFailures == 0 && l.outage.Waiting == 0
 }
 
-// recipients are the addresses of the domain at this moment. What slipped into
-// the key in another way than through its check is left out.
+// recipients returns the current manager addresses of the domain. It leaves out values that
+// are no addresses.
 func (l mailContent) recipients() []string {
 	return slices.DeleteFunc(l.values.List(settings.ManagerEmail), func(one string) bool { return !passerelle.IsEmail(one) })
 }
 
-// notice is one mail to each recipient: one whose server refuses does not keep
-// it from the others. When nobody wants it any more, only the alarm ends.
+// notice is one mail to each recipient, so that a server that refuses one does not affect
+// the others. Without recipients, only the alarm ends.
 func (l mailContent) notice(kind string) *notice {
 	n := &notice{webhook: l.webhook}
 	n.webhook.Alarmed = kind == AlertMail
@@ -117,8 +116,8 @@ func (l mailContent) notice(kind string) *notice {
 	return n
 }
 
-// held are the mails about webhooks whose provider is being deleted, one to each
-// recipient, however many there are.
+// held returns the mails about webhooks whose provider is being deleted: one for each
+// recipient, however many webhooks there are.
 func (l mailContent) held(webhooks []passerelle.WebhookID) []store.Mail {
 	var mails []store.Mail
 	if len(webhooks) == 0 {

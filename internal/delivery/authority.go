@@ -25,8 +25,8 @@ type credential struct {
 	detail string
 }
 
-// authority gives the requests to a webhook their credentials. It is good for
-// one page of deliveries and safe for concurrent use.
+// authority gives the requests to a webhook their credentials. It is made for one page of
+// deliveries and is safe for concurrent use.
 type authority struct {
 	d        *Delivery
 	domain   passerelle.Domain
@@ -45,11 +45,11 @@ type authority struct {
 	added map[passerelle.UserID][]byte
 }
 
-// errHeldUp ends what is done for a webhook whose provider was deleted: a request
-// without its signature is worse than none.
+// errHeldUp stops the work for a webhook whose provider was deleted: it must not send
+// requests without its signature.
 var errHeldUp = passerelle.Conflicting("The authentication provider of the webhook was deleted; give it another one first.")
 
-// authority finds what the requests to a webhook show.
+// authority makes the authority of a webhook.
 func (s *leaseSession) authority(to store.Addressee, values settings.Values) (*authority, error) {
 	var err error
 	a := &authority{d: s.d, domain: s.job.domain, webhook: to.Webhook, users: map[passerelle.UserID]credential{}, added: map[passerelle.UserID][]byte{}}
@@ -105,8 +105,7 @@ func (a *authority) endpoint() endpoint {
 // is ours and none of the receiver's.
 var errUserToken = errors.New("the token of the user cannot be read")
 
-// ofUser is the token of the user to whom an event belongs, of which a page
-// asks the database once.
+// ofUser returns the token of the event's user. A page asks the database once for each user.
 func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credential, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,8 +138,8 @@ func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (cred
 	return credential{bearer: token}, err
 }
 
-// application is the one that the webhook belongs to, or the only one of the
-// domain when it belongs to none; zero when there is no such one.
+// application is the webhook's application, or the domain's only one when the webhook has
+// none; zero when there is no such one.
 func (a *authority) application(ctx context.Context) (passerelle.ClientID, error) {
 	if a.webhook.Client != 0 {
 		return a.webhook.Client, nil

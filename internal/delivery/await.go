@@ -7,22 +7,19 @@ import (
 	"passerelle"
 )
 
-// maxAwaited is how many clients of a domain may wait at once, in this process, for
-// what receivers answer. Receivers are whoever a domain says, and may be silent for
-// as long as the domain allows them: without a bound, one domain could have every
-// request that the process works on wait for them.
+// maxAwaited is how many clients of a domain may wait for receivers at once, in this
+// process. A receiver may be silent for as long as its domain allows, and without a limit
+// one domain could occupy every request of the process.
 const maxAwaited = 8
 
-// waiting counts them. It holds the domains alone in which somebody waits. The zero
-// value is ready for use.
+// waiting counts these clients by domain. The zero value is ready to use.
 type waiting struct {
 	mu sync.Mutex
 	in map[passerelle.DomainID]int
 }
 
-// Await counts a client of the domain as one that waits for receivers until leave
-// is called, which is to be done once. It is passerelle.Unavailable, to try again,
-// when too many wait.
+// Await counts a client that waits for a receiver of the domain, until leave is called once.
+// It fails with passerelle.Unavailable when maxAwaited clients wait.
 func (d *Delivery) Await(domain passerelle.DomainID) (func(), error) {
 	w := &d.process.waiting
 	w.mu.Lock()

@@ -99,7 +99,7 @@ func (t *tail) Read(into []byte) (int, error) {
 
 var compressors = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
-// compressed is what is read, compressed while it is read. It has to be closed.
+// compressed compresses a body while it is read. The caller must close it.
 func compressed(plain io.Reader) io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {

@@ -30,9 +30,9 @@ var (
 	ofJSON    = []string{"application/json; charset=utf-8"}
 )
 
-// exchange sends a delivery once, and once more when its receiver refuses a
-// credential that can be renewed. Its account is in the domain's time, the
-// signature and the deadlines are in real time.
+// exchange sends a delivery, and sends it again when the receiver refuses a credential that
+// can be renewed. The result is in the domain's time; signature and deadlines are in real
+// time.
 func (s *leaseSession) exchange(ctx context.Context, to target, d store.Delivery) (a store.DeliveryAttempt) {
 	ctx, cancel := context.WithTimeout(ctx, to.exchangeTime())
 	defer cancel()
@@ -62,7 +62,7 @@ func (s *leaseSession) exchange(ctx context.Context, to target, d store.Delivery
 	return a
 }
 
-// recordPanic accounts for an exchange that a panic has ended.
+// recordPanic records that a panic ended an exchange.
 func (s *leaseSession) recordPanic(ctx context.Context, broken error, d store.Delivery, a *store.DeliveryAttempt) {
 	if broken != nil {
 		a.Delivery, a.Failure = d.ID, failure(0, broken)
@@ -70,7 +70,7 @@ func (s *leaseSession) recordPanic(ctx context.Context, broken error, d store.De
 	}
 }
 
-// withoutToken accounts for a credential that there is not.
+// withoutToken records that no credential could be had.
 func withoutToken(a *store.DeliveryAttempt, err error) {
 	a.Failure = err.Error()
 	if old, isOld := errors.AsType[earlierFault](err); isOld {
@@ -78,7 +78,7 @@ func withoutToken(a *store.DeliveryAttempt, err error) {
 	}
 }
 
-// post makes one request and accounts for it.
+// post makes one request and records its result.
 func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, shown credential, a *store.DeliveryAttempt) {
 	ctx, cancel := context.WithTimeout(ctx, to.timeout)
 	defer cancel()
@@ -96,7 +96,7 @@ func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, sh
 	a.Duration, a.Failure, a.Reached = s.d.Now().Sub(sent), failure(a.Status, err), reached.Load()
 }
 
-// request is the one form in which events go out, with what of it was signed.
+// request builds the request of a delivery, and returns what of it was signed.
 func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery, shown credential, now time.Time) (*http.Request, store.Signed, error) {
 	var signed store.Signed
 	added, err := to.authority.additions(ctx, d.User)
@@ -131,8 +131,8 @@ func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery,
 	return r, signed, err
 }
 
-// describe says what a request is and what it is about. A body without a place
-// for the id of the delivery has it in a header.
+// describe sets the headers that say what the request is about. A body without room for the
+// delivery's id has it in a header.
 func (to target) describe(header http.Header, d store.Delivery) {
 	header["Accept"], header["User-Agent"], header["Content-Type"] = anything, ourselves, ofJSON
 	header[webhook.EventHeader] = []string{d.Event}
@@ -146,7 +146,7 @@ func (to target) describe(header http.Header, d store.Delivery) {
 	}
 }
 
-// name says whose body it is that has no place for ids, and may even be empty.
+// name sets the headers with the ids that such a body has no room for.
 func name(header http.Header, d store.Delivery) {
 	ids := map[string]int64{webhook.UserHeader: int64(d.User), webhook.AccountHeader: int64(d.Account)}
 	if d.Subject == string(webhook.SubjectConnection) {
@@ -159,8 +159,7 @@ func name(header http.Header, d store.Delivery) {
 	}
 }
 
-// sign signs the body before compression with the secrets that there are, in one
-// pass for both.
+// sign signs the body before compression with one or two secrets, in one pass.
 func (to target) sign(r *http.Request, b body, shown credential, now time.Time) (store.Signed, error) {
 	var (
 		signed store.Signed
@@ -184,12 +183,12 @@ func (to target) sign(r *http.Request, b body, shown credential, now time.Time) 
 	return signed, err
 }
 
-// spelling are the names of the headers of a signature, one for each prefix.
+// spelling has the names of the signature headers, one for each prefix.
 type spelling struct{ dates, values, nexts []string }
 
-// spell writes names as their prefixes are written, and not as net/http writes names:
-// there are receivers that take a name for another when its case differs. A prefix that
-// differs from an earlier one in case alone gives no further header.
+// spell spells header names as their prefixes are written, and not as net/http does, because
+// some receivers compare the case of names. A prefix that differs from an earlier one only
+// in case adds no header.
 func spell(aliases []string) spelling {
 	var names spelling
 	known := map[string]bool{}
@@ -205,8 +204,7 @@ func spell(aliases []string) spelling {
 	return names
 }
 
-// set puts the headers of a signature, and of one by the next secret unless that is
-// empty, into a request.
+// set adds the headers of a signature, and of the next one unless it is empty.
 func (s spelling) set(header http.Header, by webhook.Signature, next string) {
 	put(header, s.dates, by.Date)
 	put(header, s.values, by.Value)
@@ -222,13 +220,12 @@ func put(header http.Header, names []string, value string) {
 	}
 }
 
-// maxKept is how many bytes of the answer to a request that failed are kept.
+// maxKept is how many bytes of a failed request's answer are stored.
 const maxKept = 2 << 10
 
-// send sends a request and keeps the beginning of an answer other than success.
-// The rest is read all the same: the connection can be used again, and a
-// receiver that does not come to an end has not answered in time. Once there is
-// a status, nothing else counts.
+// send sends a request and returns the beginning of an answer that is no success. It reads
+// the rest, so that the connection can be used again; a receiver that does not finish its
+// answer in time has timed out. Once there is a status, other errors do not count.
 func send(client *http.Client, r *http.Request) (int, string, error) {
 	var kept string
 	answer, err := client.Do(r)
@@ -252,7 +249,7 @@ func send(client *http.Client, r *http.Request) (int, string, error) {
 	return answer.StatusCode, kept, err
 }
 
-// readable is text as it can be stored and shown.
+// readable returns text that can be stored and shown.
 func readable(raw []byte) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -262,8 +259,8 @@ func readable(raw []byte) string {
 	}, strings.ToValidUTF8(string(raw), ""))
 }
 
-// failure says in a few words why a request was not accepted, and nothing when
-// it was. Errors of the network hold addresses and are not repeated.
+// failure says in a few words why a request was not accepted, and is empty when it was. It
+// does not repeat errors of the network, which contain addresses.
 func failure(status int, err error) string {
 	if err == nil && status/100 == 2 {
 		return ""
@@ -279,8 +276,7 @@ func failure(status int, err error) string {
 	return "request failed"
 }
 
-// reasons are asked in this order: a name that is not resolved in time is a
-// timeout.
+// reasons are tried in this order: a name that is not resolved in time is a timeout.
 var reasons = []struct {
 	text string
 	is   func(error) bool
@@ -308,7 +304,7 @@ var advice = map[string]string{
 	nameNotFound:   "The name has no address where the service asks for it; check its spelling, and that it is known there.",
 }
 
-// explained is what there is to say about a request besides its failure.
+// explained is the detail of a request beyond its failure.
 func explained(a store.DeliveryAttempt) string {
 	return strings.TrimSpace(a.Detail + " " + advice[strings.TrimPrefix(a.Failure, tokenEndpoint)])
 }

@@ -59,7 +59,7 @@ type tokens struct {
 	grants map[int64]*grant
 }
 
-// grant is what one token endpoint gave last, as it stood then.
+// grant is the last answer of a token endpoint.
 type grant struct {
 	of     endpoint
 	client *http.Client
@@ -108,8 +108,8 @@ func (t *tokens) await(ctx context.Context, e endpoint, refused string) (string,
 	}
 }
 
-// lookup finds a token, why there is none, or a request under way, which it
-// begins if need be.
+// lookup finds a token, the reason why there is none, or a request in flight, which it
+// starts when needed.
 func (t *tokens) lookup(ctx context.Context, e endpoint, refused string) (string, *asking, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

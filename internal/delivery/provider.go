@@ -15,9 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The types of providers, by the names that the interface specification gives
-// them: those that sign requests with a secret, and those that get access
-// tokens for them.
+// The types of providers, with their names in the interface specification: those that sign
+// requests with a secret, and those that get access tokens.
 const (
 	HMAC  = "hmac_signature"
 	OAuth = "oauth"
@@ -38,11 +37,10 @@ const (
 	shownUsers = 10
 )
 
-// RegisterProvider makes a provider that signs requests, with a random secret,
-// which is to be shown this once. The key of the signature is the text of the
-// secret as it is. The name has 1 to 64 letters, digits, spaces, hyphens and
-// underscores; one in use is a Conflict, and so is a provider more than
-// store.MaxAuthProviders.
+// RegisterProvider creates a provider that signs requests with a random secret. The caller
+// shows the secret once. The key of the signature is the text of the secret. The name has 1
+// to 64 letters, digits, spaces, hyphens and underscores. It fails with Conflict when the
+// name is in use or the domain has store.MaxAuthProviders.
 func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name, by string) (store.AuthProvider, error) {
 	secret, err := d.newSecret()
 	if err != nil {
@@ -51,9 +49,9 @@ func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domai
 	return d.keepProvider(ctx, domain, store.AuthProvider{Domain: domain.ID, Type: HMAC, Name: name, Secret: secret, Created: d.now(domain)}, by)
 }
 
-// RegisterOAuth makes a provider that gets access tokens at a token endpoint,
-// of which all is to be given but the pair of certificate and key. Names are
-// those of RegisterProvider.
+// RegisterOAuth creates a provider that gets access tokens at a token endpoint. Every field
+// of the endpoint is required, except certificate and key. Names are as for
+// RegisterProvider.
 func (d *Delivery) RegisterOAuth(ctx context.Context, domain passerelle.Domain, name string, c EndpointChange, by string) (store.AuthProvider, error) {
 	a := store.AuthProvider{Domain: domain.ID, Type: OAuth, Name: name, Created: d.now(domain)}
 	if err := checkProviderName(name); err != nil {
@@ -108,10 +106,9 @@ type ProviderChange struct {
 	By string
 }
 
-// UpdateProvider changes a provider. Access tokens that the former endpoint
-// gave are not used any more. A provider that is not there is
-// passerelle.Missing. Of changes at the same time none is lost; one that does
-// not come through for others is a Conflict.
+// UpdateProvider changes a provider. Access tokens of the former endpoint are no longer
+// used. It fails with Missing when the provider does not exist, and with Conflict when too
+// many changes happen at once. No change is lost.
 func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange) (store.AuthProvider, error) {
 	for range updateTries {
 		a, err := d.tryUpdate(ctx, domain, id, c)
@@ -169,9 +166,9 @@ func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id in
 	return a, providerFault("load", store.AuthProvider{ID: id}, err)
 }
 
-// DeleteProvider ends a provider. One that is not there is passerelle.Missing. The
-// webhooks that have it send nothing until they have another one: whoever manages the
-// domain is told by mail.
+// DeleteProvider deletes a provider. It fails with Missing when the provider does not exist.
+// Webhooks with this provider send nothing until they get another one, and the managers of
+// the domain get a mail.
 func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain, id int64, by string) error {
 	err := d.endProviders(ctx, domain, id, func(tx *store.Tx) error {
 		tx.DeleteAuthProvider(domain.ID, id, d.now(domain))

@@ -72,15 +72,14 @@ func tooMany() error {
 	return passerelle.Conflicting("The domain has %d webhooks; delete one first.", store.MaxWebhooks)
 }
 
-// logAct puts into the log who did what to a webhook. URLs may hold secrets, and
-// are not in it.
+// logAct logs who did what to a webhook. It leaves out the URL, which may hold a secret.
 func (d *Delivery) logAct(ctx context.Context, domain passerelle.Domain, what string, id passerelle.WebhookID, by string) {
 	d.Log.InfoContext(ctx, "webhook "+what, "domain", domain.ID, "webhook", id, "by", by)
 }
 
-// WebhookUpdate says what to change of a webhook; nil leaves a thing as it is. The
-// values are those of Registration. Deleted ends the webhook, or makes it live
-// again; what was not sent meanwhile is sent then.
+// WebhookUpdate is a change of a webhook. Nil leaves a field as it is. The values are those
+// of Registration. Deleted deletes the webhook or restores it; what was not sent meanwhile
+// is then sent.
 type WebhookUpdate struct {
 	Event, URL, Auth  *string
 	Client            *passerelle.ClientID
@@ -90,9 +89,9 @@ type WebhookUpdate struct {
 	By string
 }
 
-// Update changes a webhook. What is undelivered goes to the new URL. A webhook
-// that is not there, or is deleted and not made live again by this, is
-// passerelle.Missing; one too many that is made live again is a Conflict.
+// Update changes a webhook. Undelivered events go to the new URL. It fails with Missing when
+// the webhook does not exist or stays deleted, and with Conflict when restoring it exceeds
+// the limit.
 func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c WebhookUpdate) (store.Webhook, error) {
 	w, err := d.registered(ctx, domain, id)
 	if err != nil {
@@ -128,8 +127,8 @@ func (c WebhookUpdate) revives() bool { return c.Deleted != nil && !*c.Deleted }
 
 func (c WebhookUpdate) ends() bool { return c.Deleted != nil && *c.Deleted }
 
-// lostProvider tells of a provider that was deleted, as it can be while the
-// webhook is, where an error only says that something is missing.
+// lostProvider names a provider that was deleted meanwhile, where the error of the store
+// only says that something is missing.
 func (d *Delivery) lostProvider(ctx context.Context, w store.Webhook, err error) error {
 	if !errors.Is(err, passerelle.NotFound) || w.Auth == 0 {
 		return err

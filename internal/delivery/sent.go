@@ -18,8 +18,8 @@ import (
 // MaxShownPayload is how many bytes of a payload Sent has.
 const MaxShownPayload = 8 << 10
 
-// Sent is what the last request for a delivery carried, or the first one is to
-// carry, as far as it is kept.
+// Sent is the stored content of the last request for a delivery, or of the first one before
+// it is sent.
 type Sent struct {
 	// Payload is the exact bytes that are sent, before they are compressed: the
 	// first MaxShownPayload of Size. Both are empty when they were Erased.

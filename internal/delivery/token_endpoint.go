@@ -21,9 +21,9 @@ const (
 	MaxPrivateKey  = 8 << 10
 )
 
-// EndpointChange says what to change of a token endpoint; nil leaves a thing as
-// it is. The URL is one that a webhook could have. Certificate and key are PEM,
-// belong together and are there both or not at all; empty removes them.
+// EndpointChange is a change of a token endpoint. Nil leaves a field as it is. The URL must
+// be one that a webhook could have. Certificate and key are PEM and belong together; both or
+// neither are set, and empty values remove them.
 type EndpointChange struct {
 	URL, ClientID, ClientSecret, GrantType, PublicCert, PrivateCert *string
 }

@@ -9,16 +9,15 @@ import (
 	"passerelle/webhook"
 )
 
-// The values that are critical of the requests to a webhook in a day.
+// The limits for the requests to a webhook in a day.
 const (
 	fewSuccesses = 95 // of a hundred
 	slowRequest  = 5 * time.Second
 )
 
-// Warning says what of a webhook an operator should look at, in sentences, or
-// nothing: that too many requests fail, that they take too long, or that none
-// can ever show who it comes from. HasApplication tells that there is one whose
-// tokens of users requests can carry.
+// Warning says in sentences what an operator should know about a webhook, or nothing: too
+// many requests fail, they take too long, or no request can prove its sender. hasApplication
+// means that there is an application whose user tokens the requests can carry.
 func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
 	var all []string
 	if h.Successes*100 < h.Requests*fewSuccesses {

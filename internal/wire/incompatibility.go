@@ -23,8 +23,7 @@ type Reason struct {
 	ValuePayment   any              `json:"value_payment" doc:"the payment's side of the comparison"`
 }
 
-// NewIncompatibility renders the reasons against a connector, of which there
-// has to be one at least.
+// NewIncompatibility renders the reasons against a connector. There must be at least one.
 func NewIncompatibility(uuid string, id int64, reasons []payment.Reason) Incompatibility {
 	out := Incompatibility{Type: payment.Warning, ConnectorUUID: uuid, IDConnector: id, Reasons: make([]Reason, len(reasons))}
 	if !payment.Eligible(reasons) {
