@@ -41,7 +41,11 @@ const ExpiryNotice = 30 * 24 * time.Hour
 
 // Expires is the first certificate that ends within ExpiryNotice, or has ended; false where
 // there is none.
-func (h BankHealth) Expires(now time.Time) (first Expiry, soon bool) {
+func (h BankHealth) Expires(now time.Time) (Expiry, bool) {
+	var (
+		first Expiry
+		soon  bool
+	)
 	for _, one := range h.Certificates {
 		if one.Until.Before(now.Add(ExpiryNotice)) && (!soon || one.Until.Before(first.Until)) {
 			first, soon = one, true

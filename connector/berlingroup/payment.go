@@ -266,9 +266,9 @@ func (v *ordering) approved(s paymentStatus) bool {
 
 // carryOn does what is for us to do next, and reports where the order stands. An error is
 // that of what was to be done, and leaves the order waiting for it.
-func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (report payment.Report, err error) {
-	a := v.current()
-	report = v.report(s)
+func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report, error) {
+	var err error
+	a, report := v.current(), v.report(s)
 	waits := report.Status == payment.Awaiting || v.memory.Cancelling != nil && report.Cancellation == payment.CancellationAwaiting
 	if waits {
 		err = v.proceed(ctx, a, v.person())

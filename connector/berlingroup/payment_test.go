@@ -56,7 +56,6 @@ func (w *world) initiator() connector.Initiator {
 	return able
 }
 
-
 // date is the day that is so many days after the second of March 2026.
 func date(after int) passerelle.Date { return passerelle.DateOf(noon, time.UTC).AddDays(after) }
 
@@ -112,7 +111,9 @@ func fromThen(status string) []string {
 // expected is where an approved order stands, by the table of bank-standards: pending
 // while updates follow, accepted where none do, done once the money has left.
 func expected(status, kind, last string) string {
-	has := func(list []string, word string) bool { return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ") }
+	has := func(list []string, word string) bool {
+		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ")
+	}
 	switch {
 	case status == "RJCT" || status == "CANC":
 		return "rejected"
