@@ -130,7 +130,7 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 		way = b.client.single
 	}
 	response, err := way.Do(out)
-	if err != nil && !connected.Load() {
+	if err != nil && (!connected.Load() || r.order && refusesUs(err)) { // a new connection, whose handshake has not ended
 		return answer{}, b.fault(r, errors.Join(connector.ErrNotSent, err), remedy(err))
 	}
 	if err != nil {

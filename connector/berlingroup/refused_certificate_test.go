@@ -1,0 +1,37 @@
+package berlingroup_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"strings"
+	"testing"
+
+	"passerelle/connector"
+	"passerelle/connector/berlingroup/berlingrouptest"
+)
+
+// TestARefusedCertificateSendsNoOrder: the handshake does not end at a bank that refuses
+// our certificate, so that it reads nothing of the order, even where we learn of that
+// after the order was written.
+func TestARefusedCertificateSendsNoOrder(t *testing.T) {
+	for name, version := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
+		t.Run(name, func(t *testing.T) {
+			bank := &answering{status: 500}
+			w := newWorld(t, bank, nil)
+			w.server.TLS.MinVersion, w.server.TLS.MaxVersion = version, version
+			other := *w
+			other.authority = berlingrouptest.NewAuthority(t)
+			other.certify(&x509.Certificate{})
+			for range 20 {
+				_, err := w.initiator().Initiate(t.Context(), ordersByKind["single"])
+				if !errors.Is(err, connector.ErrNotSent) || !strings.Contains(err.Error(), "it refuses our transport certificate") {
+					t.Errorf("the order fails with %v", err)
+				}
+			}
+			if len(bank.requests) > 0 {
+				t.Errorf("%d requests reached the bank", len(bank.requests))
+			}
+		})
+	}
+}
