@@ -111,6 +111,9 @@ func (r reader) Read(ctx context.Context, request connector.DataRequest, out con
 	if errors.As(err, &ended) {
 		outcome, err = ended.Outcome, nil
 	}
+	if c := v.memory.Approval.Challenge; c != nil {
+		c.Image = nil // connections have no field that shows one, and it may be large
+	}
 	memory, encodeErr := json.Marshal(v.memory)
 	outcome.Memory = memory
 	return outcome, errors.Join(err, encodeErr)

@@ -25,8 +25,10 @@ type readable struct {
 	*world
 	// answer answers what is asked of accounts.
 	answer http.HandlerFunc
-	// asked are the requests about accounts, with their headers.
+	// asked are the requests about accounts, with their headers, and wish is the body of the
+	// last one for a consent.
 	asked []*http.Request
+	wish  string
 }
 
 // answers is a handler that answers alike.
@@ -53,6 +55,8 @@ func newReadable(t *testing.T, changes ...string) *readable {
 func (b *readable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost:
+		body, _ := io.ReadAll(r.Body)
+		b.wish = string(body)
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprintf(w, `{"consentStatus": "received", "consentId": "C1", "_links": {"scaRedirect": {"href": "https://%s/page"}}}`, r.Host)
 	case strings.HasPrefix(r.URL.Path, "/v1/consents/"):
@@ -89,7 +93,7 @@ func (b *readable) reader() *bankReader {
 
 func (r *bankReader) read(present bool) (connector.Outcome, *taken, error) {
 	r.t.Helper()
-	request := connector.DataRequest{Memory: r.memory, Present: present, ReturnURL: "https://hub.example/back?state=1", Now: r.now}
+	request := connector.DataRequest{Memory: r.memory, Values: map[string]string{"iban": "de03 9990 1001 0000 0000 01"}, Present: present, ReturnURL: "https://hub.example/back?state=1", Now: r.now}
 	if present {
 		request.Device = connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser"}
 	}
@@ -438,6 +442,38 @@ func TestWhatIsNew(t *testing.T) {
 			reader.now = noon.AddDate(0, 0, 7)
 			if query, _ := last(false); !strings.Contains(query, "dateFrom") {
 				t.Errorf("a week later it asks for %s", query)
+			}
+		})
+	}
+}
+
+// TestConsentsAskedFor: what the bank is asked for by each kind of consent, for how long
+// and how often, and what of it is read.
+func TestConsentsAskedFor(t *testing.T) {
+	const frame = `{"access":%s,"recurringIndicator":true,"validUntil":"2026-05-31","frequencyPerDay":2,"combinedServiceIndicator":false}`
+	for name, test := range map[string]struct {
+		kinds, access string
+		transactions  bool
+	}{
+		"all that the person chooses": {`["available-accounts", "detailed", "all-psd2", "global"]`, `{"accounts":[],"balances":[],"transactions":[]}`, true},
+		"everything":                  {`["detailed", "all-psd2"]`, `{"allPsd2":"allAccounts"}`, true},
+		"one account":                 {`["available-accounts", "detailed"]`, `{"balances":[{"iban":"DE03999010010000000001"}],"transactions":[{"iban":"DE03999010010000000001"}]}`, true},
+		"the list":                    {`["available-accounts"]`, `{"availableAccountsWithBalance":"allAccounts"}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bank := newReadable(t, `["global"]`, test.kinds+"\nconsent_days = 90", "sca =", "calls_a_day = 2\nsca =")
+			reader := bank.reader()
+			if want := fmt.Sprintf(frame, test.access); bank.wish != want {
+				t.Errorf("the bank was asked for\n%s, want\n%s", bank.wish, want)
+			}
+			fields := reader.reader.Profile().Data.Fields
+			if asks := len(fields) == 1 && fields[0].Name == "iban"; asks != (name == "one account") {
+				t.Errorf("the person is asked for %+v", fields)
+			}
+			bank.list(answers(200, page([]string{line("2026-03-01", "2026-03-01", "1.00", "Gift")}, nil, "")))
+			o, got, err := reader.read(true)
+			if err != nil || len(got.accounts) != 1 || (len(got.rows) == 1) != test.transactions {
+				t.Errorf("%+v, %v: %d accounts, %d transactions", o, err, len(got.accounts), len(got.rows))
 			}
 		})
 	}
