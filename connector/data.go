@@ -67,7 +67,8 @@ type DataRequest struct {
 	// Present means that the person takes part. Without them a read must not
 	// disturb them.
 	Present bool
-	// Device is the person's, empty unless they are present.
+	// Device is the person's, empty unless they are present or have just shared what is
+	// read.
 	Device Device
 	// Now is the present instant of the domain.
 	Now time.Time

@@ -479,3 +479,22 @@ func (c *customer) shows(address, text string) bool {
 	}
 	return bytes.Contains(body, []byte(text))
 }
+
+// TestSharingOneByOne: what a person has just shared is read on their behalf, and leaves the
+// bank's calls without them as they are.
+func TestSharingOneByOne(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+		c := newCustomer(t, s, banks)
+		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")
+		for _, one := range c.accounts() {
+			c.share([]seenAccount{one})
+		}
+		for range 4 {
+			c.sync("false")
+			if state := c.connection().State; state != nil {
+				t.Fatalf("the state is %s", *state)
+			}
+		}
+	})
+}

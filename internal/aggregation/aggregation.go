@@ -45,6 +45,8 @@ type Aggregation struct {
 	Log  *slog.Logger
 
 	runs atomic.Int64
+	// devices are those of persons whose share is still to be read, by connection.
+	devices sync.Map
 	// passes has a channel for each domain, with room for the one running call of SyncDue.
 	passes sync.Map
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/webhook"
@@ -101,6 +102,9 @@ func (a *Aggregation) changeAccounts(ctx context.Context, d passerelle.Domain, u
 		return err
 	}
 	all, err := a.accounts(ctx, d, user, ids) // as they stand under the lease
+	if change.Disabled != nil && !*change.Disabled {
+		a.devices.Store(connection, connector.DeviceOf(ctx))
+	}
 	if err == nil {
 		err = run.change(ctx, all, change)
 	}

@@ -11,8 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// An institution that does not hear of the end of a consent is told again after a minute,
-// then after twice as long each time, at most ten times. One call takes so long.
+// An institution that is not reached is told again after a minute, then after twice as long.
 const (
 	firstTermination = time.Minute
 	maxTerminations  = 10
