@@ -132,3 +132,20 @@ func TestTokensAreRenewed(t *testing.T) {
 		}
 	})
 }
+
+// TestWrongUserName: a bank that does not know the person leaves no connection behind.
+func TestWrongUserName(t *testing.T) {
+	banks := newBanks(t, "decoupled")
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+		c := newCustomer(t, s, banks)
+		a := c.Call("POST", "/users/me/connections", c.token, map[string]any{"connector_uuid": banks.uuid("decoupled"), "psu_id": "nobody"})
+		if a.Status != 400 || !strings.Contains(string(a.Body), "wrongpass") {
+			t.Errorf("%d %s", a.Status, a.Body)
+		}
+		var out struct{ Connections []seenConnection }
+		c.JSON(c.OK(c.Call("GET", "/users/me/connections?all", c.token, nil)), &out)
+		if len(out.Connections) != 0 {
+			t.Errorf("%d connections are left", len(out.Connections))
+		}
+	})
+}

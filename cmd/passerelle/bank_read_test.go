@@ -498,3 +498,35 @@ func TestSharingOneByOne(t *testing.T) {
 		}
 	})
 }
+
+// TestFailuresOfReads: whatever a bank does to a read, the connection says so, the operator
+// is told which bank it was, what is stored stays, and the next read finds everything.
+func TestFailuresOfReads(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+		c := newCustomer(t, s, banks)
+		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")
+		c.share(c.accounts())
+		for _, fault := range []struct{ call, wire, says string }{
+			{"GET /v1/accounts", "lost", ""},
+			{"GET /v1/accounts", "huge", "its answer is larger than is read"},
+			{"GET /transactions", "deep", "its answer is not JSON as the standard has it"},
+			{"GET /transactions", "malformed", "its answer is not JSON as the standard has it"},
+			{"GET /transactions", "cut", "the connection broke off"},
+			{"GET /transactions", "elsewhere", "it redirects to elsewhere"},
+		} {
+			logged := len(s.Logs.String())
+			banks.steer("POST", "redirect/faults", map[string]any{"call": fault.call, "wire": fault.wire, "times": 1}, nil)
+			c.sync("true")
+			said := s.Logs.String()[logged:]
+			if state := c.connection().State; fault.wire != "lost" && (state == nil || *state != "websiteUnavailable" || !strings.Contains(said, "Example Bank (Berlin Group, redirect) (") || !strings.Contains(said, fault.says)) {
+				t.Errorf("%s of %s: the state is %v, and the log says %s", fault.wire, fault.call, state, said)
+			}
+			c.sync("true")
+			if state := c.connection().State; state != nil {
+				t.Errorf("after %s of %s the state is %s", fault.wire, fault.call, *state)
+			}
+			c.matchesBooks("redirect", 2)
+		}
+	})
+}
