@@ -57,8 +57,8 @@ func DailyBalances(present *decimal.Decimal, movements []Movement, first, last D
 	return days
 }
 
-// SumBalances is the balance of several days, of which there is at least one:
-// what there was in the end, and all that moved.
+// SumBalances returns the balance over several days, at least one: the last sum, and all
+// movements.
 func SumBalances(days []Balance) Balance {
 	sum := days[len(days)-1]
 	sum.First = days[0].First

@@ -85,8 +85,8 @@ const (
 	Association  Usage = "ASSO"
 )
 
-// AccountDetails is what an institution says about a bank account. Empty
-// strings, no date and nil are what it does not say.
+// AccountDetails has an institution's details of a bank account. Empty text, the zero date
+// and nil mean that it gives none.
 type AccountDetails struct {
 	// Key is the institution's own name for the account, by which it is found
 	// again; unique within its connection.

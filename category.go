@@ -23,8 +23,8 @@ type Category struct {
 	Code   string
 	Parent CategoryID
 	Name   string
-	// Income says that it is of money that comes in, Refundable that it is of
-	// expenses that are often given back.
+	// Income marks a category of incoming money. Refundable marks a category of expenses
+	// that are often refunded.
 	Income, Refundable bool
 	Color              string
 	// User is whose it is; zero for those of all.

@@ -16,8 +16,8 @@ type ClusterID int64
 type Cluster struct {
 	ID      ClusterID
 	Account AccountID
-	// Key is what the labels of its transactions have in common; empty for one
-	// that a client made.
+	// Key is the common part of the labels of the transactions, empty for a cluster that a
+	// client created.
 	Key, Wording string
 	Mean         decimal.Decimal
 	// Increment is the median number of days from one to the next; zero when it

@@ -44,8 +44,8 @@ type currencyRow struct {
 	digits int
 }
 
-// Currencies are those that an account may be in, by their codes: those of ISO
-// 4217 that are in use, and crypto assets.
+// Currencies has the currencies that an account may have, by code: those of ISO 4217 in use,
+// and crypto assets.
 func Currencies() []Currency {
 	var all []Currency
 	for code, row := range currencies {

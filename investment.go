@@ -7,8 +7,8 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// Assets is what an institution says an account holds besides money, and how a
-// loan is paid back.
+// Assets has what an account holds besides money, as an institution reports it, and the
+// repayments of a loan.
 type Assets struct {
 	Investments   []InvestmentDetails
 	MarketOrders  []MarketOrderDetails
@@ -16,9 +16,9 @@ type Assets struct {
 	Amortizations []AmortizationDetails
 }
 
-// InvestmentDetails is what an institution says about a position. Amounts are in
-// the currency of the account, the Original ones in that of the investment; nil
-// is what it does not say.
+// InvestmentDetails has an institution's details of a position. Amounts are in the account's
+// currency, and the Original ones in the investment's. Nil means that the institution gives
+// none.
 type InvestmentDetails struct {
 	// Key is the institution's own name for the position within its account.
 	Key, Label string
@@ -103,8 +103,7 @@ func (w *Assets) Complete(currency Currency) {
 	}
 }
 
-// Asset is something an account holds, as it is kept: D is what the institution
-// says of it.
+// Asset is a stored asset of an account. D is the type of the institution's details.
 type Asset[D any] struct {
 	ID      AssetID
 	Account AccountID

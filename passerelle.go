@@ -12,7 +12,7 @@ package passerelle
 // Identifiers are positive integers, unique within a deployment and never
 // reused. They are assigned in blocks and so do not order anything.
 type (
-	// DomainID identifies a tenant of the API.
+	// DomainID identifies a domain.
 	DomainID int64
 	// ClientID identifies an application that calls the API.
 	ClientID int64

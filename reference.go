@@ -8,8 +8,8 @@ import (
 // MaxReference is how many characters a reference id may have.
 const MaxReference = 31
 
-// sepaPunctuation is what the basic character set of SEPA (EPC217-08) has
-// besides unaccented letters and digits.
+// sepaPunctuation is the basic character set of SEPA (EPC217-08) without its letters and
+// digits.
 const sepaPunctuation = "/-?:().,'+ "
 
 // CheckReference accepts a reference id: 1 to MaxReference characters of the

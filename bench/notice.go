@@ -86,7 +86,7 @@ func (p *place) noticeBeside(ctx context.Context, kind string, slow int) (side, 
 	return p.noticing(w.telling(), r.received), nil
 }
 
-// listener is a receiver of webhooks that says which it has heard.
+// listener is a receiver of webhooks that signals which ones it received.
 type listener struct {
 	origin   string
 	received chan int64

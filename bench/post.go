@@ -219,7 +219,7 @@ func (b *poster) postAll(ctx context.Context, batches map[int64][]sentDelivery) 
 	return context.Cause(ctx)
 }
 
-// carry posts one letter after the other.
+// carry posts one delivery after the other.
 func (b *poster) carry(ctx context.Context, queue <-chan sentDelivery, sent chan<- sentDelivery, stop context.CancelCauseFunc) {
 	for l := range queue {
 		if err := b.post(ctx, &l); err != nil {

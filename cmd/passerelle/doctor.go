@@ -39,7 +39,7 @@ const (
 	wrong = "wrong"
 )
 
-// errUnwell ends a doctor's visit that found something.
+// errUnwell is the error of a doctor that found something.
 var errUnwell = errors.New("not everything is as it should be")
 
 // Run looks at everything, shows all that it saw, and fails when something is

@@ -18,13 +18,13 @@ type authVerify struct {
 	BodyFile  string `required:"" placeholder:"FILE|-" help:"File with the decompressed body, byte for byte, or - for standard input."`
 }
 
-// signatureCheckView is what came of checking a signature, as it is printed.
+// signatureCheckView is the printed result of checking a signature.
 type signatureCheckView struct {
 	Valid  bool   `json:"valid"`
 	Reason string `json:"reason"`
 }
 
-// errNotValid is a failure after the verdict was printed.
+// errNotValid is the error after an invalid signature was printed.
 var errNotValid = errors.New("the signature is not valid")
 
 // Run checks a signature.

@@ -60,7 +60,7 @@ func (p *play) ask(ctx context.Context) (payment.Report, error) {
 	return report, p.take(report)
 }
 
-// take applies a report, which has to be complete, legal and news.
+// take applies a report, which must be complete, legal and new.
 func (p *play) take(report payment.Report) error {
 	if err := wellFormed(report, len(p.payment.Instructions)); err != nil {
 		return err

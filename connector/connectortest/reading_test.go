@@ -84,7 +84,9 @@ func TestReadersThatKeepEveryRule(t *testing.T) {
 
 // TestReadersThatBreakARule: the suite sees each rule that is broken, and which.
 func TestReadersThatBreakARule(t *testing.T) {
-	agreed := func(r connector.DataRequest) bool { return r.Callback.Get("agreed") == "yes" || string(r.Memory) == "agreed" }
+	agreed := func(r connector.DataRequest) bool {
+		return r.Callback.Get("agreed") == "yes" || string(r.Memory) == "agreed"
+	}
 	var number atomic.Int64
 	for rule, test := range map[string]struct {
 		profile func(*connector.Profile)

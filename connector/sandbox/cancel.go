@@ -26,7 +26,7 @@ func (c cancellingConnector) Cancel(ctx context.Context, in connector.Order) (pa
 	return c.advance(ctx, in, func(o *order) bool { return o.cancel(c.bank.cancels, in.ReturnURL) })
 }
 
-// cancel takes note of the wish to cancel, and reports whether it is news.
+// cancel records the wish to cancel, and reports whether it is new.
 func (o *order) cancel(usual payment.Cancellation, returnURL string) bool {
 	if o.ended() || (o.Cancellation != nil && o.Cancellation.State != payment.CancellationRefused) {
 		return false

@@ -16,7 +16,7 @@ type manner struct {
 	word, shows string
 	// steps are gone through before anything is read, by a person only.
 	steps []hurdle
-	// ends is the state in which every visit ends, instead of being read.
+	// ends is the state in which every read ends, instead of reading.
 	ends    passerelle.ConnectionState
 	message string
 	// accounts are those of the customer; nil for the usual ones.

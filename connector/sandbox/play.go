@@ -9,7 +9,7 @@ import (
 	"passerelle/payment"
 )
 
-// errMute is all that is heard of a bank that does not answer.
+// errMute is the error of a bank that does not answer.
 var errMute = errors.New("the sandbox bank does not answer")
 
 // advance passes all steps that are over at an instant of the domain, and

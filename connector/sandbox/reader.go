@@ -126,9 +126,8 @@ func credentialFields() []connector.Field {
 	}
 }
 
-// memory is what a visit leaves for the next: how many steps the person has
-// gone through, and when; and for one who came by the bank's page, that they did,
-// and who they said they were.
+// memory is what a read returns for the next: how many steps the person has done, and when;
+// and for a person who came by the bank's page, that they did, and who they said they were.
 type memory struct {
 	Passed int       `json:"passed"`
 	Last   time.Time `json:"last"`
@@ -136,7 +135,7 @@ type memory struct {
 	Login  string    `json:"login,omitempty"`
 }
 
-// Read visits the bank.
+// Read reads the simulated bank.
 func (r reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	m := recall(req.Memory)
 	if r.cameByPage(req) {
@@ -179,8 +178,8 @@ func (r reader) give(ctx context.Context, c customer, out connector.Sink) error 
 	return nil
 }
 
-// login is who the visit is for; somebody who came by the bank's own page is
-// whom the page said.
+// login is whose data is read. For a person who came by the bank's page, the page decided
+// it.
 func (m memory) login(req connector.DataRequest) string {
 	return cmp.Or(req.Values["login"], m.Login, "guest")
 }
@@ -224,8 +223,7 @@ func (r reader) cameByPage(req connector.DataRequest) bool {
 	return req.Source == openAPI && hmac.Equal([]byte(req.Callback.Get("code")), []byte(r.world.AccessCode(req.Domain, req.Connection)))
 }
 
-// stop is where a visit waits for the person, if it does. Without them no step
-// is begun.
+// stop ends a read that waits for the person. Without them it begins no step.
 func (m manner) stop(req connector.DataRequest, at *memory) (connector.Outcome, bool) {
 	if m.renews && !req.Present && req.Now.Sub(at.Last) > 24*time.Hour {
 		return connector.Outcome{State: passerelle.SCARequired}, true
@@ -243,8 +241,8 @@ func (m manner) stop(req connector.DataRequest, at *memory) (connector.Outcome, 
 	return connector.Outcome{}, false
 }
 
-// hurdle is one thing that is asked of a person. What answers it is taken from
-// the visit, so that it does not answer the next.
+// hurdle is one step that a person has to do. It removes the answer from the request, so
+// that it does not answer the next step.
 type hurdle func(req *connector.DataRequest) (outcome connector.Outcome, waits bool)
 
 func byCode(req *connector.DataRequest) (connector.Outcome, bool) {

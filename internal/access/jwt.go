@@ -29,8 +29,8 @@ const maxSigned = 4096
 // signingKeyBits is the size of the RSA keys that sign.
 const signingKeyBits = 2048
 
-// Payload is what a signed token says. Times are in seconds since the epoch;
-// Expires is nil for one that is valid until revoked.
+// Payload is the content of a signed token. Times are in seconds since the epoch. Expires is
+// nil for a token that is valid until it is revoked.
 type Payload struct {
 	User     passerelle.UserID `json:"id_user,omitempty"` // omitzero is unknown to the encoder of signed tokens
 	Audience string            `json:"aud"`

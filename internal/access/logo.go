@@ -37,11 +37,10 @@ var pictures = map[string]func(io.Writer, image.Image) error{
 	},
 }
 
-// SetLogo gives an application a picture, PNG or JPEG, in place of an earlier
-// one, and returns it with its id. It is drawn anew at the size of pages, so that
-// nothing is kept of it but what is seen. What a picture is said to be does not
-// count, only what its first bytes say. A client that is not there is
-// store.ErrNotFound.
+// SetLogo stores a picture of an application, PNG or JPEG, in place of the last one, and
+// returns it with its id. The picture is redrawn at the size of pages, so that hidden data
+// is lost. Its first bytes decide the format. It fails with store.ErrNotFound when the
+// client does not exist.
 func (a *Access) SetLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, content []byte, acts ...store.Audit) (store.Logo, error) {
 	logo, err := drawn(content)
 	if err != nil {

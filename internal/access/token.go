@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A token reads psl_<kind>_<48 hex digits><8 hex digits>: the prefix tells a
-// scanner or a support desk what was found, the last eight digits are a
-// checksum that tells a typing error from a revoked token without a look-up.
+// A token has the form psl_<kind>_<48 hex digits><8 hex digits>. The prefix identifies it
+// for scanners and for support. The last eight digits are a checksum, which tells a typing
+// error from a revoked token without a query.
 
 var tokenPrefix = map[TokenKind]string{
 	UserToken:    "psl_usr_",

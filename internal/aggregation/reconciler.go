@@ -132,8 +132,8 @@ func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) error 
 	return err
 }
 
-// unseen are those of a page that did not come before in this run:
-// institutions that turn pages while they book give some twice.
+// unseen returns the rows of a page that did not come before in this run. Some rows come
+// twice, because institutions book while pages are read.
 func (rc *reconciler[D]) unseen(page []D) ([]D, []string, error) {
 	var fresh []D
 	var keys []string

@@ -1,15 +1,12 @@
-// Package audit makes the audit log a record that cannot be changed unseen: each
-// act has a place in the chain of its domain, and a hash over all that is stored of
-// it and over the hash of the act before.
+// Package audit makes the audit log tamper-evident. Each act has a place in the chain of its
+// domain, with a hash over its stored content and the hash of the act before.
 //
-// It owns the hash, the order in which acts get their places, and finding the
-// first place where a chain does not hold. It does not own the acts, which whoever
-// does them puts on record in the unit in which they become true, nor their
-// storage, nor who may read them. Who can write to the database can make a
-// whole chain anew: what shows that is a checkpoint kept elsewhere.
+// It owns the hash, the order of the acts, and the search for the first broken place. It
+// does not own the acts, which use cases record in their transactions, their storage, or who
+// may read them. Whoever can write to the database can rebuild a whole chain; a checkpoint
+// that is kept elsewhere reveals that.
 //
-// It fails with the errors of the store. A chain that does not hold is no error but
-// a verdict.
+// It fails with the errors of the store. A broken chain is a result and no error.
 package audit
 
 import (
@@ -30,7 +27,7 @@ const (
 	lease = 30 * time.Second
 )
 
-// release bounds the end of a turn whose process is to stop.
+// release limits how long the release of the lease may take when the process stops.
 const release = time.Second
 
 // Log gives acts their places. Of several processes one works at a time; Name tells
@@ -112,7 +109,7 @@ func failed(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// release ends the turn, also when the process is to stop.
+// release ends the lease, also when the process stops.
 func (l *Log) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), release)
 	defer cancel()

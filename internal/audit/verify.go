@@ -12,9 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Checkpoint is an act of a chain as it was seen before: its place and its hash.
-// Kept apart from the database, it shows whether the chain up to it is still the
-// one that was seen.
+// Checkpoint is the place and the hash of an act as they were seen before. Kept outside the
+// database, it shows whether the chain up to the act is unchanged.
 type Checkpoint struct {
 	Number int64
 	Hash   []byte

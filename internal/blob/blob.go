@@ -1,17 +1,14 @@
-// Package blob keeps the bytes of files: in a folder, or in a bucket of an S3
-// server.
+// Package blob stores the contents of files in a folder or in a bucket of an S3 server.
 //
-// It owns where bytes are, that a file is there as a whole or not at all, and
-// that any size passes in bounded memory. It does not own which files there
-// are, whose they are or what they contain: the rows of package store do, and
-// whoever stores or removes a file here says so there, before it stores and
-// after it has removed, so that a crash leaves a row that tells what to do
-// and never bytes that nobody knows.
+// It owns where the bytes are, and that a file exists completely or not at all. Files of any
+// size need bounded memory. It does not own which files exist, whose they are or what they
+// contain: rows of package store say that. Callers write the row before they store a file
+// and after they remove it, so that a crash leaves a row that says what to do, and never
+// bytes without a row. A file is named by its number from package store; no name that a
+// person chose reaches a path or a key.
 //
-// A file is named by its number, which package store gave it; no name that
-// somebody chose ever reaches a path or a key. It fails with ErrNotFound for
-// one that is not there, and otherwise with the error of the disk or of the
-// server; what failed half-way is not visible and may be repeated.
+// It fails with ErrNotFound for a missing file, and otherwise with the error of the disk or
+// the server. A failed operation leaves nothing visible and can be repeated.
 package blob
 
 import (

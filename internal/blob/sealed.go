@@ -11,12 +11,11 @@ import (
 	"passerelle"
 )
 
-// Sealed keeps files in another store under keys of their own, so that whoever reads
-// the folder or the bucket reads nothing of them. A file without a key is kept as it is.
-//
-// The form is DARE 2.0: pieces of 64 KiB, each encrypted and authenticated with its
-// place, so that any part is read by itself, and a file that was altered, cut off or put
-// in another's place fails to be read.
+// Sealed encrypts files in another store, each under its own key, so that readers of the
+// folder or bucket learn nothing of them. A file without a key is stored as it is. The
+// format is DARE 2.0: pieces of 64 KiB, each encrypted and authenticated with its place. Any
+// part can be read by itself, and a file that was altered, cut or exchanged fails to be
+// read.
 type Sealed struct {
 	Store
 	// Key is the key of a file, 32 bytes, or nil.

@@ -145,7 +145,7 @@ type sourceRow struct {
 	Name, State, Read, Until, Disabled string
 }
 
-// syncRow is a visit to the institution.
+// syncRow is a sync of the connection.
 type syncRow struct {
 	At, Took, State, Message string
 	Accounts                 int64

@@ -12,7 +12,7 @@ import (
 	"passerelle/webhook"
 )
 
-// The kinds of row in the trail of a payment.
+// The kinds of rows in the timeline of a payment.
 const (
 	timelineRequest  = "request"
 	timelineBank     = "bank"

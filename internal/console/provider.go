@@ -112,8 +112,8 @@ func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSess
 	return pages.Send(pc, "signed-in", "Signed in", next)
 }
 
-// notVouched shows the door again to somebody for whom the provider does not vouch.
-// Why not is for the log.
+// notVouched shows the sign-in page again to a person whom the provider does not identify.
+// The reason is logged.
 func (c *Console) notVouched(pc *page.Context, err error) error {
 	c.Log.WarnContext(pc, "the provider of identities did not vouch for somebody", "error", err)
 	pc.Problem = c.Provider.Host() + " did not confirm who you are. Try again."

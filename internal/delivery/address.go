@@ -34,8 +34,7 @@ func within(addr netip.Addr, prefixes []netip.Prefix) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// guard is asked about each address in turn, in the moment before it is
-// dialled: what a name stood for when it was registered, or a moment ago, does
+// guard checks each address just before it is dialled. What a name resolved to earlier does
 // not matter.
 func (o Outbound) guard() func(network, address string, conn syscall.RawConn) error {
 	v4, v6 := o.allowed()

@@ -31,11 +31,11 @@ func Payload(d store.WebhookData) string {
 	return string(d.Body)
 }
 
-// Resend sends a delivery once more, now, whatever came of it before, and
-// returns when the request is on record. It is passerelle.Missing when the
-// webhook has no such delivery, and a Conflict when its body was erased, when it
-// was not accepted yet and its turn has not come, when the webhook is deleted or
-// disabled, or while somebody else sends to it; and refused as Await does.
+// Resend sends a delivery again now, whatever its last result, and returns when the result
+// is stored. It fails with Missing when the webhook has no such delivery. It fails with
+// Conflict when the body was erased, when an undelivered delivery still waits for its
+// predecessor, when the webhook is deleted or disabled, or while another sends to it. It is
+// refused as by Await.
 func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID) error {
 	if err := inUse(w); err != nil {
 		return err

@@ -11,25 +11,25 @@ import (
 	"passerelle/internal/store"
 )
 
-// activeFetches are the files that this process is fetching, so that who wants one of
-// them can wait for it.
+// activeFetches are the files that this process is fetching, so that readers can wait for
+// them.
 type activeFetches struct {
 	mu     sync.Mutex
 	byFile map[passerelle.FileID]*activeFetch
-	// claims are under way, and what they lease will be in under when they are done.
+	// claims are running; the files that they lease will be in byFile.
 	claims map[*activeFetch]struct{}
-	// waiting counts by connector what is fetched because a reader waits for it.
+	// waiting counts, by connector, the fetches that readers wait for.
 	waiting map[string]int
 }
 
-// activeFetch is a file of a connector that is being fetched, or a claim of some.
+// activeFetch is the fetch of one file of a connector, or a claim of several.
 type activeFetch struct {
 	connector string
 	done      chan struct{}
 }
 
-// begin leases files of a connector. Whoever misses one of them because of that
-// finds this claim, or the file under way.
+// begin leases files of a connector. A caller that finds one of them leased waits for this
+// claim or the running fetch.
 func (e *activeFetches) begin(ctx context.Context, db *store.DB, connector string, claim func(*store.Tx, *[]store.LeasedFile)) (leased []store.LeasedFile, err error) {
 	this := e.announce(connector)
 	defer func() { e.register(this, leased) }()
@@ -78,15 +78,15 @@ func (e *activeFetches) end(id passerelle.FileID) {
 	}
 }
 
-// of is the errand for a file that is under way, or nil.
+// of returns the running fetch of a file, or nil.
 func (e *activeFetches) of(id passerelle.FileID) *activeFetch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.byFile[id]
 }
 
-// awaitClaims waits for the claims of a connector that are under way, so that what they
-// lease is known.
+// awaitClaims waits for the running claims of a connector, so that the files they lease are
+// known.
 func (e *activeFetches) awaitClaims(ctx context.Context, connector string) error {
 	e.mu.Lock()
 	all := slices.Collect(maps.Keys(e.claims))
@@ -94,7 +94,7 @@ func (e *activeFetches) awaitClaims(ctx context.Context, connector string) error
 	return waitFor(ctx, all, connector)
 }
 
-// awaitAll waits for all that is under way of a connector.
+// awaitAll waits for everything that runs for a connector.
 func (e *activeFetches) awaitAll(ctx context.Context, connector string) error {
 	if err := e.awaitClaims(ctx, connector); err != nil {
 		return err
@@ -117,8 +117,7 @@ func waitFor(ctx context.Context, all []*activeFetch, connector string) error {
 	return nil
 }
 
-// wait waits until this process is not fetching the file any more; nil is one
-// that it does not fetch.
+// wait waits until this process no longer fetches the file. It returns at once on nil.
 func (o *activeFetch) wait(ctx context.Context) error {
 	if o == nil {
 		return nil
@@ -131,7 +130,7 @@ func (o *activeFetch) wait(ctx context.Context) error {
 	}
 }
 
-// enter takes one of the places of a connector, if there is one left.
+// enter takes one of a connector's places for readers. It reports false when none is left.
 func (e *activeFetches) enter(connector string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

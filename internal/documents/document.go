@@ -25,9 +25,9 @@ func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, docum
 	return f.write(ctx, document.ID, func(tx *store.Tx) error { return f.edit(tx, d, document, e) })
 }
 
-// CreateDocument files a document of which the provider knows nothing under a
-// subscription, with what the person says of it and its file, if any, and returns its
-// id. A subscription that is not shared is NotFound.
+// CreateDocument creates a document under a subscription that the provider does not know of,
+// with the person's details and file, if any, and returns its id. It fails with NotFound
+// when the subscription is not shared.
 func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, under store.StoredSubscription, e store.DocumentEdit, content []byte) (passerelle.DocumentID, error) {
 	var (
 		id  passerelle.DocumentID
@@ -79,8 +79,8 @@ func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func
 	return nil
 }
 
-// upload keeps a file that is to be given to a document; one that is not is
-// removed again. What it is its bytes say, not whoever sent it.
+// upload stores a file for a document. It is removed again when no document gets it. Its
+// bytes decide its type, not its sender.
 func (f *Documents) upload(ctx context.Context, d passerelle.Domain, user passerelle.UserID, content []byte) (store.StoredFile, error) {
 	now := f.now(d)
 	file := store.StoredFile{User: user, MediaType: cleanType(http.DetectContentType(content)), Created: now, Stored: &now, Size: int64(len(content))}

@@ -1,18 +1,16 @@
-// Package documents holds what can be done with the files of end users: fetching
-// them from institutions, opening them, replacing them, removing those that
-// nobody has any more.
+// Package documents has the use cases of end users' files: fetching them from institutions,
+// opening, replacing and removing them.
 //
-// It owns when a file is fetched, how many of an institution's at once, and what
-// becomes of one that does not come. A synchronisation stores which files there
-// are and fetches none: it is over, and tells of the documents, before the first
-// is asked for. It does not own where bytes are (package blob), nor which files
-// an institution has, which package aggregation finds out.
+// It owns when a file is fetched, how many of an institution are fetched at once, and what
+// happens after a failure. A sync only stores which files exist. It has ended, and has
+// reported the documents, before the first file is fetched. The package does not own where
+// bytes are (package blob) or which files an institution has (package aggregation).
 //
-// It fails with *passerelle.Error where a caller can do something about it. A
-// file that an institution does not give is no error: that is on record with the
-// file, and it is fetched again after a while, longer each time. One whose
-// connection cannot be read, or that is not shown for now, waits without a failure
-// until a visit ends well, which makes it due in the same transaction.
+// It fails with *passerelle.Error where a caller can act on it. A file that an institution
+// does not deliver is no error: the failure is stored with the file, and it is fetched again
+// after increasing pauses. A file whose connection cannot be read, or that the institution
+// does not show for now, waits without a failure until a sync succeeds, which makes it due
+// in the same transaction.
 package documents
 
 import (
@@ -36,8 +34,7 @@ type Documents struct {
 	Connectors *connector.Registry
 	// Now is real time; each domain's clock turns it into its own.
 	Now func() time.Time
-	// Erase tells the loop that removes files that there is something to be
-	// removed.
+	// Erase wakes the loop that removes files.
 	Erase func()
 	// Background runs what a reader waits for, and goes on with it when the
 	// reader leaves; it is false when there is too much of it.

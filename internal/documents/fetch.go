@@ -40,19 +40,17 @@ var (
 	errUnwanted = errors.New("nobody takes the file any more")
 )
 
-// awaited is why a file does not come before its connection is read again: the
-// connection cannot be read now, or the institution does not show the file. It is
-// nobody's failure to give one.
+// awaited is the error for a file that has to wait for the next sync: its connection cannot
+// be read now, or the institution does not show the file. It does not count as a failure.
 type awaited struct{ seen store.FileOrigin }
 
 func (a *awaited) Error() string {
 	return fmt.Sprintf("connection %d has to be read well before", a.seen.Connection)
 }
 
-// FetchFiles fetches a batch of what is to be fetched of a connector in a domain,
-// and returns how many files that was. It is zero once nothing is left that is
-// due, nor in this process under way. What fails for one leaves the others
-// alone.
+// FetchFiles fetches a batch of due files of a connector in a domain, and returns their
+// number. Zero means that no file is due and this process fetches none. A failure of one
+// file does not affect the others.
 func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connector string) (int, error) {
 	due, err := f.active.begin(ctx, f.DB, connector, func(tx *store.Tx, into *[]store.LeasedFile) {
 		tx.ClaimFiles(d.ID, connector, fetchLease, maxFetching, into)
@@ -72,8 +70,8 @@ func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connect
 	return len(due), errors.Join(failures...)
 }
 
-// fetch has a file brought and says what came of it. An error is one of the
-// database; that of an institution is on record with the file.
+// fetch fetches a file and stores the outcome. It fails with errors of the database only; a
+// failure of the institution is stored with the file.
 func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l store.LeasedFile) error {
 	defer f.active.end(l.ID)
 	mediaType, size, fault := f.bring(ctx, d, l.ID)
@@ -102,8 +100,8 @@ func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l store.Leas
 	return err
 }
 
-// pauseAfter is when a file is tried again after so many failures; zero is
-// never.
+// pauseAfter is the pause before the next try after a number of failures; zero means that
+// there is none.
 func pauseAfter(failures int64, err error) time.Duration {
 	if failures >= maxFetches || errors.Is(err, errLarge) || errors.Is(err, errWithheld) || errors.Is(err, errGone) {
 		return 0
@@ -111,8 +109,8 @@ func pauseAfter(failures int64, err error) time.Duration {
 	return firstFetch << (failures - 1)
 }
 
-// bring asks the institution for a file and stores it, as it comes. A connector
-// that heeds no deadline is left behind; what it writes then goes nowhere.
+// bring fetches a file from the institution and stores it as it arrives. A connector that
+// ignores its deadline is abandoned, and what it still writes is dropped.
 func (f *Documents) bring(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (mediaType string, size int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -160,8 +158,8 @@ func (b *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cleanType is a media type without parameters, or that of bytes of which
-// nothing is known.
+// cleanType is a media type without parameters, or application/octet-stream when it is no
+// media type.
 func cleanType(mediaTypes string) string {
 	media, _, err := mime.ParseMediaType(mediaTypes)
 	if err != nil || !strings.Contains(media, "/") || len(media) > 100 {
@@ -170,7 +168,7 @@ func cleanType(mediaTypes string) string {
 	return media
 }
 
-// source is who is to be asked for a file, and as whom.
+// source finds the connector for a file and its request.
 func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (connector.FileReader, connector.DataRequest, connector.FileName, error) {
 	var (
 		req connector.DataRequest
@@ -206,7 +204,7 @@ func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerel
 	return reader, req, connector.FileName(from.Name), nil
 }
 
-// dataRequest is one for a file alone.
+// dataRequest makes a request for a file.
 func (f *Documents) dataRequest(ctx context.Context, d passerelle.Domain, c store.Connection) (connector.DataRequest, error) {
 	values, memory, err := f.DB.ConnectionSecrets(ctx, d.ID, c.ID)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package domains makes the domains of a deployment and moves them.
+// Package domains creates and moves the domains of a deployment.
 //
-// It owns which names and base URLs a domain may have, and the host by which
-// requests for it are told. It does not own what is in a domain, nor how a request
-// finds its own (package service).
+// It owns which names and base URLs a domain may have, and the host that its requests are
+// recognised by. It does not own the content of a domain, or how a request finds its domain
+// (package service).
 //
-// It fails with Invalid, naming the field, for a name or a base URL that will not
-// do, and with Conflict for one that another domain has.
+// It fails with Invalid, naming the field, for an unusable name or base URL, and with
+// Conflict for one that another domain has.
 package domains
 
 import (

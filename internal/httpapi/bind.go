@@ -243,13 +243,10 @@ func (r rules) span() string {
 	return fmt.Sprintf("from %d to %d", *r.min, *r.max)
 }
 
-// pathSetter adapts a field to the path. An identifier there is a positive
-// decimal number as the service writes it; anything else names a resource
-// that cannot exist, and is answered like every other resource that does not
-// exist rather than with a description of identifiers.
-//
-// A list of identifiers is what an update of several things at once names,
-// separated by commas.
+// pathSetter binds a field to the path. An identifier is a positive decimal number as the
+// service writes it. Anything else names no resource and is answered like every missing
+// resource, not with a description of identifiers. A list of identifiers, separated by
+// commas, is for an update of several things.
 func pathSetter(t reflect.Type, set setter) setter {
 	if t.Kind() == reflect.Slice {
 		return setIdentifiers(t, pathSetter(t.Elem(), nil))
@@ -367,9 +364,9 @@ func (f *field) fill(b *binding, v reflect.Value, n *node) error {
 	return nil
 }
 
-// unknown decides about a name nobody declared. Clients of the family send
-// some, so it is ignored; but one that differs from a known name only by case
-// is a mistake that would silently drop a value.
+// unknown handles an undeclared name. It ignores names that clients of the family send. A
+// name that differs from a known one only in case is refused, because it would silently drop
+// a value.
 func (b *binding) unknown(name string, known []string) error {
 	if err := b.misspelt(name, known); err != nil || !b.strict {
 		return err

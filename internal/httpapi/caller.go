@@ -24,7 +24,7 @@ type Caller struct {
 	// Principal is zero on public routes. Its Domain is the identifier only;
 	// Caller.Domain hides it.
 	access.Principal
-	// Domain is the tenant that the host of the request names.
+	// Domain is the domain that the host of the request names.
 	Domain passerelle.Domain
 	// Settings are those of the domain when the request came.
 	Settings settings.Values
@@ -37,10 +37,9 @@ type Caller struct {
 	Location *time.Location
 	// Strict is set by "Prefer: handling=strict": unknown names are errors.
 	Strict bool
-	// Execution is to be handed to store.Tx.Executed in the transaction that
-	// makes what the request asks for. Made is what an earlier execution of
-	// the same request under the same Idempotency-Key has made already, or
-	// zero: an endpoint that creates shows it instead of creating again.
+	// Execution belongs to the request's idempotency key: pass it to store.Tx.Executed in
+	// the transaction that creates what was requested. Made is what an earlier execution
+	// under the key has created, or zero: the endpoint then shows it and creates nothing.
 	Execution store.Execution
 	Made      int64
 	// render makes the answer of a call from its output. Answer sets kept, which is then
@@ -49,8 +48,9 @@ type Caller struct {
 	kept   *answer
 	// Request identifies the request in logs and error bodies.
 	Request string
-	// Address is the IP address the request came from, as far as proxies that
-	// are trusted tell it.
+	// Address is the IP address that a request came from. Each proxy appends the address of
+	// its peer to X-Forwarded-For. The caller is the last address that is no trusted proxy;
+	// anybody could have written the addresses before it.
 	Address string
 }
 
@@ -68,9 +68,9 @@ func (c *Caller) Answer(out any) ([]byte, error) {
 // By names the caller in records of what was changed.
 func (c *Caller) By() string { return fmt.Sprintf("token %d", c.Token) }
 
-// Needs says who may call a route. A token passes when its kind is among
-// Kinds, if there are any, and it carries one of AnyScope, if there are any.
-// Only a public route may leave both empty.
+// Needs says who may call a route. A token passes when its kind is among Kinds and it
+// carries one of AnyScope; an empty list allows all. Only a public route may leave both
+// empty.
 type Needs struct {
 	// Public routes are served without looking at the token at all, except
 	// for calls with the query parameter Guarded.

@@ -19,7 +19,7 @@ import (
 // Content is an output that is not JSON: the bytes of a file, which are sent as
 // they are read, or the ranges of them that the client wants.
 type Content struct {
-	// MediaType is what somebody said the file is; nobody guesses another.
+	// MediaType is the stated media type of the file. It is never guessed.
 	MediaType string
 	// Name is what a browser calls the file, in any characters.
 	Name string
@@ -34,7 +34,7 @@ type Content struct {
 	Body io.ReadSeekCloser
 }
 
-// inMemory is a file of which nothing is to be closed.
+// inMemory is a file in memory, which needs no closing.
 type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }

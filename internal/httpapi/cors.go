@@ -14,8 +14,8 @@ import (
 // (the CORS protocol of the Fetch standard). Tokens come in headers that a page has
 // to set, never in cookies, so that no answer permits credentials.
 
-// sharedHeaders are those that a page may send, readHeaders those of answers that it
-// may read, besides what any page may.
+// sharedHeaders are the request headers that a page may send, and readHeaders the response
+// headers that it may read, in addition to those that are always allowed.
 var (
 	sharedHeaders = strings.Join([]string{"Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "If-Range", "Prefer", "Range"}, ", ")
 	readHeaders   = strings.Join([]string{

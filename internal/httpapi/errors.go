@@ -66,8 +66,8 @@ var codes = map[string]struct {
 // the key is never empty.
 const fallbackDescription = "The request failed."
 
-// statusClientGone is answered when a client went away: nobody reads it, but
-// the access log tells it from a failure of the service.
+// statusClientGone is the status after the client has left. Only the access log shows it, to
+// tell this from a failure of the service.
 const statusClientGone = 499
 
 // failure is an error ready to be answered.
@@ -193,7 +193,7 @@ func (an answer) write(w http.ResponseWriter, r *http.Request, refuse func(error
 	}
 	w.WriteHeader(an.status)
 	if r.Method != http.MethodHead {
-		// The client may be gone; there is nobody left to tell.
+		// The client may have left, and nobody would read the error.
 		_, _ = w.Write(an.body)
 	}
 }

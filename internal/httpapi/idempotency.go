@@ -102,8 +102,8 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 	return result, nil
 }
 
-// keeps tells answers that a repetition gets again from those that invite to
-// try again: faults of the service, and conflicts that pass.
+// keeps reports whether repetitions get the same answer. Failures of the service and passing
+// conflicts are answered anew.
 func keeps(status int, header http.Header) bool {
 	return status != http.StatusBadRequest && status < statusClientGone && header.Get("Retry-After") == ""
 }

@@ -130,7 +130,7 @@ func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(cont
 	return rows, Listing{Total: total, Links: links}, err
 }
 
-// tells reports whether a page tells the total, because it reaches the end.
+// tells reports whether the page shows the total because it reaches the end.
 func (p Paging) tells(rows int, more bool) bool { return !more && (rows > 0 || p.Offset == 0) }
 
 // around makes the links of a page from the positions of its first and last

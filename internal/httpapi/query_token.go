@@ -12,8 +12,8 @@ import (
 // there only when it was told to.
 const tokenParameter = "token"
 
-// presented is the token of a request: that of the header, or, without one, that
-// of the address in domains that take it there.
+// presented is the token of a request: the one in the header or, in domains that allow it,
+// the one in the address.
 func (x *exchange) presented(inAddress string) (string, error) {
 	if inAddress == "" || len(x.request.Header["Authorization"]) > 0 {
 		return bearer(x.request.Header)

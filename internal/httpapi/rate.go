@@ -42,8 +42,8 @@ func (x *exchange) fromToken() source {
 	return source{domain: x.caller.Domain.ID, token: x.caller.Token}
 }
 
-// quota is what a source has left, as the answer says it. The zero value is for
-// a source that may ask as it likes.
+// quota is the remaining quota of a source, as answers show it. The zero value is for a
+// source without a limit.
 type quota struct {
 	limit, remaining int64
 	// reset is when the whole limit is there again, wait when one more request is.

@@ -28,10 +28,10 @@ type Route struct {
 	Summary, Doc string
 	// MaxBody is how many bytes a body may have, in whole MiB; zero is one MiB.
 	MaxBody int64
-	// Statuses are those of success besides the usual one, for the document.
+	// Statuses are further success statuses for the OpenAPI document.
 	Statuses []int
-	// Errors are codes the endpoint can answer besides those that follow from
-	// the declaration (400, 401, 403, 404, 500).
+	// Errors are codes of the endpoint in addition to those that follow from its declaration
+	// (400, 401, 403, 404, 500).
 	Errors []string
 	// Tokens tells that the answer hands out a token, which is kept nowhere, so that no
 	// repetition is answered from memory.

@@ -16,16 +16,15 @@ const signParameter = "sign_response"
 // SignFunc turns a payload into a compact JWS.
 type SignFunc func(payload []byte) (string, error)
 
-// signed is what is signed: which request was answered, when, and the answer as
-// it would have been sent.
+// signed is the signed content: the request, the instant, and the answer.
 type signed struct {
 	RequestURL string          `json:"request_url"`
 	Timestamp  string          `json:"response_timestamp"`
 	Payload    json.RawMessage `json:"response_payload"`
 }
 
-// signature is how the answer is to be signed, nil when nobody asked for it. It
-// is found before the call does anything.
+// signature returns the function that signs the answer, nil when signing was not requested.
+// It is called before the endpoint does anything.
 func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 	values, there := x.query[signParameter]
 	if !there {

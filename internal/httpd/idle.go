@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// idlers are the connections that wait for a request, the first or the next. When as
-// many are open as may be, the one that has waited longest is closed: whoever comes
-// finds room, and who sends nothing keeps nobody out. A connection of HTTP/2 counts as
-// idle before its last answer is out, so that one is left to the idle timeout.
+// idlers are the connections that wait for a request. When the limit of connections is
+// reached, the one that has waited longest is closed, so that silent clients do not keep
+// others out. A connection of HTTP/2 counts as idle before its last answer is sent, so those
+// are left to the idle timeout.
 type idlers struct {
 	most int
 

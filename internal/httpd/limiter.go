@@ -20,8 +20,8 @@ type Limiter struct {
 	// together. The first 16 KiB of each are free: their number is bounded by
 	// that of the connections, and small bodies need no room that large ones take.
 	Bodies int64
-	// Full is why a request is refused. Reading a body that there is no room for
-	// fails with it, and so does its end when too many are worked on by then.
+	// Full is the error of a refused request. Reading a body fails with it when there is no
+	// room for the body, or when too many requests are being processed at its end.
 	Full error
 	// Refuse answers those that are turned away.
 	Refuse func(http.ResponseWriter, *http.Request, error)

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics is what the process tells Prometheus: its requests, the Go runtime,
-// and whatever others register. A nil Metrics counts nothing.
+// Metrics has what the process reports to Prometheus: its requests, the Go runtime, and what
+// others register. A nil Metrics counts nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec

@@ -23,7 +23,7 @@ type exchange struct {
 	answer http.Header
 	// encrypted says that browsers are told to come over https alone.
 	encrypted bool
-	// body is what is held of its body, nil for a request that is behind no door.
+	// body is the state of its body, nil for a request without a limiter.
 	body *holding
 }
 

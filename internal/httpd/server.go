@@ -61,9 +61,8 @@ type Options struct {
 	// at most, before it is cut off. Zero means the default. Nothing bounds the
 	// whole: a call that waits for a bank may take long, and so may a large file.
 	Stall time.Duration
-	// Connections bounds those that are open at once. One that waits for a request
-	// gives way when there are as many; when none does, who comes waits until one
-	// ends. Zero means the default.
+	// Connections limits the open connections. At the limit, an idle connection is closed
+	// for a new one. When none is idle, the new one waits. Zero means the default.
 	Connections int
 	// MaxHeaderBytes bounds the header of a request; zero means the default.
 	MaxHeaderBytes int

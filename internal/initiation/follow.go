@@ -25,8 +25,8 @@ const (
 	longestBankWait  = 24 * time.Hour
 )
 
-// batch is how many payments one pass takes over at a time. All of them are
-// attended to at once: what waits for its turn could outlive its lease.
+// batch is how many payments a pass takes at once. It works on all of them at the same time:
+// a payment that waited for the others could outlive its lease.
 const batch = 32
 
 // Done counts what one pass did.

@@ -57,7 +57,7 @@ const (
 	none security = "none"
 )
 
-// defaultPorts are those of RFC 8314 for whoever hands in mails.
+// defaultPorts are the submission ports of RFC 8314.
 var defaultPorts = map[string]string{"smtp": "587", "smtps": "465"}
 
 // schemes are what goes before a server's name, and the protection that follows

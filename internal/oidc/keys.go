@@ -15,9 +15,8 @@ import (
 // errSoon keeps a request from being made.
 var errSoon = errors.New("it was asked in vain a moment ago")
 
-// keys are those a provider signs with. They are asked for when somebody brings a
-// token that none of those known has signed, and not again for a moment when that
-// was in vain.
+// keys are a provider's signing keys. They are fetched when a token is signed by an unknown
+// key, and not again for a moment after that was in vain.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	now    func() time.Time
@@ -54,8 +53,8 @@ func (k *keys) inVain() {
 	}
 }
 
-// signature is that of one token. The library tells why one does not count in words
-// that may hold what the provider answered, so that they are not passed on.
+// signature is the signature of one token. Errors of the library may quote what the provider
+// answered, so they are not passed on.
 type signature struct {
 	*keys
 	// err is ErrAway or ErrNotVouched when it does not count.

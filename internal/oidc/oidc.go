@@ -1,15 +1,13 @@
-// Package oidc has a provider of OpenID Connect say who somebody at the door is.
+// Package oidc lets an OpenID Connect provider identify an operator who signs in.
 //
-// It owns the way to the provider and back: what the browser is sent with, what it
-// has to bring back, how the code becomes a token, and what has to be true of that
-// token. It does not own who is let in, which is package operators's, nor
-// the cookie that the browser keeps meanwhile, nor which addresses may be called,
-// which the client that it is given knows.
+// It owns the redirect to the provider and back: what the browser is sent with and must
+// bring back, how the code becomes a token, and what the token must contain. It does not own
+// who may sign in (package operators), the cookie in the browser, or which addresses may be
+// called, which the given client decides.
 //
-// It fails with ErrAway when the provider cannot be asked, and with ErrNotVouched,
-// with a reason for the log, for everything that the provider, the browser or a
-// token says that is not as it must be. Nothing that the provider answered is in an
-// error, but for who issued a token to whom.
+// It fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched,
+// and a reason for the log, when anything from the provider, the browser or the token is
+// wrong. Errors quote nothing of the provider's answers except who issued a token to whom.
 package oidc
 
 import (
@@ -45,7 +43,7 @@ var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
 
-// Config is what an operator says of the provider.
+// Config has an operator's settings of the provider.
 type Config struct {
 	// Issuer is the provider's address, as it calls itself in tokens.
 	Issuer string
@@ -79,16 +77,15 @@ type Provider struct {
 	failed time.Time
 }
 
-// description is what a provider says of itself, with the keys that are at the
-// address it names.
+// description is a provider's discovery document, with the keys at the address it names.
 type description struct {
 	*oidc.Provider
 	keys *keys
 }
 
-// Whoever comes while another asks waits so long at most, and nobody asks again so
-// soon after it was in vain: anybody can come to the door, and must not be able to
-// fill it while the provider is silent.
+// A caller waits at most this long for another caller's fetch, and after a failed fetch
+// nobody fetches again for a moment: strangers must not be able to occupy the service while
+// the provider is silent.
 const (
 	waiting = time.Second
 	silence = 5 * time.Second
@@ -130,7 +127,7 @@ func (p *Provider) Host() string {
 	return u.Hostname()
 }
 
-// ask is what the provider says of itself.
+// ask fetches the discovery document.
 func (p *Provider) ask(ctx context.Context) (*description, error) {
 	if found, err := p.remembered(); found != nil || err != nil {
 		return found, err
@@ -155,7 +152,8 @@ func (p *Provider) ask(ctx context.Context) (*description, error) {
 	return found, err
 }
 
-// remembered is what is known without asking; neither when it has to be asked.
+// remembered returns the cached description and error; both are nil when it has to be
+// fetched.
 func (p *Provider) remembered() (*description, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -365,8 +363,8 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 
 func notVouched(why string) error { return fmt.Errorf("%w: %s", ErrNotVouched, why) }
 
-// exchangeFailure tells a provider that refused a code from one that is not there.
-// What it answered is left out: it could hold anything.
+// exchangeFailure tells a provider that refused a code from one that cannot be reached. It
+// leaves out the answer, which could hold anything.
 func exchangeFailure(err error) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) || refused.Response == nil {

@@ -9,12 +9,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// ErrUnlinked keeps somebody out whom a provider of identities knows and no
-// operator is linked to.
+// ErrUnlinked refuses a person whom the identity provider knows and who is linked to no
+// operator.
 var ErrUnlinked = errors.New("no operator is linked to this identity")
 
-// ProviderIdentity is what a provider of identities, which was asked and is believed, says of
-// somebody at the door.
+// ProviderIdentity is what a trusted identity provider says about a person who signs in.
 type ProviderIdentity struct {
 	// Issuer and Subject are who it is, for ever.
 	Issuer, Subject string
@@ -61,8 +60,8 @@ func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (I
 	return pass, err
 }
 
-// knownBy is the operator somebody is, none when nobody is known by what is said of
-// them, and whether they still have to be linked.
+// knownBy returns the operator of an identity, none when it belongs to nobody, and whether
+// the operator still has to be linked.
 func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (store.Operator, bool, error) {
 	var link bool
 	o, err := a.DB.OperatorByIdentity(ctx, v.Issuer, v.Subject)

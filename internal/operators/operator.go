@@ -105,8 +105,8 @@ func (a *Operators) Enable(ctx context.Context, name string) (store.Operator, er
 	})
 }
 
-// change does something with an operator and puts it on record; a name that
-// nobody has is NotFound. The operator is returned as it then stands.
+// change changes an operator and records the act, and returns the changed operator. It fails
+// with NotFound for an unknown name.
 func (a *Operators) change(ctx context.Context, name, act string, do func(*store.Tx, store.Operator) error) (store.Operator, error) {
 	o, err := a.DB.OperatorByName(ctx, normal(name))
 	if errors.Is(err, store.ErrNotFound) {

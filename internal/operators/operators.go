@@ -26,12 +26,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// How many attempts that fail lock out, each made within lockSpan of the one
-// before; the lock ends lockSpan after the last one that counted. Whoever guesses
-// is kept from a name where they are, and not its owner elsewhere: the bound by the
-// name alone is for guesses from many places at once. An address may be that of
-// many people. Who gives a second factor, or the password again, has given the
-// password before, so that no stranger locks anybody out of it.
+// How many failed attempts lock a subject, each within lockSpan of the one before. The lock
+// ends lockSpan after the last counted attempt. A name is locked at the address that
+// guesses, and not for its owner elsewhere; the limit for a name alone is against guesses
+// from many addresses. Many people may share an address. A second factor, and the password
+// in a session, are asked for after the password was right, so strangers cannot lock those.
 const (
 	maxFailuresHere      = 5
 	maxFailuresOfName    = 100
@@ -58,8 +57,8 @@ var (
 	ErrNoSession = errors.New("there is no such session, or it is over")
 )
 
-// Operators is the door. Now is real time: a stay does not follow the clock of a
-// sandbox.
+// Operators has the use cases of operators. Now is real time: sessions do not follow the
+// clock of a sandbox.
 type Operators struct {
 	DB  *store.DB
 	Now func() time.Time
@@ -67,7 +66,7 @@ type Operators struct {
 	MAC func(purpose string, data []byte) []byte
 }
 
-// SignInAttempt is somebody's wish to come in.
+// SignInAttempt is an attempt to sign in.
 type SignInAttempt struct {
 	Name, Password string
 	// Address is the network address it comes from, Request the id of the request.
@@ -126,8 +125,7 @@ func (a *Operators) admit(ctx context.Context, o store.Operator, twice bool, req
 	return pass, err
 }
 
-// SecondFactor turns a session that waits into one that is open, under a token
-// of its own.
+// SecondFactor opens a session that waits for the second factor, under a new token.
 func (a *Operators) SecondFactor(ctx context.Context, token, code, request string) (IssuedSession, error) {
 	v, err := a.find(ctx, token)
 	if err != nil {
@@ -204,9 +202,8 @@ func (a *Operators) take(ctx context.Context, all ...store.SignInCounter) error 
 	return err
 }
 
-// Forget does away with what is remembered of attempts that lock nobody out any
-// more, and with the least of the rest when strangers made it too much: names that
-// nobody has, from ever new addresses.
+// Forget removes counts that lock nobody any more. When strangers have caused too many, with
+// unknown names from ever new addresses, it also removes the lowest ones.
 func (a *Operators) Forget(ctx context.Context) error {
 	left := int64(-1)
 	for range forgetBatches {
@@ -235,8 +232,8 @@ func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 	return ErrRefused
 }
 
-// counters is what an attempt with a name is counted by: the name where it comes
-// from, the name, and the address.
+// counters are the counters of an attempt with a name: the name at its address, the name,
+// and the address.
 func (a *Operators) counters(name, address string) (store.SignInCounter, store.SignInCounter, store.SignInCounter) {
 	var byAddress store.SignInCounter
 	byName := store.SignInCounter{Subject: nameSubject(name), Limit: maxFailuresOfName}

@@ -31,10 +31,10 @@ const (
 	maxPasswordBytes = 1024
 )
 
-// hashing bounds the memory that strangers at the door can make the process use.
+// hashing limits the memory that strangers can make the process use.
 var hashing = make(chan struct{}, 4)
 
-// derive runs the slow hash when it is its turn.
+// derive runs the slow hash, after waiting for a place.
 func derive(ctx context.Context, password string, salt []byte, passes, memory uint32) ([]byte, error) {
 	select {
 	case hashing <- struct{}{}:
@@ -85,8 +85,8 @@ func matches(ctx context.Context, stored, password string) (bool, error) {
 	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
 }
 
-// nobody is compared with for names that nobody has: it takes as long, and no
-// password matches it.
+// nobody is the hash to compare with for unknown names. It takes as long as a real one, and
+// no password matches it.
 var nobody = sync.OnceValue(func() string {
 	text := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf(hashForm, hashMemory, hashPasses, text(randomBytes(saltSize)), text(randomBytes(hashSize)))

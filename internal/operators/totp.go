@@ -65,7 +65,8 @@ func (a *Operators) checkCode(ctx context.Context, o store.OperatorID, code stri
 
 // TOTPProposal is a second factor that an app can be told of.
 type TOTPProposal struct {
-	// Key is what a person types, in fours; URI is what an app reads.
+	// Key is the text that a person types, in groups of four. URI is the text that an app
+	// reads.
 	Key, URI string
 }
 

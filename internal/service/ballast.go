@@ -1,10 +1,9 @@
 package service
 
-// ballast is memory that nobody writes to, and which therefore exists in the account
-// of the garbage collector alone. What the service holds is a few MiB, and it makes as
-// much anew every few milliseconds: collecting whenever that has doubled took a sixth
-// of the processor. GOGC would do as well, but grows what is held by as many times
-// when that is much.
+// ballast is memory that nothing writes to, so that only the garbage collector counts it.
+// The service holds a few MiB and allocates as much every few milliseconds; collecting after
+// each doubling took a sixth of the processor. A higher GOGC would multiply the heap when
+// the service holds much.
 var ballast []byte
 
 // Ballast has this process collect garbage once there are 32 MiB of it, at the

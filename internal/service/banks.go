@@ -20,9 +20,9 @@ type BankFile struct {
 	Err  error
 }
 
-// BankFiles reads the files *.toml of a folder, in the order of their names. The error
-// is that of the folder; a file that is wrong has its own, and so has one whose UUID or
-// number another connector has, those of this program included.
+// BankFiles reads the files *.toml of a folder in the order of their names. It fails when
+// the folder cannot be read. A wrong file has its own error, and so has a file whose UUID or
+// number belongs to another connector, built-in ones included.
 func BankFiles(folder string, own []connector.Connector) ([]BankFile, error) {
 	return readBanks(folder, own, nil)
 }
@@ -89,9 +89,9 @@ func (t takenNames) take(p connector.Profile, whose string) error {
 	return nil
 }
 
-// ReloadBanks reads the folder of banks again. A file that is wrong is told of in the
-// log, and leaves the bank as it was before; so does a folder that cannot be read, with
-// all of them. Calls that are under way end with the version they began with.
+// ReloadBanks reads the folder of banks again. It logs a wrong file and keeps the bank as it
+// was; when the folder cannot be read, it keeps all banks. Running calls end with the
+// version they began with.
 func (s *Service) ReloadBanks(ctx context.Context) {
 	if err := s.loadBanks(ctx); err != nil {
 		s.config.Log.ErrorContext(ctx, "the banks are as they were", "error", err)

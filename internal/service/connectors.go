@@ -10,9 +10,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// Connectors lists every connector the program has, by hand: whoever reads this
-// knows which banks it can speak to. Without the simulated bank, those that are
-// simulated can only say what they are.
+// Connectors lists every connector of the program by hand, so that a reader sees which banks
+// it supports. Without the simulated bank, simulated connectors can only describe
+// themselves.
 func Connectors(simulated *sandbox.Bank) []connector.Connector {
 	return simulated.Connectors()
 }

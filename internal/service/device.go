@@ -12,9 +12,9 @@ import (
 // maxDeviceHeader is how much of a header of the person's is told to banks.
 const maxDeviceHeader = 512
 
-// noteDevice notes by which device the person takes part in a request: it is the one that
-// sent it or, where an application did in their place, the one that the application names
-// in the headers of the Berlin Group.
+// noteDevice records the device by which a person takes part in a request: the sender's or,
+// when an application sent the request, the one that it names in the headers of the Berlin
+// Group.
 func (s *Service) noteDevice(handler http.Handler, application bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		device := headersOf(r, "")

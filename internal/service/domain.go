@@ -33,8 +33,8 @@ func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passe
 	return known, err
 }
 
-// servedDomain finds the domain that the host of a request names. On a developer's
-// machine every loopback name is the first domain, whatever the port.
+// servedDomain finds the domain of a request's host. On a developer's machine, every
+// loopback name with any port is the first domain.
 func (s *Service) servedDomain(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
 	found, err := domainByHost(ctx, r, strings.ToLower(host))
 	if errors.Is(err, store.ErrNotFound) && s.config.Loopback && domains.Loopback(host) {
@@ -52,8 +52,8 @@ func (s *Service) servedDomain(ctx context.Context, r *store.Reader, host string
 	return found, nil
 }
 
-// domainByHost looks for a host as it is, and then without a default port, which
-// no base URL names.
+// domainByHost looks a host up as it is, and then without a default port, because no base
+// URL has one.
 func domainByHost(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
 	found, err := r.ServedDomainByHost(ctx, host)
 	for _, port := range domains.DefaultPorts {
@@ -104,8 +104,8 @@ func (s *Service) location(ctx context.Context, d passerelle.Domain) (*time.Loca
 	return values.Location(), nil
 }
 
-// eachDomain makes a pass over all domains of one over a single domain. One
-// domain's failure leaves the others their turn.
+// eachDomain turns a pass over one domain into a pass over all. A failure in one domain does
+// not stop the others.
 func (s *Service) eachDomain(do func(context.Context, passerelle.Domain) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		all, err := s.DB.Domains(ctx)

@@ -108,7 +108,7 @@ func mailPause(attempts int64) time.Duration {
 	return min(pause, maxMailPause)
 }
 
-// warnOfMails says once that nobody is sent the mails that somebody wants.
+// warnOfMails logs once that mails are wanted and cannot be sent.
 func (s *Service) warnOfMails(ctx context.Context) error {
 	if s.config.Mail != nil {
 		return nil

@@ -106,8 +106,8 @@ func (s *Service) operatorPlaces(domain func(context.Context, string) (passerell
 	}
 }
 
-// ownConsole is what the console's own listener answers. Its host need be of no
-// domain: it is then as if somebody had come to the first one.
+// ownConsole is the handler of the console's own listener. A host that belongs to no domain
+// is treated as the first domain's.
 func (s *Service) ownConsole() http.Handler {
 	scheme := "http://"
 	if s.config.TLS != nil {
@@ -222,7 +222,7 @@ func (s *Service) asCalled(handler http.Handler) http.Handler {
 	})
 }
 
-// checks are what has to be right for requests to be served.
+// checks are the conditions for serving requests.
 func (s *Service) checks() []httpd.Check {
 	return []httpd.Check{
 		{Name: "database", Probe: s.DB.Ping},

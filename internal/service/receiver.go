@@ -62,9 +62,8 @@ func received(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, receivingError(err)
 }
 
-// inflate is a body as it was before it was encoded, which is what signatures are
-// of. Only one that came whole is inflated: the rest of it may never come, while
-// memory for a thousand times as much would wait.
+// inflate returns a decoded body, which signatures cover. It inflates only a complete body:
+// otherwise memory for a thousand times as much would wait for bytes that may never come.
 func inflate(ctx context.Context, sent []byte) ([]byte, error) {
 	whole, err := gzip.NewReader(bytes.NewReader(sent))
 	if err != nil {

@@ -18,9 +18,9 @@ func logins() []wire.Login {
 	return shown
 }
 
-// scenarios are those of the simulated banks in the form of the interface. The
-// two forms differ in what they say of absence, and in nothing else: a member
-// that one of them lacks is an error.
+// scenarios returns the scenarios of the simulated banks in the form of the interface. The
+// two forms may differ only in how they express absence; a member that one of them lacks is
+// an error.
 func scenarios() ([]wire.Scenario, error) {
 	raw, err := json.Marshal(sandbox.Scenarios())
 	if err != nil {

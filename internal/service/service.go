@@ -115,8 +115,8 @@ const DefaultMaxRequests = 512
 // besides the first 16 KiB of each: room for a dozen of the largest that are taken.
 const DefaultMaxBodies = 128 << 20
 
-// DefaultDatabaseTimeout is how long a query may take. None here takes a second;
-// one that does meets a fault, and a client that is told so can try elsewhere.
+// DefaultDatabaseTimeout is how long a query may take. None normally takes a second. A
+// slower one meets a fault, and its client is told to try again.
 const DefaultDatabaseTimeout = 30 * time.Second
 
 // maxSyncs is how many reads that persons asked for run in the background at once.
@@ -165,9 +165,8 @@ type Service struct {
 	warned atomic.Int64
 }
 
-// Open opens the database, assembles the parts and binds the listeners, but
-// serves nobody yet: whoever needs the address before the first request (the
-// base URL of a domain does) reads it in between.
+// Open opens the database, assembles the parts and binds the listeners. It serves no request
+// yet, so that callers can read the address first, for the base URL of a domain.
 func Open(ctx context.Context, c Config) (*Service, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -389,8 +388,8 @@ func (s *Service) panicked(w http.ResponseWriter, r *http.Request) {
 
 var errPanicked = errors.New("the handler panicked")
 
-// FirstDomain makes sure that a domain of that name exists at the base URL and
-// returns it. It is how a new database gets its first tenant.
+// FirstDomain makes sure that a domain with a name exists at the base URL, and returns it. A
+// new database gets its first domain this way.
 func (s *Service) FirstDomain(ctx context.Context, name string, kind passerelle.DomainKind, baseURL string) (passerelle.Domain, error) {
 	return EnsureDomain(ctx, s.DB, passerelle.Domain{Name: name, Kind: kind, BaseURL: baseURL, Created: s.config.Now()})
 }

@@ -244,8 +244,8 @@ func addresses(value string) string {
 	return ""
 }
 
-// origins are what browsers send: whatever they write otherwise would never be
-// that of a page.
+// origins checks origins in the form that browsers send. In another form they would never
+// match a page.
 func origins(value string) string {
 	if slices.ContainsFunc(words(value), func(one string) bool { return !isOrigin(one) }) {
 		return "origins as browsers send them, such as https://shop.example or http://localhost:3000, separated by commas: " +

@@ -8,8 +8,8 @@ import (
 	"passerelle/connector"
 )
 
-// ConnectorChange is what a domain wants of a connector from now on. What is nil
-// stays as it is; an empty text returns to what the connector itself says.
+// ConnectorChange is a domain's change of a connector. Nil leaves a field as it is; empty
+// text returns to the connector's own value.
 type ConnectorChange struct {
 	// Connector is a UUID or a number.
 	Connector string

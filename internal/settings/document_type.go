@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// DocumentType is a type of documents as a domain has it.
+// DocumentType is a document type with the domain's settings.
 type DocumentType struct {
 	ID   int64
 	Name string
@@ -40,8 +40,8 @@ func DocumentTypes(ctx context.Context, r *store.Reader, domain passerelle.Domai
 	return all, nil
 }
 
-// ChangeDocumentType changes what a domain says of a type, and puts on record by
-// whom, with the changes of keys. A type that is none is NotFound.
+// ChangeDocumentType changes a domain's settings of a document type, and records who changed
+// them. It fails with NotFound for an unknown type.
 func ChangeDocumentType(ctx context.Context, db *store.DB, domain passerelle.DomainID, change store.DocumentTypeChange, by string, now time.Time) error {
 	if change.Number > int64(len(passerelle.DocumentTypes())) {
 		return passerelle.Missing()

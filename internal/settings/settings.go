@@ -122,12 +122,10 @@ func Set(ctx context.Context, db *store.DB, domain passerelle.DomainID, values m
 // ByCommand is who changes keys from the command line.
 const ByCommand = "command"
 
-// Change gives keys values, or with nil returns them to their defaults: all or
-// none, after checking them. Names may be aliases; two names of one key must
-// agree. The record of each change says by whom it was made, and acts of an
-// operator go on record with them. The order of changes is fixed: of several
-// errors it is always the same that is told, and two writers never wait for each
-// other's rows.
+// Change sets keys, or resets those with nil to their defaults: all or none, after checking
+// them. Names may be aliases; two names of one key must agree. It records who made each
+// change, and acts of an operator. It changes keys in a fixed order, so that the same error
+// is always reported and two writers never wait for each other's rows.
 func Change(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time, acts ...store.Audit) error {
 	wanted, err := canonical(changes)
 	if err != nil {
@@ -221,7 +219,7 @@ func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, want
 // Values are the settings of one domain at one moment.
 type Values map[string]string
 
-// snapshot is what a context knows of the settings of a domain.
+// snapshot has the settings of a domain that a context has loaded.
 type snapshot struct {
 	domain passerelle.DomainID
 	values Values

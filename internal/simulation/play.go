@@ -32,10 +32,10 @@ type play struct {
 	back string
 }
 
-// Play creates the payment of a scenario for a client and does all that the
-// scenario says; the clock goes on as far as it has to. The payment is returned
-// as it then is. When a move is refused that should not be, or the other way
-// round, the error says which; the payment stays where it came to.
+// Play creates the payment of a scenario for a client and does the scenario's moves,
+// advancing the clock as needed. It returns the resulting payment. When a move is refused or
+// accepted against the scenario, it fails and names the move, and the payment stays as it
+// is.
 func (l *Simulation) Play(ctx context.Context, d passerelle.Domain, name string, by store.Client) (*payment.Payment, error) {
 	leave, err := l.enter(d)
 	if err != nil {

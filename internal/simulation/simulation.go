@@ -1,16 +1,14 @@
-// Package simulation is what can be done with a sandbox as a whole: its clock is moved,
-// what is due is done at once, the scenarios of the simulated banks are played,
-// and its built-in receiver is emptied.
+// Package simulation has the use cases of a sandbox as a whole: moving its clock, doing what
+// is due, playing the scenarios of the simulated banks, and emptying its built-in receiver.
 //
-// It owns the order of these things and their bounds. It does not own any rule of
-// payments, connections or webhooks, for which it calls the use cases, nor what
-// simulated banks do, which their package knows; live domains have no simulation.
+// It owns the order of these steps and their limits. It does not own rules of payments,
+// connections or webhooks, for which it calls the use cases, or what simulated banks do
+// (package connector/sandbox).
 //
-// It fails with NotFound in live domains and for scenarios that do not exist, with
-// Invalid for a clock that would go backwards or too far, and with Conflict when
-// somebody else moved the clock at the same moment or a scenario needs another
-// configuration than the domain has, and with Unavailable when too many wait for
-// receivers of the domain already.
+// It fails with NotFound in live domains and for unknown scenarios, with Invalid for a clock
+// that would go backwards or too far, with Conflict when another caller moved the clock or a
+// scenario needs other settings, and with Unavailable when too many callers wait for
+// receivers of the domain.
 package simulation
 
 import (

@@ -64,11 +64,10 @@ type transaction struct {
 	Deleted         *string                    `json:"deleted"`
 }
 
-// Of makes one statement per account of a payload, in their order; that of a
-// payload which is an account, just found, has no movements. Omitted counts the
-// accounts that a statement cannot carry: those of a connection that are disabled, or
-// gone, have no French IBAN, or of which the payload has no balance, currency
-// or update. An amount has the decimals of the currency, or more when an
+// Of makes one statement for each account of a payload, in order. A payload of a single new
+// account has no movements. Omitted counts the accounts that a statement cannot carry:
+// disabled or deleted ones, those without a French IBAN, and those without balance, currency
+// or update in the payload. An amount has the decimals of its currency, or more when an
 // amount of its statement needs them.
 func Of(body []byte) ([]byte, int, error) {
 	var (

@@ -91,8 +91,8 @@ func (a *authRow) open(ring *keys.Ring) (AuthProvider, error) {
 	return found, nil
 }
 
-// The next secret is sealed for the place of the present one, where it comes
-// to be when it is replaced in its turn.
+// The next secret is sealed for the column of the present one, where it moves when it takes
+// effect.
 func (a *AuthProvider) secretPlace() keys.Place { return a.place("secret") }
 func (a *AuthProvider) configPlace() keys.Place { return a.place("config") }
 

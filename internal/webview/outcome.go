@@ -34,8 +34,8 @@ func (s *payerSession) outcome() result {
 // result is what the client is told in the address with which a payer arrives.
 type result url.Values
 
-// outcome tells where a payment stands and, of a rejected one, why. Clients
-// take error for the payer's own decision, whoever heard of it first.
+// outcome returns the state of a payment and, for a rejected one, the reason. Clients read
+// error as the payer's own decision, whoever learned of it first.
 func outcome(p *payment.Payment, state string) result {
 	reported := url.Values{"id_payment": {paymentText(p.ID)}, "payment_state": {string(p.State)}}
 	add := func(name, value string) {

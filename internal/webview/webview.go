@@ -71,8 +71,7 @@ func embeddedIn(directory string) fs.FS {
 
 // Config wires the package to the rest of the service. Every field is required.
 type Config struct {
-	// Domain finds the tenant a host names; an unknown host is a NotFound
-	// error.
+	// Domain finds the domain of a host. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
 	// RequestID gives the identifier of the request.
 	RequestID  func(ctx context.Context) string

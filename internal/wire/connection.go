@@ -53,7 +53,7 @@ type ConnectionSource struct {
 	NextTry           *string                     `json:"next_try"`
 }
 
-// ConnectionLog is the account of one visit to an institution.
+// ConnectionLog is the record of one sync.
 type ConnectionLog struct {
 	ID           int64                       `json:"id"`
 	IDUser       int64                       `json:"id_user"`

@@ -349,7 +349,7 @@ func (s *Service) connectionLogs(ctx context.Context, c *httpapi.Caller, in conn
 	return out, err
 }
 
-// userLogs lists the visits of all connections of a user. Deleted ones have none.
+// userLogs lists the syncs of all connections of a user. Deleted connections have none.
 func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsInput) (connectionLogsOutput, error) {
 	id, err := in.theirs(c)
 	if err != nil {
@@ -373,8 +373,7 @@ func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsIn
 	return out, nil
 }
 
-// logs is a page of visits that a filter selects, and their rows, which are yet to be
-// shown.
+// logs returns a page of the syncs that a filter selects, and their rows.
 func (s *Service) logs(ctx context.Context, c *httpapi.Caller, filter store.ConnectionLogFilter, in logsQuery) (connectionLogsOutput, []store.ConnectionLog, error) {
 	filter.Domain, filter.Source, filter.From, filter.Until = c.Domain.ID, in.IDSource, in.From(), in.Until()
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,

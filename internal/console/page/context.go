@@ -24,7 +24,7 @@ type Context struct {
 	Request *http.Request
 	// Who is signed in.
 	Who operators.SignedIn
-	// Domain is the tenant that the address names, Zone that of its times.
+	// Domain is the domain that the address names, and Zone its time zone.
 	Domain passerelle.Domain
 	Zone   *time.Location
 	// Numbers are those of the address, in its order.

@@ -31,8 +31,8 @@ const Root = "/console/"
 
 // Config wires the package to the rest of the service. Every field is required.
 type Config struct {
-	// Domain finds the tenant a host names; an unknown host is a NotFound
-	// error. The console is the same on all of them.
+	// Domain finds the domain of a host. It fails with NotFound for an unknown host. All
+	// hosts show the same console.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
 	// Location is the zone in which the times of a domain are shown.
 	Location func(context.Context, passerelle.Domain) (*time.Location, error)

@@ -79,11 +79,11 @@ func (h *hooks) test(pc *page.Context) error {
 	return nil
 }
 
-// verifyData is a request whose signature is in doubt, and what came of checking it.
+// verifyData is a request whose signature is to be checked, and the result.
 type verifyData struct {
 	delivery.SignedRequest
 	Providers []string
-	// Checked tells that there is a verdict.
+	// Checked means that there is a result.
 	Checked bool
 	delivery.SignatureCheck
 }

@@ -1,10 +1,10 @@
-// Package oidctest is a provider of identities for tests: a server of its own that
-// is discovered, sends browsers back at once, and signs tokens.
+// Package oidctest is an identity provider for tests: a server that can be discovered,
+// redirects browsers back at once, and signs tokens.
 //
-// It owns one person, whom it vouches for without asking, and everything that can be
-// wrong with what it says, which tests set. It does not check more than a test needs
-// to know: that the code is of this visit, and that the verifier is. It fails
-// the test when it cannot be started.
+// It owns one person, whom it identifies without asking, and the faults that tests set. It
+// checks only what tests need: that the code and the verifier belong to the sign-in.
+//
+// It fails the test when it cannot start.
 package oidctest
 
 import (
@@ -31,7 +31,7 @@ const (
 	Secret   = "only for tests"
 )
 
-// Provider is the running server. Its fields may be changed before a visit.
+// Provider is the running server. Its fields may be changed before a sign-in.
 type Provider struct {
 	// URL is the issuer, Client one that trusts its certificate and follows no
 	// redirect.
