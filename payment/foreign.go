@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,6 +28,9 @@ const (
 	// MaxFieldName limits the technical name of a field, its pattern and the value of a
 	// choice. These are refused when they are longer: cut, they would mean something else.
 	MaxFieldName = 1000
+	// MaxFieldImage is the longest data URL of a picture, in bytes. A picture that is
+	// longer or of another kind is left out.
+	MaxFieldImage = 128 << 10
 	// MaxValidateURI is the longest address of a bank's page, in bytes.
 	MaxValidateURI = 8192
 )
@@ -190,8 +194,14 @@ func (l Line) tidy() Line {
 	return l
 }
 
+// imageForm is a picture that browsers show and do not execute.
+var imageForm = regexp.MustCompile(`^data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/]+=*$`)
+
 func (f Field) tidy() Field {
 	f.Label = clean(f.Label, MaxDescription)
+	if len(f.Image) > MaxFieldImage || !imageForm.MatchString(f.Image) {
+		f.Image = ""
+	}
 	f.Values = slices.Clone(f.Values)
 	for i := range f.Values {
 		f.Values[i].Label = clean(f.Values[i].Label, MaxDescription)

@@ -104,6 +104,9 @@ type Field struct {
 	Regex    string
 	Required bool
 	Values   []FieldValue
+	// Image is a picture that the payer needs for the value, as a data URL of a PNG, JPEG
+	// or GIF of at most MaxFieldImage bytes, or empty.
+	Image string `json:",omitempty"`
 }
 
 // FieldValue is one choice of a list field.

@@ -491,3 +491,17 @@ func TestRefusalSaysWhy(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestPicturesOfFields: a picture that browsers could execute, or that is too large, is left out.
+func TestPicturesOfFields(t *testing.T) {
+	right := "data:image/png;base64,iVBORw0KGgo="
+	for image, want := range map[string]string{
+		right: right, "data:image/jpeg;base64,AAAA": "data:image/jpeg;base64,AAAA", "data:image/svg+xml;base64,AAAA": "", "data:text/html;base64,AAAA": "",
+		"https://bank.example/a.png": "", "javascript:alert(1)": "", right + "\"": "", "data:image/png;base64," + strings.Repeat("A", payment.MaxFieldImage): "",
+	} {
+		p := in(t, payment.Validating, 1)
+		if _, err := p.Apply(awaitingFields(payment.Field{Name: "code", Type: "text", Image: image}), now); err != nil || p.Fields[0].Image != want {
+			t.Errorf("%.40s became %.40s, %v", image, p.Fields[0].Image, err)
+		}
+	}
+}

@@ -456,3 +456,57 @@ func TestPartOfABulk(t *testing.T) {
 		s.booked("bulk", p)
 	})
 }
+
+// TestLostAnswersToSteps: wherever an answer to a step of an approval is lost, the payer goes on
+// from there or begins anew, and the order is paid once.
+func TestLostAnswersToSteps(t *testing.T) {
+	steps := map[string]int{"embedded": 3, "embedded-3": 5, "redirect-explicit": 1, "confirmation": 1}
+	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(steps)), ","))
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		for bank, all := range steps {
+			for lost := range all {
+				t.Run(fmt.Sprint(bank, " ", lost+1), func(t *testing.T) {
+					s := newShopper(t, i, banks, bank)
+					s.lose(bank, lost == 0)
+					p := s.pay(order(line("Shop", nil)))
+					for n := 1; n < 14 && p.State != "rejected"; n++ {
+						s.due("1m")
+						if p = s.payment(p.ID); p.State != "validating" || p.Action == nil {
+							break
+						}
+						s.lose(bank, n == lost)
+						p = s.step(p)
+					}
+					banks.steer("DELETE", bank+"/faults", nil, nil)
+					if p = s.settle(p); p.State != "done" || s.sent(p) != 1 {
+						t.Errorf("%s\n%s", inWords(p), s.Logs)
+					}
+					s.booked("single", p)
+				})
+			}
+		}
+	})
+}
+
+// lose has the bank lose its next answer about an authorisation.
+func (s *shopper) lose(bank string, next bool) {
+	s.t.Helper()
+	if next {
+		s.banks.steer("POST", bank+"/faults", map[string]any{"call": "POST /authorisations", "wire": "lost", "times": 1}, nil)
+		s.banks.steer("POST", bank+"/faults", map[string]any{"call": "PUT /authorisations", "wire": "lost", "times": 1}, nil)
+	}
+}
+
+// step does one thing that the payer has to.
+func (s *shopper) step(p seenPayment) seenPayment {
+	s.t.Helper()
+	switch *p.Action {
+	case "redirect":
+		s.browse(*p.ValidateURI, "approve")
+		return s.payment(p.ID)
+	case "decoupled":
+		s.decideInApp("approve")
+		return s.tell(p.ID, map[string]any{"resume": true})
+	}
+	return s.tell(p.ID, map[string]any{"fields": s.values(p, "approve")})
+}

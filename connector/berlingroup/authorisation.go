@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"passerelle/connector"
@@ -45,6 +46,9 @@ type authorisation struct {
 	Post    bool   `json:"post,omitempty"`
 	Own     string `json:"own,omitempty"`
 	Confirm string `json:"confirm,omitempty"`
+	// First and FirstStep are how the authorisation began, where that was for us to do.
+	First     string `json:"first,omitempty"`
+	FirstStep step   `json:"first_step,omitempty"`
 	// Page is where the person's browser goes.
 	Page string `json:"page,omitempty"`
 	// Message is what the bank says to the person about the step.
@@ -60,6 +64,11 @@ type authorisation struct {
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
 	OAuth    *grant `json:"oauth,omitempty"`
+}
+
+// startAt is an authorisation that we have yet to start, at a path.
+func startAt(at string) authorisation {
+	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
 
 // scaMethod is a way to get a code.
@@ -157,7 +166,7 @@ var errNoStep = errors.New("it wants the person to authorise in a way that the c
 func (b *Bank) update(r request, into *authorisation, said scaAnswer, header http.Header) error {
 	next := authorisation{
 		Own: into.Own, Confirm: into.Confirm, Person: into.Person, Back: into.Back, Declined: into.Declined, Code: into.Code, OAuth: into.OAuth,
-		Message: said.Message, Methods: said.Methods, Challenge: said.Challenge,
+		First: into.First, FirstStep: into.FirstStep, Message: said.Message, Methods: said.Methods, Challenge: said.Challenge,
 	}
 	for link, place := range map[string]*string{"scaStatus": &next.Own, "confirmation": &next.Confirm} {
 		if err := b.place(r, said.Links[link].Href, place); err != nil {
@@ -196,7 +205,27 @@ func (b *Bank) wait(r request, next *authorisation, link string, wanted step, hr
 		next.OAuth = cmp.Or(next.OAuth, newGrant())
 		return nil
 	}
-	return b.place(r, href, &next.At)
+	if err := b.place(r, href, &next.At); err != nil || !next.Post {
+		return err
+	}
+	next.First, next.FirstStep = next.At, wanted
+	return nil
+}
+
+// passed are the statuses that an authorisation has only after a step, of the steps whose
+// answer has what is needed for the next one.
+var passed = map[step][]string{
+	atIdentification: {"psuIdentified", "psuAuthenticated", "scaMethodSelected", "started"},
+	atPassword:       {"psuAuthenticated", "scaMethodSelected", "started"},
+	atMethod:         {"scaMethodSelected", "started"},
+}
+
+// restart begins the authorisation anew where the bank has taken a step and its answer
+// was lost, and with it what the next step needs.
+func (a *authorisation) restart(status string) {
+	if a.First != "" && slices.Contains(passed[a.Step], status) {
+		*a = authorisation{Step: a.FirstStep, At: a.First, Post: true, First: a.First, FirstStep: a.FirstStep, Person: a.Person, OAuth: a.OAuth}
+	}
 }
 
 // errNoPage is that of a link that a browser cannot be sent to.
@@ -390,5 +419,6 @@ func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	if end := ended[said.Status]; end != "" {
 		a.Step, a.Message = end, said.Message
 	}
+	a.restart(said.Status)
 	return nil
 }

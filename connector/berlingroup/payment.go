@@ -169,7 +169,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 		err = v.update(r, &v.memory.Approval, placed.scaAnswer, a.header)
 	}
 	if _, over := ends[placed.Transaction]; err != nil && !over {
-		v.memory.Approval = authorisation{Step: atStart, At: v.memory.Path + "/authorisations", Post: true}
+		v.memory.Approval = startAt(v.memory.Path + "/authorisations")
 		return v.later(), nil
 	}
 	report, _ := v.carryOn(ctx, placed.status()) // what failed is tried again when the order is asked about
@@ -323,8 +323,9 @@ func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.R
 	if !errors.As(why, &denial) {
 		return payment.Report{}, why
 	}
+	before := v.current().Step
 	report, err := v.standsAfterwards(ctx)
-	if err != nil || report.Status != payment.Awaiting {
+	if err != nil || report.Status != payment.Awaiting || v.current().Step != before {
 		return report, err
 	}
 	why = v.refusal(denial.r, denial.a)
@@ -366,7 +367,8 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	}
 	var reported placedOrder
 	err = v.decode(r, a, &reported)
-	v.memory.Cancelling = &authorisation{Step: atStart, At: v.memory.Path + "/cancellation-authorisations", Post: true}
+	v.memory.Cancelling = &authorisation{}
+	*v.memory.Cancelling = startAt(v.memory.Path + "/cancellation-authorisations")
 	if err == nil {
 		err = v.update(r, v.memory.Cancelling, reported.scaAnswer, a.header)
 	}

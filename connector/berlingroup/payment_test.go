@@ -1,11 +1,13 @@
 package berlingroup_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -390,6 +392,36 @@ func TestFrequencies(t *testing.T) {
 		got := fmt.Sprint(body["frequency"], " ", body["dayOfExecution"], " ", body["monthsOfExecution"])
 		if got != want || body["startDate"] != "2026-03-31" || body["executionRule"] != "following" {
 			t.Errorf("%s: %v, want %s", frequency, body, want)
+		}
+	}
+}
+
+// TestChallenges: what a bank wants to have shown for a code is shown, with its picture, and
+// the form of the code is asked for.
+func TestChallenges(t *testing.T) {
+	png := []byte("\x89PNG\r\n\x1a\n and so on")
+	bank := &answering{status: http.StatusCreated}
+	able := newWorld(t, bank, nil).initiator()
+	for _, test := range []struct {
+		challenge map[string]any
+		want      payment.Field
+	}{
+		{
+			map[string]any{"image": png, "additionalInformation": "Take a picture.", "otpFormat": "integer", "otpMaxLength": 6},
+			payment.Field{Label: "Take a picture.", Regex: "^[0-9]{1,6}$", Image: "data:image/png;base64," + base64.StdEncoding.EncodeToString(png)},
+		},
+		{map[string]any{"data": []string{"1234 5678"}, "additionalInformation": "Type the number."}, payment.Field{Label: "Type the number. 1234 5678", Regex: "^.{1,100}$"}},
+		{map[string]any{"otpFormat": "characters", "otpMaxLength": 1 << 30}, payment.Field{Label: "Code", Regex: "^.{1,100}$"}},
+		{nil, payment.Field{Label: "Code", Regex: "^.{1,100}$"}},
+	} {
+		bank.body = map[string]any{
+			"transactionStatus": "RCVD", "paymentId": "1", "scaStatus": "scaMethodSelected", "psuMessage": "Hello.", "challengeData": test.challenge,
+			"_links": map[string]any{"authoriseTransaction": map[string]string{"href": "/v1/x"}},
+		}
+		report, err := able.Initiate(t.Context(), ordersByKind["single"])
+		test.want.Name, test.want.Type, test.want.Required = "code", "text", true
+		if err != nil || report.Action != payment.FillFields || report.Description != "Hello." || len(report.Fields) != 1 || !reflect.DeepEqual(report.Fields[0], test.want) {
+			t.Errorf("%v: %+v, %v", test.challenge, report, err)
 		}
 	}
 }

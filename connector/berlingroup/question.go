@@ -2,7 +2,9 @@ package berlingroup
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"passerelle/payment"
@@ -88,6 +90,15 @@ func (c *challenge) field() payment.Field {
 	}
 	label := strings.TrimSpace(strings.Join(append([]string{c.Information}, c.Data...), " "))
 	return payment.Field{
-		Name: codeField, Type: "text", Label: cmp.Or(label, "Code"), Required: true, Regex: fmt.Sprintf("%s{1,%d}", characters, length),
+		Name: codeField, Type: "text", Label: cmp.Or(label, "Code"), Required: true, Regex: fmt.Sprintf("^%s{1,%d}$", characters, length),
+		Image: c.picture(),
 	}
+}
+
+// picture is the image of the challenge as a page shows it, or empty.
+func (c *challenge) picture() string {
+	if len(c.Image) == 0 {
+		return ""
+	}
+	return "data:" + http.DetectContentType(c.Image) + ";base64," + base64.StdEncoding.EncodeToString(c.Image)
 }

@@ -1,6 +1,7 @@
 package webview
 
 import (
+	"html/template"
 	"regexp"
 
 	"passerelle/payment"
@@ -29,12 +30,18 @@ type question struct {
 	Pattern, Digits string
 	// Open is set for lists that are shown as they are.
 	Open bool
+	// Picture is what a person needs for the value; its kind has been checked.
+	Picture template.URL
 	// Alone is set for the only field of a form.
 	Alone bool
 }
 
-// Kind is the type of the input: fields of payments are all text.
+// Kind is the type of the input: fields of payments are all text, and the one for a
+// password is told by its name.
 func (q question) Kind() string {
+	if q.Type == "text" && q.Name == passwordType {
+		return passwordType
+	}
 	switch q.Type {
 	case passwordType, "date", "number":
 		return q.Type
@@ -49,7 +56,7 @@ func questions(fields []payment.Field, supplied map[string]string, wrong string)
 	for i, field := range fields {
 		all[i] = question{
 			Field: field, Input: fieldPrefix + field.Name, Value: supplied[field.Name], Wrong: field.Name == wrong && wrong != "",
-			Pattern: pattern(field.Regex), Digits: digits(field.Regex),
+			Pattern: pattern(field.Regex), Digits: digits(field.Regex), Picture: template.URL(field.Image), //nolint:gosec // payment.Field has pictures alone
 			Open: field.Type == "list" && len(field.Values) <= fewChoices, Alone: len(fields) == 1,
 		}
 	}

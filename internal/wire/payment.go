@@ -61,6 +61,8 @@ type PaymentField struct {
 	Regex    *string      `json:"regex"`
 	Required bool         `json:"required"`
 	Values   []FieldValue `json:"values"`
+	// Image is left out without one.
+	Image string `json:"image,omitempty" doc:"a picture that the payer needs for the value, as a data URL (PNG, JPEG or GIF)"`
 }
 
 // FieldValue is one choice of a list field.
@@ -238,7 +240,7 @@ func fields(list []payment.Field) map[string]PaymentField {
 
 // NewField renders the description of a value the payer has to give.
 func NewField(f payment.Field) PaymentField {
-	out := PaymentField{Name: f.Name, Type: f.Type, Label: f.Label, Regex: optional(f.Regex), Required: f.Required, Values: []FieldValue{}}
+	out := PaymentField{Name: f.Name, Type: f.Type, Label: f.Label, Regex: optional(f.Regex), Required: f.Required, Values: []FieldValue{}, Image: f.Image}
 	for _, value := range f.Values {
 		out.Values = append(out.Values, FieldValue(value))
 	}
