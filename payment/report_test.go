@@ -500,7 +500,7 @@ func TestPicturesOfFields(t *testing.T) {
 		"https://bank.example/a.png": "", "javascript:alert(1)": "", right + "\"": "", "data:image/png;base64," + strings.Repeat("A", payment.MaxFieldImage): "",
 	} {
 		p := in(t, payment.Validating, 1)
-		if _, err := p.Apply(awaitingFields(payment.Field{Name: "code", Type: "text", Image: image}), now); err != nil || p.Fields[0].Image != want {
+		if _, err := p.Apply(payment.Report{Status: payment.Awaiting, Action: payment.FillFields, Fields: []payment.Field{{Name: "code", Type: "text", Image: image}}}, now); err != nil || p.Fields[0].Image != want {
 			t.Errorf("%.40s became %.40s, %v", image, p.Fields[0].Image, err)
 		}
 	}
