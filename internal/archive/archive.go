@@ -39,11 +39,9 @@ type archive struct {
 // archivePage is how many rows are in memory at a time.
 const archivePage = 500
 
-// Write writes all that is kept of a user as a zip archive, with the files of
-// kept. It is made while the
-// user goes on: what changes meanwhile is in it as it was or as it is. What they
-// gave to sign in at institutions is not in it, nor are payments, which belong to
-// the domain.
+// Write writes everything that is stored of a user as a zip archive, with the files in kept.
+// The user may go on meanwhile: a change is in the archive or not. The archive leaves out
+// the credentials for institutions, and payments, which belong to the domain.
 func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
 	z := &archive{Aggregation: a, kept: kept, ctx: ctx, domain: d, user: user.ID, zone: zone, now: d.Clock.Now(a.Now()), zip: zip.NewWriter(w)}
 	if err := z.one("user", wire.NewUser(user, zone)); err != nil {
@@ -273,8 +271,7 @@ func (z *archive) attach(to map[passerelle.TransactionID]*wire.Transaction) erro
 	return err
 }
 
-// categories writes those that the user made, of which there are fewer than a
-// page has.
+// categories writes the user's own categories, which fit on one page.
 func (z *archive) categories() error {
 	return listed(z, "categories", "categories",
 		func(store.Window) ([]passerelle.Category, error) {

@@ -1,13 +1,12 @@
-// Package console is the operators' side: the pages on which they sign in, see how
-// a domain is doing, find payments and do with them what may be done.
+// Package console has the pages on which operators sign in, watch a domain, find payments
+// and act on them.
 //
-// It owns its pages, how an operator gets in by them, and which role sees which
-// page and button. It has no power of its own: it decides nothing about
-// payments (package initiation does, as for the JSON interface) nor about who may
-// come in (package operators). How requests find their pages and failures are told
-// is package page's; the pages about webhooks are package webhooks's.
+// It owns its pages, the sign-in on them, and which role sees which page and button. It
+// decides nothing about payments (package initiation does, as for the API) or about who may
+// sign in (package operators). Package page finds the page of a request and shows failures.
+// Package webhooks has the pages about webhooks.
 //
-// It fails as package page does: towards people, in plain words.
+// It fails as package page does, with plain words for people.
 package console
 
 import (

@@ -149,7 +149,7 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 	return rows, nil
 }
 
-// facts are what there is to say about a payment as a whole.
+// facts are the rows about a payment as a whole.
 func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []page.DetailRow {
 	facts := page.Details(
 		"Amount", amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()}),
@@ -195,8 +195,7 @@ func accountText(a passerelle.Account, revealed bool) string {
 	return a.Masked()
 }
 
-// identityFacts are what is known of a person or an organisation, as far as it
-// was loaded.
+// identityFacts are the rows about a person or an organisation, as far as it was loaded.
 func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 	if i == nil {
 		return nil

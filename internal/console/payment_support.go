@@ -10,9 +10,9 @@ import (
 	"passerelle/payment"
 )
 
-// support is what may be sent to somebody who helps with a payment. It has what it
-// names and nothing else: no name, no label, no account number, no address, no
-// words of a bank or of an application.
+// support is the data of a payment that may be sent to somebody who helps with it. It
+// contains only the named fields: no name, label, account number or address, and no text of
+// a bank or an application.
 type support struct {
 	Domain       passerelle.DomainKind `json:"domain_kind"`
 	Written      string                `json:"written"`
@@ -75,7 +75,7 @@ func (c *Console) supportFile(pc *page.Context) error {
 		return fmt.Errorf("write the support file of payment %d: %w", p.ID, err)
 	}
 	web.Attach(pc.Writer, fmt.Sprintf("payment-%d-support.json", p.ID), "application/json")
-	// The reader may be gone; there is nobody left to tell.
+	// The reader may have left, and nobody would see the error.
 	_, _ = pc.Writer.Write(text)
 	return nil
 }

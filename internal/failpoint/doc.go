@@ -1,8 +1,9 @@
-// Package failpoint marks the places of the program before and after which it makes a
-// difference to die: each commit, each call of a bank, each webhook sent.
+// Package failpoint marks the places before and after which a crash makes a difference: each
+// commit, each bank call, each webhook request.
 //
-// It owns the marks and, in a program built with the tag torture whose environment
-// names one, the death there; it does not own which of them a test tries, nor what has
-// to be true afterwards. In every other program a mark is nothing. It fails by ending
-// the process as a power cut would, which is what it is for.
+// It owns the marks and, in a program built with the tag torture whose environment names a
+// mark, the crash there. It does not own which marks a test tries, or what must be true
+// afterwards. In other programs a mark does nothing.
+//
+// It fails by ending the process like a power cut, which is its purpose.
 package failpoint

@@ -82,8 +82,8 @@ func readableOn(ground color.RGBA) color.RGBA {
 	return white
 }
 
-// initials are the first letters of the first two words that begin with a capital
-// or a digit, and that of the first word where there are none.
+// initials are the first letters of the first two words that begin with a capital or a
+// digit, or the first letter of the first word when there are none.
 func initials(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	letters := ""

@@ -1,15 +1,12 @@
-// Package reference is the pages on which people read what the API takes and
-// answers: a chapter for each kind of thing, and a page for each object that goes
-// over the wire.
+// Package reference has the pages that document the API: a chapter for each kind of
+// resource, and a page for each object.
 //
-// It owns how the OpenAPI document is told: which calls belong together, which
-// paths are the same call, and the words for what a value may be. It says nothing
-// of its own about the API; whatever is wrong here is wrong in the document, which
-// is made from the code.
+// It owns how the OpenAPI document is presented: which calls belong together, which paths
+// are the same call, and the words for allowed values. It says nothing of its own about the
+// API. A mistake here is a mistake in the document, which is generated from the code.
 //
-// It fails with a panic on a document it cannot read, which is then a mistake in
-// the program. An address that it does not know is answered with a page that says
-// so.
+// It panics on a document that it cannot read, which is a mistake in the program. An unknown
+// address gets a page that says so.
 package reference
 
 import (

@@ -22,8 +22,7 @@ type Field struct {
 	Value           []Word
 }
 
-// Word is a piece of what a value may be: text, the name of an object, or one that
-// is to be sent as it stands.
+// Word is a part of the description of a value: text, the name of an object, or a literal.
 type Word struct {
 	Text, Object, Literal string
 }

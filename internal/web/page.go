@@ -108,7 +108,7 @@ func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 	p.head(w.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(max(p.Status, http.StatusOK))
-	// The reader may be gone; there is nobody left to tell.
+	// The reader may have left, and nobody would see the error.
 	_, _ = body.WriteTo(w)
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Words are the texts of one language by key.
+// Words has the texts of one language by key.
 type Words struct {
 	// Lang is the BCP 47 tag of the language the texts are in.
 	Lang  string
@@ -69,8 +69,7 @@ func mustWords(files fs.FS, name string) Words {
 	return words
 }
 
-// In is the words of a language, or those of the first language when there are
-// none in it.
+// In returns the words of a language, or those of the first language when it has none.
 func (d *Dictionary) In(lang string) Words {
 	i := slices.IndexFunc(d.languages, func(w Words) bool { return w.Lang == lang })
 	return d.languages[max(i, 0)]

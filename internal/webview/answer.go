@@ -148,7 +148,7 @@ func (w *Webview) proceed(pc *pageContext, s *payerSession, err error, step stri
 
 // problem is something that the payer can mend.
 type problem struct {
-	// key is that of the text that tells the payer about it.
+	// key is the key of the text that tells the payer about it.
 	key string
 	// field is the payment field at fault, if it is one.
 	field string
@@ -163,8 +163,7 @@ var problems = []struct{ field, key string }{
 	{"id_terms", "problem.terms"},
 }
 
-// problemOf is what the payer can mend of an error; without a key there is
-// nothing.
+// problemOf is the part of an error that the payer can correct; without a key there is none.
 func problemOf(err error) problem {
 	var reported *passerelle.Error
 	if !errors.As(err, &reported) || reported.Kind != passerelle.Invalid {

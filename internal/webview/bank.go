@@ -18,9 +18,8 @@ type bank struct {
 	// that are in only one.
 	Countries []string
 	Place     string
-	// Recent marks banks that were paid with before in this browser, Hidden those
-	// that were not looked for, and Proposed the one that is chosen until the payer
-	// chooses.
+	// Recent marks banks that were paid with before in this browser, Hidden those that the
+	// search left out, and Proposed the one that is selected at first.
 	Recent, Hidden, Proposed bool
 	// Disturbed is one that has failed several times in a row.
 	Disturbed bool
@@ -34,8 +33,8 @@ type bank struct {
 // Asks reports whether the bank needs to know more than that it was chosen.
 func (b bank) Asks() bool { return len(b.Fields) > 0 || b.Account != "" }
 
-// banks lists those that can carry the payment, and the one that was chosen
-// before, if any, which comes first and need not be offered to everybody.
+// banks lists the banks that can carry the payment. A bank that was chosen before comes
+// first, and may be one that is not offered to everybody.
 func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, error) {
 	var (
 		all    []bank

@@ -45,8 +45,8 @@ type institutionsBody struct {
 	Search, Long bool
 	Wanted       string
 	span
-	// Countries are those to choose from, and Country the one that was, in a form
-	// that goes to Here, with Handle.
+	// Countries are the countries to choose from, and Country the chosen one, in a form that
+	// goes to Here, with Handle.
 	Countries             []country
 	Country, Here, Handle string
 	// Unknown is set while nobody has come with a code, which may be in the part
@@ -108,8 +108,8 @@ func choicesOfCountry(pc *pageContext, all []wire.Bank) []country {
 	return nil
 }
 
-// credentialsBody is what the page shows on which an institution is told who the
-// person is.
+// credentialsBody is the content of the page that asks for the credentials of an
+// institution.
 type credentialsBody struct {
 	flowBody
 	Institution institution

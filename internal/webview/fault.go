@@ -66,7 +66,7 @@ func wrongLink(err error) error {
 	return err
 }
 
-// messageOf is what an error tells the client.
+// messageOf is the text of an error for the client.
 func messageOf(err error) string {
 	var reported *passerelle.Error
 	if errors.As(err, &reported) {

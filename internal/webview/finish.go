@@ -96,21 +96,21 @@ func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	return w.finishFlow(pc, t, reported)
 }
 
-// finishedBody is what the last page of a flow shows when there is no address
-// to go to, or a page of the client's around it.
+// finishedBody is the content of the last page of a flow when there is no address to go to,
+// or when a page of the client surrounds it.
 type finishedBody struct {
 	frame
 	Title, Text string
-	// Message is what the page around this one is told, and Origins whose pages
-	// that may be.
+	// Message is the message to the surrounding page, and Origins the origins that may
+	// receive it.
 	Message, Origins string
 	// Address is the client's, for browsers that tell nobody.
 	Address string
 }
 
-// finishFlow ends a flow, of which the browser keeps nothing: the next person at it
-// may be another. The client is told where it receives people, or by a message to
-// its page that is around this one. One that was begun on another goes back to that.
+// finishFlow ends a flow and removes its cookies, because the next person at the browser may
+// be another. It sends the person to the client's address, or a message to the client's
+// surrounding page. A flow that was started from another one returns to that.
 func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Values) error {
 	pc.flowCookie(t.handle, t.Framed).Forget(pc.writer)
 	if t.Flow == flowManage {

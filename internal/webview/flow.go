@@ -67,8 +67,8 @@ type flowState struct {
 	// Parent is the handle of the flow on which this one was begun, to add a
 	// connection to those that are managed there; empty for one with its own link.
 	Parent string `json:"h,omitempty"`
-	// Made are the connections of which something was shared, and Deleted the last
-	// one that was deleted.
+	// Made are the connections of which something was shared, and Deleted is the last
+	// deleted one.
 	Made    []passerelle.ConnectionID `json:"d,omitempty"`
 	Deleted passerelle.ConnectionID   `json:"l,omitempty"`
 	Filter  filter                    `json:"i"`
@@ -119,8 +119,8 @@ func (w *Webview) serveFlow(pc *pageContext) error {
 
 const handleParameter = "session"
 
-// openLink receives a person who comes from an institution and is expected by a
-// flowState. In another window than that of the flow, a page says what came of it.
+// openLink receives a person who comes back from an institution to a waiting flow. In
+// another window than the flow's, a page shows the result.
 func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	t, err := w.findFlow(pc, query.Get(stateParameter))
 	if err != nil {
@@ -130,8 +130,8 @@ func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	return nil
 }
 
-// refuseLink answers somebody whose flow is over, or none of this browser's. A
-// client that waits for them is told.
+// refuseLink answers a person whose flow has ended or belongs to another browser. It informs
+// a client that waits for them.
 func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	why := "The person took too long."
 	switch {
@@ -218,9 +218,9 @@ func (pc *pageContext) checkDomain(query url.Values) error {
 	return nil
 }
 
-// linkedBy is the client that sent the person by a link, which has to mean this
-// domain. The client has to be one that may receive people where it wants them; those
-// who manage what they share may come from nowhere in particular.
+// linkedBy is the client that sent the person by a link to this domain. It must be allowed
+// to receive people at the given address. The address may be missing when the person only
+// manages what they share.
 func (w *Webview) linkedBy(pc *pageContext, query url.Values) (store.Client, error) {
 	if err := pc.checkDomain(query); err != nil {
 		return store.Client{}, err

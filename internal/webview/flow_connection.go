@@ -144,8 +144,8 @@ type flowBody struct {
 	// Bank is the name of the institution, and Message what it says.
 	Bank, Message   string
 	Problem, Notice string
-	// Action is where forms go, Step what comes with them, and Button the text of
-	// the one there is.
+	// Action is the target of forms, Step what they carry, and Button the text of the only
+	// button.
 	Action, Step, Button string
 	Questions            []question
 	// After is in how many seconds the page sends its form by itself, 0 for never.
@@ -154,8 +154,8 @@ type flowBody struct {
 	// own, with Ticket instead of a cookie.
 	Address, Ticket string
 	Apart           bool
-	// Back and Leave lead to what comes before, and to the client; LeaveText is what
-	// the latter is called.
+	// Back and Leave lead to the previous page and to the client. LeaveText is the text of
+	// the latter.
 	Back, Leave, LeaveText string
 }
 
@@ -236,8 +236,8 @@ func (w *Webview) waitForBank(pc *pageContext, s *flowConnection) error {
 	return pages.Send(pc.writer, page)
 }
 
-// stateText is what is to be done about a state, and what the form of its page is
-// about; without one there is nothing a person can do.
+// stateText is what the person can do about a state, and what the form of its page is about.
+// Without one, the person can do nothing.
 type stateText struct{ key, step string }
 
 var stateTexts = map[passerelle.ConnectionState]stateText{
@@ -310,8 +310,8 @@ func (w *Webview) showBankLink(pc *pageContext, s *flowConnection, body flowBody
 	return pages.Send(pc.writer, w.flowPage(pc, s.flowSession, "stand", body.Title, body))
 }
 
-// ticket is what a flow that is made inside another page takes along into a
-// window of its own, where browsers keep other cookies.
+// ticket is what a flow inside another page takes into a window of its own, where the
+// browser has other cookies.
 type ticket struct {
 	Handle string
 	Flow   flowState
@@ -461,8 +461,8 @@ func (w *Webview) reply(pc *pageContext) error {
 	return answer(w, pc, s, form)
 }
 
-// sentBy is whose form it is: that of the cookie, or in a window of its own that
-// of the ticket.
+// sentBy is the flow that a form belongs to: by the cookie, or in a window of its own by the
+// ticket.
 func (w *Webview) sentBy(pc *pageContext, form url.Values) (*flowSession, error) {
 	if !form.Has(ticketName) {
 		return w.findFlow(pc, pc.request.URL.Query().Get(handleParameter))

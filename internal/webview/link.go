@@ -133,8 +133,8 @@ func (f filter) suits(b wire.Bank) bool {
 		overlap(f.Types, b.AccountTypes) && overlap(f.Usages, b.Usages)
 }
 
-// overlap reports whether something that is wanted is there, or nothing is
-// wanted, or nobody knows what there is.
+// overlap reports whether one of the wanted values exists. It is true when none is wanted,
+// or when the existing ones are unknown.
 func overlap[T ~string](wanted []string, there []T) bool {
 	return len(wanted) == 0 || len(there) == 0 || slices.ContainsFunc(there, func(one T) bool { return slices.Contains(wanted, string(one)) })
 }

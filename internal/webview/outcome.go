@@ -31,7 +31,7 @@ func (s *payerSession) outcome() result {
 	return outcome(s.payment, cmp.Or(s.payment.ClientState, s.State))
 }
 
-// result is what the client is told in the address with which a payer arrives.
+// result is what the client learns from the address that the payer arrives at.
 type result url.Values
 
 // outcome returns the state of a payment and, for a rejected one, the reason. Clients read

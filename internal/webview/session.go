@@ -22,9 +22,8 @@ import (
 // behind it ends it earlier.
 const sessionLife = 24 * time.Hour
 
-// session is what a payer's browser remembers, sealed, about one payment. The
-// token stays in it and is checked anew for every page, so that a revoked one
-// is worth nothing at once.
+// session is the encrypted cookie of a payer's browser for one payment. Its token is checked
+// again for every page, so that a revoked token loses its effect at once.
 type session struct {
 	Code    string               `json:"code"`
 	Payment passerelle.PaymentID `json:"payment"`
@@ -117,9 +116,9 @@ func (w *Webview) checkAddress(pc *pageContext, query url.Values) error {
 	return err
 }
 
-// checkSender refuses a link of another application than that of its code, and one
-// that leads where this may not send people. Both may be left out of a link: the code
-// says whose it is, and the payment where the payer goes.
+// checkSender refuses a link of another application than its code's, and a link that leads
+// where the application may not send people. A link may leave out both: the code names the
+// application, and the payment the address.
 func (w *Webview) checkSender(pc *pageContext, client passerelle.ClientID, query url.Values) error {
 	if named := query.Get(clientParameter); named != "" && client != 0 && named != strconv.FormatInt(int64(client), 10) {
 		return &explained{errSender, "client_id: the code is of another application"}

@@ -74,8 +74,8 @@ func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, erro
 	return all, nil
 }
 
-// showSharing shows what can be shared. What is shared is ticked and nothing else:
-// a consent is what somebody does, not what they leave.
+// showSharing shows what can be shared. Only what is shared already is ticked: consent is an
+// act of the person and not an omission.
 func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	all, err := w.shareable(pc, s)
 	if err != nil {

@@ -35,9 +35,9 @@ const (
 	connectionParameter = "id_connection"
 )
 
-// webauth sends a person to the page of their institution, for a new connection
-// or for one that waits for them. Whoever is not told by a client that may send
-// people back gets a page; everything else is told to the client.
+// webauth sends a person to the page of their institution, for a new connection or for one
+// that waits for them. It shows a page when the client may not receive the person, and
+// otherwise informs the client.
 func (w *Webview) webauth(pc *pageContext) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod
@@ -99,8 +99,8 @@ func (pc *pageContext) departureCookie(id passerelle.ConnectionID) web.Cookie {
 	return web.Cookie{Name: departure(id), Path: WebauthPath, Secure: pc.secure(), Life: sessionLife}
 }
 
-// markDeparture has the browser remember that it set out: it is the one that is
-// received when somebody comes back.
+// markDeparture sets the cookie that marks this browser as the one that left. Only it is
+// received when the person comes back.
 func (w *Webview) markDeparture(pc *pageContext, id passerelle.ConnectionID) error {
 	return w.sealer.Set(pc.writer, pc.departureCookie(id), true)
 }
@@ -211,8 +211,8 @@ func (w *Webview) returned(pc *pageContext, state string) error {
 	return w.arrived(pc, arrival.State == "")
 }
 
-// arrived tells somebody whom no page waits for, in the window they have come to,
-// whether the institution can be read now.
+// arrived tells a person for whom no page waits, in the window they came to, whether the
+// institution can be read now.
 func (w *Webview) arrived(pc *pageContext, well bool) error {
 	name := "arrived"
 	if !well {

@@ -45,7 +45,7 @@ const CallbackPath = "/2.0/webauth/callback"
 // is where older programs of this API family look for them.
 func PageRoots() []string { return []string{"/webview", "/2.0/auth/webview"} }
 
-// languages are those an address may name, each of which has texts.
+// languages are those that an address may name. Each has texts.
 var languages = []string{"en", "fr", "de", "nl", "pt", "it", "es"}
 
 // flowPayment is the flow in which a payment is made.

@@ -283,7 +283,7 @@ func (s *Service) account(ctx context.Context, c *httpapi.Caller, connection pas
 	return shown[0], nil
 }
 
-// accounts loads those of a user that the filter names, of which none may be
+// accounts loads the accounts of a user that the filter names. It fails when one of them is
 // missing.
 func (s *Service) accounts(ctx context.Context, c *httpapi.Caller, u oneUserInput, f store.AccountFilter) ([]store.StoredAccount, error) {
 	user, err := u.theirs(c)

@@ -1,12 +1,11 @@
-// Package banking is the part of the JSON interface that is about end users and
-// what institutions have of them: users, connections, accounts, transactions,
-// what hangs on them, subscriptions and documents, as rows and functions like those
-// of package api, which serves them together with its own.
+// Package banking has the endpoints about end users and their banking data: users,
+// connections, accounts, transactions and what belongs to them, subscriptions and documents.
+// They are rows and functions like those of package api, which serves them with its own.
 //
-// It owns the names and types of what such requests carry. It does not own the
-// conventions that all calls share (package httpapi has them), the connectors
-// that there are (package api has those) nor any rule of the business. It fails as
-// package api does.
+// It owns the names and types in these requests. It does not own the conventions of all
+// calls (package httpapi), the list of connectors (package api) or any business rule.
+//
+// It fails as package api does.
 package banking
 
 import (

@@ -21,7 +21,7 @@ type editDocumentInput struct {
 	documentFields
 }
 
-// documentFields are what a person says of a document.
+// documentFields are a person's details of a document.
 type documentFields struct {
 	Type     *int64                           `body:"id_type" min:"1" doc:"see /documenttypes"`
 	Category httpapi.Nullable[int64]          `body:"id_category" doc:"null for none"`

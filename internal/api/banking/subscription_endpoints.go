@@ -139,8 +139,8 @@ func (s *Service) subscription(ctx context.Context, c *httpapi.Caller, connectio
 	return shown[0], nil
 }
 
-// subscriptions loads those of a user that the filter names, of which none may
-// be missing.
+// subscriptions loads the subscriptions of a user that the filter names. It fails when one
+// of them is missing.
 func (s *Service) subscriptions(ctx context.Context, c *httpapi.Caller, u oneUserInput, f store.SubscriptionFilter) ([]store.StoredSubscription, error) {
 	user, err := u.theirs(c)
 	if err != nil {

@@ -345,8 +345,7 @@ func (s *Service) transactionPage(ctx context.Context, c *httpapi.Caller, q tran
 	return out, err
 }
 
-// writeDates writes the four dates. Where there is nothing they are what was asked
-// for, or today.
+// writeDates writes the four dates. A missing date is the requested one, or today.
 func (s *Service) writeDates(c *httpapi.Caller, f store.TransactionFilter, span store.TransactionSpan, page []passerelle.Transaction, out *listTransactionsOutput) {
 	today := passerelle.DateOf(c.Domain.Clock.Now(s.Now()), c.Location)
 	low, high := or(f.From, today), or(f.Until, today)

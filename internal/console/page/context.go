@@ -33,7 +33,7 @@ type Context struct {
 	Problem string
 	// Tabs are the pages beside this one; none for most.
 	Tabs []Tab
-	// Reload is after how long the page is to be shown anew, zero for never.
+	// Reload is after how long the page reloads itself, zero for never.
 	Reload time.Duration
 	// LeadTo is where the page leads by itself, empty for nowhere.
 	LeadTo string

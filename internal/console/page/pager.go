@@ -17,10 +17,9 @@ type Pager struct {
 	Older, Newer string
 }
 
-// Window is the part of a list, newest first, that the address names, and one row
-// more, which tells whether there is another page. A place in the list is so many
-// numbers. It selects nothing, so whoever changes one sees another part of the same
-// list.
+// Window is the part of a list, newest first, that the address names, and one row more,
+// which shows whether there is another page. A position in the list is a number of numbers.
+// It gives no rights: a changed one shows another part of the same list.
 func (pc *Context) Window(numbers int) store.Window {
 	w := store.Window{Descending: true, Limit: PageSize + 1}
 	query := pc.Request.URL.Query()

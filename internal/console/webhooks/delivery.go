@@ -29,9 +29,8 @@ type deliveryData struct {
 	Facts   []page.DetailRow
 	// Payment is the one that the event is about, zero for none.
 	Payment int64
-	// Opening and Payload are what was signed; what was sent is Payload alone,
-	// which has Size bytes and may be cut. Hidden tells that the operator may not
-	// see it, or has not asked to.
+	// Opening and Payload are the signed text. Only Payload was sent; it has Size bytes and
+	// may be cut. Hidden means that the operator may not see it, or has not asked to.
 	Opening, Payload     string
 	Size                 int64
 	Cut, Erased, Hidden  bool
@@ -47,7 +46,7 @@ type attemptRow struct {
 	At, Duration, Status, Failure, Answer, Detail, Opening, Signature, Next string
 }
 
-// delivery shows what is to be delivered, with what personal there is hidden.
+// delivery shows a delivery, with personal data hidden.
 func (h *hooks) delivery(pc *page.Context) error {
 	return h.showDelivery(pc, pc.Domain.Kind == passerelle.Sandbox)
 }

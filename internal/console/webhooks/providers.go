@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/web"
 )
 
-// roomForKeys is what a form takes that carries a certificate and a key, of which
-// three bytes may stand for one.
+// roomForKeys is the size of a form with a certificate and a key, where three bytes may
+// encode one.
 const roomForKeys = 3 * (delivery.MaxCertificate + delivery.MaxPrivateKey)
 
 func (h *hooks) providerRoutes() []page.Route {
@@ -72,10 +72,10 @@ func (h *hooks) providers(pc *page.Context) error {
 	return pages.Send(pc, "providers", "Authentication providers", data)
 }
 
-// providerForm is what can be set of a provider, as it was typed, besides its
-// secrets, which no page shows again.
+// providerForm has the fields of a provider as they were typed, except its secrets, which no
+// page shows again.
 type providerForm struct {
-	// ID is zero of one that is to be made.
+	// ID is zero for a new provider.
 	ID                              int64
 	Type, Name                      string
 	URL, ClientID, Public           string
@@ -109,8 +109,8 @@ func typedProvider(pc *page.Context) providerForm {
 	}
 }
 
-// endpoint is the configuration that a form asks for. A secret that is not typed
-// stays as it is; without a certificate there is no key either.
+// endpoint is the configuration in a form. A secret that is not typed stays as it is.
+// Without a certificate there is no key.
 func (f providerForm) endpoint(pc *page.Context) delivery.EndpointChange {
 	if f.Type != delivery.OAuth {
 		return delivery.EndpointChange{}

@@ -38,8 +38,7 @@ type Config struct {
 // hooks has the pages.
 type hooks struct{ Config }
 
-// roomy is what a form takes that carries what webhooks do, of which three bytes
-// may stand for one.
+// roomy is the size of a form with the data of a webhook, where three bytes may encode one.
 const roomy = 3 * delivery.MaxTestBody
 
 // Routes are the addresses of the pages, and who answers there.

@@ -151,9 +151,9 @@ func webhookState(w store.Webhook) string {
 	return webhookInUse
 }
 
-// webhookForm is what can be set of a webhook, as it was typed.
+// webhookForm has the fields of a webhook as they were typed.
 type webhookForm struct {
-	// ID is zero of one that is to be registered.
+	// ID is zero for a new webhook.
 	ID                                 passerelle.WebhookID
 	Event, URL, Provider, Client, User string
 	Events                             []webhook.Entry
