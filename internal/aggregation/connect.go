@@ -203,7 +203,7 @@ func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, 
 	shown, device := run.c, connector.DeviceOf(ctx)
 	begun := run.Background(func(ctx context.Context) {
 		if err := run.read(connector.WithDevice(ctx, device), reader, a); err != nil {
-			run.Log.Error("a visit in the background failed", "connection", shown.ID, "error", err)
+			run.Log.Error("a read in the background failed", "connection", shown.ID, "error", err)
 		}
 	})
 	if begun {

@@ -180,7 +180,7 @@ func (c *Console) connection(pc *page.Context) error {
 	w := pc.Window(2)
 	syncs, err := c.DB.ConnectionLogs(pc, store.ConnectionLogFilter{Domain: pc.Domain.ID, User: user, Connection: id}, w)
 	if err != nil {
-		return fmt.Errorf("list the visits of connection %d: %w", id, err)
+		return fmt.Errorf("list the syncs of connection %d: %w", id, err)
 	}
 	syncs, data.Turn = page.Paged(pc, w, syncs, store.ConnectionLog.Place)
 	for _, l := range syncs {

@@ -497,7 +497,7 @@ func TestSecretsThatCannotBeOpened(t *testing.T) {
 		for _, want := range []int{4, 2, 0} {
 			c.fetch(c.slow, want)
 		}
-		if c.count(c.slow, "stored IS NULL AND failures = 0") != bills || !strings.Contains(c.log.String(), "no visit can be made") {
+		if c.count(c.slow, "stored IS NULL AND failures = 0") != bills || !strings.Contains(c.log.String(), "no request can be made") {
 			t.Errorf("known are %q, and the log says %s", c.rows(c.slow, "stored, failures"), c.log)
 		}
 	})

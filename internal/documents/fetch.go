@@ -198,7 +198,7 @@ func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerel
 		return nil, req, of, &awaited{from}
 	}
 	if req, err = f.dataRequest(ctx, d, c); err != nil {
-		f.Log.Error("no visit can be made for a file", "connection", c.ID, "error", err)
+		f.Log.Error("no request can be made for a file", "connection", c.ID, "error", err)
 		return nil, req, of, &awaited{from}
 	}
 	return reader, req, connector.FileName(from.Name), nil

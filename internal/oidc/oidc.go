@@ -328,7 +328,7 @@ func (p *Provider) read(token *oidc.IDToken, nonce string) (Person, error) {
 	authorised, named := claims["azp"]
 	switch {
 	case !same(token.Nonce, nonce):
-		return Person{}, notVouched("the token was made for another visit")
+		return Person{}, notVouched("the token was made for another sign-in")
 	case named && authorised != p.ClientID, !named && len(token.Audience) > 1:
 		return Person{}, notVouched("the token was made for another client")
 	case token.Subject == "":

@@ -56,7 +56,7 @@ var invariants = []Invariant{
 			WHERE t.domain_id = $1 AND t.seq > 0 AND t.at >= $2 AND e.id IS NULL`,
 	},
 	{
-		Name: "heard", Rule: "each event of a payment tells of one step of its history",
+		Name: "heard", Rule: "each event of a payment belongs to one step of its history",
 		broken: `SELECT 'event ' || e.id FROM event e
 			LEFT JOIN payment_transition t ON t.payment_id = e.subject_id AND t.seq = e.version AND t.domain_id = e.domain_id
 			WHERE e.domain_id = $1 AND e.subject = 'payment' AND (t.payment_id IS NULL OR t.seq = 0)`,

@@ -365,7 +365,7 @@ func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsIn
 	}
 	of, err := s.DB.ConnectionsByID(ctx, c.Domain.ID, id, ids)
 	if err != nil {
-		return connectionLogsOutput{}, fmt.Errorf("load the connections of %d visits: %w", len(rows), err)
+		return connectionLogsOutput{}, fmt.Errorf("load the connections of %d syncs: %w", len(rows), err)
 	}
 	for i, l := range rows {
 		out.Logs[i] = s.Aggregation.ShowLog(of[l.Connection], l, c.Location)
