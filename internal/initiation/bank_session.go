@@ -175,15 +175,15 @@ func status(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 // repeated keys: as it was sent before, by the device of the payer then.
 func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
-	if errors.Is(err, connector.ErrUnknownOrder) && bank.Profile().Idempotent {
-		if s.attempt.Device != nil {
-			if err := json.Unmarshal(s.attempt.Device, &o.Device); err != nil {
-				return report, fmt.Errorf("read the device of an order: %w", err)
-			}
-		}
-		return bank.Initiate(ctx, o)
+	if !errors.Is(err, connector.ErrUnknownOrder) || !bank.Profile().Idempotent {
+		return report, err
 	}
-	return report, err
+	if s.attempt.Device != nil {
+		if err := json.Unmarshal(s.attempt.Device, &o.Device); err != nil {
+			return report, fmt.Errorf("read the device of an order: %w", err)
+		}
+	}
+	return bank.Initiate(ctx, o)
 }
 
 // answer passes on the answer of the payer or the client. A connector without

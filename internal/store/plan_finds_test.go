@@ -25,8 +25,10 @@ func TestTheCheckOfPlansFinds(t *testing.T) {
 		{name: "the lines of a page", on: both, statement: `SELECT id FROM instruction WHERE domain_id = $1 AND payment_id IN ($2, $3, $4) ORDER BY payment_id, position`},
 		{name: "payments by label, joined by domain alone", on: both, statement: `SELECT count(*) FROM (SELECT payment_id AS line_payment FROM instruction WHERE domain_id = $1 AND label_folded >= $2 AND label_folded < $3) AS line
 			JOIN payment ON payment.id + 0 = line_payment WHERE domain_id = $1`},
-		{name: "a reference to a payment of a young database", on: postgres, empty: true,
-			before: `CREATE INDEX payment_newest ON payment (domain_id, client_id, id)`, statement: `SELECT 1 FROM payment x WHERE x.domain_id = $1 AND x.id = $2 FOR KEY SHARE OF x`},
+		{
+			name: "a reference to a payment of a young database", on: postgres, empty: true,
+			before: `CREATE INDEX payment_newest ON payment (domain_id, client_id, id)`, statement: `SELECT 1 FROM payment x WHERE x.domain_id = $1 AND x.id = $2 FOR KEY SHARE OF x`,
+		},
 		{name: "what waits for the payer's return", on: sqlite, statement: `UPDATE delivery SET dropped = $1 WHERE domain_id = $2 AND subject = $3 AND subject_id = $4 AND version <= $5 AND delivered IS NULL AND dropped IS NULL AND not_before > $1`},
 		{name: "retention", on: sqlite, statement: `DELETE FROM event WHERE domain_id = $1 AND id IN ($2` + strings.Repeat(`, $2`, 99) + `)`},
 		{name: "the keys of a user", on: sqlite, statement: `SELECT i.id FROM token t JOIN idempotency i ON i.domain_id = t.domain_id AND i.token_id = t.id WHERE t.domain_id = $1 AND t.user_id = $2`},
