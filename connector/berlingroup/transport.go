@@ -2,6 +2,7 @@ package berlingroup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -85,9 +86,52 @@ func newClient(m material) client {
 		}
 	}
 	single := transport()
-	single.DisableKeepAlives = true
+	single.DisableKeepAlives, single.DialTLSContext = true, dialTaken(single)
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return client{kept: &http.Client{Transport: transport(), CheckRedirect: stay}, single: &http.Client{Transport: single, CheckRedirect: stay}}
+}
+
+// dialTaken dials connections that the other side has taken. In TLS 1.3 the handshake ends
+// here before the bank has looked at our certificate: an order that is written at once may
+// be lost together with the bank's refusal, and nobody knows what became of it. So the
+// refusal is waited for, as long as the handshake took and a moment.
+func dialTaken(t *http.Transport) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		raw, err := t.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		config := t.TLSClientConfig.Clone()
+		if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
+			return nil, errors.Join(err, raw.Close())
+		}
+		conn, begun := tls.Client(raw, config), time.Now()
+		ctx, cancel := context.WithTimeout(ctx, t.TLSHandshakeTimeout)
+		defer cancel()
+		if err = conn.HandshakeContext(ctx); err == nil && conn.ConnectionState().Version == tls.VersionTLS13 {
+			err = awaitRefusal(conn, time.Since(begun)+refusalTime)
+		}
+		if err != nil {
+			return nil, errors.Join(err, raw.Close())
+		}
+		return conn, nil
+	}
+}
+
+// refusalTime is how much longer than the handshake a refusal may take.
+const refusalTime = 20 * time.Millisecond
+
+// awaitRefusal returns what a bank says that was not asked anything yet; nothing is well.
+func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
+	if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
+		return err
+	}
+	_, err := conn.Read(make([]byte, 1))
+	var silent net.Error
+	if errors.As(err, &silent) && silent.Timeout() {
+		return conn.SetReadDeadline(time.Time{})
+	}
+	return cmp.Or(err, errMalformed)
 }
 
 // Close lets go of connections that wait for the next request. Requests under way end.
