@@ -145,15 +145,16 @@ type Arrival struct {
 // payment.
 func IsReturn(state string) bool { return strings.Contains(state, ".") }
 
-// Return receives a person from an institution: the state, which is good once,
-// names the connection, and callback is what else the institution sent along. The
-// connection is read, and its client's landing told what came of it. A state that
-// was used, was altered, or belongs to a connection that is gone or needs no one
-// any more, is NotFound; while somebody reads the connection it is a conflict,
-// and still good. Left tells whether the browser that came is the one that set out
-// for a connection: where a landing waits it has to be, or whoever has another
-// person agree in their place would have that person's accounts (RFC 6749, section
-// 10.12). One that is not is Forbidden, and the state is still good.
+// Return handles a person who comes back from an institution. The state, which can be used
+// once, names the connection. callback is the institution's query. It reads the connection
+// and returns the client's landing with the result. It fails with NotFound when the state
+// was used, was altered, or belongs to a connection that is deleted or waits for nobody. It
+// fails with Conflict while the connection is being read; the state can then be used again.
+//
+// left reports whether this browser is the one that left for a connection. Where a landing
+// waits, it must be: otherwise a person could have another agree in their place and get that
+// person's accounts (RFC 6749, section 10.12). Another browser is Forbidden, and the state
+// can still be used.
 func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values, left func(passerelle.ConnectionID) bool) (Arrival, error) {
 	id, nonce, ok := parseReturn(state)
 	if !ok {

@@ -8,32 +8,31 @@ import (
 	"strings"
 )
 
-// plan is what an input struct accepts, worked out once when the service
-// starts, so that no request reads a struct tag.
+// plan describes what an input struct accepts. It is made once when the service starts,
+// so that no request reads a struct tag.
 //
-// A field says where its value comes from with one of the tags path, query,
-// header and body, followed by the name and optionally ",required"; one of the
-// path with ",optional" is zero in the patterns that lack it. More tags:
+// One of the tags path, query, header and body says where the value of a field comes from,
+// followed by its name and optionally ",required". A field of the path with ",optional" is
+// zero in patterns without it. Further tags:
 //
-//	default  the value of a query parameter that did not come
+//	default  the value of a missing query parameter
 //	min, max the range of an integer; max alone is the length of a string in code points
-//	enum     the only words accepted, separated by commas; a type may have a
+//	enum     the allowed words, separated by commas; a type may have a
 //	         method Values() []string instead
 //	doc      a sentence for the OpenAPI document
 //	example  an example for it
 //
-// An embedded struct lends its fields; when it has a settle method (Page,
-// DateRange, Expand, Sensitive) that runs after everything is bound.
+// The fields of an embedded struct count as fields of the input. When the struct has a
+// settle method (Paging, DateRange, Expand, SensitiveInput), it runs after everything is
+// bound.
 //
-// A body whose keys are not all known beforehand has a field "*", a map of those
-// that no other field takes; with ",query" also of such parameters of the query.
+// A body with unknown keys has a field "*", a map of the keys that no other field takes.
+// With ",query", the map also takes such query parameters.
 //
-// A field of the body with ",whole" is a list that may also come as the body
-// itself.
+// A body field with ",whole" is a list that may also be the body itself.
 //
-// A body that is one of several has a field for each, which is a pointer to a
-// struct of body fields with the tag variant and a name for the document; see
-// variant.go.
+// A body that may have several forms has a field for each form: a pointer to a struct of
+// body fields, with the tag variant and a name for the document; see variant.go.
 type plan struct {
 	path, query, header fields
 	body                *fields

@@ -81,8 +81,9 @@ type limitedWriter struct {
 	limiter *Limiter
 }
 
-// Write is done outside. It comes back in whoever is inside by then: what was
-// begun is finished, and who waited here would keep what those inside wait for.
+// Write gives the request's place up while it writes, and takes it back without waiting,
+// even beyond the limit: a request that waited for a place here would hold what the others
+// wait for.
 func (t *limitedWriter) Write(p []byte) (int, error) {
 	t.limiter.working.Add(-1)
 	defer t.limiter.working.Add(1)

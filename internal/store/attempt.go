@@ -51,8 +51,8 @@ type AttemptOrder struct {
 	Fields map[string]string
 	// Memory is what the connector keeps of the order, sealed like them.
 	Memory []byte
-	// Device is that of the payer when they validated, as its owner encodes it, and sealed
-	// like them; nil when nobody took part.
+	// Device is the payer's device at validation, encoded by its owner and stored encrypted;
+	// nil when no payer took part.
 	Device []byte
 	// OrderID is the attempt's that is the order.
 	OrderID int64

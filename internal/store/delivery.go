@@ -329,11 +329,10 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 		append(args, micros(now), reason)...)
 }
 
-// eraseBodies erases the bodies of events of users, but for those that somebody
-// is still to get: also a webhook that is deleted, which may be made live again
-// until PurgeUndeliverable gives up what was for it. Two senders that have the
-// last two deliveries of an event wait for each other, so that one of them sees
-// that it is the last.
+// eraseBodies erases the bodies of users' events that no webhook is still to receive. A
+// deleted webhook counts until PurgeUndeliverable drops its deliveries, because it may be
+// restored. Two senders with the last two deliveries of an event wait for each other, so
+// that one of them finds that it is the last.
 func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.Time) {
 	if len(events) == 0 {
 		return

@@ -1,38 +1,37 @@
 // Package store keeps everything the service knows in one database, SQLite or
 // PostgreSQL, and is the only package with SQL.
 //
-// It owns the schema and its migrations, transactions, the assignment of ids,
-// leases, and which column is sealed. It does not own rules: a use case
-// decides, the store writes what was decided and refuses it when the row has
-// changed meanwhile.
+// It owns the schema and its migrations, transactions, the assignment of ids, leases, and
+// which columns are encrypted. It does not own rules. A use case decides, and the store
+// writes the decision, or refuses it when the row has changed meanwhile.
 //
 // # Reading and writing
 //
-// A Reader reads committed rows and cannot write. A write is a unit:
-// [DB.Write] calls a function that only collects statements on a [Tx], and
-// executes them together after the function has returned nil. No statement can
-// look at the result of another; what decides goes into the statement itself,
-// as a WHERE on the version or the state, and a statement that does not touch
-// exactly the row it must undoes the unit. A nil error means that the unit is
-// durable; an error other than ErrUnknown means that nothing of it was written.
+// A Reader reads committed rows and cannot write. A write is a unit: [DB.Write] calls a
+// function that only collects statements on a [Tx], and executes them together after the
+// function has returned nil. No statement can use the result of another. Conditions belong
+// to the statement itself, as a WHERE on the version or the state; a statement that does
+// not change exactly the row it must undoes the unit. A nil error means that the unit is
+// durable. An error other than ErrUnknown means that nothing of it was written.
 //
-// On SQLite one goroutine executes the units that wait in one transaction with one
-// fsync, each under a savepoint, but those that only add rows without: when one of
-// them fails all begin anew, with. On PostgreSQL a unit is one
-// pipelined round trip, COMMIT included: the server itself sees to it that a statement
-// touches the row that it must. Where a function has to judge what was read, COMMIT is a
-// second one. Units that only add rows share theirs with
-// those that wait beside them, until anything goes wrong or a lock is waited for:
-// then each is alone. One
-// that is alone is repeated when the server asks for it or the connection is lost.
-// Each transaction marks a slot of its own in the table unit_mark, so that after a
-// connection was lost the slot tells what became of it, whatever
-// happened to the server meanwhile; who asks gives the slot up, so that what has not come
-// by then is refused. What several functions are to read is asked for at once by
-// [Reader.Together]. Units may therefore be executed
-// more than once before they are answered: a row function must not do more than
-// fill variables, and registers with Tx.onRetry what has to be emptied first.
-// It must not call the store: on SQLite it runs in the one writer.
+// On SQLite, one goroutine executes the waiting units in one transaction with one fsync,
+// without savepoints. When a unit fails, the group is executed again with a savepoint for
+// each unit, and the next groups guard the units that change rows.
+//
+// On PostgreSQL, a unit is one pipelined round trip, COMMIT included: the server itself
+// checks that a statement changes the row that it must. When a function has to judge what
+// was read, COMMIT is a second round trip. Waiting units that only add rows share a
+// transaction, until an error or a wait for a lock: then each gets its own. A unit with its
+// own transaction is repeated when the server asks for it or the connection is lost. Each
+// transaction marks a slot in the table unit_mark. After a lost connection, the slot shows
+// its outcome, whatever happened to the server. Asking invalidates the slot, so that a
+// COMMIT which arrives later is refused.
+//
+// [Reader.Together] makes the reads of several functions in common round trips.
+//
+// A unit may be executed more than once before Write returns. A function that reads rows
+// must therefore only set variables, and register with Tx.onRetry what to reset first. It
+// must not call the store: on SQLite it runs in the only writer.
 //
 // # The SQL
 //
@@ -43,18 +42,17 @@
 //	{id}           column type of an assigned key (migrations)
 //	{bytes}        column type of bytes (migrations)
 //
-// A migration may hold lines for one database between "-- only sqlite" or
-// "-- only postgres" and "-- end". Columns are BIGINT, TEXT, BOOLEAN and bytes;
-// instants are BIGINT microseconds since 1970 in UTC, amounts minor units.
-// Optional values go in and come out as pointers; empty bytes may come back as
-// nil. A parameter whose type PostgreSQL cannot infer, as in INSERT … SELECT $1,
+// A migration may have lines for one database between "-- only sqlite" or
+// "-- only postgres" and "-- end". Columns are BIGINT, TEXT, BOOLEAN and bytes. Instants are
+// BIGINT microseconds since 1970 in UTC, and amounts are in minor units. Optional values are
+// pointers. Empty bytes may be read as nil. A parameter whose type PostgreSQL cannot infer, as in INSERT … SELECT $1,
 // is written CAST($1 AS BIGINT). A trigger on PostgreSQL refuses with an
 // ERRCODE of class 23, so that both databases report ErrConstraint. No
 // constraint is deferrable and no statement says OR ROLLBACK.
 //
 // # Failures
 //
-// Constraint violations are recognised by code: ErrDuplicate, ErrConstraint. A
-// row that is not there is ErrNotFound, a lost compare-and-set ErrConflict. A
+// A violated constraint is ErrDuplicate or ErrConstraint, by the database's error code. A
+// missing row is ErrNotFound. A change over another version than expected is ErrConflict. A
 // database that cannot be reached or stays locked is passerelle.Unavailable.
 package store

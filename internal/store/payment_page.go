@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// A page is read from one stretch of an index where that is possible, and
-// otherwise put together from the beginnings of several: those with a key and
-// those without, those that share the key of the last page and those beyond,
-// those of each connector. Databases that are left to find that out by
-// themselves read and sort everything.
+// A page is read from one range of an index where possible. Otherwise it is merged from the
+// beginnings of several ranges: rows with and without a key, rows that share the last page's
+// key and rows beyond it, and each connector's rows. A database that has to find this by
+// itself reads and sorts everything.
 
 // stretch is a condition on places within which the index has the order of the
 // list already: by key and id, or by id alone where all keys are the same.

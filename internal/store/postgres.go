@@ -84,15 +84,13 @@ func durable(ctx context.Context, pool *pgxpool.Pool) error {
 
 var errNotDurable = errors.New("open the PostgreSQL database: synchronous_commit is off for this server, database or role, so that what was acknowledged could be lost; set it to on, local or remote_apply")
 
-// parameters are what is asked of a server unless the address asks for something
-// else. Statements here touch few rows, by an index that has them in order. To
-// compile one takes longer than it saves, as the costs of those with a LIMIT are
-// guessed far too high. To plan one anew for its arguments takes longer than to
-// execute it, and comes to the same. A bitmap gives up the order, so that all
-// that waits is read and sorted for each page of it whenever the statistics are from
-// a time when little waited; and a table that was small then is read from end to end.
-// A LIMIT among the arguments is taken for a tenth of all rows, which are
-// worth a hash or a sort of each whole table that is joined to them.
+// parameters are the server settings unless the address has others. Statements here read few
+// rows by an index that has them in order. Compiling them takes longer than it saves,
+// because the costs of a LIMIT are overestimated. Planning them for each set of arguments
+// takes longer than executing them, with the same result. A bitmap scan loses the order, so
+// that each page would read and sort the whole backlog when statistics are old, and a table
+// that was small would be read completely. A LIMIT parameter is estimated as a tenth of all
+// rows, which justifies a hash or sort of each joined table.
 var parameters = map[string]string{
 	"application_name":  "passerelle",
 	"jit":               "off",

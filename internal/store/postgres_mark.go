@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// mark is what a transaction leaves in the database to be recognised by: a number
-// of its own in a slot, perhaps the first in it. The process is the server's, since when
-// there is a connection to it, and lost tells that there is none any more.
+// mark identifies a transaction in the database: a number in a slot, perhaps the slot's
+// first. process is the server process while there is a connection, and lost reports that
+// there is none any more.
 type mark struct {
 	slot, unit int64
 	first      bool

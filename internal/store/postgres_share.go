@@ -11,9 +11,9 @@ import (
 // one waits for the disk, the next comes together.
 const sharing = 2
 
-// A transaction that is shared waits for a lock, and lasts up to COMMIT, so long at
-// most: whoever is in it is kept from leaving, and whoever comes after from coming
-// in. A unit that needs longer waits alone, for as long as its caller does.
+// How long a shared transaction may wait for a lock, and how long it may last up to COMMIT:
+// units inside cannot leave it, and later units cannot join it. A unit that needs longer
+// waits in a transaction of its own, for as long as its caller does.
 const (
 	sharedLimit = 5 * time.Second
 	limitLocks  = `SET LOCAL lock_timeout = '1s'`
@@ -27,10 +27,10 @@ const sharedStatements = 64
 // nothing of the unit was written.
 var errApart = errors.New("the transaction was shared in vain")
 
-// sharers execute units that only add rows, those that wait together in one
-// transaction. Its context is its own, so that no caller can interrupt the units of
-// others, and ends soon, so that none waits for them much longer than it wanted. There are no savepoints: when anything goes wrong, every unit goes its own
-// way and is told about itself.
+// sharers execute units that only add rows: those that wait together share a transaction.
+// The transaction has its own context, so that no caller can interrupt the units of others.
+// The context ends soon, so that no unit waits much longer than its caller wanted. There are
+// no savepoints: after any failure each unit gets its own transaction and its own result.
 type sharers struct {
 	attempt func(ctx context.Context, statements []statement) error
 	queue   chan *unit // unbuffered: what was sent has been taken

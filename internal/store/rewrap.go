@@ -125,9 +125,8 @@ func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []seal
 	return changed, nil
 }
 
-// awaitSeals has what proves the keys changed when no unit is under way that has seen
-// it as it was, and seals by it: what such a unit stores later nobody would look at
-// again.
+// awaitSeals waits, before the key proof changes, until no running unit has sealed a value
+// by the old one: nobody would rewrap what such a unit stores later.
 func (tx *Tx) awaitSeals(table string) {
 	if alone := tx.db.engine.words().alone; alone != "" && table == keyCheckPlace.Table {
 		tx.exec(alone + table)

@@ -123,8 +123,8 @@ func gather(queue <-chan *unit, first *unit, least, most int) []*unit {
 	return group
 }
 
-// answer executes a group, together if that is possible, and otherwise one by
-// one, so that only the unit at fault fails.
+// answer executes a group, in one transaction if possible, and otherwise one unit after the
+// other, so that only the failing unit fails.
 func (w *writer) answer(group []*unit) {
 	for _, careful := range []bool{false, true} {
 		if results, ok := w.together(group, careful); ok {
@@ -146,9 +146,9 @@ func (w *writer) reply(group []*unit, results []error) {
 	}
 }
 
-// together executes the group in one transaction, and when careful each unit
-// under a savepoint. If that is not ok, nothing of it was written. When there can be no transaction at all every unit fails: one
-// by one, each would wait for it as long.
+// together executes the group in one transaction, when careful with a savepoint for each
+// unit. When ok is false, nothing of it was written. When no transaction can begin, every
+// unit fails at once: one by one, each would wait as long.
 func (w *writer) together(group []*unit, careful bool) ([]error, bool) {
 	var results []error
 	if len(group) == 1 {

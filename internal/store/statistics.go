@@ -10,15 +10,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// KeepStatistics sees to it that the planner of the database knows what the tables hold:
-// on PostgreSQL it has those counted that the server knows nothing of, as after a dump
-// was restored, or that have twice the size they had then. Its own daemon comes once in
-// a minute at best, and plans that were made when a table was small are kept until then.
-// SQLite plans by rule, as if every table was large, unless it has statistics; those of a
-// table that was small have it read from end to end ever after, so that they are removed.
-//
-// It is to be called every few seconds, and costs a query when there is nothing to do. Of
-// several processes one counts at a time, table by table, and others go on meanwhile.
+// KeepStatistics keeps the statistics of the query planner current. On PostgreSQL it
+// analyzes tables without statistics, as after a restore, and tables that have doubled
+// since. The server's own daemon comes once a minute at best, and plans for a small table
+// are used until then. SQLite plans by rule, as if every table were large, unless it has
+// statistics; those of a table that was small would make it read the whole table from then
+// on, so they are removed. Call it every few seconds; it costs one query when there is
+// nothing to do. One process at a time analyzes, table by table, and others go on meanwhile.
 func (db *DB) KeepStatistics(ctx context.Context) error {
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()

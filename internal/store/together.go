@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Together asks several questions at once: what each of them reads first is one round
-// trip on PostgreSQL, what each reads next another, and so on. On SQLite, where there is
-// no way to save, they are asked one after the other until one fails. A question asks
-// the Reader that it is given. The error is that of the first question that has one.
+// Together answers several questions at once. On PostgreSQL the first reads of all questions
+// are one round trip, their second reads another, and so on. On SQLite, where that saves
+// nothing, the questions run one after the other until one fails. A question reads through
+// the Reader that it gets. Together returns the error of the first question that has one.
 func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) error) error {
 	away, distant := r.engine.(sender)
 	if !distant {

@@ -42,16 +42,14 @@ type statement struct {
 	proves bool
 }
 
-// Write executes as one unit the statements that fn collects: all or none. Fn
-// runs in the caller's goroutine, outside any transaction, and its error is
-// returned as it is. A Write inside fn is another unit, which stays written
-// whatever becomes of this one.
-//
-// On SQLite a context that ends while the unit waits withdraws it; once the
-// writer has taken it, Write waits for the outcome. On PostgreSQL a context that
-// ends before COMMIT was sent undoes the unit; one that shares a transaction finds
-// that out when that one is over, which takes a few seconds at most. A panic in fn or in a function
-// that reads rows undoes the unit and goes on in the caller.
+// Write executes the statements that fn collects as one unit: all or none. fn runs in the
+// caller's goroutine, outside any transaction, and Write returns its error unchanged. A
+// Write inside fn is another unit, which stays written whatever happens to this one. On
+// SQLite, a context that ends while the unit waits withdraws it; once the writer has taken
+// the unit, Write waits for the outcome. On PostgreSQL, a context that ends before COMMIT
+// was sent undoes the unit; in a shared transaction, Write learns that when the transaction
+// is over, after a few seconds at most. A panic in fn, or in a function that reads rows,
+// undoes the unit and continues in the caller.
 func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	tx := &Tx{ctx: ctx, db: db, keys: db.keys}
 	if err := fn(tx); err != nil {
@@ -161,10 +159,9 @@ func (s *statement) check(touched int64) error {
 // run is what a unit executes when it has a transaction to itself.
 func (tx *Tx) run() []statement { return append(slices.Clip(tx.statements), tallies(tx)...) }
 
-// adds reports whether the unit only adds rows, and changes totals: it waits for
-// nobody who does not add the same, and nobody for it but at the totals. One with a
-// row that is added on a condition, or else it is undone, does not count: that is
-// how limits are kept, and those with it would be undone as often.
+// adds reports whether the unit only adds rows and changes totals. Such units do not wait
+// for each other, except at the totals. A unit that adds a row on a condition, or is undone
+// otherwise, does not count: such units enforce limits, and would often be undone.
 func (tx *Tx) adds() bool {
 	return !slices.ContainsFunc(tx.statements, func(s statement) bool { return !s.proves && (s.scan != nil || !s.adds()) })
 }

@@ -1,19 +1,17 @@
-// Package webview is the end user's side: the pages on which a person sees what
-// is to be paid, chooses a bank, gives it what it asks for, waits, cancels, and is
-// sent on to the bank or back to the site that asked; and those on which a person
-// lets an institution be read, chooses what is shared, and later mends or ends it.
+// Package webview has the pages for end users. On some, a payer sees a payment, chooses a
+// bank, enters what the bank asks for, waits, cancels, and is sent to the bank or back to
+// the application. On others, a person connects an institution, chooses what to share, and
+// later repairs or ends the connection.
 //
-// It owns the addresses of these pages, the cookies that stand for the right to
-// see one payment or to make one flow, and which page a payment or a connection
-// in a given state is shown on. That is always decided from what is stored, never
-// from where the person came from, so that every page survives reloading, going
-// back and coming again. It does not own the rules of payments and connections nor
-// talk to banks (packages initiation and aggregation do), nor how pages look and
-// are sent (package web).
+// It owns the addresses of these pages, the cookies that give access to one payment or one
+// flow, and which page shows a payment or connection in a given state. The stored state
+// alone decides the page, so that every page survives reloading, going back and returning.
+// It does not own the rules of payments and connections, does not call banks (packages
+// initiation and aggregation do), and does not decide how pages look and are sent (package
+// web).
 //
-// It fails towards people, in plain words and with the number of the request:
-// whoever has no right to a payment learns nothing about it, not even whether
-// it exists.
+// It fails with a page in plain words and the number of the request. A person without the
+// right to a payment learns nothing about it, not even whether it exists.
 package webview
 
 import (

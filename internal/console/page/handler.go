@@ -1,15 +1,15 @@
-// Package page holds what the pages of the operators' console have in common. It
-// finds the page of a request, checks who may see it, takes forms, puts the frame
-// around a page, leads through lists and tells failures.
+// Package page has what the pages of the operators' console share. It finds the page of a
+// request, checks who may see it, reads forms, draws the frame around a page, pages through
+// lists and shows failures.
 //
-// It owns the addresses below Root, the cookies of operators and the frame of
-// their pages. It does not own other pages than that of a fault: the packages console
-// and console/webhooks have the others and decide what they show and do. Package
-// operators decides who may come in. Package web says how pages look and are sent.
+// It owns the addresses below Root, the cookies of operators and the frame of their pages.
+// Of the pages it owns only that of a failure; the packages console and console/webhooks
+// have the others. Package operators decides who may sign in. Package web decides how pages
+// look and are sent.
 //
-// It fails with a page for people, in plain words, with the id of the request.
-// Without a session a request is redirected to the sign-in page. A form that was not
-// made for the session changes nothing.
+// It fails with a page in plain words and the id of the request. A request without a session
+// is redirected to the sign-in page. A form that was not made for the session changes
+// nothing.
 package page
 
 import (
