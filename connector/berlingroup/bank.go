@@ -34,7 +34,7 @@ type Bank struct {
 	base     string
 	client   client
 	signer   *signer
-	health   health
+	health   *health
 	// now is real time, for certificates, signatures and health.
 	now func() time.Time
 }
@@ -56,9 +56,13 @@ func Load(path string) (*Bank, error) {
 	}
 	return &Bank{
 		file: file, profile: file.profile(), where: where, material: material, base: strings.TrimRight(file.Address.API, "/"),
-		client: newClient(material), signer: newSigner(file.Signature, material), now: time.Now,
+		client: newClient(material), signer: newSigner(file.Signature, material), health: &health{}, now: time.Now,
 	}, nil
 }
+
+// Continue takes over how the calls to the bank went from what was loaded of its file
+// before.
+func (b *Bank) Continue(former *Bank) { b.health = former.health }
 
 // Path is the file that the bank was loaded from.
 func (b *Bank) Path() string { return b.where.path }

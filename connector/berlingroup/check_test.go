@@ -316,6 +316,10 @@ func TestDisturbedBank(t *testing.T) {
 	if n := calls(3); n != 1 || !bank.Profile().Disturbed {
 		t.Errorf("a bank that goes on failing was asked %d times", n)
 	}
+	again := w.load()
+	if again.Continue(bank); !again.Profile().Disturbed {
+		t.Error("a bank that is loaded again is well")
+	}
 	now, status = now.Add(31*time.Second), http.StatusNotFound
 	if n := calls(3); n != 3 || bank.Profile().Disturbed || bank.Health().Open {
 		t.Errorf("a bank that is back was asked %d times", n)

@@ -96,7 +96,7 @@ func (b *Bank) Health() connector.BankHealth {
 	for _, c := range b.Certificates() {
 		certificates = append(certificates, connector.Expiry{Field: c.Field, Until: c.Until})
 	}
-	h := &b.health
+	h := b.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	reported := connector.BankHealth{LastSuccess: h.success, LastFailure: h.failure, Failures: h.inARow, Open: h.inARow >= failuresToOpen, Certificates: certificates}

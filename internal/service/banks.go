@@ -52,6 +52,8 @@ func readBanks(folder string, own []connector.Connector, before map[string]*berl
 		}
 		if files[i].Err != nil {
 			files[i].Bank = before[path]
+		} else if former := before[path]; former != nil {
+			files[i].Bank.Continue(former)
 		}
 		if kept := files[i].Bank; files[i].Err != nil && kept != nil {
 			files[i].Err = errors.Join(files[i].Err, names.take(kept.Profile(), path))
