@@ -21,8 +21,8 @@ type auditCommand struct {
 	Verify   auditVerify `cmd:"" help:"Verify the audit log, and name the first place where it was changed, removed or added."`
 }
 
-// books is what the commands about the audit log work with: the domains by their
-// ids, and the one that was chosen, if any.
+// books has what the audit commands work with: the domains by id, and the chosen one, if
+// any.
 type books struct {
 	db     *store.DB
 	names  map[passerelle.DomainID]string
@@ -56,7 +56,7 @@ func (g *auditCommand) open(c *console, command func(books) (any, error)) error 
 	})
 }
 
-// name is that of a domain, also of one that is not there.
+// name is the name of a domain, also of a deleted one.
 func (b books) name(id passerelle.DomainID) string {
 	if id == 0 {
 		return ""

@@ -94,7 +94,7 @@ type keysRewrap struct {
 	Retire bool `help:"Then remove the older master keys from the key file. Keep a copy of the file: earlier copies of the database need these keys."`
 }
 
-// rewrapView is what rewrap prints: the sealed values it saw, and those that were
+// rewrapView is the output of rewrap: how many encrypted values it saw, and how many were
 // under an older key.
 type rewrapView struct {
 	Values    int64 `json:"values"`

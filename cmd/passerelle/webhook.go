@@ -144,8 +144,7 @@ func (o oneWebhook) at(c *console, g *webhookCommand, command func(target, store
 
 type webhookShow struct{ oneWebhook }
 
-// Run prints a webhook, also one that is deleted, with what came of its
-// requests.
+// Run prints a webhook, deleted ones included, with the results of its requests.
 func (s *webhookShow) Run(c *console, g *webhookCommand) error {
 	return s.at(c, g, func(d target, w store.Webhook) (any, error) {
 		found, err := d.db.Health(c.ctx, d.domain.ID, d.domain.Clock.Now(time.Now()), w.ID)

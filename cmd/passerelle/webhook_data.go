@@ -181,7 +181,7 @@ func (s sending) send(c *console, g *webhookCommand, id passerelle.WebhookID, co
 	return err
 }
 
-// advice is what a failure says of flags that only commands have.
+// advice explains failures with flags that only the command line has.
 func (s sending) advice(made attemptView, w store.Webhook) string {
 	u, err := url.Parse(w.URL)
 	if err != nil || s.Loopback || made.Error != delivery.AddressRefused || !domains.Loopback(u.Host) {

@@ -15,8 +15,8 @@ import (
 
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// coherentProfile: a profile is what clients choose by, so it has to be
-// complete, stable and free of contradictions.
+// coherentProfile: clients choose by the profile, so it must be complete, stable and
+// consistent.
 func coherentProfile(_ context.Context, s Subject) error {
 	p := s.Initiator.Profile()
 	if _, err := connector.NewRegistry(s.Initiator); err != nil {

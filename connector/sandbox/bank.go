@@ -82,8 +82,8 @@ func (b *Bank) find(ctx context.Context, domain passerelle.DomainID, key string)
 	return o, version, err
 }
 
-// change lets do alter an order and stores it unless do reports that there is
-// nothing to alter. Who loses a race decides anew on what the winner left.
+// change calls do to alter an order, and stores it when do reports a change. After a lost
+// race, do decides again on the stored order.
 func (b *Bank) change(ctx context.Context, domain passerelle.DomainID, key string, do func(*order) bool) (order, error) {
 	for {
 		o, version, err := b.find(ctx, domain, key)

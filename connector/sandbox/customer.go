@@ -54,7 +54,7 @@ type holding struct {
 	monthly []regular
 	loan    *passerelle.Loan
 	parent  string
-	// positions are what it holds besides money.
+	// positions are the assets that the account holds.
 	positions []position
 }
 

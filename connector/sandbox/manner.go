@@ -72,7 +72,7 @@ var manners = []manner{
 	{word: "nonsense", shows: "the bank sends impossible values", fault: talksNonsense},
 }
 
-// mannerOf is that of a login: what comes before the first mark or digit.
+// mannerOf is the manner of a login: the part before the first punctuation mark or digit.
 func mannerOf(login string) manner {
 	word := strings.ToLower(login)
 	if end := strings.IndexFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }); end >= 0 {

@@ -158,8 +158,7 @@ func (o *order) ran() bool {
 	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == series })
 }
 
-// question is the one that the bank has asked, the last one if there is none
-// at present.
+// question is the bank's open question, or its last one when none is open.
 func (o *order) question() (question, bool) {
 	for _, s := range slices.Backward(o.Plan.Steps[:o.At+1]) {
 		if s.Do == ask {

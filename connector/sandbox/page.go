@@ -47,8 +47,8 @@ func styleHash() string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// view is what a page shows: an order, or else a question for access, a notice,
-// or what came back to a shop.
+// view is the content of a page: an order, a question for access, a notice, or a shop's
+// return page.
 type view struct {
 	Style template.CSS
 	Bank  string

@@ -60,7 +60,7 @@ type step struct {
 	Day string `json:"day,omitempty"`
 	// Times is how often a say is said, or a decoupled payer asked.
 	Times int `json:"times,omitempty"`
-	// Ending is what an end says of all lines, and Lines of single ones.
+	// Ending is the final status of all lines, and Lines has those of single lines.
 	Ending ending       `json:"ending,omitzero"`
 	Lines  []lineEnding `json:"lines,omitempty"`
 }

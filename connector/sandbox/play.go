@@ -117,7 +117,7 @@ var reports = map[verb]func(scene, step) payment.Report{
 	series: scene.running,
 }
 
-// report is what the bank says of an order.
+// report is the bank's report about an order.
 func (s scene) report() (payment.Report, error) {
 	if s.cancelled() {
 		return s.cancellation(payment.Report{})

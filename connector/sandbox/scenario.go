@@ -49,7 +49,7 @@ type ScenarioLine struct {
 	Frequency payment.Frequency `json:"frequency,omitempty"`
 }
 
-// Doing is what somebody does in a scenario.
+// Doing is an act of somebody in a scenario.
 type Doing string
 
 // What can be done. The pages are those of Bank.Page.
@@ -98,7 +98,7 @@ type Outcome struct {
 	Actions []payment.Action `json:"actions,omitempty"`
 	// Cancelling says that a cancellation is under way at some time.
 	Cancelling bool `json:"cancelling,omitempty"`
-	// Occurrences counts those of a periodic payment, Failed those that failed.
+	// Occurrences counts the executions of a periodic payment, and Failed the failed ones.
 	Occurrences int `json:"occurrences,omitempty"`
 	Failed      int `json:"failed_occurrences,omitempty"`
 	// Incompatible are the reasons that speak against the connector.

@@ -26,7 +26,7 @@ type script struct {
 type call struct {
 	word string
 	args []string
-	// wait is what the step says of time, and timed that it does.
+	// wait is the time of a step, and timed reports whether it has one.
 	wait  time.Duration
 	timed bool
 }

@@ -78,9 +78,8 @@ var payers = []payer{
 // code no bank has, and then the number of an amount.
 const britishNumbers = "0000000000"
 
-// script is what the order says of itself: by the label of its first line, by
-// the amount or the beneficiary where that line is all there is, or by the
-// payer's account.
+// script is the order's script: from the label of its first line, from the amount or the
+// beneficiary of its only line, or from the payer's account.
 func (o *order) script() (script, bool) {
 	first := o.Lines[0]
 	if len(o.Lines) == 1 || first.labelled() {
@@ -91,8 +90,7 @@ func (o *order) script() (script, bool) {
 	return accountScript(o.Payer.Number, payerScripts)
 }
 
-// script is what a line says of itself: by label, amount or beneficiary, in
-// this order.
+// script is a line's script: from its label, amount or beneficiary, in this order.
 func (l line) script(currency passerelle.Currency) (script, bool) {
 	if s, found := readLabel(l.Label); found {
 		return s, true

@@ -22,7 +22,7 @@ type useCase struct {
 	text string
 }
 
-// useCases are what the field offers. The first is what no value means.
+// useCases are the choices of the field. An empty value means the first.
 var useCases = []useCase{
 	{value: "legacy", label: "As the label says, approved on the bank's page"},
 	{value: "redirect", label: "Approved on the bank's page", script: "actn(redirect)/done"},

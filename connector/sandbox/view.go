@@ -8,8 +8,8 @@ import (
 	"passerelle/payment"
 )
 
-// bankName is what pages are headed with, and appName those that stand in for
-// a telephone.
+// bankName is the heading of pages, and appName the heading of pages that stand in for a
+// phone.
 const (
 	bankName = "Sandbox Bank"
 	appName  = "Sandbox Bank app"

@@ -216,12 +216,11 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 	})
 }
 
-// Rotate replaces the secret of a provider that signs by a random one, which it
-// returns beside the provider and which is to be shown this once. For the
-// overlap, in real time, requests are signed by both, the new one in the header
-// for the next signature; afterwards by the new one alone. Zero replaces it at
-// once, and during an overlap it is the next one that is replaced. The overlap
-// is from zero to MaxOverlap.
+// Rotate replaces the secret of a signing provider with a random one, and returns it with
+// the provider; the caller shows it once. During the overlap, in real time, requests are
+// signed with both secrets, with the new one in the header for the next signature. After it
+// they are signed with the new one only. A zero overlap replaces the secret at once. During
+// an overlap, Rotate replaces the next secret. The overlap is from zero to MaxOverlap.
 func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string) (store.AuthProvider, string, error) {
 	var (
 		a      store.AuthProvider

@@ -48,9 +48,8 @@ type Caller struct {
 	kept   *answer
 	// Request identifies the request in logs and error bodies.
 	Request string
-	// Address is the IP address that a request came from. Each proxy appends the address of
-	// its peer to X-Forwarded-For. The caller is the last address that is no trusted proxy;
-	// anybody could have written the addresses before it.
+	// Address is the IP address that the request came from, as far as trusted proxies
+	// report it.
 	Address string
 }
 
@@ -193,9 +192,9 @@ func isProxy(address string, trusted []netip.Prefix) bool {
 	return err == nil && slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
 }
 
-// Address is the IP address a request came from. Each proxy adds whom it heard
-// from to X-Forwarded-For; the first from behind that is no trusted proxy is the
-// caller, and whatever stands before it anybody could have written.
+// Address is the IP address that a request came from. Each proxy appends the address of
+// its peer to X-Forwarded-For. The caller is the last address that is no trusted proxy;
+// anybody could have written the addresses before it.
 func Address(r *http.Request, trusted []netip.Prefix) string {
 	address := hostOf(r.RemoteAddr)
 	received := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")

@@ -58,8 +58,8 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 	return bankSession{domain: d, payment: p, attempt: a, bank: c}, err
 }
 
-// order builds the order that the connector gets. Slices and maps are copied, so
-// that a connector may change or keep them. The device is that of whoever caused the
+// order builds the order that the connector gets. Slices and maps are copied, so that a
+// connector may change or keep them. The device is the one of the person who caused the
 // call.
 func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	p := *s.payment

@@ -36,11 +36,10 @@ type Done struct {
 	Checked, Recovered, Expired int
 }
 
-// RunDue does what is due in a domain: it recovers interrupted attempts, asks
-// banks about payments whose time has come and ends those that waited too long
-// for a definitive status, a batch of each, and returns when all is done. A
-// failure with one payment is logged, plans the next attempt at it and leaves
-// the others alone. The error is that of the database or of the context.
+// RunDue does what is due in a domain: it recovers interrupted attempts, asks banks about
+// due payments, and expires payments that waited too long, a batch of each, and returns when
+// all is done. A failure with one payment is logged, is tried again later and does not
+// affect the others. RunDue fails with errors of the database or the context.
 func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -80,9 +79,8 @@ func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks m
 	work.Wait()
 }
 
-// attend does one thing about one payment. Who lost a race has nothing to
-// report, and neither has who was told to stop: the lease lapses, and what was
-// begun is done again.
+// attend does one task for one payment. A lost race and a cancelled context are not logged:
+// after the latter the lease lapses, and the task is done again.
 func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, do func(context.Context, passerelle.Domain, passerelle.PaymentID) error) {
 	err := guard(func() error { return do(ctx, d, id) })
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrConflict) {
@@ -90,8 +88,8 @@ func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passere
 	}
 }
 
-// check asks the bank about a payment that was sent and stores what it says.
-// One whose attempt is not answered yet is not for check to settle.
+// check asks the bank about a payment that was sent, and stores the report. It leaves a
+// payment whose attempt is unanswered to settle.
 func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	s, err := i.bankSession(ctx, d, id)
 	_, err = i.ask(ctx, s, err)
@@ -118,10 +116,9 @@ func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*p
 	return p, err
 }
 
-// apply stores what a report makes of a payment and returns the payment as it
-// then stands. When the payment changed meanwhile, the report is applied to what
-// it changed to: the payment's own rules drop what is stale by then. A report
-// from before the bank was told something new is dropped whole.
+// apply applies a report to a payment, stores it, and returns it. When the payment changed
+// meanwhile, it applies the report to the changed payment, whose rules drop what is stale.
+// It drops a report that is older than the last attempt.
 func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p, err := i.applyOnce(ctx, s, report)
 	if !errors.Is(err, store.ErrConflict) {

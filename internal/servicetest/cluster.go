@@ -175,8 +175,7 @@ func (c *Cluster) Set(name, value string) {
 	}
 }
 
-// processes lists those that a selection of ps finds, but for dead ones that
-// nobody has taken note of.
+// processes lists the processes that a selection of ps finds, without zombies.
 func (c *Cluster) processes(selection ...string) []int {
 	var pids []int
 	out, err := exec.CommandContext(context.Background(), "ps", append(selection, "-o", "pid=,state=")...).Output()

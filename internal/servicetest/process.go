@@ -133,8 +133,8 @@ func startProcess(t testing.TB, binary, folder, database string, environment ...
 	return p
 }
 
-// FreeAddress is a loopback address nobody listens on, with a port below those
-// that the kernel hands out: it stays free while its owner is dead.
+// FreeAddress returns a loopback address on which nobody listens. Its port is below those
+// that the kernel assigns, so it stays free while its owner is down.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {

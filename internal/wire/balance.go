@@ -49,8 +49,7 @@ type CurrencyBalances struct {
 	Days     []passerelle.Balance
 }
 
-// sum is the balance of the days. Of a time to come there are none, and what
-// there is stays.
+// sum is the balance over the days. A future period has no movements, and the balance stays.
 func (b CurrencyBalances) sum() passerelle.Balance {
 	if len(b.Days) == 0 {
 		return passerelle.Balance{End: b.Present, In: &decimal.Zero, Out: &decimal.Zero, Net: &decimal.Zero}

@@ -22,8 +22,8 @@ type Bank struct {
 	Countries []string
 	Sources   []Source
 	Hidden    bool
-	// Mechanism is the usual one, empty for that of the first source, and SyncDays
-	// how many days are between two synchronisations, empty for those of the domain.
+	// Mechanism is the default, empty for that of the first source. SyncDays is the number
+	// of days between two syncs, empty for the domain's default.
 	Mechanism passerelle.AuthMechanism
 	SyncDays  string
 	// Restricted connectors take no new connections.

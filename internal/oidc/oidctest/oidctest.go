@@ -37,9 +37,9 @@ type Provider struct {
 	// redirect.
 	URL    string
 	Client *http.Client
-	// Claims are what is said besides, and instead of, what has to be said.
+	// Claims are added to the claims of tokens, and replace those of the same name.
 	Claims map[string]any
-	// Description is what is said of the provider besides, and instead of, the truth.
+	// Description is added to the discovery document, and replaces members of the same name.
 	Description map[string]any
 	// Nonsense is what is at /nonsense, with status 200.
 	Nonsense string

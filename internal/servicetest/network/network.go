@@ -1,10 +1,10 @@
-// Package network is what lies between two programs that speak over TCP: it passes
-// on all that either says, counts how often one waits for the other, and takes as long,
-// or misbehaves, as it is told.
+// Package network is a TCP proxy between two programs for tests. It forwards what either
+// sends, counts how often one waits for the other, and delays or misbehaves as it is told.
 //
-// It owns the connections that pass through it. It does not know what they carry. It
-// fails to start when it cannot listen; a target that does not answer is a connection
-// that is reset.
+// It owns the connections through it. It does not know what they carry.
+//
+// It fails to start when it cannot listen. A connection to a target that does not answer is
+// reset.
 package network
 
 import (

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Statement is what the program has asked a kind of database for, as it is written.
+// Statement is a statement that the program sent to a kind of database.
 type Statement struct{ Database, SQL string }
 
 // StatementFolder names the variable with the folder where the tests of all packages

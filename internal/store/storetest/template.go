@@ -43,12 +43,12 @@ func sqliteCopy(t testing.TB) []byte {
 	return content
 }
 
-// schemas are those of PostgreSQL which this program has made and nobody uses, as
-// they were made. The last ones stay on the server.
+// schemas are the free PostgreSQL schemas of this program, in their original state. The
+// last ones stay on the server.
 var schemas struct {
 	sync.Mutex
 	free []string
-	// spoilt are the addresses of those that are not what they were made.
+	// spoilt are the addresses of schemas that could not be reset.
 	spoilt []string
 }
 
@@ -114,7 +114,7 @@ func spoil(address string) {
 	schemas.spoilt = append(schemas.spoilt, address)
 }
 
-// takeSchema is a schema that nobody else uses then; empty when there is none.
+// takeSchema returns a schema for one test; empty when none is free.
 func takeSchema() string {
 	schemas.Lock()
 	defer schemas.Unlock()
