@@ -2,7 +2,7 @@
 // and act on them.
 //
 // It owns its pages, the sign-in on them, and which role sees which page and button. It
-// decides nothing about payments (package initiation does, as for the API) or about who may
+// does not decide about payments (package initiation does, as for the API) or about who may
 // sign in (package operators). Package page finds the page of a request and shows failures.
 // Package webhooks has the pages about webhooks.
 //

@@ -6,7 +6,7 @@
 // API. A mistake here is a mistake in the document, which is generated from the code.
 //
 // It panics on a document that it cannot read, which is a mistake in the program. An unknown
-// address gets a page that says so.
+// address gets an error page.
 package reference
 
 import (
