@@ -40,6 +40,9 @@ func (p *Program) listen(c Config, profiles []bank.Profile) error {
 	if at.api, err = p.serve(c.Listen, api, secure); err != nil {
 		return err
 	}
+	if c.Address != "" {
+		at.api = "https://" + c.Address
+	}
 	if at.pages, err = p.serve(c.Pages, pages, nil); err != nil {
 		return err
 	}

@@ -31,6 +31,9 @@ type Config struct {
 	// Listen is where third parties call, Pages where browsers do, Control where the
 	// tester does. Port 0 picks a free one.
 	Listen, Pages, Control string
+	// Address is the host and port at which third parties find what listens at Listen,
+	// when something is between; empty: that of Listen.
+	Address string
 	// Profiles are the names of the banks to open; empty: all.
 	Profiles []string
 	// Settlement is how long a transfer other than an instant one is pending.

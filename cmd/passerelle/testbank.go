@@ -15,6 +15,7 @@ type testbankCommand struct {
 
 type testbankRun struct {
 	Listen     string        `default:"127.0.0.1:9443" help:"Address for third parties; port 0 picks a free one."`
+	Address    string        `placeholder:"HOST:PORT" help:"Address at which third parties find the banks when a proxy is in between. Bank files and links name it."`
 	Pages      string        `default:"127.0.0.1:9444" help:"Address of the pages for customers."`
 	Control    string        `default:"127.0.0.1:9445" help:"Address of the API that steers the banks. It asks for no credentials, so keep it on loopback."`
 	Data       string        `default:"testbank-data" help:"Folder for certificates, books and bank files, created when it is missing." type:"path"`
@@ -33,7 +34,7 @@ type banksView struct {
 // Run serves until the context ends.
 func (t *testbankRun) Run(c *console) error {
 	program, err := testbank.Open(c.ctx, testbank.Config{
-		Data: t.Data, Listen: t.Listen, Pages: t.Pages, Control: t.Control, Profiles: t.Profile,
+		Data: t.Data, Listen: t.Listen, Address: t.Address, Pages: t.Pages, Control: t.Control, Profiles: t.Profile,
 		Settlement: t.Settlement, SlowAnswer: t.SlowAnswer, Log: c.log,
 	})
 	if err != nil {

@@ -100,6 +100,19 @@ func StartProcessWith(t testing.TB, database string, environment ...string) *Pro
 	return startProcess(t, "", t.TempDir(), database, environment...)
 }
 
+// StartProcessWithBanks is StartProcess with the bank files of a folder.
+func StartProcessWithBanks(t testing.TB, database, banks string) *Process {
+	t.Helper()
+	p := &Process{t: t, binary: present(t), args: []string{"dev", "--json", "--data", t.TempDir(), "--listen", FreeAddress(t)}}
+	if database == "" {
+		database = p.Database()
+	}
+	p.args = append(p.args, "--database", database, "--banks", banks)
+	p.Start()
+	t.Cleanup(p.Kill)
+	return p
+}
+
 // StartMarked is StartProcessWith for the program that dies at marks.
 func StartMarked(t testing.TB, database string, environment ...string) *Process {
 	t.Helper()

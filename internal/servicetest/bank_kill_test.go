@@ -1,0 +1,256 @@
+package servicetest_test
+
+import (
+	cryptorand "crypto/rand"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+	"passerelle/payment"
+)
+
+// TestABankBooksOnce pays at a bank, which is another process behind a network, while the
+// service, the bank and the network fail again and again, and while answers are lost after
+// the bank took an order. By the bank's own books each order was booked once at most, and
+// exactly once where the service says that it is done. At a bank that recognises an order
+// that comes again, every payment comes to its end; at another, one whose outcome nobody
+// knows waits for a person.
+func TestABankBooksOnce(t *testing.T) {
+	t.Parallel()
+	kills := amount("PASSERELLE_TEST_BANK_KILLS", 3)
+	for _, profile := range []string{"idempotent", "redirect"} {
+		t.Run(profile+" sqlite", func(t *testing.T) { t.Parallel(); payAtBank(t, "", profile, kills) })
+		t.Run(profile+" postgres", func(t *testing.T) { t.Parallel(); payAtBank(t, storetest.Postgres(t), profile, kills) })
+	}
+}
+
+func payAtBank(t *testing.T, database, profile string, kills int) {
+	chosen := seed()
+	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
+	bank := servicetest.StartTestBank(t, profile)
+	p := servicetest.StartProcessWithBanks(t, database, bank.Folder)
+	s := &merchant{driver: newDriver(t, p), bank: bank, uuid: bank.UUID()}
+	over := make(chan struct{})
+	var shopping sync.WaitGroup
+	for range bankClients {
+		shopping.Go(func() { s.sell(over) })
+	}
+	failures := bankFailures{process: p, bank: bank, random: rand.New(rand.NewPCG(chosen, 7))}
+	for range kills {
+		s.awaitDone(1+failures.random.IntN(5), 5*time.Second)
+		failures.next(t)
+	}
+	s.awaitDone(1, time.Minute)
+	close(over)
+	shopping.Wait()
+	s.finish(profile == "idempotent")
+	s.compare()
+	p.Doctor()
+}
+
+const bankClients = 4
+
+// merchant sells things that are paid at the bank.
+type merchant struct {
+	*driver
+	bank *servicetest.TestBank
+	uuid string
+
+	mu   sync.Mutex
+	sold []*order
+	done int
+}
+
+// sell makes payments and pays each until stop is closed.
+func (s *merchant) sell(stop <-chan struct{}) {
+	for !isClosed(stop) {
+		o := &order{key: cryptorand.Text()}
+		s.mu.Lock()
+		s.sold = append(s.sold, o)
+		s.mu.Unlock()
+		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && !s.advance(o); {
+		}
+	}
+}
+
+// awaitDone waits until so many more payments are done, or the time is over.
+func (s *merchant) awaitDone(more int, within time.Duration) {
+	count := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.done
+	}
+	enough := count() + more
+	for deadline := time.Now().Add(within); count() < enough && time.Now().Before(deadline); {
+		<-time.After(time.Millisecond)
+	}
+}
+
+// advance does the next thing about a payment and reports whether it has ended.
+func (s *merchant) advance(o *order) bool {
+	p, seen := s.inspectPayment(o)
+	switch path := fmt.Sprint("/payments/", o.id); {
+	case seen && p.State == payment.Done:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.done++
+		return true
+	case seen && p.State.Final():
+		<-time.After(200 * time.Millisecond) // the bank is left alone for a moment
+		return true
+	case seen && p.State == payment.Created:
+		s.send("POST", path, s.token, "", map[string]any{"connector_uuid": s.uuid, "webview_url": "https://shop.example/webview", "validated": true})
+	case seen && p.State == payment.Validating && p.ValidateURI != nil:
+		s.decide(*p.ValidateURI)
+	}
+	<-time.After(20 * time.Millisecond)
+	return false
+}
+
+// inspectPayment creates the payment, or reads it.
+func (s *merchant) inspectPayment(o *order) (p seenPayment, seen bool) {
+	method, path, body := "GET", fmt.Sprint("/payments/", o.id), any(nil)
+	if o.id == 0 {
+		method, path, body = "POST", "/payments", servicetest.Draft()
+	}
+	status, answer := s.send(method, path, s.token, o.key, body)
+	if status != http.StatusOK || json.Unmarshal(answer, &p) != nil {
+		return p, false
+	}
+	o.id = p.ID
+	return p, true
+}
+
+// decide is the payer at the bank's page, whose browser follows the bank back.
+func (s *merchant) decide(page string) {
+	form := url.Values{"decision": {"approve"}, "customer": {"anna"}}
+	request := must(http.NewRequest("POST", page, strings.NewReader(form.Encode())))
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if status, location := s.do(request); status/100 == 3 {
+		s.do(must(http.NewRequest("GET", string(location), http.NoBody)))
+	}
+}
+
+// finish has every payment come to its end: the clock of the service goes on, since it asks
+// a bank seldom about old payments. Without all, payments may be left whose outcome nobody
+// knows.
+func (s *merchant) finish(all bool) {
+	s.t.Helper()
+	open := s.sold
+	for deadline := time.Now().Add(waitLimit); len(open) > 0 && time.Now().Before(deadline); {
+		s.send("POST", "/sandbox/clock", s.config, "", map[string]any{"advance": "10m"})
+		s.send("POST", "/sandbox/run", s.config, "", map[string]any{})
+		var left []*order
+		unknown := 0
+		for _, o := range open {
+			if s.advance(o) {
+				continue
+			}
+			left = append(left, o)
+			if p, seen := s.inspectPayment(o); seen && p.State == payment.Created {
+				unknown++
+			}
+		}
+		if open = left; !all && unknown == len(left) && s.waitForPerson(left) {
+			s.t.Logf("%d of %d payments wait for a person", len(left), len(s.sold))
+			return
+		}
+	}
+	for _, o := range open {
+		p, _ := s.inspectPayment(o)
+		s.t.Errorf("payment %d is %s in the end", o.id, p.State)
+	}
+}
+
+// waitForPerson reports whether every payment has an attempt whose outcome is unknown.
+func (s *merchant) waitForPerson(all []*order) bool {
+	for _, o := range all {
+		status, _ := s.send("POST", fmt.Sprint("/payments/", o.id), s.token, "", map[string]any{"connector_uuid": s.uuid, "webview_url": "https://shop.example/webview", "validated": true})
+		if status != http.StatusConflict {
+			return false
+		}
+	}
+	return true
+}
+
+// compare holds the payments against the books of the bank.
+func (s *merchant) compare() {
+	s.t.Helper()
+	var books struct {
+		Orders []struct {
+			EndToEnd string `json:"end_to_end"`
+			Booked   int
+		}
+		Right bool
+		Wrong []string
+	}
+	if err := s.bank.Steer("GET", "orders", nil, &books); err != nil {
+		s.t.Fatal(err)
+	}
+	sent, booked := map[string]int{}, map[string]int{}
+	for _, o := range books.Orders {
+		sent[o.EndToEnd]++
+		booked[o.EndToEnd] += o.Booked
+	}
+	done := 0
+	for _, o := range s.sold {
+		var p struct {
+			State        payment.State
+			Instructions []struct {
+				Reference string `json:"reference_id"`
+			}
+		}
+		_, answer := s.send("GET", fmt.Sprint("/payments/", o.id), s.token, "", nil)
+		s.read(answer, &p)
+		reference := p.Instructions[0].Reference
+		if sent[reference] > 1 || booked[reference] > 1 || p.State == payment.Done && booked[reference] != 1 {
+			s.t.Errorf("payment %d is %s: the bank has %d orders of it, booked %d times", o.id, p.State, sent[reference], booked[reference])
+		}
+		if p.State == payment.Done {
+			done++
+		}
+	}
+	if err := s.bank.Steer("GET", "check", nil, &books); err != nil || !books.Right {
+		s.t.Errorf("the books of the bank: %v %v", books.Wrong, err)
+	}
+	if s.t.Logf("%d payments, %d done, %d orders at the bank", len(s.sold), done, len(books.Orders)); done == 0 {
+		s.t.Error("no payment was done")
+	}
+}
+
+// bankFailures decides what fails next.
+type bankFailures struct {
+	process *servicetest.Process
+	bank    *servicetest.TestBank
+	random  *rand.Rand
+}
+
+// next has something fail.
+func (f *bankFailures) next(t *testing.T) {
+	t.Helper()
+	switch f.random.IntN(4) {
+	case 0:
+		f.process.Kill()
+		f.process.Start()
+	case 1:
+		f.bank.Kill()
+		<-time.After(time.Duration(f.random.IntN(300)) * time.Millisecond)
+		f.bank.Start()
+	case 2:
+		f.bank.Network().Behave(servicetest.Manner{Refuse: true})
+		<-time.After(time.Duration(f.random.IntN(500)) * time.Millisecond)
+		f.bank.Network().Behave(servicetest.Manner{})
+	default:
+		if err := f.bank.Steer("POST", "faults", map[string]any{"call": "POST /v1/payments", "wire": "lost", "times": 1}, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package servicetest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestBank is the program of test banks as its own process, to be killed and started
+// again on the same books.
+type TestBank struct {
+	// Folder has the bank files, Control is the address that steers the banks.
+	Folder  string `json:"folder"`
+	Control string `json:"control"`
+
+	t       testing.TB
+	args    []string
+	command *exec.Cmd
+	network *Network
+	bank    string
+}
+
+// StartTestBank starts the program with the bank of one profile, which settles at once,
+// at addresses that stay, and puts a network before its interface.
+func StartTestBank(t testing.TB, profile string) *TestBank {
+	t.Helper()
+	listen := FreeAddress(t)
+	b := &TestBank{t: t, bank: profile, network: StartNetwork(t, listen)}
+	b.args = []string{
+		"testbank", "--json", "--data", t.TempDir(), "--listen", listen, "--address", HostOf(t, b.network.Through("https://"+listen)), "--pages", FreeAddress(t), "--control", FreeAddress(t),
+		"--profile", profile, "--settlement", "1ms",
+	}
+	b.Start()
+	t.Cleanup(b.Kill)
+	return b
+}
+
+// Network is between the service and the bank.
+func (b *TestBank) Network() *Network { return b.network }
+
+// Start starts the program and returns when it is ready.
+func (b *TestBank) Start() {
+	b.t.Helper()
+	b.command = exec.CommandContext(context.Background(), present(b.t), b.args...)
+	b.command.Stderr = b.t.Output()
+	out, err := b.command.StdoutPipe()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := b.command.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, b)
+	}
+	if err != nil {
+		b.t.Fatalf("the test bank said %q: %v", line, err)
+	}
+}
+
+// Kill ends the program at once.
+func (b *TestBank) Kill() {
+	_ = b.command.Process.Kill()
+	_ = b.command.Wait()
+}
+
+// Steer calls the interface that steers the bank and decodes the answer.
+func (b *TestBank) Steer(method, path string, body, into any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(context.Background(), method, b.Control+"/banks/"+b.bank+"/"+path, bytes.NewReader(encoded))
+	if err != nil {
+		return err
+	}
+	answer, err := (&http.Client{Timeout: time.Minute}).Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: %d %w %s", method, path, answer.StatusCode, err, content)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(content, into)
+}
+
+// UUID is the connector's in the file of the bank.
+func (b *TestBank) UUID() string {
+	b.t.Helper()
+	content, err := os.ReadFile(filepath.Join(b.Folder, b.bank+".toml"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_, rest, _ := bytes.Cut(content, []byte(`uuid = "`))
+	uuid, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(uuid)
+}
