@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"slices"
 	"strings"
@@ -509,4 +510,43 @@ func (s *shopper) step(p seenPayment) seenPayment {
 		return s.tell(p.ID, map[string]any{"resume": true})
 	}
 	return s.tell(p.ID, map[string]any{"fields": s.values(p, "approve")})
+}
+
+// TestPayerWaitsForTheWayToApprove: where the answer to an order did not say how its payer is to
+// approve, they wait in the webview until the bank has said so.
+func TestPayerWaitsForTheWayToApprove(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		s := newShopper(t, i, banks, "redirect")
+		p := s.pay(order(line("Fault malformed", nil)))
+		if p.State != "validating" || p.Action != nil {
+			t.Fatalf("after validation: %s", inWords(p))
+		}
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		payer := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+			if r.URL.Host == "shop.example" {
+				return fmt.Errorf("the payer is sent away")
+			}
+			return nil
+		}}
+		var code struct{ Token string }
+		s.JSON(s.OK(s.Call("POST", fmt.Sprintf("/payments/%d/scopedtoken", p.ID), s.token, map[string]any{"scope": "payments:validate"})), &code)
+		answer, err := payer.Get(s.Origin + "/webview/en/payment?" + url.Values{
+			"client_id": {s.ClientID}, "code": {code.Token}, "payment_id": {fmt.Sprint(p.ID)}, "redirect_uri": {"https://shop.example/back"}, "state": {"x"},
+		}.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK || answer.Header.Get("Refresh") == "" {
+			t.Errorf("the webview answers %d with %v", answer.StatusCode, answer.Header)
+		}
+		s.due("1m")
+		if p = s.payment(p.ID); p.Action == nil || *p.Action != "redirect" {
+			t.Errorf("later: %s\n%s", inWords(p), s.Logs)
+		}
+	})
 }

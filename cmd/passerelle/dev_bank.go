@@ -40,7 +40,7 @@ func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 		return nil, nil, err
 	}
 	d.Banks = banks.Folder
-	return &banks.banksView, func() { cancel(); <-banks.ended }, nil
+	return &banks.banksView, func() { cancel(); _ = <-banks.ended }, nil // which the log has
 }
 
 // startBanks starts this program once more, as test banks with files of their own in the
@@ -76,10 +76,9 @@ func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics 
 func (b *testbanks) wait(ctx context.Context, command *exec.Cmd, out io.Reader, log *slog.Logger) error {
 	_, _ = io.Copy(io.Discard, out)
 	err := command.Wait()
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		log.Error("the test banks have ended", "error", err)
 	}
-	log.Error("the test banks have ended", "error", err)
 	return err
 }
 

@@ -194,15 +194,15 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 // wait has the authorisation wait for a step.
 func (b *Bank) wait(r request, next *authorisation, link string, wanted step, href string) error {
 	next.Step, next.Post = wanted, strings.HasPrefix(link, "start")
-	switch wanted {
-	case atPage:
-		if !b.page(href) {
-			return b.fault(r, errNoPage, errNoPage.Error())
-		}
-		next.Page = href
-		return nil
-	case atServer:
+	if wanted == atServer {
 		next.OAuth = cmp.Or(next.OAuth, newGrant())
+		return nil
+	}
+	if wanted == atPage && !b.page(href) {
+		return b.fault(r, errNoPage, errNoPage.Error())
+	}
+	if wanted == atPage {
+		next.Page = href
 		return nil
 	}
 	if err := b.place(r, href, &next.At); err != nil || !next.Post {

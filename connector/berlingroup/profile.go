@@ -105,7 +105,7 @@ const (
 
 // way is the service and the product by which a payment with so many instructions
 // goes; the product is empty where the bank has none for it.
-func (p *Payments) way(dates payment.DateType, lines int) (string, string) { //nolint:unparam // orders name the service
+func (p *Payments) way(dates payment.DateType, lines int) (string, string) {
 	service, offered := singleService, p.Single
 	switch {
 	case dates == payment.Periodic:

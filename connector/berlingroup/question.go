@@ -10,34 +10,38 @@ import (
 	"passerelle/payment"
 )
 
+// stepActions are what the payer has to do at each step; at the others it is our turn.
+var stepActions = map[step]payment.Action{
+	atPage: payment.Redirect, atServer: payment.Redirect, inApp: payment.Decoupled,
+	atIdentification: payment.FillFields, atPassword: payment.FillFields, atMethod: payment.FillFields, atCode: payment.FillFields,
+}
+
 // action is what the payer, or the client, has to do; empty where it is our turn.
 func (v *ordering) action(a *authorisation) payment.Action {
-	switch a.Step {
-	case atPage, atServer:
-		if v.toConfirm(a) {
-			return payment.Confirm
-		}
-		if a.Page != "" {
-			return payment.Redirect
-		}
-	case inApp:
-		return payment.Decoupled
-	case atIdentification, atPassword, atMethod, atCode:
-		return payment.FillFields
+	action := stepActions[a.Step]
+	if action != payment.Redirect {
+		return action
 	}
-	return ""
+	if v.toConfirm(a) {
+		return payment.Confirm
+	}
+	if a.Page == "" {
+		return ""
+	}
+	return action
 }
 
 // show adds to a report what the payer has to do.
 func (v *ordering) show(report *payment.Report, a *authorisation) {
 	report.Action = v.action(a)
 	report.Description = cmp.Or(report.Description, a.Message)
-	switch report.Action {
-	case payment.Redirect:
+	if report.Action == payment.Redirect {
 		report.ValidateURI = a.Page
-	case payment.FillFields:
+	}
+	if report.Action == payment.FillFields {
 		report.Fields = a.fields(v.profile.Name, v.Fields[psuIDField])
-	case "":
+	}
+	if report.Action == "" {
 		report.CheckAfter = shortly
 	}
 }
@@ -48,12 +52,13 @@ func (a *authorisation) fields(bank, name string) []payment.Field {
 	if a.Step == atIdentification || a.Step == atPassword && cmp.Or(a.Person, name) == "" {
 		asked = append(asked, payment.Field{Name: psuIDField, Type: "text", Label: "User name at " + bank, Required: true})
 	}
-	switch a.Step {
-	case atPassword:
+	if a.Step == atPassword {
 		asked = append(asked, payment.Field{Name: passwordField, Type: "text", Label: "Password at " + bank, Required: true})
-	case atMethod:
+	}
+	if a.Step == atMethod {
 		asked = append(asked, a.methodField())
-	case atCode:
+	}
+	if a.Step == atCode {
 		asked = append(asked, a.Challenge.field())
 	}
 	return asked

@@ -52,7 +52,7 @@ func (p *Profile) standing(status string, periodic, approved bool) (payment.Stat
 		return payment.Processing, payment.InstructionPending
 	case !approved && known < rank(executing):
 		return payment.Awaiting, payment.InstructionPending
-	case known > 0 && known >= rank(p.LastStatus):
+	case known >= rank(p.LastStatus):
 		return payment.Settled, payment.InstructionAccepted
 	}
 	return payment.Processing, payment.InstructionPending

@@ -2,7 +2,6 @@ package initiation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -178,10 +177,8 @@ func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiato
 	if !errors.Is(err, connector.ErrUnknownOrder) || !bank.Profile().Idempotent {
 		return report, err
 	}
-	if s.attempt.Device != nil {
-		if err := json.Unmarshal(s.attempt.Device, &o.Device); err != nil {
-			return report, fmt.Errorf("read the device of an order: %w", err)
-		}
+	if o.Device, err = decodeDevice(s.attempt.Device); err != nil {
+		return report, err
 	}
 	return bank.Initiate(ctx, o)
 }

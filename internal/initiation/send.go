@@ -41,6 +41,17 @@ func encodeDevice(ctx context.Context) ([]byte, error) {
 	return json.Marshal(device)
 }
 
+// decodeDevice reads what encodeDevice has made.
+func decodeDevice(encoded []byte) (device connector.Device, err error) {
+	if encoded == nil {
+		return device, nil
+	}
+	if err := json.Unmarshal(encoded, &device); err != nil {
+		return device, fmt.Errorf("read the device of a payer: %w", err)
+	}
+	return device, nil
+}
+
 // begin commits an attempt, with the payment as it goes to the bank.
 func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Attempt, check *time.Time) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {

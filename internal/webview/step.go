@@ -94,9 +94,10 @@ func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.A
 	return last, nil
 }
 
-// awaited reports whether the bank has not answered yet what the payer told it.
+// awaited reports whether the bank has not answered yet what the payer told it, or has
+// not said yet how the payer is to approve.
 func awaited(last store.Attempt, p *payment.Payment) bool {
-	return last.Live() && last.By != payment.ByClient || p.State == payment.Created && last.Number > 0
+	return last.Live() && last.By != payment.ByClient || last.Number > 0 && (p.State == payment.Created || p.State == payment.Validating && p.Action == "")
 }
 
 // stepBody is what a page shows on which a payment waits.
