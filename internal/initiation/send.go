@@ -42,7 +42,8 @@ func encodeDevice(ctx context.Context) ([]byte, error) {
 }
 
 // decodeDevice reads what encodeDevice has made.
-func decodeDevice(encoded []byte) (device connector.Device, err error) {
+func decodeDevice(encoded []byte) (connector.Device, error) {
+	var device connector.Device
 	if encoded == nil {
 		return device, nil
 	}
