@@ -21,7 +21,9 @@ const bankStop = 5 * time.Second
 // testbanks are the test banks of dev, which run as a program of their own.
 type testbanks struct {
 	banksView
-	ended chan error
+	// ended is closed once they have ended, with this error.
+	ended chan struct{}
+	err   error
 }
 
 // connectBanks starts the test banks where that is wanted, and has the service read their
@@ -40,7 +42,7 @@ func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 		return nil, nil, err
 	}
 	d.Banks = banks.Folder
-	return &banks.banksView, func() { cancel(); _ = <-banks.ended }, nil // which the log has
+	return &banks.banksView, func() { cancel(); <-banks.ended }, nil
 }
 
 // startBanks starts this program once more, as test banks with files of their own in the
@@ -62,24 +64,25 @@ func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics 
 	if err != nil {
 		return nil, fmt.Errorf("start the test banks: %w", err)
 	}
-	banks := &testbanks{ended: make(chan error, 1)}
+	banks := &testbanks{ended: make(chan struct{})}
 	err = json.NewDecoder(out).Decode(&banks.banksView)
-	go func() { banks.ended <- banks.wait(ctx, command, out, log) }()
+	go banks.wait(ctx, command, out, log)
 	if err != nil {
-		return nil, fmt.Errorf("start the test banks: %w", errors.Join(err, <-banks.ended))
+		<-banks.ended
+		return nil, fmt.Errorf("start the test banks: %w", errors.Join(err, banks.err))
 	}
 	return banks, nil
 }
 
 // wait waits until the test banks have ended. That they end before they are told to is
 // logged; the service goes on without them.
-func (b *testbanks) wait(ctx context.Context, command *exec.Cmd, out io.Reader, log *slog.Logger) error {
+func (b *testbanks) wait(ctx context.Context, command *exec.Cmd, out io.Reader, log *slog.Logger) {
+	defer close(b.ended)
 	_, _ = io.Copy(io.Discard, out)
-	err := command.Wait()
+	b.err = command.Wait()
 	if ctx.Err() == nil {
-		log.Error("the test banks have ended", "error", err)
+		log.Error("the test banks have ended", "error", b.err)
 	}
-	return err
 }
 
 const welcomeBanks = `
