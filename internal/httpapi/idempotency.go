@@ -116,8 +116,8 @@ type keptAnswer struct {
 }
 
 // keep is the form in which an answer is kept.
-func (r answer) keep() ([]byte, error) {
-	return json.Marshal(keptAnswer{Status: r.status, Header: r.header, Body: r.body})
+func (an answer) keep() ([]byte, error) {
+	return json.Marshal(keptAnswer{Status: an.status, Header: an.header, Body: an.body})
 }
 
 func replayed(kept []byte) (answer, error) {
