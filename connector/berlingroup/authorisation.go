@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"passerelle/connector"
+	"passerelle/payment"
 )
 
 // step is what an authorisation waits for.
@@ -172,6 +173,9 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 		if err := b.place(r, said.Links[link].Href, place); err != nil {
 			return err
 		}
+	}
+	if c := next.Challenge; c != nil && len(c.Image) > payment.MaxFieldImage {
+		c.Image = nil // it would not be shown, and fill the memory
 	}
 	next.Step = ended[said.Status]
 	for _, one := range stepLinks {
