@@ -38,7 +38,7 @@ type auditData struct {
 	Chain                          []page.DetailRow
 	Result, Why                    string
 	Rows                           []actRow
-	Turn                           page.Pager
+	Pager                          page.Pager
 	shown                          map[store.OperatorID]string
 }
 
@@ -78,7 +78,7 @@ func (c *Console) showAudit(pc *page.Context, data auditData) error {
 	if err != nil {
 		return fmt.Errorf("list the acts in domain %d: %w", pc.Domain.ID, err)
 	}
-	rows, data.Turn = page.Paged(pc, w, rows, func(a store.AuditLink) []any { return a.Place() })
+	rows, data.Pager = page.Paged(pc, w, rows, func(a store.AuditLink) []any { return a.Place() })
 	for _, a := range rows {
 		data.Rows = append(data.Rows, newActRow(pc, a, data.shown))
 	}

@@ -41,7 +41,7 @@ const (
 // clientsData is a page of applications, and the form for another.
 type clientsData struct {
 	Rows     []clientRow
-	Turn     page.Pager
+	Pager    page.Pager
 	Form     clientForm
 	MaySetUp bool
 }
@@ -90,7 +90,7 @@ func (c *Console) clients(pc *page.Context) error {
 	if pc.Problem != "" {
 		data.Form = typedClient(pc)
 	}
-	rows, data.Turn = page.Paged(pc, w, rows, func(one store.Client) []any { return page.ByID(one.ID) })
+	rows, data.Pager = page.Paged(pc, w, rows, func(one store.Client) []any { return page.ByID(one.ID) })
 	for _, one := range rows {
 		data.Rows = append(data.Rows, clientRow{one.ID, one.Name, pc.Moment(&one.Created), pc.Moment(one.Used), len(one.RedirectURIs)})
 	}

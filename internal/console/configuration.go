@@ -93,7 +93,7 @@ type keyData struct {
 	Choices  []string
 	Long     bool
 	Log      []changeRow
-	Turn     page.Pager
+	Pager    page.Pager
 	MaySetUp bool
 }
 
@@ -135,7 +135,7 @@ func (c *Console) configurationKey(pc *page.Context) error {
 	}
 	setUp(pc, "Configuration")
 	data := keyData{keyRow: c.keyRow(pc, key, supplied), Choices: key.Choices(), Long: key.Long(), MaySetUp: pc.MaySetUp()}
-	if data.Log, data.Turn, err = c.changes(pc, store.SettingChanges{Domain: pc.Domain.ID, Key: key.Name}); err != nil {
+	if data.Log, data.Pager, err = c.changes(pc, store.SettingChanges{Domain: pc.Domain.ID, Key: key.Name}); err != nil {
 		return err
 	}
 	if pc.Problem != "" {
@@ -183,8 +183,8 @@ func (c *Console) configure(pc *page.Context) error {
 
 // logData is a page of the changes of all keys.
 type logData struct {
-	Rows []changeRow
-	Turn page.Pager
+	Rows  []changeRow
+	Pager page.Pager
 }
 
 func (c *Console) configurationLog(pc *page.Context) error {
@@ -193,7 +193,7 @@ func (c *Console) configurationLog(pc *page.Context) error {
 		data logData
 		err  error
 	)
-	if data.Rows, data.Turn, err = c.changes(pc, store.SettingChanges{Domain: pc.Domain.ID}); err != nil {
+	if data.Rows, data.Pager, err = c.changes(pc, store.SettingChanges{Domain: pc.Domain.ID}); err != nil {
 		return err
 	}
 	return pages.Send(pc, "configuration-log", "Changes of the configuration", data)

@@ -79,7 +79,7 @@ type troublesData struct {
 	Connectors       []wire.Bank
 	State, Connector string
 	Rows             []connectionRow
-	Turn             page.Pager
+	Pager            page.Pager
 }
 
 // connections lists the connections of a domain that could not be read when they
@@ -109,7 +109,7 @@ func (c *Console) connections(pc *page.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the connections in trouble of domain %d: %w", pc.Domain.ID, err)
 	}
-	rows, data.Turn = page.Paged(pc, w, rows, func(one store.Connection) []any { return page.ByID(one.ID) })
+	rows, data.Pager = page.Paged(pc, w, rows, func(one store.Connection) []any { return page.ByID(one.ID) })
 	for _, one := range rows {
 		data.Rows = append(data.Rows, c.connectionRow(pc, one))
 	}
@@ -135,7 +135,7 @@ type connectionData struct {
 	Facts   []page.DetailRow
 	Sources []sourceRow
 	Syncs   []syncRow
-	Turn    page.Pager
+	Pager   page.Pager
 	// Reading is set while somebody reads.
 	Reading, MayAct bool
 }
@@ -182,7 +182,7 @@ func (c *Console) connection(pc *page.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the syncs of connection %d: %w", id, err)
 	}
-	syncs, data.Turn = page.Paged(pc, w, syncs, store.ConnectionLog.Place)
+	syncs, data.Pager = page.Paged(pc, w, syncs, store.ConnectionLog.Place)
 	for _, l := range syncs {
 		data.Syncs = append(data.Syncs, newSyncRow(pc, l))
 	}

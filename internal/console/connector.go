@@ -43,7 +43,7 @@ type connectorRow struct {
 type connectorsData struct {
 	Search string
 	Rows   []connectorRow
-	Turn   page.Pager
+	Pager  page.Pager
 }
 
 // connectors lists the connectors of a domain as it has them.
@@ -59,7 +59,7 @@ func (c *Console) connectors(pc *page.Context) error {
 	})
 	w := pc.Window(1)
 	banks = page.Within(w, banks, func(b wire.Bank) int64 { return b.ID })
-	banks, data.Turn = page.Paged(pc, w, banks, func(b wire.Bank) []any { return page.ByID(b.ID) })
+	banks, data.Pager = page.Paged(pc, w, banks, func(b wire.Bank) []any { return page.ByID(b.ID) })
 	data.Rows = c.connectorRows(banks)
 	return pages.Send(pc, "connectors", "Connectors", data)
 }

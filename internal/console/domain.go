@@ -48,7 +48,7 @@ func (c *Console) start(pc *page.Context) error {
 // domainsData is the domains of the deployment, and the form for another.
 type domainsData struct {
 	Rows                []domainRow
-	Turn                page.Pager
+	Pager               page.Pager
 	Name, Kind, BaseURL string
 	MayCreate           bool
 }
@@ -71,7 +71,7 @@ func (c *Console) domains(pc *page.Context) error {
 	data := domainsData{MayCreate: pc.Who.May(operators.SetUp)}
 	w := pc.Window(1)
 	all = page.Within(w, all, func(d passerelle.Domain) passerelle.DomainID { return d.ID })
-	all, data.Turn = page.Paged(pc, w, all, func(d passerelle.Domain) []any { return page.ByID(d.ID) })
+	all, data.Pager = page.Paged(pc, w, all, func(d passerelle.Domain) []any { return page.ByID(d.ID) })
 	for _, d := range all {
 		data.Rows = append(data.Rows, newDomainRow(d))
 	}

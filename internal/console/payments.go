@@ -29,7 +29,7 @@ type listData struct {
 	Fields, More []shownField
 	Open         bool
 	Rows         []listRow
-	Turn         page.Pager
+	Pager        page.Pager
 	// MayReveal is set when the operator may have the file with all it holds.
 	MayReveal bool
 	// Still lists do not follow what happens: each look at one is on record.
@@ -77,7 +77,7 @@ func (c *Console) payments(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, data.Turn = page.Paged(pc, window, rows, func(row store.Listed) []any { return row.Place })
+	rows, data.Pager = page.Paged(pc, window, rows, func(row store.Listed) []any { return row.Place })
 	for _, row := range rows {
 		data.Rows = append(data.Rows, newListRow(pc, row.Payment))
 	}

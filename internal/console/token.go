@@ -32,7 +32,7 @@ type tokensData struct {
 	All      bool
 	ID       string
 	Rows     []tokenRow
-	Turn     page.Pager
+	Pager    page.Pager
 	Text     string
 	MaySetUp bool
 }
@@ -69,7 +69,7 @@ func (c *Console) showTokens(pc *page.Context, data tokensData) error {
 	if err != nil {
 		return fmt.Errorf("list the tokens of domain %d: %w", pc.Domain.ID, err)
 	}
-	rows, data.Turn = page.Paged(pc, w, rows, func(t store.Token) []any { return page.ByID(t.ID) })
+	rows, data.Pager = page.Paged(pc, w, rows, func(t store.Token) []any { return page.ByID(t.ID) })
 	for _, t := range rows {
 		data.Rows = append(data.Rows, c.tokenRow(pc, t))
 	}

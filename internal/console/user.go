@@ -38,9 +38,9 @@ const (
 
 // usersData is a page of users.
 type usersData struct {
-	ID   string
-	Rows []userRow
-	Turn page.Pager
+	ID    string
+	Rows  []userRow
+	Pager page.Pager
 }
 
 type userRow struct {
@@ -64,7 +64,7 @@ func (c *Console) users(pc *page.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the users of domain %d: %w", pc.Domain.ID, err)
 	}
-	rows, data.Turn = page.Paged(pc, w, rows, func(u passerelle.User) []any { return page.ByID(u.ID) })
+	rows, data.Pager = page.Paged(pc, w, rows, func(u passerelle.User) []any { return page.ByID(u.ID) })
 	for _, u := range rows {
 		data.Rows = append(data.Rows, newUserRow(pc, u))
 	}
@@ -105,7 +105,7 @@ type userData struct {
 	// Revealable is set when there is something hidden that the operator may see,
 	// and Revealed when it is shown.
 	Revealable, Revealed bool
-	Turn                 page.Pager
+	Pager                page.Pager
 }
 
 // about begins a page about the user of the address.
@@ -135,7 +135,7 @@ func (c *Console) user(pc *page.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the connections of user %d: %w", data.ID, err)
 	}
-	rows, data.Turn = page.Paged(pc, w, rows, func(one store.Connection) []any { return page.ByID(one.ID) })
+	rows, data.Pager = page.Paged(pc, w, rows, func(one store.Connection) []any { return page.ByID(one.ID) })
 	for _, one := range rows {
 		data.Connections = append(data.Connections, c.connectionRow(pc, one))
 	}

@@ -49,7 +49,7 @@ func (c *Console) showAccounts(pc *page.Context, revealed bool) error {
 	if err != nil {
 		return fmt.Errorf("list the accounts of user %d: %w", data.ID, err)
 	}
-	rows, data.Turn = page.Paged(pc, w, rows, func(a store.StoredAccount) []any { return page.ByID(a.ID) })
+	rows, data.Pager = page.Paged(pc, w, rows, func(a store.StoredAccount) []any { return page.ByID(a.ID) })
 	for _, a := range rows {
 		data.Accounts = append(data.Accounts, newAccountRow(pc, a.BankAccount, revealed))
 	}

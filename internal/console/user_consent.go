@@ -26,7 +26,7 @@ func (c *Console) consents(pc *page.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the consents of user %d: %w", data.ID, err)
 	}
-	rows, data.Turn = page.Paged(pc, w, rows, store.Consent.Place)
+	rows, data.Pager = page.Paged(pc, w, rows, store.Consent.Place)
 	for _, one := range rows {
 		data.Consents = append(data.Consents, newConsentRow(pc, one))
 	}

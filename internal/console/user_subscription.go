@@ -34,7 +34,7 @@ func (c *Console) showSubscriptions(pc *page.Context, revealed bool) error {
 	if err != nil {
 		return fmt.Errorf("list the subscriptions of user %d: %w", data.ID, err)
 	}
-	rows, data.Turn = page.Paged(pc, w, rows, func(s store.StoredSubscription) []any { return page.ByID(s.ID) })
+	rows, data.Pager = page.Paged(pc, w, rows, func(s store.StoredSubscription) []any { return page.ByID(s.ID) })
 	for _, s := range rows {
 		data.Subscriptions = append(data.Subscriptions, newSubscriptionRow(pc, s.Subscription, revealed))
 	}

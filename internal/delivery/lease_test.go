@@ -262,15 +262,15 @@ func TestOneProcessAtAWebhook(t *testing.T) {
 // hanging is a receiver that answers when the test says so.
 func hanging(t *testing.T) (url string, arrived chan struct{}, release func()) {
 	arrived = make(chan struct{}, 1000)
-	gate := make(chan struct{})
+	released := make(chan struct{})
 	url = receiver(t, func(http.ResponseWriter, *http.Request) {
 		arrived <- struct{}{}
-		<-gate
+		<-released
 	})
 	open := true
 	release = func() {
 		if open {
-			close(gate)
+			close(released)
 		}
 		open = false
 	}

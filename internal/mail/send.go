@@ -108,16 +108,16 @@ type line struct {
 
 var errTalkative = errors.New("the server said too much")
 
-// dialer opens the line for a conversation, whose end closes it. The context
-// that the library gives ends already when the conversation begins.
-func (l *line) dialer(conversation context.Context) smtp.DialContextFunc {
+// dialer opens the line for an SMTP session, whose end closes it. The context
+// that the library gives ends already when the session begins.
+func (l *line) dialer(session context.Context) smtp.DialContextFunc {
 	return func(ctx context.Context, network, _ string) (net.Conn, error) {
 		connection, err := new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(l.server.host, l.server.port))
 		if err != nil {
 			return nil, err
 		}
 		l.Conn, l.left = connection, maxReply
-		l.free = context.AfterFunc(conversation, func() { connection.Close() }) //nolint:errcheck // whoever uses it is told
+		l.free = context.AfterFunc(session, func() { connection.Close() }) //nolint:errcheck // whoever uses it is told
 		if l.server.security != implicit {
 			return l, nil
 		}

@@ -48,7 +48,7 @@ func sqliteCopy(t testing.TB) []byte {
 var schemas struct {
 	sync.Mutex
 	free []string
-	// spoilt are the addresses of schemas that could not be reset.
+	// spoilt are the addresses of schemas that tests have altered.
 	spoilt []string
 }
 
@@ -107,7 +107,7 @@ func leave(t testing.TB, server, name, address string) {
 	schemas.free = append(schemas.free, name)
 }
 
-// spoil says that a schema is no longer what it was made.
+// spoil marks a schema as altered.
 func spoil(address string) {
 	schemas.Lock()
 	defer schemas.Unlock()
