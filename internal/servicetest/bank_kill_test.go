@@ -78,6 +78,7 @@ func (s *merchant) sell(stop <-chan struct{}) {
 		s.mu.Unlock()
 		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && !s.advance(o); {
 		}
+		<-time.After(100 * time.Millisecond) // a bank that failed is left alone, and every payment rejected
 	}
 }
 
@@ -104,7 +105,6 @@ func (s *merchant) advance(o *order) bool {
 		s.done++
 		return true
 	case seen && p.State.Final():
-		<-time.After(200 * time.Millisecond) // the bank is left alone for a moment
 		return true
 	case seen && p.State == payment.Created:
 		s.send("POST", path, s.token, "", map[string]any{"connector_uuid": s.uuid, "webview_url": "https://shop.example/webview", "validated": true})
