@@ -92,8 +92,7 @@ const theUser = 1
 
 // longList connects a user, and copies one of their transactions.
 func (w *world) longList(ctx context.Context, p *place, total int) (longList, error) {
-	var l longList
-	l = longList{world: w, total: total}
+	l := longList{world: w, total: total}
 	answer, err := newCaller("", 1).call(ctx, http.MethodPost, w.base+"/auth/init", fmt.Appendf(nil, `{"client_id":%q,"client_secret":%q}`, w.clientID, w.clientSecret))
 	if err != nil {
 		return l, err

@@ -177,13 +177,8 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 	if c := next.Challenge; c != nil && len(c.Image) > payment.MaxFieldImage {
 		c.Image = nil // it would not be shown, and fill the memory
 	}
-	next.Step = ended[said.Status]
-	for _, one := range stepLinks {
-		if href := said.Links[one.name].Href; next.Step == "" && href != "" {
-			if err := b.wait(r, &next, one.name, one.step, href); err != nil {
-				return err
-			}
-		}
+	if err := b.nextStep(r, &next, said); err != nil {
+		return err
 	}
 	if next.Step == "" && (strings.EqualFold(header.Get("ASPSP-SCA-Approach"), decoupledSCA) || into.Step == inApp || next.Own != "") {
 		next.Step = inApp
@@ -191,6 +186,19 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 	*into = next
 	if next.Step == "" {
 		return b.fault(r, errNoStep, errNoStep.Error())
+	}
+	return nil
+}
+
+// nextStep has the authorisation end, or wait for the first step that the bank links to.
+func (b *Bank) nextStep(r request, next *authorisation, said scaAnswer) error {
+	if next.Step = ended[said.Status]; next.Step != "" {
+		return nil
+	}
+	for _, one := range stepLinks {
+		if href := said.Links[one.name].Href; href != "" {
+			return b.wait(r, next, one.name, one.step, href)
+		}
 	}
 	return nil
 }

@@ -252,7 +252,8 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 		return paymentStatus{}, v.unanswered(r, a)
 	}
 	var status paymentStatus
-	return status, v.decode(r, a, &status)
+	err = v.decode(r, a, &status)
+	return status, err
 }
 
 // approved reports whether the payer has done what the bank wants of them, as far as the

@@ -147,7 +147,7 @@ func (c *Console) exportPayments(pc *page.Context) error {
 	}
 	list, err := c.listing(pc, values)
 	if known, is := page.UserMessage(err); is {
-		return &page.PageFault{Status: http.StatusUnprocessableEntity, Title: "There is no such list", Text: known}
+		return &page.FaultPage{Status: http.StatusUnprocessableEntity, Title: "There is no such list", Text: known}
 	}
 	if err != nil {
 		return err

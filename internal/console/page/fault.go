@@ -12,30 +12,30 @@ import (
 	"passerelle/internal/web"
 )
 
-// PageFault is a failure that a person is told about.
-type PageFault struct {
+// FaultPage is a failure that a person is told about.
+type FaultPage struct {
 	Status      int
 	Title, Text string
 }
 
 // Error names the fault.
-func (f *PageFault) Error() string { return "page answered with: " + f.Title }
+func (f *FaultPage) Error() string { return "page answered with: " + f.Title }
 
 // The faults an operator can meet.
 var (
-	ErrNoPage    = &PageFault{http.StatusNotFound, "There is nothing here", "The address is wrong, or what was here is gone."}
-	errMethod    = &PageFault{http.StatusMethodNotAllowed, "That cannot be done here", "The address does not take requests of this kind."}
-	ErrForeign   = &PageFault{http.StatusForbidden, "This form is not ours", "It was made by another site, or for a session that is over. Nothing was changed. Go back, load the page anew and try again."}
-	ErrForm      = &PageFault{http.StatusBadRequest, "The form cannot be read", "It is broken. Nothing was changed."}
-	errTooLarge  = &PageFault{http.StatusRequestEntityTooLarge, "The form is too large", "It holds more than this page takes. Nothing was changed."}
-	ErrForbidden = &PageFault{http.StatusForbidden, "Your role does not do that", "Ask somebody with another role. Nothing was changed."}
-	errBusy      = &PageFault{http.StatusServiceUnavailable, "Not right now", "The service is busy or its database cannot be reached. Try again in a moment."}
-	errBug       = &PageFault{http.StatusInternalServerError, "Something went wrong", "It is not your fault. The log of the service says more, under the number below."}
+	ErrNoPage    = &FaultPage{http.StatusNotFound, "There is nothing here", "The address is wrong, or what was here is gone."}
+	errMethod    = &FaultPage{http.StatusMethodNotAllowed, "That cannot be done here", "The address does not take requests of this kind."}
+	ErrForeign   = &FaultPage{http.StatusForbidden, "This form is not ours", "It was made by another site, or for a session that is over. Nothing was changed. Go back, load the page anew and try again."}
+	ErrForm      = &FaultPage{http.StatusBadRequest, "The form cannot be read", "It is broken. Nothing was changed."}
+	errTooLarge  = &FaultPage{http.StatusRequestEntityTooLarge, "The form is too large", "It holds more than this page takes. Nothing was changed."}
+	ErrForbidden = &FaultPage{http.StatusForbidden, "Your role does not do that", "Ask somebody with another role. Nothing was changed."}
+	errBusy      = &FaultPage{http.StatusServiceUnavailable, "Not right now", "The service is busy or its database cannot be reached. Try again in a moment."}
+	errBug       = &FaultPage{http.StatusInternalServerError, "Something went wrong", "It is not your fault. The log of the service says more, under the number below."}
 )
 
 // classify finds what a person may know of an error.
-func classify(err error) *PageFault {
-	var known *PageFault
+func classify(err error) *FaultPage {
+	var known *FaultPage
 	switch {
 	case errors.As(err, &known):
 		return known
