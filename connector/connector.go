@@ -119,6 +119,9 @@ type Order struct {
 	Fields map[string]string
 	// ReturnURL is where the bank sends the payer's browser afterwards.
 	ReturnURL string
+	// NotificationURL is where the bank may tell, by a POST, that the order has changed. The
+	// service then asks for the status; what the bank says there is not read.
+	NotificationURL string
 	// ManualConfirmation asks the bank to wait, once the payer has validated,
 	// for the client's confirmation before it executes.
 	ManualConfirmation bool

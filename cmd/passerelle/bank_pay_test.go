@@ -227,6 +227,34 @@ func TestPayAtABank(t *testing.T) {
 	})
 }
 
+// TestABankNotifies: a bank that notifies has the status asked for at once, though the payer
+// does not come back; nobody else can, and a notification alone changes nothing.
+func TestABankNotifies(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
+	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		s := newShopper(t, i, banks, "redirect")
+		p := s.pay(order(line("Shop", nil)))
+		run := func() seenPayment { s.OK(s.Call("POST", "/sandbox/run", s.ConfigToken, nil)); return s.payment(p.ID) }
+		if got := run(); got.State != "validating" {
+			t.Fatalf("before the payer decides: %s", inWords(got))
+		}
+		s.follow(s.browser.PostForm(*p.ValidateURI, url.Values{"decision": {"approve"}, "customer": {"anna"}})) // and leaves
+		got := run()
+		for deadline := time.Now().Add(10 * time.Second); got.State == "validating" && time.Now().Before(deadline); got = run() {
+			<-time.After(10 * time.Millisecond)
+		}
+		if got.State == "validating" {
+			t.Errorf("after the bank has told: %s\n%s", inWords(got), s.Logs)
+		}
+		for _, state := range []string{"", "AAAAAAAAAAE", "wrong"} {
+			if answer := s.Call("POST", "/webauth/notification?state="+state, "", nil); answer.Status != http.StatusNotFound {
+				t.Errorf("a notification with the state %q: %d", state, answer.Status)
+			}
+		}
+	})
+}
+
 // kinds are drafts of the kinds of payments, and the state in which an approved one ends.
 var kinds = map[string]struct {
 	draft func() map[string]any

@@ -64,6 +64,19 @@ func (b *banksOf) steer(method, path string, body any, into any) {
 	}
 }
 
+// with changes the file of a bank.
+func (b *banksOf) with(bank, old, replacement string) {
+	b.t.Helper()
+	path := filepath.Join(b.folder, bank+".toml")
+	content, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(content, []byte(old)) {
+		b.t.Fatalf("the file of %s: %v, or it does not have %q", bank, err, old)
+	}
+	if err := os.WriteFile(path, bytes.Replace(content, []byte(old), []byte(replacement), 1), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // uuid is the connector's in the file of a bank.
 func (b *banksOf) uuid(bank string) string {
 	b.t.Helper()

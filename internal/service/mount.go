@@ -77,6 +77,7 @@ func (s *Service) busyPlaces() places {
 		{"/2.0/auth/webview/", pages},
 		{webview.WebauthPath, pages},
 		{webview.CallbackPath, pages},
+		{webview.NotificationPath, pages},
 		{webview.WebauthPath + "/", pages},
 		{webview.CallbackPath + "/", pages},
 	}...)}

@@ -36,6 +36,11 @@ func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lea
 		RETURNING id`, int64(domain), micros(before), lease.Microseconds())
 }
 
+// HastenCheck has the bank be asked about a payment now, where it is to be asked later.
+func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, now time.Time) {
+	tx.exec(`UPDATE payment SET next_check = $1 WHERE +domain_id = $2 AND id = $3 AND next_check > $1`, micros(now), int64(domain), int64(id))
+}
+
 // PostponeCheck moves the next question to the bank, for an answer that
 // changed nothing.
 func (tx *Tx) PostponeCheck(p *payment.Payment, next time.Time) {

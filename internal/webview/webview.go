@@ -39,6 +39,9 @@ import (
 // CallbackPath is where banks send people back.
 const CallbackPath = "/2.0/webauth/callback"
 
+// NotificationPath is where banks tell that an order has changed.
+const NotificationPath = "/2.0/webauth/notification"
+
 // PageRoots lists the roots of the pages, without trailing slashes. The second
 // is where older programs of this API family look for them.
 func PageRoots() []string { return []string{"/webview", "/2.0/auth/webview"} }
@@ -178,6 +181,8 @@ func (w *Webview) serve(pc *pageContext) error {
 		return w.about(pc)
 	case pc.request.URL.Path == CallbackPath:
 		return w.callback(pc)
+	case pc.request.URL.Path == NotificationPath:
+		return w.notified(pc)
 	case pc.request.URL.Path == WebauthPath:
 		return w.webauth(pc)
 	case !exists:
@@ -288,6 +293,18 @@ func (w *Webview) payment(pc *pageContext) error {
 		return nil
 	}
 	return w.show(pc, s)
+}
+
+// notified receives what banks tell of their orders. The body is not read.
+func (w *Webview) notified(pc *pageContext) error {
+	if pc.request.Method != http.MethodPost {
+		return errMethod
+	}
+	if err := w.Initiation.Notified(pc.context(), pc.domain, pc.request.URL.Query().Get("state")); err != nil {
+		return err
+	}
+	pc.writer.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 // callback receives people from their banks. Of a payer's, the bank is asked what became of
