@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -209,13 +210,24 @@ func TestHelperThatDoesNotSign(t *testing.T) {
 	} {
 		own := *w
 		var all []string
+		before := allocated()
 		for _, f := range own.with(`key = "qsealc.key"`, "command = "+command).load().Check(t.Context()) {
 			all = append(all, f.Detail)
 		}
 		if text := strings.Join(all, "\n"); !strings.Contains(text, "signature.command "+says) || asked > 0 {
 			t.Errorf("%s: asked %d times: %s", command, asked, text)
 		}
+		if n := allocated() - before; n > 64<<20 {
+			t.Errorf("%s: %d bytes were allocated", command, n)
+		}
 	}
+}
+
+// allocated is how many bytes this process has allocated so far.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }
 
 // TestMaterial: what is wrong with the files that a bank file names is told at its field.

@@ -114,21 +114,22 @@ func runSigner(command []string) func(context.Context, []byte) ([]byte, error) {
 		if err := helper.Run(); err != nil {
 			return nil, fmt.Errorf("signature.command did not sign: %w", err)
 		}
-		return signature.Bytes(), nil
+		return signature.content.Bytes(), nil
 	}
 }
 
-// boundedBuffer refuses what is too much, and stops who writes it.
+// boundedBuffer refuses what is too much, and stops who writes it. The buffer is not
+// embedded: its ReadFrom would be used in place of Write, without a bound.
 type boundedBuffer struct {
-	bytes.Buffer
-	most int
-	stop func()
+	content bytes.Buffer
+	most    int
+	stop    func()
 }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.most {
+	if b.content.Len()+len(p) > b.most {
 		b.stop()
 		return 0, errors.New("the answer is too long")
 	}
-	return b.Buffer.Write(p)
+	return b.content.Write(p)
 }
