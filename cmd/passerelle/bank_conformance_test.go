@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -124,11 +125,17 @@ func (h *hand) decides(decision string) func(context.Context, connector.Order, p
 	}
 }
 
+// openAuthorisation waits for a customer of a bank, until Next.
+type openAuthorisation struct {
+	ID, Approach string
+	Next         time.Time
+}
+
 func (h *hand) decide(asked payment.Report, decision string) error {
-	var open struct {
-		Authorisations []struct{ ID, Approach string }
-	}
+	var open struct{ Authorisations []openAuthorisation }
 	h.banks.steer("GET", h.bank+"/authorisations", nil, &open)
+	// The last consent that a customer approves is the one that stands.
+	slices.SortFunc(open.Authorisations, func(a, b openAuthorisation) int { return a.Next.Compare(b.Next) })
 	if asked.Action == payment.Decoupled {
 		for _, one := range open.Authorisations {
 			h.banks.steer("POST", h.bank+"/authorisations/"+one.ID, map[string]any{"decision": decision}, nil)
