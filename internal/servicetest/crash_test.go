@@ -209,18 +209,20 @@ func (m *marks) live() {
 // elsewhere are places that commit and that the load does not get to, with the
 // reason.
 var elsewhere = map[string]string{
-	"initiation.(*Initiation).dropNews":          "receivers who are told of every change miss none",
+	"initiation.(*Initiation).storeReturn":       "receivers who are told of every change miss none",
 	"initiation.(*Initiation).keepNotes":         "banks of this load write nothing beside their answers",
 	"initiation.(*Initiation).makeKey":           "fields are encrypted in no payment of this load",
 	"initiation.(*Initiation).keep":              "payers of this load fill in nothing",
-	"initiation.(*Initiation).doubt":             "banks of this load answer",
+	"initiation.(*Initiation).postponeAttempt":   "banks of this load answer",
 	"initiation.(*Initiation).dismiss":           "banks of this load know each order they were given",
+	"initiation.(*Initiation).Notified":          "banks of this load do not notify",
+	"aggregation.(*Aggregation).terminate":       "nobody in this load leaves",
 	"initiation.(*Initiation).RunDue":            "payments of this load do not expire",
 	"initiation.(*Initiation).postpone":          "a bank of this load has news whenever it is asked, or nobody asks",
 	"delivery.(*Delivery).freeHeldBack":          "users of this load stay temporary, or do not",
-	"delivery.(*turn).decide":                    "an operator's act",
+	"delivery.(*leaseSession).decide":            "an operator's act",
 	"delivery.(*Delivery).changeAdditions":       "an operator's act",
-	"delivery.(*turn).once":                      "an operator's act",
+	"delivery.(*leaseSession).once":              "an operator's act",
 	"delivery.(*Delivery).Test":                  "an operator's act",
 	"delivery.(*Delivery).Recover":               "an operator's act",
 	"delivery.(*Delivery).keepProvider":          "done before the load",
@@ -242,7 +244,7 @@ var elsewhere = map[string]string{
 }
 
 // through are functions by which many commit; their callers stand for them.
-var through = regexp.MustCompile(`\.(commit|write|ask|listen|begin|finish|calmly)$`)
+var through = regexp.MustCompile(`\.(commit|write|ask|callBank|awaitReply|begin|finish|limitDB)$`)
 
 // committing are the functions of the use cases that commit, as their marks name
 // them, without those elsewhere.
