@@ -49,7 +49,8 @@ func newMoney(t *testing.T, r *rapid.T) *money {
 	return m
 }
 
-// line is a transfer to another bank, to an account here, or one that is refused.
+// line is a transfer to another bank, to an account here, or one that is refused. Amounts
+// of 13 and 14 euros and some cents are those by which the bank fails as asked.
 func (m *money) line(r *rapid.T) string {
 	accounts, err := m.bank.Accounts(m.t.Context(), "")
 	if err != nil {
@@ -58,7 +59,7 @@ func (m *money) line(r *rapid.T) string {
 	to := rapid.SampledFrom([]string{iban, accounts[1].Number, accounts[3].Number, accounts[4].Number}).Draw(r, "to")
 	name := rapid.SampledFrom([]string{"Shop", "Shop", "Fault AC04", "Fault ACSP"}).Draw(r, "name")
 	return fmt.Sprintf(`"instructedAmount":{"currency":"EUR","amount":"%s"},"creditorAccount":{"iban":"%s"},"creditorName":"%s"`,
-		bank.Decimal(int64(rapid.IntRange(1, 1_500_000).Draw(r, "amount"))), to, name)
+		bank.Decimal(int64(rapid.IntRange(1, 1_500_000).Filter(func(n int) bool { return n/100 != 13 && n/100 != 14 }).Draw(r, "amount"))), to, name)
 }
 
 func (m *money) order(r *rapid.T) {
