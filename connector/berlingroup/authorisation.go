@@ -276,28 +276,36 @@ func (d *denied) Error() string {
 	return fmt.Sprintf("the call %s was answered with status %d", d.r.call, d.a.status)
 }
 
-// tell makes a call about an authorisation and takes over the answer.
-func (b *Bank) tell(ctx context.Context, a *authorisation, r request) error {
+// callAbout makes a call about an authorisation. Its error is *denied where the bank does
+// not do what it was asked to.
+func (b *Bank) callAbout(ctx context.Context, a *authorisation, r request) (scaAnswer, http.Header, error) {
+	var said scaAnswer
 	if a.OAuth != nil {
 		a.OAuth.bear(r.header)
 	}
 	got, err := b.call(ctx, r)
 	if err != nil {
-		return err
+		return said, nil, err
 	}
 	if !got.good() {
-		return &denied{r, got}
+		return said, nil, &denied{r, got}
 	}
-	var said scaAnswer
-	if err := b.decode(r, got, &said); err != nil {
+	err = b.decode(r, got, &said)
+	return said, got.header, err
+}
+
+// tell makes a call about an authorisation and takes over the answer.
+func (b *Bank) tell(ctx context.Context, a *authorisation, r request) error {
+	said, header, err := b.callAbout(ctx, a, r)
+	if err != nil {
 		return err
 	}
-	if at := got.header.Get("Location"); a.Own == "" && r.method == http.MethodPost && at != "" {
+	if at := header.Get("Location"); a.Own == "" && r.method == http.MethodPost && at != "" {
 		if err := b.place(r, at, &a.Own); err != nil {
 			return err
 		}
 	}
-	return b.update(r, a, said, got.header)
+	return b.update(r, a, said, header)
 }
 
 // proceed does what is for us to do and not for the person: it starts the authorisation,
@@ -414,18 +422,8 @@ func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	}
 	r := request{call: "authorisation", method: http.MethodGet, header: deviceHeader(p.device)}
 	r.aim(a.Own)
-	if a.OAuth != nil {
-		a.OAuth.bear(r.header)
-	}
-	got, err := b.call(ctx, r)
+	said, _, err := b.callAbout(ctx, a, r)
 	if err != nil {
-		return err
-	}
-	if !got.good() {
-		return &denied{r, got}
-	}
-	var said scaAnswer
-	if err := b.decode(r, got, &said); err != nil {
 		return err
 	}
 	if end := ended[said.Status]; end != "" {

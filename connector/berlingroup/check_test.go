@@ -278,14 +278,21 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
+// newStatusWorld has a bank without OAuth that answers every call with a status, and counts
+// the calls.
+func newStatusWorld(t *testing.T, status, asked *int) *world {
+	t.Helper()
+	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		*asked++
+		w.WriteHeader(*status)
+	}), nil)
+	return w.with("[oauth]", "[ignored]").with("[ignored]\nmetadata = \""+w.server.URL+"/.well-known/oauth-authorization-server\"\nclient_id = \"PSDDE-TEST-1\"\n", "").with(`"oauth", `, "")
+}
+
 // TestHealth: a bank that fails is left alone, and found again by one call.
 func TestHealth(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
-	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked++
-		w.WriteHeader(status)
-	}), nil)
-	w.with("[oauth]", "[ignored]").with("[ignored]\nmetadata = \""+w.server.URL+"/.well-known/oauth-authorization-server\"\nclient_id = \"PSDDE-TEST-1\"\n", "").with(`"oauth", `, "")
+	w := newStatusWorld(t, &status, &asked)
 	bank := w.load()
 	for range 7 {
 		bank.Check(t.Context())
@@ -306,11 +313,7 @@ func TestHealth(t *testing.T) {
 // again when it answers that.
 func TestDisturbedBank(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
-	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked++
-		w.WriteHeader(status)
-	}), nil)
-	w.with("[oauth]", "[ignored]").with("[ignored]\nmetadata = \""+w.server.URL+"/.well-known/oauth-authorization-server\"\nclient_id = \"PSDDE-TEST-1\"\n", "").with(`"oauth", `, "")
+	w := newStatusWorld(t, &status, &asked)
 	bank := w.load()
 	now := time.Now()
 	bank.SetClock(func() time.Time { return now })

@@ -130,8 +130,9 @@ func TestManualDocuments(t *testing.T) {
 		}
 		then := s.record()
 		for body, about := range map[string]string{
-			`{"name":"n"}`:                                                                   "id_subscription",
-			`{"name":"n","id_subscription":9999}`:                                            "id_subscription",
+			`{"name":"n"}`:                        "id_subscription",
+			`{"name":"n","id_subscription":9999}`: "id_subscription",
+
 			`{"name":"n","id_subscription":` + from["withheld"] + `}`:                        "id_subscription",
 			`{"id_subscription":` + from["subscription"] + `}`:                               "name",
 			`{"name":"","id_subscription":` + from["subscription"] + `}`:                     "name",
