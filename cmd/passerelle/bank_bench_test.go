@@ -50,7 +50,7 @@ func BenchmarkFirstRead(b *testing.B) {
 	banks := newBanks(b, "redirect")
 	account := banks.books("redirect")[0].ID
 	banks.steer("POST", "redirect/accounts/"+account+"/fill", map[string]any{"count": many, "amount": "-0.01", "text": "Coffee", "number": true}, nil)
-	bank, err := berlingroup.Load(filepath.Join(banks.folder, "redirect.toml"))
+	bank, err := berlingroup.Load(filepath.Join(banks.Folder, "redirect.toml"))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func BenchmarkFirstRead(b *testing.B) {
 	reader, _ := bank.Connector().(connector.DataReader)
 	request := connector.DataRequest{Present: true, Device: connector.Device{Address: netip.MustParseAddr("192.0.2.7")}, ReturnURL: "https://hub.example/back?state=s", Now: time.Now()}
 	request.Memory = approved(b, reader, request)
-	client := bareClient(b, banks.folder)
+	client := bareClient(b, banks.Folder)
 	api := ""
 	for _, s := range bank.Settings() {
 		if s.Name == "address.api" {

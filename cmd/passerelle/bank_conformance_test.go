@@ -26,7 +26,7 @@ func TestConnectorsOfBanksConform(t *testing.T) {
 	banks := newBanks(t, "redirect,oauth,embedded,decoupled,idempotent,signed,old")
 	for _, name := range []string{"redirect", "oauth", "embedded", "decoupled", "idempotent", "signed", "old"} {
 		t.Run(name, func(t *testing.T) {
-			bank, err := berlingroup.Load(filepath.Join(banks.folder, name+".toml"))
+			bank, err := berlingroup.Load(filepath.Join(banks.Folder, name+".toml"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +175,7 @@ func TestReadersOfBanksConform(t *testing.T) {
 	banks := newBanks(t, strings.Join(names, ","))
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			bank, err := berlingroup.Load(filepath.Join(banks.folder, name+".toml"))
+			bank, err := berlingroup.Load(filepath.Join(banks.Folder, name+".toml"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -76,7 +76,7 @@ func (c *customer) answers(one seenConnection, decision string) map[string]any {
 // banks, and the connection ends as it should.
 func TestConsentsByEveryApproach(t *testing.T) {
 	banks := newBanks(t, "")
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		for _, p := range bank.Profiles() {
 			for _, decision := range []string{"approve", "refuse", "never"} {
 				t.Run(p.Name+" "+decision, func(t *testing.T) { consent(t, s, banks, p, decision) })
@@ -119,7 +119,7 @@ func consent(t *testing.T, s *servicetest.Instance, banks *banksOf, p bank.Profi
 func TestTokensAreRenewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
 		banks := newBanks(t, "oauth") // whose clock runs ahead
-		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.folder})
+		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder})
 		c := newCustomer(t, s, banks)
 		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("oauth")}}), "approve")
 		c.share(c.accounts()[:1]) // which is read without the person as well
@@ -136,7 +136,7 @@ func TestTokensAreRenewed(t *testing.T) {
 // TestWrongUserName: a bank that does not know the person leaves no connection behind.
 func TestWrongUserName(t *testing.T) {
 	banks := newBanks(t, "decoupled")
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		c := newCustomer(t, s, banks)
 		a := c.Call("POST", "/users/me/connections", c.token, map[string]any{"connector_uuid": banks.uuid("decoupled"), "psu_id": "nobody"})
 		if a.Status != 400 || !strings.Contains(string(a.Body), "wrongpass") {

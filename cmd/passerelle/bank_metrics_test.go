@@ -11,7 +11,7 @@ import (
 // TestMetricsOfBanks: what is measured of a bank is there before and after it is called.
 func TestMetricsOfBanks(t *testing.T) {
 	banks := newBanks(t, "redirect")
-	said, stop := started(t, "serve", "--json", "--database", "sqlite:"+filepath.Join(t.TempDir(), "bank.db"), "--key-file", keyFile(t), "--banks", banks.folder,
+	said, stop := started(t, "serve", "--json", "--database", "sqlite:"+filepath.Join(t.TempDir(), "bank.db"), "--key-file", keyFile(t), "--banks", banks.Folder,
 		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--base-url", "https://bank.example/2.0")
 	defer stop()
 	ops, _ := said["ops"].(string)

@@ -215,7 +215,7 @@ func inWords(p seenPayment) string {
 // there, and ends.
 func TestPayAtABank(t *testing.T) {
 	banks := newBanks(t, "redirect")
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, i *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, i *servicetest.Instance) {
 		s := newShopper(t, i, banks, "redirect")
 		p := s.pay(order(line("Shop", nil)))
 		if p.State != "validating" || p.Action == nil || *p.Action != "redirect" {
@@ -232,7 +232,7 @@ func TestPayAtABank(t *testing.T) {
 func TestABankNotifies(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		s := newShopper(t, i, banks, "redirect")
 		p := s.pay(order(line("Shop", nil)))
 		run := func() seenPayment { s.OK(s.Call("POST", "/sandbox/run", s.ConfigToken, nil)); return s.payment(p.ID) }
@@ -287,7 +287,7 @@ var approaches = map[string]struct {
 // and as the bank's books say.
 func TestPaymentsAtBanks(t *testing.T) {
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(approaches)), ","))
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		for bank, approach := range approaches {
 			t.Run(bank, func(t *testing.T) {
 				s := newShopper(t, i, banks, bank)
@@ -357,7 +357,7 @@ func (b *banksOf) right(bank string) {
 // of scenarios says, and the money moves once at most.
 func TestScenariosOfBanks(t *testing.T) {
 	banks := newBanks(t, "")
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		for _, scenario := range bankScenarios {
 			t.Run(scenario.Bank+" "+scenario.Creditor, func(t *testing.T) {
 				s := newShopper(t, i, banks, scenario.Bank)
@@ -418,7 +418,7 @@ func (s *shopper) sent(p seenPayment) (n int) {
 func TestCancellationsAtBanks(t *testing.T) {
 	names := []string{"redirect", "oauth", "decoupled", "embedded", "confirmation", "idempotent"}
 	banks := newBanks(t, strings.Join(names, ","))
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		for _, bank := range names {
 			t.Run(bank, func(t *testing.T) {
 				s := newShopper(t, i, banks, bank)
@@ -453,7 +453,7 @@ func TestCancellationsAtBanks(t *testing.T) {
 // TestConfirmationAtABank: the bank carries out nothing before the client has confirmed.
 func TestConfirmationAtABank(t *testing.T) {
 	banks := newBanks(t, "confirmation")
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		s := newShopper(t, i, banks, "confirmation")
 		s.OK(s.Call("POST", "/config", s.ConfigToken, map[string]any{"payment.auto_confirmation": "0"}))
 		for confirmed, want := range map[bool]string{true: "done", false: "rejected confirmationRefused"} {
@@ -476,7 +476,7 @@ func TestConfirmationAtABank(t *testing.T) {
 // are paid.
 func TestPartOfABulk(t *testing.T) {
 	banks := newBanks(t, "redirect")
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		s := newShopper(t, i, banks, "redirect")
 		p := s.settle(s.act(s.pay(order(line("Shop", nil), line("Fault RR04", nil), line("Other shop", nil))), "approve"))
 		if p.State != "partial" || *p.Instructions[1].State != "rejected" || *p.Instructions[1].ErrorCode != "regulatoryReason" || *p.Instructions[0].State == "rejected" || *p.Instructions[2].State == "rejected" {
@@ -491,7 +491,7 @@ func TestPartOfABulk(t *testing.T) {
 func TestLostAnswersToSteps(t *testing.T) {
 	steps := map[string]int{"embedded": 3, "embedded-3": 5, "redirect-explicit": 1, "confirmation": 1}
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(steps)), ","))
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		for bank, all := range steps {
 			for lost := range all {
 				t.Run(fmt.Sprint(bank, " ", lost+1), func(t *testing.T) {
@@ -544,7 +544,7 @@ func (s *shopper) step(p seenPayment) seenPayment {
 // approve, they wait in the webview until the bank has said so.
 func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	banks := newBanks(t, "redirect")
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		s := newShopper(t, i, banks, "redirect")
 		p := s.pay(order(line("Fault malformed", nil)))
 		if p.State != "validating" || p.Action != nil {

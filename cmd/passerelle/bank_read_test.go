@@ -22,9 +22,9 @@ import (
 // banksOf starts test banks in a folder of the test's own, and says where they are steered
 // and where the files of those banks are.
 type banksOf struct {
-	t       testing.TB
-	folder  string
-	control string
+	servicetest.TestBanks
+
+	t testing.TB
 }
 
 func newBanks(t testing.TB, profiles string) *banksOf {
@@ -34,40 +34,21 @@ func newBanks(t testing.TB, profiles string) *banksOf {
 	t.Cleanup(func() { stop() })
 	folder, _ := said["folder"].(string)
 	control, _ := said["control"].(string)
-	return &banksOf{t, folder, control}
+	return &banksOf{servicetest.TestBanks{Folder: folder, Control: control}, t}
 }
 
 // steer calls the control interface of a bank.
 func (b *banksOf) steer(method, path string, body any, into any) {
 	b.t.Helper()
-	encoded, err := json.Marshal(body)
-	if err != nil {
+	if err := b.Steer(method, path, body, into); err != nil {
 		b.t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(b.t.Context(), method, b.control+"/banks/"+path, bytes.NewReader(encoded))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	content, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		b.t.Fatalf("%s %s: %d %v %s", method, path, answer.StatusCode, err, content)
-	}
-	if into != nil {
-		if err := json.Unmarshal(content, into); err != nil {
-			b.t.Fatalf("%s %s: %v %s", method, path, err, content)
-		}
 	}
 }
 
 // with changes the file of a bank.
 func (b *banksOf) with(bank, old, replacement string) {
 	b.t.Helper()
-	path := filepath.Join(b.folder, bank+".toml")
+	path := filepath.Join(b.Folder, bank+".toml")
 	content, err := os.ReadFile(path)
 	if err != nil || !bytes.Contains(content, []byte(old)) {
 		b.t.Fatalf("the file of %s: %v, or it does not have %q", bank, err, old)
@@ -80,13 +61,7 @@ func (b *banksOf) with(bank, old, replacement string) {
 // uuid is the connector's in the file of a bank.
 func (b *banksOf) uuid(bank string) string {
 	b.t.Helper()
-	content, err := os.ReadFile(filepath.Join(b.folder, bank+".toml"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	_, rest, _ := bytes.Cut(content, []byte(`uuid = "`))
-	uuid, _, _ := bytes.Cut(rest, []byte(`"`))
-	return string(uuid)
+	return b.UUID(b.t, bank)
 }
 
 // landing is where the application receives people.
@@ -299,7 +274,7 @@ func TestAccountsOfABankAreRead(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	uuid, first := banks.uuid("redirect"), banks.books("redirect")[0]
 	total := 2
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		banks.steer("POST", "redirect/accounts/"+first.ID+"/fill", map[string]any{"count": 250, "amount": "-1.50", "text": "Coffee", "days_ago": 40}, nil)
 		total += 250
 		c := newCustomer(t, s, banks)
@@ -325,7 +300,7 @@ func TestAccountsOfABankAreRead(t *testing.T) {
 // TestRefusedConsent: a customer who refuses comes back with that, and may think again.
 func TestRefusedConsent(t *testing.T) {
 	banks := newBanks(t, "redirect-explicit")
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		c := newCustomer(t, s, banks)
 		reported := c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect-explicit")}}), "refuse")
 		if reported.Get("error") == "" {
@@ -344,7 +319,7 @@ func TestRefusedConsent(t *testing.T) {
 // TestRevokedConsent: a consent that its customer ended at the bank has them asked again.
 func TestRevokedConsent(t *testing.T) {
 	banks := newBanks(t, "signed")
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		c := newCustomer(t, s, banks)
 		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("signed")}}), "approve")
 		c.share(c.accounts())
@@ -381,7 +356,7 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 		}
 		return n
 	}
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder, Quiet: true}, func(t *testing.T, s *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, s *servicetest.Instance) {
 		for _, gone := range []string{"/users/me/connections/", "/users/me"} {
 			c := newCustomer(t, s, banks)
 			c.decide(c.begin(url.Values{"connector_uuid": {uuid}}), "approve")
@@ -412,7 +387,7 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 func TestTenThousandTransactions(t *testing.T) {
 	const openings = 2 // of the accounts that are not cards
 	banks, total := newBanks(t, "redirect,old,idempotent"), map[string]int{}
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		for _, bank := range []string{"redirect", "old", "idempotent"} {
 			t.Run(bank, func(t *testing.T) {
 				account := bank + "/accounts/" + banks.books(bank)[0].ID
@@ -451,7 +426,7 @@ func TestDisturbedBankIsMarked(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	uuid := banks.uuid("redirect")
 	storetest.Each(t, func(t *testing.T, database string) {
-		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.folder})
+		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder})
 		c := newCustomer(t, s, banks)
 		c.decide(c.begin(url.Values{"connector_uuid": {uuid}}), "approve")
 		banks.steer("POST", "redirect/faults", map[string]any{"status": 503, "times": 5}, nil)
@@ -497,7 +472,7 @@ func (c *customer) shows(address, text string) bool {
 // bank's calls without them as they are.
 func TestSharingOneByOne(t *testing.T) {
 	banks := newBanks(t, "redirect")
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		c := newCustomer(t, s, banks)
 		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")
 		for _, one := range c.accounts() {
@@ -516,7 +491,7 @@ func TestSharingOneByOne(t *testing.T) {
 // is told which bank it was, what is stored stays, and the next read finds everything.
 func TestFailuresOfReads(t *testing.T) {
 	banks := newBanks(t, "redirect")
-	servicetest.Each(t, servicetest.Options{Banks: banks.folder}, func(t *testing.T, s *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		c := newCustomer(t, s, banks)
 		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")
 		c.share(c.accounts())

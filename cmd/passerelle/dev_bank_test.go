@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"passerelle/internal/servicetest"
 )
 
 // devOutput is what dev prints.
@@ -87,7 +89,7 @@ func (d devOutput) pay(t *testing.T, bank string) {
 	var p seenPayment
 	draft := order(line("Shop", map[string]any{"execution_date_type": "instant"}))
 	d.call(t, "POST", "/payments", auth.Token, draft, &p)
-	banks := &banksOf{t: t, folder: d.Testbanks.Folder, control: d.Testbanks.Control}
+	banks := &banksOf{servicetest.TestBanks{Folder: d.Testbanks.Folder, Control: d.Testbanks.Control}, t}
 	path := fmt.Sprint("/payments/", p.ID)
 	d.call(t, "POST", path, auth.Token, map[string]any{"connector_uuid": banks.uuid(bank), "webview_url": strings.TrimSuffix(d.BaseURL, "/2.0") + "/sandbox/shop", "validated": true}, &p)
 	if p.ValidateURI == nil {

@@ -15,12 +15,55 @@ import (
 	"time"
 )
 
-// TestBank is the program of test banks as its own process, to be killed and started
-// again on the same books.
-type TestBank struct {
+// TestBanks are the banks of a program that runs.
+type TestBanks struct {
 	// Folder has the bank files, Control is the address that steers the banks.
 	Folder  string `json:"folder"`
 	Control string `json:"control"`
+}
+
+// Steer calls the interface that steers a bank and decodes the answer. The path begins with
+// the name of the bank.
+func (b TestBanks) Steer(method, path string, body, into any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(context.Background(), method, b.Control+"/banks/"+path, bytes.NewReader(encoded))
+	if err != nil {
+		return err
+	}
+	answer, err := (&http.Client{Timeout: time.Minute}).Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %d %s", method, path, answer.StatusCode, content)
+	}
+	if err != nil || into == nil {
+		return err
+	}
+	return json.Unmarshal(content, into)
+}
+
+// UUID is the connector's in the file of a bank.
+func (b TestBanks) UUID(t testing.TB, bank string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(b.Folder, bank+".toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := bytes.Cut(content, []byte(`uuid = "`))
+	uuid, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(uuid)
+}
+
+// TestBank is the program of one test bank as its own process, to be killed and started
+// again on the same books.
+type TestBank struct {
+	TestBanks
 
 	t       testing.TB
 	args    []string
@@ -74,39 +117,13 @@ func (b *TestBank) Kill() {
 	_ = b.command.Wait()
 }
 
-// Steer calls the interface that steers the bank and decodes the answer.
+// Steer is TestBanks.Steer for the bank.
 func (b *TestBank) Steer(method, path string, body, into any) error {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(context.Background(), method, b.Control+"/banks/"+b.bank+"/"+path, bytes.NewReader(encoded))
-	if err != nil {
-		return err
-	}
-	answer, err := (&http.Client{Timeout: time.Minute}).Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	content, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s: %d %w %s", method, path, answer.StatusCode, err, content)
-	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(content, into)
+	return b.TestBanks.Steer(method, b.bank+"/"+path, body, into)
 }
 
 // UUID is the connector's in the file of the bank.
 func (b *TestBank) UUID() string {
 	b.t.Helper()
-	content, err := os.ReadFile(filepath.Join(b.Folder, b.bank+".toml"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	_, rest, _ := bytes.Cut(content, []byte(`uuid = "`))
-	uuid, _, _ := bytes.Cut(rest, []byte(`"`))
-	return string(uuid)
+	return b.TestBanks.UUID(b.t, b.bank)
 }
