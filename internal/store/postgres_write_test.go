@@ -244,8 +244,8 @@ func (c *cut) pass(to, from net.Conn, at string, abandon func()) {
 	_, err := io.Copy(writerFunc(func(p []byte) (int, error) {
 		if at != "" && bytes.Contains(p, []byte(at)) && c.done.CompareAndSwap(false, true) {
 			if c.held != nil {
+				c.server = to // before held says that it is there
 				c.held <- bytes.Clone(p)
-				c.server = to
 			}
 			return 0, errCut
 		}
