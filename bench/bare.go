@@ -43,7 +43,7 @@ func (p *place) bareWriter(ctx context.Context, kind, database string) (bareWrit
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(db.Migrate(ctx), db.Close()); err != nil {
+	if err := errors.Join(db.Database.Migrate(ctx), db.Close()); err != nil {
 		return nil, err
 	}
 	w, err := p.writerTo(ctx, kind, database)

@@ -86,7 +86,7 @@ func (p *place) office(ctx context.Context, kind string, receivers int) (*office
 	o.Delivery = delivery.New(delivery.Config{
 		DB: db, Client: delivery.NewClient(delivery.Outbound{Loopback: true}), Now: time.Now, Random: rand.Reader, Name: "bench", Log: slog.New(slog.DiscardHandler),
 	})
-	if err := db.Migrate(ctx); err != nil {
+	if err := db.Database.Migrate(ctx); err != nil {
 		return nil, err
 	}
 	if err := db.Write(ctx, func(tx *store.Tx) error { return tx.CreateDomain(&o.domain, "bench") }); err != nil {

@@ -128,7 +128,7 @@ func (p *place) reading(ctx context.Context, kind string, h historian) (*reading
 		},
 		domain: passerelle.Domain{Name: "bench", Kind: passerelle.Sandbox, BaseURL: "http://bench/2.0", Created: time.Now()},
 	}
-	if err := db.Migrate(ctx); err != nil {
+	if err := db.Database.Migrate(ctx); err != nil {
 		return nil, err
 	}
 	err = db.Write(ctx, func(tx *store.Tx) error { return tx.CreateDomain(&r.domain, "bench") })

@@ -14,7 +14,7 @@ import (
 )
 
 type auditCommand struct {
-	database
+	databaseFlag
 	Domain   string      `placeholder:"NAME" help:"Use only the acts of this domain (default: all)."`
 	NoDomain bool        `help:"Use only acts without a domain, such as signing in."`
 	List     auditList   `cmd:"" help:"List what operators did, what was refused, and which personal data they looked at, newest first."`

@@ -72,7 +72,7 @@ func chained(t *testing.T, url string, acts int) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.Migrate(t.Context()); err != nil {
+	if err := db.Database.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range acts {

@@ -9,7 +9,7 @@ import (
 )
 
 type backupCommand struct {
-	database
+	databaseFlag
 	To string `required:"" placeholder:"FILE" type:"path" help:"File to write. An existing file is never replaced."`
 }
 
@@ -37,7 +37,7 @@ func (b *backupCommand) Run(c *console) error {
 }
 
 type restoreCommand struct {
-	database
+	databaseFlag
 	From string `required:"" placeholder:"FILE" type:"path" help:"Copy made by passerelle backup."`
 }
 

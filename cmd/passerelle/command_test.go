@@ -17,14 +17,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"passerelle/connector/berlingroup/berlingrouptest"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
-	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
 // The test binary is also the program: scripts run it as a process of its own.
 func TestMain(m *testing.M) {
-	store.Watch(storetest.Collect)
+	database.Watch(storetest.Collect)
 	testscript.Main(m, map[string]func(){"passerelle": main})
 }
 

@@ -15,15 +15,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// database is the flag of the commands that work straight on a database,
+// databaseFlag is the flag of the commands that work straight on a database,
 // beside the processes that serve from it.
-type database struct {
+type databaseFlag struct {
 	Database string `default:"sqlite:passerelle-data/passerelle.db" help:"Database to work on: sqlite:PATH or postgres://…"`
 }
 
 // do opens the database, which has to exist, runs the command on it and shows
 // what it returned. Secrets are sealed and opened with the ring, if any.
-func (d database) do(c *console, ring *keys.Ring, command func(*store.DB) (any, error)) error {
+func (d databaseFlag) do(c *console, ring *keys.Ring, command func(*store.DB) (any, error)) error {
 	if err := d.exists(); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (d database) do(c *console, ring *keys.Ring, command func(*store.DB) (any, 
 
 // exists keeps the store from making an empty database where a path was
 // mistyped.
-func (d database) exists() error {
+func (d databaseFlag) exists() error {
 	path, file := strings.CutPrefix(d.Database, "sqlite:")
 	if !file {
 		return nil
@@ -54,7 +54,7 @@ func (d database) exists() error {
 // current runs the command on a database that is up to date and was, if there
 // is a ring, sealed with it.
 func current(c *console, db *store.DB, ring *keys.Ring, command func(*store.DB) (any, error)) (any, error) {
-	if err := db.SchemaCurrent(c.ctx); err != nil {
+	if err := db.Database.SchemaCurrent(c.ctx); err != nil {
 		return nil, fmt.Errorf("the database is not ready; run passerelle migrate: %w", err)
 	}
 	if ring != nil {
@@ -67,7 +67,7 @@ func current(c *console, db *store.DB, ring *keys.Ring, command func(*store.DB) 
 
 // domainFlags is the flags of the commands that work on one domain.
 type domainFlags struct {
-	database
+	databaseFlag
 	Domain string `placeholder:"NAME" help:"Domain to work on (default: the only one)."`
 }
 

@@ -105,7 +105,7 @@ func (d *devCommand) refuseNewKeys(c *console, file string) error {
 	if err != nil {
 		return err
 	}
-	err = db.Migrate(c.ctx) // as dev would do next
+	err = db.Database.Migrate(c.ctx) // as dev would do next
 	if err == nil {
 		var all []passerelle.Domain
 		if all, err = db.Domains(c.ctx); len(all) > 0 {

@@ -18,7 +18,7 @@ import (
 )
 
 type doctorCommand struct {
-	database
+	databaseFlag
 	KeyFile    string `placeholder:"FILE" type:"path" help:"Key file to check against the database."`
 	Invariants bool   `help:"Check all stored data for violated rules. It only reads, and its duration grows with the data."`
 	bankFolder
@@ -102,12 +102,12 @@ func seen(check string, err error, reassurance string) finding {
 }
 
 func (d *doctorCommand) reach(c *console, db *store.DB) finding {
-	about, err := db.About(c.ctx)
+	about, err := db.Database.About(c.ctx)
 	return seen("database", err, about)
 }
 
 func (d *doctorCommand) schema(c *console, db *store.DB) finding {
-	return seen("schema", db.SchemaCurrent(c.ctx), "up to date")
+	return seen("schema", db.Database.SchemaCurrent(c.ctx), "up to date")
 }
 
 // rest is everything that needs the schema.
@@ -120,7 +120,7 @@ func (d *doctorCommand) rest(c *console, db *store.DB, rules delivery.Outbound) 
 	if len(behind) > 0 {
 		err = fmt.Errorf("these sequences would hand out ids that are taken: %s", strings.Join(behind, ", "))
 	}
-	findings = append(findings, seen("sequences", err, "ahead of every id"), seen("file", db.CheckFile(c.ctx), "whole, with every reference leading somewhere"))
+	findings = append(findings, seen("sequences", err, "ahead of every id"), seen("file", db.Database.CheckFile(c.ctx), "whole, with every reference leading somewhere"))
 	return append(append(findings, d.invariants(c, db)...), chains(c, db))
 }
 
@@ -155,7 +155,7 @@ const maxSkew = 2 * time.Second
 
 func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 	before := time.Now()
-	there, err := db.Clock(c.ctx)
+	there, err := db.Database.Clock(c.ctx)
 	if err != nil {
 		return seen("clock", err, "")
 	}

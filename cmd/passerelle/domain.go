@@ -12,7 +12,7 @@ import (
 )
 
 type domainCommand struct {
-	database
+	databaseFlag
 	Create domainCreate `cmd:"" help:"Create a domain."`
 	List   domainList   `cmd:"" help:"List the domains, oldest first."`
 	Show   domainShow   `cmd:"" help:"Print one domain."`

@@ -89,7 +89,7 @@ func (r *keysRotate) Run(c *console) error {
 }
 
 type keysRewrap struct {
-	database
+	databaseFlag
 	ownKeys
 	Retire bool `help:"Then remove the older master keys from the key file. Keep a copy of the file: earlier copies of the database need these keys."`
 }
@@ -137,7 +137,7 @@ func rewrap(c *console, db *store.DB) (rewrapView, error) {
 }
 
 type keysSeal struct {
-	database
+	databaseFlag
 	ownKeys
 }
 

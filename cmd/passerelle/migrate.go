@@ -7,7 +7,7 @@ import (
 )
 
 type migrateCommand struct {
-	database
+	databaseFlag
 	Check bool `help:"Change nothing; fail when the schema is not up to date."`
 }
 
@@ -28,7 +28,7 @@ func (m *migrateCommand) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(db.Migrate(c.ctx), db.Close()); err != nil {
+	if err := errors.Join(db.Database.Migrate(c.ctx), db.Close()); err != nil {
 		return err
 	}
 	return c.show(upToDate)

@@ -9,7 +9,7 @@ import (
 )
 
 type operatorCommand struct {
-	database
+	databaseFlag
 	Create    operatorCreate    `cmd:"" help:"Create an operator and print the password once."`
 	List      operatorList      `cmd:"" help:"List the operators, by name."`
 	Disable   operatorDisable   `cmd:"" help:"Disable an operator and end their sessions."`

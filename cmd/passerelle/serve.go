@@ -16,10 +16,10 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
+	"passerelle/internal/database"
 	"passerelle/internal/domains"
 	"passerelle/internal/mail"
 	"passerelle/internal/service"
-	"passerelle/internal/store"
 )
 
 // shutdownTimeout is how long dev drains; serve takes it from a flag.
@@ -189,8 +189,8 @@ func networks(flag string, texts []string) ([]netip.Prefix, error) {
 
 // refuseOpenDatabase keeps payment data off an unencrypted network.
 func refuseOpenDatabase(address string) error {
-	err := store.CheckTransport(address)
-	if errors.Is(err, store.ErrOpenTransport) {
+	err := database.CheckTransport(address)
+	if errors.Is(err, database.ErrOpenTransport) {
 		return passerelle.InvalidField("--database", "a remote database needs TLS: add sslmode=verify-full (or require, verify-ca) to the URL")
 	}
 	if err != nil {

@@ -37,7 +37,7 @@ func open(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := db.Migrate(t.Context()); err != nil {
+	if err := db.Database.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	d := &fixture{t: t, now: time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC)}

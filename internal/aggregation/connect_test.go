@@ -44,7 +44,7 @@ func onEachFixture(t *testing.T, run func(t *testing.T, h *fixture)) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})
 		must(t, err)
 		t.Cleanup(func() { db.Close() })
-		must(t, db.Migrate(t.Context()))
+		must(t, db.Database.Migrate(t.Context()))
 		ring := keys.Generate()
 		log := slog.New(slog.NewTextHandler(io.Discard, nil))
 		bank := &sandbox.Bank{Ledger: store.SandboxLedger{DB: db}, Base: func(passerelle.DomainID) string { return "https://d.example" }, MAC: ring.MAC, Log: log}

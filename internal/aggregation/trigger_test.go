@@ -36,7 +36,7 @@ func onBench(t *testing.T, run func(t *testing.T, b *bench)) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})
 		must(t, err)
 		t.Cleanup(func() { db.Close() })
-		must(t, db.Migrate(t.Context()))
+		must(t, db.Database.Migrate(t.Context()))
 		b := &bench{t: t, domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon}, hooks: map[string]passerelle.WebhookID{}}
 		b.Aggregation = &aggregation.Aggregation{DB: db, Now: func() time.Time { return noon }, Wake: func() { b.woken.Add(1) }, Erase: func() {}}
 		must(t, db.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateDomain(&b.domain, "d.example") }))

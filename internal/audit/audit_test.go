@@ -39,7 +39,7 @@ func open(t *testing.T, url string) office {
 	db, err := store.Open(t.Context(), url, store.Options{})
 	must(t, err)
 	t.Cleanup(func() { db.Close() })
-	must(t, db.Migrate(t.Context()))
+	must(t, db.Database.Migrate(t.Context()))
 	o := office{t: t, url: url, db: db, log: &audit.Log{DB: db, Name: "one"}}
 	o.domain, o.other = o.createDomain("first"), o.createDomain("second")
 	return o

@@ -23,7 +23,7 @@ import (
 	"strings"
 
 	"passerelle"
-	"passerelle/internal/store"
+	"passerelle/internal/database"
 )
 
 // unfinished ends the name of a copy that is not whole.
@@ -32,7 +32,7 @@ const unfinished = ".part"
 // Make copies the database at an address to a file that does not exist. Others go
 // on reading and writing; the copy is of one moment between the beginning and the
 // end of the call. Progress may be looked at in the file Unfinished names.
-func Make(ctx context.Context, database, file string) error {
+func Make(ctx context.Context, address, file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return passerelle.InvalidField("--to", "%s is there already and stays as it is", file)
 	}
@@ -40,7 +40,7 @@ func Make(ctx context.Context, database, file string) error {
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove what an earlier copy left: %w", err)
 	}
-	err := write(ctx, database, part)
+	err := write(ctx, address, part)
 	if err == nil {
 		err = keep(part, file)
 	}
@@ -83,36 +83,36 @@ func flush(path string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-func write(ctx context.Context, database, part string) error {
-	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
-		return store.CopySQLite(ctx, path, part)
+func write(ctx context.Context, address, part string) error {
+	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
+		return database.CopySQLite(ctx, path, part)
 	}
-	return postgres(ctx, database, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--file="+part)
+	return postgres(ctx, address, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--file="+part)
 }
 
 // Restore makes the database at an address from a copy. SQLite's file and its logs
 // must not exist; a PostgreSQL database must be there and hold no table. It is all or
 // nothing.
-func Restore(ctx context.Context, file, database string) error {
-	path, sqlite := strings.CutPrefix(database, "sqlite:")
+func Restore(ctx context.Context, file, address string) error {
+	path, sqlite := strings.CutPrefix(address, "sqlite:")
 	if err := fits(file, sqlite); err != nil {
 		return err
 	}
 	if sqlite {
 		return restoreSQLite(ctx, file, path)
 	}
-	filled, err := store.Filled(ctx, database)
+	filled, err := database.Filled(ctx, address)
 	if err != nil {
 		return err
 	}
 	if filled {
 		return passerelle.InvalidField("--database", "holds tables already, and stays as it is; name an empty database")
 	}
-	err = postgres(ctx, database, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", file)
+	err = postgres(ctx, address, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", file)
 	if err != nil {
 		return fmt.Errorf("restore the database: %w", err)
 	}
-	return store.Analyze(ctx, database)
+	return database.Analyze(ctx, address)
 }
 
 // The first bytes of the two formats of copies: of a file of SQLite (sqlite.org,
@@ -156,7 +156,7 @@ func restoreSQLite(ctx context.Context, file, path string) error {
 		return passerelle.InvalidField("--database", "%s belongs to a database that was here and would be replayed into the restored one; move it to where that database went", log)
 	}
 	part := Unfinished(path)
-	err := store.CopySQLite(ctx, file, part)
+	err := database.CopySQLite(ctx, file, part)
 	if err == nil {
 		err = keep(part, path)
 	}
@@ -183,8 +183,8 @@ const maxComplaint = 2000
 
 // postgres runs a program of PostgreSQL on a database. The password goes into its
 // environment: arguments are for all the machine to see.
-func postgres(ctx context.Context, database, program string, args ...string) error {
-	address, err := url.Parse(database)
+func postgres(ctx context.Context, target, program string, args ...string) error {
+	address, err := url.Parse(target)
 	if err != nil {
 		return passerelle.InvalidField("--database", "is not a URL like postgres://user@host/name")
 	}

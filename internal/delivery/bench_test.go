@@ -31,7 +31,7 @@ func benchmarkDrain(b *testing.B, url string) {
 	db, err := store.Open(b.Context(), url, store.Options{Keys: keys.Generate()})
 	fatal(b, err)
 	defer db.Close()
-	fatal(b, db.Migrate(b.Context()))
+	fatal(b, db.Database.Migrate(b.Context()))
 	domain := passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: time.Now()}
 	fatal(b, db.Write(b.Context(), func(tx *store.Tx) error { return tx.CreateDomain(&domain, "d.example") }))
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -62,7 +62,7 @@ func newRig(t *testing.T, url string) *rig {
 	t.Helper()
 	r := &rig{t: t, url: url, clock: &clock{now: time.Now()}, keys: keys.Generate()}
 	r.Delivery = r.another("A")
-	must(t, r.DB.Migrate(t.Context()))
+	must(t, r.DB.Database.Migrate(t.Context()))
 	r.domain = r.newDomain("first", passerelle.Sandbox)
 	return r
 }

@@ -108,7 +108,7 @@ func atCabinets(t *testing.T, run func(t *testing.T, c *cabinet)) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})
 		must(t, err)
 		t.Cleanup(func() { db.Close() })
-		must(t, db.Migrate(t.Context()))
+		must(t, db.Database.Migrate(t.Context()))
 		kept, err := blob.New(t.TempDir())
 		must(t, err)
 		c := &cabinet{

@@ -62,7 +62,7 @@ func TestDomainsAreMadeAndMoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { db.Close() })
-		if err := db.Migrate(t.Context()); err != nil {
+		if err := db.Database.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		now := time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC)

@@ -65,10 +65,10 @@ func note(name string) {
 
 // shared are functions through which many do the same, so that who called them
 // tells more; the first is in every stack.
-var shared = regexp.MustCompile(`^(failpoint|store|runtime)\.|\.(commit|write|ask|callBank|awaitReply|begin|finish|limitDB)$|connector\.Guard`)
+var shared = regexp.MustCompile(`^(failpoint|database|store|runtime)\.|\.(commit|write|ask|callBank|awaitReply|begin|finish|limitDB)$|connector\.Guard`)
 
 // reservation is of ids, by whoever has used up those before.
-const reservation = "store.(*DB).reserve"
+const reservation = "database.(*Handle).reserve"
 
 // literal is what the compiler calls a function without a name.
 var literal = regexp.MustCompile(`(\.func\d+|\.\d+|-range\d+|\[\.\.\.\])+$`)

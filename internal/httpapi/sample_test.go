@@ -374,7 +374,7 @@ func openStore(t testing.TB) *store.DB {
 			t.Error(err)
 		}
 	})
-	if err := db.Migrate(t.Context()); err != nil {
+	if err := db.Database.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	err = db.Write(t.Context(), func(tx *store.Tx) error {

@@ -76,7 +76,7 @@ func newWorld(t *testing.T, url string) *world {
 	t.Helper()
 	w := &world{t: t, url: url, ring: keys.Generate(), log: &journal{}}
 	w.db = w.openStore()
-	must(t, w.db.Migrate(t.Context()))
+	must(t, w.db.Database.Migrate(t.Context()))
 	w.raw = openRaw(t, url)
 	w.domain, w.client = w.createDomain("shop", passerelle.Sandbox)
 	w.bank = &sandbox.Bank{

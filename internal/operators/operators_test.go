@@ -51,7 +51,7 @@ func each(t *testing.T, run func(t *testing.T, d *fixture)) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: ring})
 		must(t, err)
 		t.Cleanup(func() { db.Close() })
-		must(t, db.Migrate(t.Context()))
+		must(t, db.Database.Migrate(t.Context()))
 		d := &fixture{t: t, now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
 		d.Operators = &operators.Operators{DB: db, Now: d.ask, MAC: ring.MAC}
 		run(t, d)

@@ -226,8 +226,8 @@ func (s *Service) asCalled(handler http.Handler) http.Handler {
 // checks are the conditions for serving requests.
 func (s *Service) checks() []httpd.Check {
 	return []httpd.Check{
-		{Name: "database", Probe: s.DB.Ping},
-		{Name: "schema", Probe: s.DB.SchemaCurrent},
+		{Name: "database", Probe: s.DB.Database.Ping},
+		{Name: "schema", Probe: s.DB.Database.SchemaCurrent},
 		{Name: "keys", Probe: s.DB.CheckKeys},
 		{Name: "draining", Probe: func(context.Context) error {
 			if s.draining.Load() {

@@ -204,11 +204,11 @@ func (s *Service) prepare(ctx context.Context) error {
 
 func (s *Service) readySchema(ctx context.Context) error {
 	if s.config.Migrate {
-		if err := s.DB.Migrate(ctx); err != nil {
+		if err := s.DB.Database.Migrate(ctx); err != nil {
 			return fmt.Errorf("migrate the database: %w", err)
 		}
 	}
-	if err := s.DB.SchemaCurrent(ctx); err != nil {
+	if err := s.DB.Database.SchemaCurrent(ctx); err != nil {
 		return fmt.Errorf("check the schema: %w", err)
 	}
 	return nil
@@ -263,7 +263,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		{Name: "forget attempts to sign in", Every: time.Minute, Pass: s.Operators.Forget, Log: c.Log},
 		{Name: "chain the audit log", Every: time.Second, Pass: (&audit.Log{DB: s.DB, Name: rand.Text()}).Chain, Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
-		{Name: "keep statistics", Every: 5 * time.Second, Pass: s.DB.KeepStatistics, Log: c.Log},
+		{Name: "keep statistics", Every: 5 * time.Second, Pass: s.DB.Database.KeepStatistics, Log: c.Log},
 	}
 	s.loops = slices.AppendSeq(s.loops, maps.Values(fetchers))
 	if c.Mail != nil {

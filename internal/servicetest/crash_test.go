@@ -102,7 +102,7 @@ func (m *marks) passed() []string {
 }
 
 // again are the marks that a load passes again and again.
-var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|httpapi|store)\.`)
+var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|httpapi|database|store)\.`)
 
 // chosen are the marks to die at: those that are passed again and again.
 func (m *marks) chosen() []string {

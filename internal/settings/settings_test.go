@@ -33,7 +33,7 @@ func open(t *testing.T) (*store.DB, passerelle.DomainID) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := db.Migrate(t.Context()); err != nil {
+	if err := db.Database.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	d := passerelle.Domain{Name: "bank", Kind: passerelle.Sandbox, BaseURL: "http://bank.example/2.0", Created: now}

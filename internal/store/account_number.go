@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 	"passerelle/payment"
 )
@@ -35,7 +36,7 @@ func (r *Reader) sealsNumbers(ctx context.Context) (bool, error) {
 	if r.sealing.Load() {
 		return true, nil
 	}
-	on, err := one(ctx, r, func(row scanner) (bool, error) {
+	on, err := database.One(ctx, r.rows, func(row database.Row) (bool, error) {
 		var on bool
 		err := row.Scan(&on)
 		return on, err
@@ -188,14 +189,14 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
 	var sealed int64
 	err := db.Write(ctx, func(tx *Tx) error {
-		tx.execOne(ErrConflict, `UPDATE sealing SET account_numbers = TRUE`)
+		tx.unit.ExecOne(ErrConflict, `UPDATE sealing SET account_numbers = TRUE`)
 		return nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("have account numbers sealed: %w", err)
 	}
 	for after, seen := int64(0), int64(0); ; {
-		page, err := collect(ctx, &db.Reader, scanClear, `SELECT id, domain_id FROM payment WHERE id > $1
+		page, err := database.Collect(ctx, db.rows, scanClear, `SELECT id, domain_id FROM payment WHERE id > $1
 			AND (beneficiary_numbers IS NULL OR payer_number IS NULL AND payer_identification IS NOT NULL) ORDER BY id LIMIT $2`, after, batch)
 		if err != nil {
 			return sealed, fmt.Errorf("list payments whose account numbers are clear: %w", err)
@@ -219,7 +220,7 @@ type clearPayment struct {
 	domain passerelle.DomainID
 }
 
-func scanClear(row scanner) (clearPayment, error) {
+func scanClear(row database.Row) (clearPayment, error) {
 	var p clearPayment
 	err := row.Scan(&p.id, &p.domain)
 	return p, err
@@ -248,10 +249,10 @@ func (tx *Tx) sealNumbers(p *payment.Payment) error {
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `UPDATE payment SET payer_identification = $1, payer_number = $2, beneficiary_numbers = $3, version = version + 1
+	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET payer_identification = $1, payer_number = $2, beneficiary_numbers = $3, version = version + 1
 		WHERE +domain_id = $4 AND id = $5 AND version = $6`, payer, payerSealed, sealed, int64(p.Domain), int64(p.ID), p.Version)
 	for i, blind := range lines {
-		tx.execOne(ErrConflict, `UPDATE instruction SET beneficiary_identification = $1 WHERE +domain_id = $2 AND payment_id = $3 AND position = $4`,
+		tx.unit.ExecOne(ErrConflict, `UPDATE instruction SET beneficiary_identification = $1 WHERE +domain_id = $2 AND payment_id = $3 AND position = $4`,
 			blind, int64(p.Domain), int64(p.ID), i)
 	}
 	return nil

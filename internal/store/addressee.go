@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // Addressee is a webhook with what a request to it needs, all read at one instant.
@@ -28,7 +29,7 @@ func (r *Reader) Addressee(ctx context.Context, domain passerelle.DomainID, id p
 		found    = Addressee{Served: ServedDomain{Settings: map[string]string{}}}
 		provider authRow
 	)
-	err := r.each(ctx, addressees, []any{int64(domain), int64(id)}, func(row scanner) (bool, error) {
+	err := r.rows.Each(ctx, addressees, []any{int64(domain), int64(id)}, func(row database.Row) (bool, error) {
 		return true, found.Served.scan(scan(func(served ...any) error {
 			var err error
 			found.Webhook, err = scanWebhook(scan(func(webhook ...any) error {

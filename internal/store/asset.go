@@ -10,6 +10,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // AssetKind is the kind of an asset.
@@ -49,7 +50,7 @@ func (a NewAsset) parent() *string {
 
 // CreateAsset stores an asset. reading is the number of the read that found it.
 func (tx *Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsset, at time.Time, reading int64) error {
-	id, err := tx.newID("asset")
+	id, err := tx.unit.NewID("asset")
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (tx *Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsse
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO asset (id, domain_id, user_id, account_id, epoch, kind, key, parent_key, date, details, digest, created, last_update, changed)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO asset (id, domain_id, user_id, account_id, epoch, kind, key, parent_key, date, details, digest, created, last_update, changed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13)`,
 		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, string(n.Kind), n.StoredKey(), n.parent(), optionalDate(n.Date), details.text, details.Digest, micros(at), reading)
 	return tx.value(domain, a, passerelle.AssetID(id), n)
@@ -70,7 +71,7 @@ func (tx *Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passer
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `UPDATE asset SET previous = CASE WHEN date < $1 THEN details ELSE previous END, date = $1, parent_key = $2, details = $3, digest = $4, last_update = $5,
+	tx.unit.ExecOne(ErrConflict, `UPDATE asset SET previous = CASE WHEN date < $1 THEN details ELSE previous END, date = $1, parent_key = $2, details = $3, digest = $4, last_update = $5,
 			deleted = NULL, changed = $6 WHERE domain_id = $7 AND account_id = $8 AND epoch = $9 AND id = $10`,
 		optionalDate(n.Date), n.parent(), details.text, details.Digest, micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 	return tx.value(domain, a, id, n)
@@ -81,7 +82,7 @@ func (tx *Tx) value(domain passerelle.DomainID, a StoredAccount, investment pass
 	if n.Value == nil || n.Date.IsZero() {
 		return nil
 	}
-	id, err := tx.newID("investment_value")
+	id, err := tx.unit.NewID("investment_value")
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (tx *Tx) value(domain passerelle.DomainID, a StoredAccount, investment pass
 	if n.Value.OriginalValue != nil {
 		original = optionalText(n.Value.OriginalValue.String())
 	}
-	tx.execOne(ErrConflict, `INSERT INTO investment_value (id, domain_id, account_id, epoch, investment_id, date, value, original_currency, original_value)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO investment_value (id, domain_id, account_id, epoch, investment_id, date, value, original_currency, original_value)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (investment_id, date) DO UPDATE
 		SET value = excluded.value, original_currency = excluded.original_currency, original_value = excluded.original_value`,
 		id, int64(domain), int64(a.ID), a.Epoch, int64(investment), n.Date.String(), n.Value.Value.String(), optionalText(n.Value.OriginalCurrency), original)
@@ -98,14 +99,14 @@ func (tx *Tx) value(domain passerelle.DomainID, a StoredAccount, investment pass
 
 // LoseAsset marks an asset that the institution no longer shows as deleted.
 func (tx *Tx) LoseAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, at time.Time, reading int64) {
-	tx.execOne(ErrConflict, `UPDATE asset SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE asset SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
 		micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 }
 
 // KeepAccount undoes a unit with ErrConflict when the account's data was withdrawn
 // meanwhile.
 func (tx *Tx) KeepAccount(domain passerelle.DomainID, a StoredAccount) {
-	tx.execOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch)
+	tx.unit.ExecOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch)
 }
 
 // SetAccountWorth stores the worth of an account's investments, nil when it has none.
@@ -118,7 +119,7 @@ func (tx *Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *pa
 		}
 		text = optionalText(string(encoded))
 	}
-	tx.execOne(ErrConflict, `UPDATE bank_account SET worth = $1, changed = $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`, text, a.Changed, int64(domain), int64(a.ID), a.Epoch)
+	tx.unit.ExecOne(ErrConflict, `UPDATE bank_account SET worth = $1, changed = $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`, text, a.Changed, int64(domain), int64(a.ID), a.Epoch)
 	return nil
 }
 
@@ -177,10 +178,10 @@ func ReadAssets[D any](ctx context.Context, r *Reader, f AssetFilter, w Window) 
 	c.and("s.id "+p.sign+" %s", p.from)
 	sql := `SELECT s.id, s.account_id, p.id, s.details, s.previous, s.created, s.last_update, s.deleted FROM ` + assetSource + c.String() +
 		` ORDER BY s.id ` + p.order + ` LIMIT ` + c.bind(w.Limit) + ` OFFSET ` + c.bind(w.Offset)
-	return collect(ctx, r, scanAsset[D], sql, c.args...)
+	return database.Collect(ctx, r.rows, scanAsset[D], sql, c.args...)
 }
 
-func scanAsset[D any](row scanner) (passerelle.Asset[D], error) {
+func scanAsset[D any](row database.Row) (passerelle.Asset[D], error) {
 	var (
 		a               passerelle.Asset[D]
 		parent, deleted *int64
@@ -207,7 +208,7 @@ func scanAsset[D any](row scanner) (passerelle.Asset[D], error) {
 // CountAssets returns the number of assets that a filter selects.
 func (r *Reader) CountAssets(ctx context.Context, f AssetFilter) (int64, error) {
 	c := f.where()
-	return one(ctx, r, scanInt, `SELECT count(*) FROM `+assetSource+c.String(), c.args...)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+assetSource+c.String(), c.args...)
 }
 
 // InvestmentValues lists the values of an investment's units, newest first. A position is
@@ -224,7 +225,7 @@ func (r *Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainI
 	}
 	sql := fmt.Sprintf(`SELECT id, investment_id, date, value, original_currency, original_value FROM investment_value WHERE %s ORDER BY date %s, id %[2]s LIMIT %[3]s OFFSET %[4]s`,
 		c.String(), order, c.bind(w.Limit), c.bind(w.Offset))
-	return collect(ctx, r, scanInvestmentValue, sql, c.args...)
+	return database.Collect(ctx, r.rows, scanInvestmentValue, sql, c.args...)
 }
 
 // InvestmentValuesOf lists what units of all investments of a user were worth,
@@ -235,14 +236,14 @@ func (r *Reader) InvestmentValuesOf(ctx context.Context, domain passerelle.Domai
 	if len(from) == 0 {
 		from = []any{int64(0), "", int64(0)}
 	}
-	return collect(ctx, r, scanInvestmentValue, `SELECT v.id, v.investment_id, v.date, v.value, v.original_currency, v.original_value
+	return database.Collect(ctx, r.rows, scanInvestmentValue, `SELECT v.id, v.investment_id, v.date, v.value, v.original_currency, v.original_value
 		FROM asset s CROSS JOIN bank_account a CROSS JOIN investment_value v
 		WHERE s.domain_id = $1 AND s.user_id = $2 AND s.kind = 'investment' AND s.id >= $3 AND a.id = s.account_id AND a.epoch = s.epoch AND v.investment_id = s.id
 			AND v.date >= CASE WHEN s.id = $3 THEN CAST($4 AS TEXT) ELSE '' END AND (s.id > $3 OR (v.date, v.id) > ($4, $5))
 		ORDER BY s.id, v.date, v.id LIMIT $6`, append([]any{int64(domain), int64(user)}, append(slices.Clone(from), w.Limit)...)...)
 }
 
-func scanInvestmentValue(row scanner) (passerelle.InvestmentValue, error) {
+func scanInvestmentValue(row database.Row) (passerelle.InvestmentValue, error) {
 	var (
 		v                  passerelle.InvestmentValue
 		day, value         string
@@ -269,5 +270,5 @@ func scanInvestmentValue(row scanner) (passerelle.InvestmentValue, error) {
 
 // CountInvestmentValues is how many days have a value of an investment.
 func (r *Reader) CountInvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID) (int64, error) {
-	return one(ctx, r, scanInt, `SELECT count(*) FROM investment_value WHERE domain_id = $1 AND investment_id = $2`, int64(domain), int64(investment))
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM investment_value WHERE domain_id = $1 AND investment_id = $2`, int64(domain), int64(investment))
 }

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 const attachmentColumns = `x.id, x.user_id, x.transaction_id, x.name, x.description, x.file_id, x.created, x.last_update, f.media_type, f.size, f.stored`
 
-func scanAttachment(row scanner) (passerelle.Attachment, error) {
+func scanAttachment(row database.Row) (passerelle.Attachment, error) {
 	var (
 		a               passerelle.Attachment
 		created, update int64
@@ -24,19 +25,19 @@ func scanAttachment(row scanner) (passerelle.Attachment, error) {
 // fetched later.
 func (tx *Tx) keepAttachments(domain passerelle.DomainID, a StoredAccount, of passerelle.TransactionID, all []passerelle.AttachmentDetails, at time.Time, reading int64) error {
 	for _, d := range all {
-		id, err := tx.newID("attachment")
+		id, err := tx.unit.NewID("attachment")
 		if err != nil {
 			return err
 		}
-		file, err := tx.newID("stored_file")
+		file, err := tx.unit.NewID("stored_file")
 		if err != nil {
 			return err
 		}
 		const isNew = ` WHERE NOT EXISTS (SELECT 1 FROM attachment WHERE transaction_id = $1 AND key = $2)`
-		tx.exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
+		tx.unit.Exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
 			SELECT CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), (SELECT connector_uuid FROM connection WHERE id = $8), CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0`+isNew,
 			int64(of), d.Key, file, int64(domain), int64(a.User), d.MediaType, micros(at), int64(a.Connection))
-		tx.exec(`INSERT INTO attachment (id, domain_id, user_id, account_id, epoch, transaction_id, key, name, description, file_id, created, last_update, changed)
+		tx.unit.Exec(`INSERT INTO attachment (id, domain_id, user_id, account_id, epoch, transaction_id, key, name, description, file_id, created, last_update, changed)
 			SELECT CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($1 AS BIGINT), CAST($2 AS TEXT),
 				CAST($8 AS TEXT), CAST($9 AS TEXT), CAST($10 AS BIGINT), CAST($11 AS BIGINT), CAST($11 AS BIGINT), CAST($12 AS BIGINT)`+isNew,
 			int64(of), d.Key, id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, d.Name, d.Description, file, micros(at), reading)
@@ -50,14 +51,14 @@ func (r *Reader) Attachments(ctx context.Context, domain passerelle.DomainID, us
 	var c conditions
 	c.and("x.domain_id = %s AND x.user_id = %s", int64(domain), int64(user))
 	wanted := anyOf(&c, of)
-	return collect(ctx, r, scanAttachment, `SELECT `+attachmentColumns+` FROM attachment x JOIN stored_file f ON f.id = x.file_id
+	return database.Collect(ctx, r.rows, scanAttachment, `SELECT `+attachmentColumns+` FROM attachment x JOIN stored_file f ON f.id = x.file_id
 		WHERE `+c.String()+` AND x.transaction_id IN (`+wanted+`) ORDER BY x.transaction_id, x.id`, c.args...)
 }
 
 // FoundAttachments lists those that were found in an account since it was last
 // read to its end, by transaction and id, from one place in that order on.
 func (r *Reader) FoundAttachments(ctx context.Context, a StoredAccount, after passerelle.Attachment, limit int) ([]passerelle.Attachment, error) {
-	return collect(ctx, r, scanAttachment, `SELECT `+attachmentColumns+` FROM attachment x JOIN stored_file f ON f.id = x.file_id
+	return database.Collect(ctx, r.rows, scanAttachment, `SELECT `+attachmentColumns+` FROM attachment x JOIN stored_file f ON f.id = x.file_id
 		WHERE x.account_id = $1 AND x.epoch = $2 AND x.changed = $3 AND (x.transaction_id, x.id) > ($4, $5) ORDER BY x.transaction_id, x.id LIMIT $6`,
 		int64(a.ID), a.Epoch, a.NextReading(), int64(after.Transaction), int64(after.ID), limit)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 	"passerelle/payment"
 )
@@ -82,7 +83,7 @@ func (a Attempt) Live() bool { return a.State == AttemptOpen || a.State == Attem
 // key is missing. What else was read comes with the error.
 var ErrSealed = errors.New("a sealed value does not open")
 
-func (r *Reader) scanAttempt(row scanner) (Attempt, error) {
+func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 	var (
 		a          Attempt
 		sealed     []byte
@@ -134,7 +135,7 @@ func attemptPlace(domain passerelle.DomainID, id int64, column string) keys.Plac
 // it comes without what is sealed of the order.
 func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (Attempt, error) {
 	var last Attempt
-	_, err := one(ctx, r, func(row scanner) (struct{}, error) {
+	_, err := database.One(ctx, r.rows, func(row database.Row) (struct{}, error) {
 		var err error
 		last, err = r.scanAttempt(row)
 		return struct{}{}, err
@@ -150,7 +151,7 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 // that is taken, and a second attempt while one is not answered, are
 // ErrDuplicate; so is a key that another order has.
 func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
-	id, err := tx.newID("attempt")
+	id, err := tx.unit.NewID("attempt")
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 		a.OrderID = id
 		return tx.openOrder(a, lease)
 	}
-	tx.execOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, action, actor, agreed, state, created, lease_until)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, action, actor, agreed, state, created, lease_until)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, {now} + $10)`,
 		id, int64(a.Payment), int64(a.Domain), a.Number, string(a.Kind), optionalText(a.Action), string(a.By), a.agreed(), micros(a.Created), lease.Microseconds())
 	return nil
@@ -188,7 +189,7 @@ func (tx *Tx) openOrder(a *Attempt, lease time.Duration) error {
 			return fmt.Errorf("seal the device of a payer: %w", err)
 		}
 	}
-	tx.execOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, device, state, created, lease_until)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, device, state, created, lease_until)
 		VALUES ($1, $2, $3, $4, 'initiation', $5, $6, $7, $8, $9, $10, 'open', $11, {now} + $12)`,
 		a.ID, int64(a.Payment), int64(a.Domain), a.Number, a.Key, a.Connector, a.Mechanism, a.Waits, sealed, device, micros(a.Created), lease.Microseconds())
 	return nil
@@ -200,7 +201,7 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 	if err != nil {
 		return fmt.Errorf("seal the memory of an order: %w", err)
 	}
-	tx.execOne(ErrConflict, `UPDATE attempt SET memory = $1 WHERE +domain_id = $2 AND id = $3 AND number = 1`, sealed, int64(a.Domain), a.OrderID)
+	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET memory = $1 WHERE +domain_id = $2 AND id = $3 AND number = 1`, sealed, int64(a.Domain), a.OrderID)
 	return nil
 }
 
@@ -208,14 +209,14 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 // transaction. One already answered, or taken over since it was read, is
 // ErrConflict.
 func (tx *Tx) AnswerAttempt(a Attempt) {
-	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'answered' WHERE +domain_id = $1 AND id = $2 AND asked = $3 AND state <> 'answered'`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'answered' WHERE +domain_id = $1 AND id = $2 AND asked = $3 AND state <> 'answered'`,
 		int64(a.Domain), a.ID, a.Inquiries)
 }
 
 // PostponeAttempt records that the outcome is unknown, and after how long to ask the bank
 // next, by the database's clock. It conflicts like AnswerAttempt.
 func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
-	tx.execOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND asked = $4 AND state <> 'answered'`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND asked = $4 AND state <> 'answered'`,
 		wait.Microseconds(), int64(a.Domain), a.ID, a.Inquiries)
 }
 
@@ -225,7 +226,7 @@ func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, into *[]int64) {
 	tx.claim(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}
-			ORDER BY lease_until`+upTo(limit)+` {skip locked})
+			ORDER BY lease_until`+database.UpTo(limit)+` {skip locked})
 		UPDATE attempt SET lease_until = {now} + $2, asked = asked + 1
 		WHERE id IN (SELECT id FROM due) AND lease_until < {now}
 		RETURNING payment_id`, int64(domain), lease.Microseconds())
@@ -233,8 +234,8 @@ func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, lim
 
 // claim runs a statement that leases rows and returns their ids.
 func (tx *Tx) claim(into *[]int64, sql string, args ...any) {
-	tx.onRetry(func() { *into = nil })
-	tx.returning(func(row scanner) error {
+	tx.unit.OnRetry(func() { *into = nil })
+	tx.unit.Returning(func(row database.Row) error {
 		var id int64
 		if err := row.Scan(&id); err != nil {
 			return err

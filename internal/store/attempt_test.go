@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/payment"
 )
 
@@ -78,7 +79,7 @@ func TestOrderMemory(t *testing.T) {
 		foreign := next
 		foreign.Domain = s.other
 		wantError(t, remember(foreign, "of another domain"), ErrConflict)
-		raw, err := one(t.Context(), &s.db.Reader, func(row scanner) (memory []byte, err error) {
+		raw, err := database.One(t.Context(), s.db.rows, func(row database.Row) (memory []byte, err error) {
 			err = row.Scan(&memory)
 			return memory, err
 		}, `SELECT memory FROM attempt WHERE id = $1`, a.ID)
@@ -184,7 +185,7 @@ func TestAttemptsGoToOneClaimant(t *testing.T) {
 // sealedFields are the columns with values that the payer typed.
 func (s site) sealedFields(table string) []byte {
 	s.t.Helper()
-	sealed, err := one(s.t.Context(), &s.db.Reader, func(row scanner) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT fields FROM `+table)
+	sealed, err := database.One(s.t.Context(), s.db.rows, func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT fields FROM `+table)
 	if err != nil {
 		s.t.Fatal(err)
 	}

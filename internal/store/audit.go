@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // Audit is one thing that an operator did, was refused or looked at. It holds no
@@ -51,7 +52,7 @@ func (tx *Tx) AuditOf(id int64, acts ...Audit) error {
 }
 
 func (tx *Tx) audit(a Audit) error {
-	id, err := tx.newID("audit")
+	id, err := tx.unit.NewID("audit")
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func (tx *Tx) audit(a Audit) error {
 	if a.Subject != "" {
 		subject = &a.SubjectID
 	}
-	tx.execOne(ErrConflict, `INSERT INTO audit (id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO audit (id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 		id, optionalID(a.Domain), micros(a.At), optionalID(a.Operator), optionalID(a.Session), a.Request, a.Act,
 		optionalText(a.Subject), subject, a.Refused)
@@ -68,7 +69,7 @@ func (tx *Tx) audit(a Audit) error {
 
 const auditColumns = `id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused`
 
-func scanAudit(row scanner) (Audit, error) {
+func scanAudit(row database.Row) (Audit, error) {
 	var a auditRow
 	err := row.Scan(a.columns()...)
 	return a.audit(), err
@@ -76,10 +77,10 @@ func scanAudit(row scanner) (Audit, error) {
 
 // AuditOfDomain lists the newest acts in a domain, at most limit.
 func (r *Reader) AuditOfDomain(ctx context.Context, domain passerelle.DomainID, limit int) ([]Audit, error) {
-	return collect(ctx, r, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE domain_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(domain), limit)
+	return database.Collect(ctx, r.rows, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE domain_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(domain), limit)
 }
 
 // AuditOfOperator lists the newest acts of an operator, at most limit.
 func (r *Reader) AuditOfOperator(ctx context.Context, operator OperatorID, limit int) ([]Audit, error) {
-	return collect(ctx, r, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE operator_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(operator), limit)
+	return database.Collect(ctx, r.rows, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE operator_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(operator), limit)
 }

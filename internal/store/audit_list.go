@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // AuditFilter selects acts. The zero value of every field selects nothing away.
@@ -55,12 +56,12 @@ func (f AuditFilter) selection() selection {
 // the id.
 func (r *Reader) Audits(ctx context.Context, f AuditFilter, w Window) ([]AuditLink, error) {
 	sql, args := f.selection().newest(linkColumns, "at", "id", w)
-	return collect(ctx, r, scanLink, sql, args...)
+	return database.Collect(ctx, r.rows, scanLink, sql, args...)
 }
 
 // AuditEntry loads an act, or ErrNotFound.
 func (r *Reader) AuditEntry(ctx context.Context, id int64) (AuditLink, error) {
-	return one(ctx, r, scanLink, `SELECT `+linkColumns+` FROM audit WHERE id = $1`, id)
+	return database.One(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE id = $1`, id)
 }
 
 // Place is the position of an act in lists.

@@ -146,7 +146,7 @@ func TestTheEndOfAChainOnlyGoesOn(t *testing.T) {
 			`UPDATE audit_end SET number = 4`, `UPDATE audit_end SET number = 5`, `UPDATE audit_end SET chain = 2, number = 6`,
 			`DELETE FROM audit_end`, `INSERT INTO audit_end (chain, number, hash) VALUES (2, 0, 'x')`,
 		}
-		if s.db.engine.words().name == "postgres" {
+		if s.db.rows.Dialect().Name == "postgres" {
 			refused = append(refused, `TRUNCATE audit`, `TRUNCATE audit_end`)
 		}
 		for _, sql := range refused {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
@@ -61,7 +62,7 @@ func (a AuthProvider) Secrets(now time.Time) (string, string) {
 
 const authColumns = `id, domain_id, type, name, secret, next_secret, next_from, config, created, updated`
 
-func (r *Reader) scanAuthProvider(row scanner) (AuthProvider, error) {
+func (r *Reader) scanAuthProvider(row database.Row) (AuthProvider, error) {
 	var found authRow
 	if err := row.Scan(found.columns()...); err != nil {
 		return AuthProvider{}, err
@@ -139,12 +140,12 @@ func (a *AuthProvider) seal(tx *Tx) ([]byte, []byte, error) {
 
 // AuthProvider loads a provider that is not deleted, or ErrNotFound.
 func (r *Reader) AuthProvider(ctx context.Context, domain passerelle.DomainID, id int64) (AuthProvider, error) {
-	return one(ctx, r, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
+	return database.One(ctx, r.rows, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
 }
 
 // AuthProviderNamed loads the provider of that exact name, or ErrNotFound.
 func (r *Reader) AuthProviderNamed(ctx context.Context, domain passerelle.DomainID, name string) (AuthProvider, error) {
-	return one(ctx, r, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE domain_id = $1 AND name = $2 AND deleted IS NULL`, int64(domain), name)
+	return database.One(ctx, r.rows, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE domain_id = $1 AND name = $2 AND deleted IS NULL`, int64(domain), name)
 }
 
 // AuthProviderNames are the names of some providers that are not deleted, by
@@ -155,7 +156,7 @@ func (r *Reader) AuthProviderNames(ctx context.Context, domain passerelle.Domain
 		return names, nil
 	}
 	list, args := idList(domain, ids)
-	err := r.each(ctx, `SELECT id, name FROM auth_provider WHERE domain_id = $1 AND id IN (`+list+`) AND deleted IS NULL`, args, func(row scanner) (bool, error) {
+	err := r.rows.Each(ctx, `SELECT id, name FROM auth_provider WHERE domain_id = $1 AND id IN (`+list+`) AND deleted IS NULL`, args, func(row database.Row) (bool, error) {
 		var (
 			id   int64
 			name string
@@ -197,13 +198,13 @@ func (r *Reader) AuthProviders(ctx context.Context, f ProviderFilter, w Window) 
 		beyond := map[bool]string{false: ` AND id > `, true: ` AND id < `}[w.Backward]
 		where += beyond + bind(w.From[0])
 	}
-	return collect(ctx, r, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE `+where+order+` LIMIT `+bind(w.Limit)+` OFFSET `+bind(w.Offset), args...)
+	return database.Collect(ctx, r.rows, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE `+where+order+` LIMIT `+bind(w.Limit)+` OFFSET `+bind(w.Offset), args...)
 }
 
 // CountAuthProviders counts the providers that a filter selects.
 func (r *Reader) CountAuthProviders(ctx context.Context, f ProviderFilter) (int64, error) {
 	where, args := f.where()
-	return one(ctx, r, scanInt, `SELECT count(*) FROM auth_provider WHERE `+where, args...)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM auth_provider WHERE `+where, args...)
 }
 
 // WebhooksWithProvider lists the first webhooks of a domain that are not
@@ -213,18 +214,18 @@ func (r *Reader) WebhooksWithProvider(ctx context.Context, domain passerelle.Dom
 	if provider != 0 {
 		which, args = `auth_id = $3`, append(args, provider)
 	}
-	scan := func(row scanner) (passerelle.WebhookID, error) {
+	scan := func(row database.Row) (passerelle.WebhookID, error) {
 		var id passerelle.WebhookID
 		err := row.Scan(&id)
 		return id, err
 	}
-	return collect(ctx, r, scan, `SELECT id FROM webhook WHERE domain_id = $1 AND `+which+` AND deleted IS NULL ORDER BY id LIMIT $2`, args...)
+	return database.Collect(ctx, r.rows, scan, `SELECT id FROM webhook WHERE domain_id = $1 AND `+which+` AND deleted IS NULL ORDER BY id LIMIT $2`, args...)
 }
 
 // CreateAuthProvider stores a provider and gives it its id. A name in use is
 // ErrDuplicate, and one provider too many ErrFull.
 func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
-	id, err := tx.newID("auth_provider")
+	id, err := tx.unit.NewID("auth_provider")
 	if err != nil {
 		return err
 	}
@@ -233,14 +234,14 @@ func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 	if err != nil {
 		return fmt.Errorf("seal an authentication provider: %w", err)
 	}
-	tx.query(func(row scanner) error {
-		n, err := scanInt(row)
+	tx.unit.Query(func(row database.Row) error {
+		n, err := database.ScanInt(row)
 		if err == nil && n >= MaxAuthProviders {
 			err = ErrFull
 		}
 		return err
 	}, `SELECT count(*) FROM auth_provider WHERE domain_id = $1 AND deleted IS NULL`, int64(a.Domain))
-	tx.execOne(ErrConflict, `INSERT INTO auth_provider (id, domain_id, type, name, secret, config, created) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO auth_provider (id, domain_id, type, name, secret, config, created) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		id, int64(a.Domain), a.Type, a.Name, secret, config, micros(a.Created))
 	return nil
 }
@@ -248,7 +249,7 @@ func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 // RenameAuthProvider changes the name of a provider alone, so that a secret
 // which is replaced at the same moment stays. A name in use is ErrDuplicate.
 func (tx *Tx) RenameAuthProvider(a AuthProvider, now time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE auth_provider SET name = $1, updated = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
+	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = $1, updated = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
 		a.Name, micros(now), int64(a.Domain), a.ID)
 }
 
@@ -260,7 +261,7 @@ func (tx *Tx) UpdateTokenEndpoint(former, a AuthProvider, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("seal authentication provider %d: %w", a.ID, err)
 	}
-	tx.query(func(row scanner) error {
+	tx.unit.Query(func(row database.Row) error {
 		stored := AuthProvider{ID: a.ID, Domain: a.Domain}
 		var secret, config []byte
 		if err := row.Scan(&secret, &config); err != nil {
@@ -274,7 +275,7 @@ func (tx *Tx) UpdateTokenEndpoint(former, a AuthProvider, now time.Time) error {
 		}
 		return nil
 	}, `SELECT secret, config FROM auth_provider WHERE domain_id = $1 AND id = $2 AND deleted IS NULL {for update}`, int64(a.Domain), a.ID)
-	tx.execOne(ErrNotFound, `UPDATE auth_provider SET secret = $1, config = $2, updated = $3 WHERE domain_id = $4 AND id = $5 AND type = 'oauth' AND deleted IS NULL`,
+	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET secret = $1, config = $2, updated = $3 WHERE domain_id = $4 AND id = $5 AND type = 'oauth' AND deleted IS NULL`,
 		secret, config, micros(now), int64(a.Domain), a.ID)
 	return nil
 }
@@ -300,11 +301,11 @@ func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	}
 	const these = ` WHERE domain_id = $1 AND id = $2 AND type = 'hmac_signature' AND deleted IS NULL`
 	if r.From == nil {
-		tx.execOne(ErrNotFound, `UPDATE auth_provider SET secret = $3, next_secret = NULL, next_from = NULL, updated = $4`+these,
+		tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET secret = $3, next_secret = NULL, next_from = NULL, updated = $4`+these,
 			int64(r.Domain), r.Provider, sealed, micros(now))
 		return nil
 	}
-	tx.execOne(ErrNotFound, `UPDATE auth_provider SET secret = CASE WHEN next_from <= $5 THEN next_secret ELSE secret END,
+	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET secret = CASE WHEN next_from <= $5 THEN next_secret ELSE secret END,
 		next_secret = $3, next_from = $6, updated = $4`+these,
 		int64(r.Domain), r.Provider, sealed, micros(now), micros(real), micros(*r.From))
 	return nil
@@ -314,7 +315,7 @@ func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 // holds up whoever deletes the provider until the unit has come to its end.
 // Write fails with ErrNotFound when the provider is not there any more.
 func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
-	tx.execOne(ErrNotFound, `UPDATE auth_provider SET name = name WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
+	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = name WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
 }
 
 // DeleteAuthProvider ends a provider. Webhooks that have it are sent nothing from then
@@ -324,13 +325,13 @@ func (tx *Tx) DeleteAuthProvider(domain passerelle.DomainID, id int64, now time.
 	// A statement sees what was written when it began, so that this one has to
 	// wait for those that are just giving the provider to a webhook.
 	tx.UseAuthProvider(domain, id)
-	tx.exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id = $2`, int64(domain), id)
-	tx.exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND id = $3`, micros(now), int64(domain), id)
+	tx.unit.Exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id = $2`, int64(domain), id)
+	tx.unit.Exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND id = $3`, micros(now), int64(domain), id)
 }
 
 // DeleteAuthProviders ends all providers of a domain, as DeleteAuthProvider does one.
 func (tx *Tx) DeleteAuthProviders(domain passerelle.DomainID, now time.Time) {
-	tx.exec(`UPDATE auth_provider SET name = name WHERE domain_id = $1 AND deleted IS NULL`, int64(domain))
-	tx.exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id IS NOT NULL`, int64(domain))
-	tx.exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL`, micros(now), int64(domain))
+	tx.unit.Exec(`UPDATE auth_provider SET name = name WHERE domain_id = $1 AND deleted IS NULL`, int64(domain))
+	tx.unit.Exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id IS NOT NULL`, int64(domain))
+	tx.unit.Exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL`, micros(now), int64(domain))
 }

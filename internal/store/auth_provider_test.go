@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 	"passerelle/internal/store/storetest"
 )
@@ -205,7 +206,7 @@ func TestSecretsOfAuthProvidersAreSealed(t *testing.T) {
 		s.write(func(tx *Tx) error {
 			return tx.RotateSecret(Rotation{s.domain, b.ID, "next secret", new(now)}, now, now)
 		})
-		stored, err := collect(t.Context(), &s.db.Reader, func(row scanner) (string, error) {
+		stored, err := database.Collect(t.Context(), s.db.rows, func(row database.Row) (string, error) {
 			var secret, next, config []byte
 			err := row.Scan(&secret, &next, &config)
 			return fmt.Sprintf("%s %s %s", secret, next, config), err

@@ -9,6 +9,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // A sum of values is taken in two parts, of which neither can overflow.
@@ -29,9 +30,9 @@ func (r *Reader) Movements(ctx context.Context, accounts []StoredAccount, first,
 		ids[i] = c.bind(int64(a.ID))
 	}
 	var all []passerelle.Movement
-	err := r.each(ctx, fmt.Sprintf(`SELECT CASE WHEN t.date > %[1]s THEN %[1]s ELSE t.date END, t.value_scale, %s FROM bank_account a CROSS JOIN bank_transaction t
+	err := r.rows.Each(ctx, fmt.Sprintf(`SELECT CASE WHEN t.date > %[1]s THEN %[1]s ELSE t.date END, t.value_scale, %s FROM bank_account a CROSS JOIN bank_transaction t
 		WHERE a.id IN (%s) AND t.account_id = a.id AND t.epoch = a.epoch AND t.date >= %s AND t.deleted IS NULL AND NOT t.coming GROUP BY 1, 2 ORDER BY 1`,
-		later, partialSums, strings.Join(ids, ", "), c.bind(first.String())), c.args, func(row scanner) (bool, error) {
+		later, partialSums, strings.Join(ids, ", "), c.bind(first.String())), c.args, func(row database.Row) (bool, error) {
 		m, err := scanMovement(row)
 		if n := len(all); err == nil && n > 0 && all[n-1].Day == m.Day {
 			all[n-1].In, all[n-1].Out = passerelle.SumAmounts(all[n-1].In, m.In), passerelle.SumAmounts(all[n-1].Out, m.Out)
@@ -43,7 +44,7 @@ func (r *Reader) Movements(ctx context.Context, accounts []StoredAccount, first,
 	return all, err
 }
 
-func scanMovement(row scanner) (passerelle.Movement, error) {
+func scanMovement(row database.Row) (passerelle.Movement, error) {
 	var (
 		m           passerelle.Movement
 		day         string

@@ -85,8 +85,7 @@ func TestMovements(t *testing.T) {
 func TestPlanOfMovements(t *testing.T) {
 	s := newSite(t, storetest.SQLite(t))
 	h := newSavings(t, s)
-	engine := &explained{engine: s.db.engine}
-	s.db.engine = engine
+	engine := explain(s)
 	h.moved(h.accounts, 0, 9)
 	if plan := strings.Join(engine.plans, "; "); !strings.Contains(plan, "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)") || strings.Contains(plan, "SCAN") {
 		t.Error(plan)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // StoredAccount is a bank account with its bookkeeping.
@@ -30,7 +31,7 @@ func (a StoredAccount) NextReading() int64 { return a.Readings + 1 }
 const accountColumns = `a.id, a.user_id, a.connection_id, a.source_id, a.parent_id, a.key, a.details, a.digest, a.custom_name, a.display, a.bookmarked, a.usage,
 	a.disabled, a.deleted, a.last_update, a.error, a.covered_from, a.epoch, a.readings, a.transactions, a.deleted_transactions, a.changed, a.worth`
 
-func scanAccount(row scanner) (StoredAccount, error) {
+func scanAccount(row database.Row) (StoredAccount, error) {
 	var (
 		a                         StoredAccount
 		key, details              string
@@ -100,7 +101,7 @@ func (r *Reader) BankAccounts(ctx context.Context, f AccountFilter, w Window) ([
 	p := idPlace(w)
 	s := f.selection().and("a.id "+p.sign+" $%d", p.from)
 	sql := `SELECT ` + accountColumns + ` FROM bank_account a WHERE ` + s.conditions() + ` ORDER BY a.id ` + p.order + ` LIMIT ` + s.bind(w.Limit) + ` OFFSET ` + s.bind(w.Offset)
-	return collect(ctx, r, scanAccount, sql, s.args...)
+	return database.Collect(ctx, r.rows, scanAccount, sql, s.args...)
 }
 
 // CountBankAccounts is how many accounts a filter selects.
@@ -111,7 +112,7 @@ func (r *Reader) CountBankAccounts(ctx context.Context, f AccountFilter) (int64,
 // AccountsOf lists all accounts of a connection, whoever sees them, for the
 // one who synchronises it.
 func (r *Reader) AccountsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredAccount, error) {
-	return collect(ctx, r, scanAccount, `SELECT `+accountColumns+` FROM bank_account a WHERE a.domain_id = $1 AND a.connection_id = $2 ORDER BY a.id`,
+	return database.Collect(ctx, r.rows, scanAccount, `SELECT `+accountColumns+` FROM bank_account a WHERE a.domain_id = $1 AND a.connection_id = $2 ORDER BY a.id`,
 		int64(domain), int64(connection))
 }
 
@@ -120,7 +121,7 @@ func (r *Reader) AccountsOf(ctx context.Context, domain passerelle.DomainID, con
 func (db *DB) NewAccountID(ctx context.Context) (passerelle.AccountID, error) {
 	var id passerelle.AccountID
 	err := db.Write(ctx, func(tx *Tx) error {
-		next, err := tx.newID("bank_account")
+		next, err := tx.unit.NewID("bank_account")
 		id = passerelle.AccountID(next)
 		return err
 	})
@@ -134,7 +135,7 @@ func (tx *Tx) CreateAccount(domain passerelle.DomainID, a *StoredAccount) error 
 		return err
 	}
 	a.Digest = details.Digest
-	tx.execOne(ErrConflict, `INSERT INTO bank_account (id, domain_id, user_id, connection_id, source_id, parent_id, key, type, details, digest, disabled, last_update, error, changed)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO bank_account (id, domain_id, user_id, connection_id, source_id, parent_id, key, type, details, digest, disabled, last_update, error, changed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 		int64(a.ID), int64(domain), int64(a.User), int64(a.Connection), optionalID(a.Source), optionalID(a.ParentID), a.Key, string(a.Type), details.text, details.Digest,
 		optionalMicros(a.Disabled), optionalMicros(a.LastUpdate), optionalText(a.Error), a.Changed)
@@ -148,7 +149,7 @@ func (tx *Tx) UpdateAccount(domain passerelle.DomainID, a *StoredAccount) error 
 		return err
 	}
 	a.Digest = details.Digest
-	tx.execOne(ErrNotFound, `UPDATE bank_account SET source_id = $1, parent_id = $2, type = $3, details = $4, digest = $5, deleted = $6, last_update = $7, error = $8, changed = $9
+	tx.unit.ExecOne(ErrNotFound, `UPDATE bank_account SET source_id = $1, parent_id = $2, type = $3, details = $4, digest = $5, deleted = $6, last_update = $7, error = $8, changed = $9
 		WHERE +domain_id = $10 AND id = $11`,
 		optionalID(a.Source), optionalID(a.ParentID), string(a.Type), details.text, details.Digest, optionalMicros(a.Deleted), optionalMicros(a.LastUpdate), optionalText(a.Error), a.Changed,
 		int64(domain), int64(a.ID))
@@ -157,13 +158,13 @@ func (tx *Tx) UpdateAccount(domain passerelle.DomainID, a *StoredAccount) error 
 
 // TouchAccount notes that an account was read to its end.
 func (tx *Tx) TouchAccount(domain passerelle.DomainID, id passerelle.AccountID, at time.Time, coveredFrom passerelle.Date) {
-	tx.execOne(ErrNotFound, `UPDATE bank_account SET last_update = $1, error = NULL, readings = readings + 1, covered_from = COALESCE($2, covered_from) WHERE +domain_id = $3 AND id = $4`,
+	tx.unit.ExecOne(ErrNotFound, `UPDATE bank_account SET last_update = $1, error = NULL, readings = readings + 1, covered_from = COALESCE($2, covered_from) WHERE +domain_id = $3 AND id = $4`,
 		micros(at), optionalDate(coveredFrom), int64(domain), int64(id))
 }
 
 // EditAccount stores what the person set: name, display, bookmark and usage.
 func (tx *Tx) EditAccount(domain passerelle.DomainID, a passerelle.BankAccount, usage *passerelle.Usage) {
-	tx.execOne(ErrNotFound, `UPDATE bank_account SET custom_name = $1, display = $2, bookmarked = $3, usage = COALESCE($4, usage) WHERE +domain_id = $5 AND +user_id = $6 AND id = $7`,
+	tx.unit.ExecOne(ErrNotFound, `UPDATE bank_account SET custom_name = $1, display = $2, bookmarked = $3, usage = COALESCE($4, usage) WHERE +domain_id = $5 AND +user_id = $6 AND id = $7`,
 		optionalText(a.CustomName), a.Display, a.Bookmarked, optionalUsage(usage), int64(domain), int64(a.User), int64(a.ID))
 }
 
@@ -177,7 +178,7 @@ func optionalUsage(u *passerelle.Usage) *string {
 // EnableAccount records that the person shares an account. ErrConflict when it
 // was enabled already.
 func (tx *Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, id passerelle.AccountID) {
-	tx.execOne(ErrConflict, `UPDATE bank_account SET disabled = NULL WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE bank_account SET disabled = NULL WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
 		int64(domain), int64(user), int64(id))
 }
 
@@ -185,7 +186,7 @@ func (tx *Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, 
 // once and erased in small steps, first of all where it is on its way to
 // receivers. ErrConflict when it was disabled already.
 func (tx *Tx) DisableAccount(domain passerelle.DomainID, user passerelle.UserID, a StoredAccount, now time.Time) {
-	tx.execOne(ErrConflict, `UPDATE bank_account SET disabled = $1, error = NULL, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
+	tx.unit.ExecOne(ErrConflict, `UPDATE bank_account SET disabled = $1, error = NULL, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
 		WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`, micros(now), int64(domain), int64(user), int64(a.ID))
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "account", subject: int64(a.ID), epoch: &a.Epoch, at: micros(now)})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // OwnCategories lists the categories that a user made, by their numbers; ids
@@ -13,7 +14,7 @@ func (r *Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, 
 	if ids != nil {
 		s = among(s, "id", ids)
 	}
-	return collect(ctx, r, func(row scanner) (passerelle.Category, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.Category, error) {
 		c := passerelle.Category{User: user}
 		var parent *int64
 		var color *string
@@ -32,12 +33,12 @@ var idsAfter = map[string]int64{"category": int64(passerelle.FirstOwnCategory) -
 // gives it its number. The unit is undone with an error when the user would have
 // more than most.
 func (tx *Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, most int, beyond error) error {
-	id, err := tx.newID("category")
+	id, err := tx.unit.NewID("category")
 	if err != nil {
 		return err
 	}
 	c.ID = passerelle.CategoryID(id + idsAfter["category"])
-	tx.execOne(beyond, `INSERT INTO category (id, domain_id, user_id, parent_id, name, income, refundable, color)
+	tx.unit.ExecOne(beyond, `INSERT INTO category (id, domain_id, user_id, parent_id, name, income, refundable, color)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE (SELECT count(*) FROM category WHERE domain_id = $2 AND user_id = $3) < $9`,
 		int64(c.ID), int64(domain), int64(c.User), optionalID(c.Parent), c.Name, c.Income, c.Refundable, optionalText(c.Color), most)
 	return nil
@@ -45,11 +46,11 @@ func (tx *Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category,
 
 // UpdateCategory stores what a user changed of a category of theirs.
 func (tx *Tx) UpdateCategory(domain passerelle.DomainID, c passerelle.Category) {
-	tx.execOne(ErrNotFound, `UPDATE category SET parent_id = $1, name = $2, income = $3, refundable = $4, color = $5 WHERE +domain_id = $6 AND +user_id = $7 AND id = $8`,
+	tx.unit.ExecOne(ErrNotFound, `UPDATE category SET parent_id = $1, name = $2, income = $3, refundable = $4, color = $5 WHERE +domain_id = $6 AND +user_id = $7 AND id = $8`,
 		optionalID(c.Parent), c.Name, c.Income, c.Refundable, optionalText(c.Color), int64(domain), int64(c.User), int64(c.ID))
 }
 
 // DeleteCategory removes a category of a user. Transactions keep its code.
 func (tx *Tx) DeleteCategory(domain passerelle.DomainID, user passerelle.UserID, id passerelle.CategoryID) {
-	tx.execOne(ErrNotFound, `DELETE FROM category WHERE +domain_id = $1 AND +user_id = $2 AND id = $3`, int64(domain), int64(user), int64(id))
+	tx.unit.ExecOne(ErrNotFound, `DELETE FROM category WHERE +domain_id = $1 AND +user_id = $2 AND id = $3`, int64(domain), int64(user), int64(id))
 }

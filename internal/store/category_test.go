@@ -11,7 +11,7 @@ import (
 func TestOwnCategoriesAreBehindNoSequence(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		s.write(func(tx *Tx) error {
-			tx.exec(`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) VALUES (7, $1, 'sharedAccess', 1, 1, 1)`, int64(s.domain))
+			tx.unit.Exec(`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) VALUES (7, $1, 'sharedAccess', 1, 1, 1)`, int64(s.domain))
 			return nil
 		})
 		for want := passerelle.FirstOwnCategory; want < passerelle.FirstOwnCategory+3; want++ {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
@@ -45,7 +46,7 @@ type Appearance struct {
 const clientColumns = `id, domain_id, name, secret_hash, redirect_uris, public_key, primary_color, secondary_color, description, description_banks,
 	description_providers, pro, config, (SELECT l.id FROM client_logo l WHERE l.client_id = client.id) AS logo_id, created, last_used`
 
-func scanClient(row scanner) (Client, error) {
+func scanClient(row database.Row) (Client, error) {
 	var (
 		c                                                          Client
 		uris, config                                               string
@@ -94,21 +95,21 @@ func readTexts(stored string) (map[string]string, error) {
 
 // Client loads a client that is not deleted, or ErrNotFound.
 func (r *Reader) Client(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) (Client, error) {
-	return one(ctx, r, scanClient, `SELECT `+clientColumns+` FROM client WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`,
+	return database.One(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`,
 		int64(domain), int64(id))
 }
 
 // RedirectURIs returns the redirect URIs of a client, or ErrNotFound for a deleted one. It
 // reads no other column, because every new payment needs it.
 func (r *Reader) RedirectURIs(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]string, error) {
-	uris, err := one(ctx, r, scanString,
+	uris, err := database.One(ctx, r.rows, database.ScanString,
 		`SELECT redirect_uris FROM client WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	return strings.Fields(uris), err
 }
 
 // Clients lists the clients of a domain that are not deleted, oldest first.
 func (r *Reader) Clients(ctx context.Context, domain passerelle.DomainID) ([]Client, error) {
-	return collect(ctx, r, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY client.id`,
+	return database.Collect(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY client.id`,
 		int64(domain))
 }
 
@@ -116,13 +117,13 @@ func (r *Reader) Clients(ctx context.Context, domain passerelle.DomainID) ([]Cli
 // id.
 func (r *Reader) ClientPage(ctx context.Context, domain passerelle.DomainID, w Window) ([]Client, error) {
 	p := idPlace(w)
-	return collect(ctx, r, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL AND client.id `+p.sign+` $2
+	return database.Collect(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL AND client.id `+p.sign+` $2
 		ORDER BY client.id `+p.order+` LIMIT $3`, int64(domain), p.from, w.Limit)
 }
 
 // OnlyClient is the client of a domain that has exactly one, or ErrNotFound.
 func (r *Reader) OnlyClient(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
-	first, err := collect(ctx, r, scanInt, `SELECT id FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY id LIMIT 2`, int64(domain))
+	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY id LIMIT 2`, int64(domain))
 	if err == nil && len(first) != 1 {
 		err = ErrNotFound
 	}
@@ -135,12 +136,12 @@ func (r *Reader) OnlyClient(ctx context.Context, domain passerelle.DomainID) (pa
 // CreateClient stores a client and gives it its id. A redirect URI has no
 // white space, so they are stored as one text.
 func (tx *Tx) CreateClient(c *Client) error {
-	id, err := tx.newID("client")
+	id, err := tx.unit.NewID("client")
 	if err != nil {
 		return err
 	}
 	c.ID = passerelle.ClientID(id)
-	tx.execOne(ErrConflict, `INSERT INTO client (id, domain_id, name, secret_hash, redirect_uris, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO client (id, domain_id, name, secret_hash, redirect_uris, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		id, int64(c.Domain), c.Name, c.SecretHash, strings.Join(c.RedirectURIs, " "), micros(c.Created))
 	return tx.UpdateClient(*c)
 }
@@ -151,7 +152,7 @@ func (tx *Tx) UpdateClient(c Client) error {
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrNotFound, `UPDATE client SET name = $1, secret_hash = $2, redirect_uris = $3, primary_color = $4, secondary_color = $5,
+	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET name = $1, secret_hash = $2, redirect_uris = $3, primary_color = $4, secondary_color = $5,
 		description = $6, description_banks = $7, description_providers = $8, pro = $9, config = $10
 		WHERE +domain_id = $11 AND id = $12 AND deleted IS NULL`,
 		c.Name, c.SecretHash, strings.Join(c.RedirectURIs, " "), optionalText(c.PrimaryColor), optionalText(c.SecondaryColor),
@@ -163,7 +164,7 @@ func (tx *Tx) UpdateClient(c Client) error {
 // NoteClientUse notes that the secret of a client was used at an instant, unless
 // that was noted since another.
 func (tx *Tx) NoteClientUse(domain passerelle.DomainID, id passerelle.ClientID, at, since time.Time) {
-	tx.exec(`UPDATE client SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
+	tx.unit.Exec(`UPDATE client SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		micros(at), int64(domain), int64(id), micros(since))
 }
 
@@ -178,14 +179,14 @@ func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, 
 	if err != nil {
 		return fmt.Errorf("seal the key of a client: %w", err)
 	}
-	tx.execOne(ErrNotFound, `UPDATE client SET private_key = $1, public_key = $2 WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL`,
+	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET private_key = $1, public_key = $2 WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL`,
 		sealed, public, int64(domain), int64(id))
 	return nil
 }
 
 // ClientKey is the private key of a client, or ErrNotFound when it has none.
 func (r *Reader) ClientKey(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]byte, error) {
-	sealed, err := one(ctx, r, func(row scanner) ([]byte, error) {
+	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
 		err := row.Scan(&sealed)
 		return sealed, err
@@ -210,13 +211,13 @@ type Logo struct {
 // SetLogo stores the picture of a client, in place of an earlier one, and gives
 // it its id. A client that is not there is ErrNotFound.
 func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Logo, now time.Time) error {
-	newID, err := tx.newID("client_logo")
+	newID, err := tx.unit.NewID("client_logo")
 	if err != nil {
 		return err
 	}
 	l.ID = newID
-	tx.exec(`DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
-	tx.execOne(ErrNotFound, `INSERT INTO client_logo (id, client_id, domain_id, media_type, content, created)
+	tx.unit.Exec(`DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
+	tx.unit.ExecOne(ErrNotFound, `INSERT INTO client_logo (id, client_id, domain_id, media_type, content, created)
 		SELECT $1, id, domain_id, $2, $3, $4 FROM client WHERE +domain_id = $5 AND id = $6 AND deleted IS NULL`,
 		newID, l.MediaType, l.Content, micros(now), int64(domain), int64(id))
 	return nil
@@ -224,12 +225,12 @@ func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Log
 
 // DeleteLogo removes the picture of a client; none is ErrNotFound.
 func (tx *Tx) DeleteLogo(domain passerelle.DomainID, id passerelle.ClientID) {
-	tx.execOne(ErrNotFound, `DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
+	tx.unit.ExecOne(ErrNotFound, `DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }
 
 // Logo is the picture of a client, or ErrNotFound.
 func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) (Logo, error) {
-	return one(ctx, r, func(row scanner) (Logo, error) {
+	return database.One(ctx, r.rows, func(row database.Row) (Logo, error) {
 		var l Logo
 		err := row.Scan(&l.ID, &l.MediaType, &l.Content)
 		return l, err
@@ -239,8 +240,8 @@ func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passer
 // DeleteClient marks a client deleted, revokes its tokens and removes its logo
 // with it.
 func (tx *Tx) DeleteClient(domain passerelle.DomainID, id passerelle.ClientID, now time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE client SET deleted = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, micros(now), int64(domain), int64(id))
-	tx.exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND client_id = $3 AND revoked IS NULL`, micros(now), int64(domain), int64(id))
-	tx.exec(`DELETE FROM user_token WHERE +domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
-	tx.exec(`DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
+	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET deleted = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, micros(now), int64(domain), int64(id))
+	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND client_id = $3 AND revoked IS NULL`, micros(now), int64(domain), int64(id))
+	tx.unit.Exec(`DELETE FROM user_token WHERE +domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
+	tx.unit.Exec(`DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // ClusterFilter selects clusters of a user, who is required.
@@ -44,7 +45,7 @@ type StoredCluster struct {
 	Deleted bool
 }
 
-func scanCluster(row scanner) (StoredCluster, error) {
+func scanCluster(row database.Row) (StoredCluster, error) {
 	var (
 		c         StoredCluster
 		key, next *string
@@ -66,31 +67,31 @@ func scanCluster(row scanner) (StoredCluster, error) {
 func (r *Reader) Clusters(ctx context.Context, f ClusterFilter, w Window) ([]StoredCluster, error) {
 	c, p := f.where(), idPlace(w)
 	c.and("s.id "+p.sign+" %s", p.from)
-	return collect(ctx, r, scanCluster, `SELECT `+clusterColumns+` FROM `+clusterSource+c.String()+` ORDER BY s.id `+p.order+` LIMIT `+c.bind(w.Limit)+` OFFSET `+c.bind(w.Offset), c.args...)
+	return database.Collect(ctx, r.rows, scanCluster, `SELECT `+clusterColumns+` FROM `+clusterSource+c.String()+` ORDER BY s.id `+p.order+` LIMIT `+c.bind(w.Limit)+` OFFSET `+c.bind(w.Offset), c.args...)
 }
 
 // CountClusters is how many clusters a filter selects.
 func (r *Reader) CountClusters(ctx context.Context, f ClusterFilter) (int64, error) {
 	c := f.where()
-	return one(ctx, r, scanInt, `SELECT count(*) FROM `+clusterSource+c.String(), c.args...)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+clusterSource+c.String(), c.args...)
 }
 
 // ClustersOf lists the clusters of an account that were found, also those that
 // the person does not want, for the one who synchronises it.
 func (r *Reader) ClustersOf(ctx context.Context, a StoredAccount, limit int) ([]StoredCluster, error) {
-	return collect(ctx, r, scanCluster, `SELECT `+clusterColumns+` FROM transaction_cluster s WHERE s.account_id = $1 AND s.epoch = $2 AND s.key IS NOT NULL ORDER BY s.id LIMIT $3`,
+	return database.Collect(ctx, r.rows, scanCluster, `SELECT `+clusterColumns+` FROM transaction_cluster s WHERE s.account_id = $1 AND s.epoch = $2 AND s.key IS NOT NULL ORDER BY s.id LIMIT $3`,
 		int64(a.ID), a.Epoch, limit)
 }
 
 // CreateCluster stores a cluster of an account and gives it its id. The unit is
 // undone with an error when the account would have more than most.
 func (tx *Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passerelle.Cluster, most int, beyond error) error {
-	id, err := tx.newID("transaction_cluster")
+	id, err := tx.unit.NewID("transaction_cluster")
 	if err != nil {
 		return err
 	}
 	c.ID, c.Account = passerelle.ClusterID(id), a.ID
-	tx.execOne(beyond, `INSERT INTO transaction_cluster (id, domain_id, user_id, account_id, epoch, key, wording, mean, increment, next_date, category, enabled)
+	tx.unit.ExecOne(beyond, `INSERT INTO transaction_cluster (id, domain_id, user_id, account_id, epoch, key, wording, mean, increment, next_date, category, enabled)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), a.id, a.epoch, CAST($6 AS TEXT), CAST($7 AS TEXT), CAST($8 AS TEXT), CAST($9 AS BIGINT), CAST($10 AS TEXT), CAST($11 AS BIGINT), CAST($12 AS BOOLEAN)
 		FROM bank_account a WHERE a.id = $4 AND a.epoch = $5 AND (SELECT count(*) FROM transaction_cluster s WHERE s.account_id = a.id AND s.epoch = a.epoch) < $13`,
 		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, optionalText(c.Key), c.Wording, c.Mean.String(), c.Increment, optionalDate(c.Next), int64(c.Category), c.Enabled, most)
@@ -100,7 +101,7 @@ func (tx *Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *pass
 // UpdateCluster stores what is known of a cluster now. ErrNotFound when it is not
 // there for the user.
 func (tx *Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, c passerelle.Cluster) {
-	tx.execOne(ErrNotFound, `UPDATE transaction_cluster SET wording = $1, mean = $2, increment = $3, next_date = $4, category = $5, enabled = $6
+	tx.unit.ExecOne(ErrNotFound, `UPDATE transaction_cluster SET wording = $1, mean = $2, increment = $3, next_date = $4, category = $5, enabled = $6
 		WHERE +domain_id = $7 AND +user_id = $8 AND id = $9 AND deleted IS NULL`,
 		c.Wording, c.Mean.String(), c.Increment, optionalDate(c.Next), int64(c.Category), c.Enabled, int64(domain), int64(user), int64(c.ID))
 }
@@ -108,8 +109,8 @@ func (tx *Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, 
 // DeleteCluster notes that a person does not want a cluster, so that it is not
 // found again, and takes its transactions out of it.
 func (tx *Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ClusterID, at time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE transaction_cluster SET deleted = $1 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND deleted IS NULL`, micros(at), int64(domain), int64(user), int64(id))
-	tx.exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, int64(id))
+	tx.unit.ExecOne(ErrNotFound, `UPDATE transaction_cluster SET deleted = $1 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND deleted IS NULL`, micros(at), int64(domain), int64(user), int64(id))
+	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, int64(id))
 }
 
 // Cluster puts transactions of an account into a cluster.
@@ -117,5 +118,5 @@ func (tx *Tx) Cluster(a StoredAccount, c passerelle.ClusterID, transactions []pa
 	// The signs keep SQLite from going through the whole account.
 	s := among(selection{}.and("+account_id = $%d", int64(a.ID)).and("+epoch = $%d", a.Epoch), "id", transactions)
 	cluster := s.bind(int64(c))
-	tx.exec(`UPDATE bank_transaction SET cluster_id = `+cluster+` WHERE `+s.conditions(), s.args...)
+	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = `+cluster+` WHERE `+s.conditions(), s.args...)
 }

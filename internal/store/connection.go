@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
@@ -50,7 +51,7 @@ type Connection struct {
 const connectionColumns = `id, domain_id, user_id, connector_uuid, created, state, message, fields, url, active, established,
 	last_update, last_push, expire, next_try, consent_until, failures, unattended_from, unattended, read_soon, version, sync, lease_until >= {now}`
 
-func scanConnection(row scanner) (Connection, error) {
+func scanConnection(row database.Row) (Connection, error) {
 	var (
 		c                                                  Connection
 		state, message, fields, url                        *string
@@ -69,14 +70,14 @@ func scanConnection(row scanner) (Connection, error) {
 
 // Connection loads a connection of a user, or ErrNotFound.
 func (r *Reader) Connection(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID) (Connection, error) {
-	return one(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
+	return database.One(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND deleted IS NULL`, int64(domain), int64(user), int64(id))
 }
 
 // Connections lists a user's connections, oldest first, after an id.
 func (r *Reader) Connections(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w Window) ([]Connection, error) {
 	p := idPlace(w)
-	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
+	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL AND id `+p.sign+` $3 ORDER BY id `+p.order+` LIMIT $4 OFFSET $5`,
 		int64(domain), int64(user), p.from, w.Limit, w.Offset)
 }
@@ -104,11 +105,11 @@ func (r *Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID
 	case state != nil:
 		s = s.and("state = $%d", string(*state))
 	}
-	ids := func(row scanner) ([2]int64, error) {
+	ids := func(row database.Row) ([2]int64, error) {
 		var ends [2]int64
 		return ends, row.Scan(&ends[0], &ends[1])
 	}
-	ends, err := one(ctx, r, ids, `SELECT COALESCE((SELECT id FROM connection WHERE `+s.conditions()+` ORDER BY id LIMIT 1), 0),
+	ends, err := database.One(ctx, r.rows, ids, `SELECT COALESCE((SELECT id FROM connection WHERE `+s.conditions()+` ORDER BY id LIMIT 1), 0),
 		COALESCE((SELECT id FROM connection WHERE `+s.conditions()+` ORDER BY id DESC LIMIT 1), 0)`, s.args...)
 	if err != nil || ends[0] == 0 {
 		return nil, err
@@ -123,12 +124,12 @@ func (r *Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID
 }
 
 func (r *Reader) someConnections(ctx context.Context, s selection, n int) ([]Connection, error) {
-	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+s.conditions()+` ORDER BY id LIMIT `+s.bind(n), s.args...)
+	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+s.conditions()+` ORDER BY id LIMIT `+s.bind(n), s.args...)
 }
 
 // CountConnections is how many connections a user has.
 func (r *Reader) CountConnections(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (int64, error) {
-	return one(ctx, r, scanCount, `SELECT count(*) FROM connection WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL`, int64(domain), int64(user))
+	return database.One(ctx, r.rows, scanCount, `SELECT count(*) FROM connection WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL`, int64(domain), int64(user))
 }
 
 // idOrder is the way through a list that is ordered by id alone.
@@ -149,7 +150,7 @@ func idPlace(w Window) idOrder {
 	return p
 }
 
-func scanCount(row scanner) (int64, error) {
+func scanCount(row database.Row) (int64, error) {
 	var n int64
 	err := row.Scan(&n)
 	return n, err
@@ -158,7 +159,7 @@ func scanCount(row scanner) (int64, error) {
 // ConnectionSecrets loads what a connector needs to speak for a person: the
 // values they gave, and what its last sync left.
 func (r *Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (map[string]string, []byte, error) {
-	sealed, err := one(ctx, r, scanSecrets, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
+	sealed, err := database.One(ctx, r.rows, scanSecrets, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,7 +169,7 @@ func (r *Reader) ConnectionSecrets(ctx context.Context, domain passerelle.Domain
 // sealedSecrets are the secrets of a connection as they are stored.
 type sealedSecrets struct{ credentials, memory []byte }
 
-func scanSecrets(row scanner) (sealedSecrets, error) {
+func scanSecrets(row database.Row) (sealedSecrets, error) {
 	var s sealedSecrets
 
 	err := row.Scan(&s.credentials, &s.memory)
@@ -221,7 +222,7 @@ func (tx *Tx) sealFor(c Connection, column string, plain []byte) ([]byte, error)
 // CreateConnection stores a connection with the values the person gave, and
 // gives it its id. Holder has its lease from the start, for as long.
 func (tx *Tx) CreateConnection(c *Connection, values map[string]string, holder string, lease time.Duration) error {
-	id, err := tx.newID("connection")
+	id, err := tx.unit.NewID("connection")
 	if err != nil {
 		return err
 	}
@@ -230,7 +231,7 @@ func (tx *Tx) CreateConnection(c *Connection, values map[string]string, holder s
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, active, expire, credentials, holder, lease_until)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, active, expire, credentials, holder, lease_until)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {now} + $11)`,
 		id, int64(c.Domain), int64(c.User), c.Connector, micros(c.Created), optionalText(c.State), c.Active, optionalMicros(c.Expire), sealed,
 		holder, lease.Microseconds())
@@ -240,7 +241,7 @@ func (tx *Tx) CreateConnection(c *Connection, values map[string]string, holder s
 // LeaseConnection makes holder the only one who reads through a connection.
 // Write fails with ErrConflict while somebody else does, or when it is gone.
 func (tx *Tx) LeaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
-	tx.execOne(ErrConflict, `UPDATE connection SET holder = $1, lease_until = {now} + $2
+	tx.unit.ExecOne(ErrConflict, `UPDATE connection SET holder = $1, lease_until = {now} + $2
 		WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`, holder, lease.Microseconds(), int64(domain), int64(id))
 }
 
@@ -255,20 +256,20 @@ type Leased struct {
 // Leased reads the connection that the unit leases, with its sources and secrets, in the
 // same round trip.
 func (tx *Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, into *Leased) {
-	tx.onRetry(func() { *into = Leased{} })
-	tx.returning(func(row scanner) error {
+	tx.unit.OnRetry(func() { *into = Leased{} })
+	tx.unit.Returning(func(row database.Row) error {
 		var err error
 
 		into.Connection, err = scanConnection(row)
 		return err
 	}, `SELECT `+connectionColumns+` FROM connection WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
-	tx.returning(func(row scanner) error {
+	tx.unit.Returning(func(row database.Row) error {
 		var err error
 
 		into.sealed, err = scanSecrets(row)
 		return err
 	}, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
-	tx.returning(func(row scanner) error {
+	tx.unit.Returning(func(row database.Row) error {
 		s, err := scanSource(row)
 		into.Sources = append(into.Sources, s)
 		return err
@@ -283,19 +284,19 @@ func (r *Reader) Secrets(l Leased) (map[string]string, []byte, error) {
 // KeepConnection renews a lease. Write fails with ErrConflict when it has
 // lapsed or the connection is gone, so that a late reader writes nothing.
 func (tx *Tx) KeepConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
-	tx.execOne(ErrConflict, `UPDATE connection SET lease_until = {now} + $1
+	tx.unit.ExecOne(ErrConflict, `UPDATE connection SET lease_until = {now} + $1
 		WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now} AND deleted IS NULL`, lease.Microseconds(), int64(domain), int64(id), holder)
 }
 
 // ReleaseConnection ends a lease; one that has lapsed is left alone.
 func (tx *Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string) {
-	tx.exec(`UPDATE connection SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(domain), int64(id), holder)
+	tx.unit.Exec(`UPDATE connection SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(domain), int64(id), holder)
 }
 
 // SaveConnection stores all but the secrets of a connection, whose version was
 // the former one. Write fails with ErrConflict when it has changed meanwhile.
 func (tx *Tx) SaveConnection(c Connection, former int64) {
-	tx.execOne(ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
+	tx.unit.ExecOne(ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
 			last_update = $7, last_push = $8, expire = $9, next_try = $10, consent_until = $11, failures = $12,
 			unattended_from = $13, unattended = $14, read_soon = $15, version = $16, sync = $17
 		WHERE +domain_id = $18 AND id = $19 AND version = $20 AND deleted IS NULL`,
@@ -309,7 +310,7 @@ func (tx *Tx) SaveConnection(c Connection, former int64) {
 // accounts and subscriptions; a connection without one clears it.
 func (tx *Tx) SetUpdateError(c Connection) {
 	for _, table := range []string{"bank_account", "subscription"} {
-		tx.exec(`UPDATE `+table+` SET error = $1 WHERE connection_id = $2 AND domain_id = $3 AND disabled IS NULL AND error IS DISTINCT FROM $1`,
+		tx.unit.Exec(`UPDATE `+table+` SET error = $1 WHERE connection_id = $2 AND domain_id = $3 AND disabled IS NULL AND error IS DISTINCT FROM $1`,
 			optionalText(c.State), int64(c.ID), int64(c.Domain))
 	}
 }
@@ -320,7 +321,7 @@ func (tx *Tx) SetConnectionValues(c Connection, values map[string]string) error 
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrNotFound, `UPDATE connection SET credentials = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
+	tx.unit.ExecOne(ErrNotFound, `UPDATE connection SET credentials = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
 	return nil
 }
 
@@ -330,7 +331,7 @@ func (tx *Tx) SetConnectionMemory(c Connection, memory []byte) error {
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrNotFound, `UPDATE connection SET memory = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
+	tx.unit.ExecOne(ErrNotFound, `UPDATE connection SET memory = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
 	return nil
 }
 
@@ -343,28 +344,28 @@ const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE 
 // was agreed to for it is on record as withdrawn. ErrNotFound when it is not
 // there.
 func (tx *Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL
+	tx.unit.ExecOne(ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL
 		WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND deleted IS NULL`, micros(now), []byte{}, int64(domain), int64(user), int64(id))
 	tx.EndReturn(domain, id)
-	tx.exec(`UPDATE bank_account SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), transactions = 0, deleted_transactions = 0
+	tx.unit.Exec(`UPDATE bank_account SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), transactions = 0, deleted_transactions = 0
 		WHERE connection_id = $2`, micros(now), int64(id))
-	tx.exec(`UPDATE subscription SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), documents = 0 WHERE connection_id = $2`,
+	tx.unit.Exec(`UPDATE subscription SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), documents = 0 WHERE connection_id = $2`,
 		micros(now), int64(id))
-	tx.exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND connection_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(id))
+	tx.unit.Exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND connection_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(id))
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: micros(now)})
 }
 
 // ConnectionsDue lists the connections of a domain that are due at its instant and that
 // nobody reads, the longest overdue first.
 func (r *Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
-	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
+	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} ORDER BY next_try, id LIMIT $3`,
 		int64(domain), micros(now), limit)
 }
 
 // ConnectionsExpired lists those that were never established in time.
 func (r *Reader) ConnectionsExpired(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
-	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
+	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND expire <= $2 AND deleted IS NULL AND lease_until < {now} ORDER BY expire, id LIMIT $3`,
 		int64(domain), micros(now), limit)
 }
@@ -377,7 +378,7 @@ func (r *Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.Domai
 	if after.ConsentUntil != nil {
 		since, id = micros(*after.ConsentUntil), int64(after.ID)
 	}
-	return collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection
+	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND consent_until <= $2 AND (consent_until, id) > ($3, $4) AND consent_until IS NOT NULL AND deleted IS NULL
 			AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired')) AND lease_until < {now}
 		ORDER BY consent_until, id LIMIT $5`,
@@ -388,14 +389,14 @@ func (r *Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.Domai
 // permanent as it was read. The events of a temporary user are held, and would never be sent
 // if the user had become permanent meanwhile.
 func (tx *Tx) HoldUserAs(u passerelle.User) {
-	tx.execOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
 		int64(u.Domain), int64(u.ID), u.Permanent == nil)
 }
 
 // VersionConnection moves the version of a connection past its events. Write
 // fails with ErrConflict when it is no longer the former one.
 func (tx *Tx) VersionConnection(domain passerelle.DomainID, id passerelle.ConnectionID, former, version int64) {
-	tx.execOne(ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
+	tx.unit.ExecOne(ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
 }
 
 // ConnectionLog is the record of one sync.
@@ -414,11 +415,11 @@ type ConnectionLog struct {
 
 // LogSync stores the record of a sync.
 func (tx *Tx) LogSync(domain passerelle.DomainID, l ConnectionLog) error {
-	id, err := tx.newID("connection_log")
+	id, err := tx.unit.NewID("connection_log")
 	if err != nil {
 		return err
 	}
-	tx.exec(`INSERT INTO connection_log (id, domain_id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended)
+	tx.unit.Exec(`INSERT INTO connection_log (id, domain_id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		id, int64(domain), int64(l.User), int64(l.Connection), optionalID(l.Source), micros(l.Started), micros(l.At), optionalMicros(l.NextTry),
 		optionalText(l.State), optionalText(l.Message), l.Accounts, l.Attended)
@@ -455,7 +456,7 @@ func (f ConnectionLogFilter) selection() selection {
 // Positions are the instant and the id.
 func (r *Reader) ConnectionLogs(ctx context.Context, f ConnectionLogFilter, w Window) ([]ConnectionLog, error) {
 	sql, args := f.selection().newest(connectionLogColumns, "at", "id", w)
-	return collect(ctx, r, scanConnectionLog, sql, args...)
+	return database.Collect(ctx, r.rows, scanConnectionLog, sql, args...)
 }
 
 const connectionLogColumns = `id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended`
@@ -470,7 +471,7 @@ func (r *Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainI
 	}
 	// What comes first of each connection bounds the index; only of the one at
 	// which the page begins is that an instant.
-	return collect(ctx, r, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(connectionLogColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
+	return database.Collect(ctx, r.rows, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(connectionLogColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
 		WHERE c.domain_id = $1 AND c.user_id = $2 AND c.deleted IS NULL AND c.id >= $3 AND l.connection_id = c.id
 			AND l.at >= CASE WHEN c.id = $3 THEN CAST($4 AS BIGINT) ELSE 0 END AND (c.id > $3 OR (l.at, l.id) > ($4, $5))
 		ORDER BY c.id, l.at, l.id LIMIT $6`, append([]any{int64(domain), int64(user)}, append(slices.Clone(from), w.Limit)...)...)
@@ -484,7 +485,7 @@ func (r *Reader) CountConnectionLogs(ctx context.Context, f ConnectionLogFilter)
 // Place is the position of a sync in the list.
 func (l ConnectionLog) Place() []any { return []any{micros(l.At), l.ID} }
 
-func scanConnectionLog(row scanner) (ConnectionLog, error) {
+func scanConnectionLog(row database.Row) (ConnectionLog, error) {
 	var (
 		l              ConnectionLog
 		source, next   *int64
@@ -510,7 +511,7 @@ type ConnectionSource struct {
 
 const sourceColumns = `id, connection_id, connector_source, name, state, created, last_update, disabled, access_expire, expire, next_try`
 
-func scanSource(row scanner) (ConnectionSource, error) {
+func scanSource(row database.Row) (ConnectionSource, error) {
 	var (
 		s                                      ConnectionSource
 		state                                  *string
@@ -528,7 +529,7 @@ func scanSource(row scanner) (ConnectionSource, error) {
 func (r *Reader) SourcesOf(ctx context.Context, domain passerelle.DomainID, connections ...passerelle.ConnectionID) ([]ConnectionSource, error) {
 	s := selection{from: "connection_source", where: []string{"domain_id = $1"}, args: []any{int64(domain)}}
 	s = among(s, "connection_id", connections)
-	return collect(ctx, r, scanSource, `SELECT `+sourceColumns+` FROM connection_source WHERE `+s.conditions()+` ORDER BY id`, s.args...)
+	return database.Collect(ctx, r.rows, scanSource, `SELECT `+sourceColumns+` FROM connection_source WHERE `+s.conditions()+` ORDER BY id`, s.args...)
 }
 
 // among narrows a selection to rows of which a column is one of some ids.
@@ -545,19 +546,19 @@ func among[T ~int64](s selection, column string, ids []T) selection {
 
 // CreateSource stores a source of a connection and gives it its id.
 func (tx *Tx) CreateSource(domain passerelle.DomainID, s *ConnectionSource) error {
-	id, err := tx.newID("connection_source")
+	id, err := tx.unit.NewID("connection_source")
 	if err != nil {
 		return err
 	}
 	s.ID = passerelle.SourceID(id)
-	tx.execOne(ErrConflict, `INSERT INTO connection_source (id, domain_id, connection_id, connector_source, name, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO connection_source (id, domain_id, connection_id, connector_source, name, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		id, int64(domain), int64(s.Connection), s.ConnectorSource, s.Name, micros(s.Created))
 	return nil
 }
 
 // SaveSource stores the state and the instants of a source.
 func (tx *Tx) SaveSource(domain passerelle.DomainID, s ConnectionSource) {
-	tx.execOne(ErrNotFound, `UPDATE connection_source SET state = $1, last_update = $2, disabled = $3, access_expire = $4, expire = $5, next_try = $6 WHERE +domain_id = $7 AND id = $8`,
+	tx.unit.ExecOne(ErrNotFound, `UPDATE connection_source SET state = $1, last_update = $2, disabled = $3, access_expire = $4, expire = $5, next_try = $6 WHERE +domain_id = $7 AND id = $8`,
 		optionalText(s.State), optionalMicros(s.LastUpdate), optionalMicros(s.Disabled), optionalMicros(s.AccessExpire), optionalMicros(s.Expire), optionalMicros(s.NextTry),
 		int64(domain), int64(s.ID))
 }

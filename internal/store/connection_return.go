@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // ConnectionReturn is how a person who was sent to an institution comes back to
@@ -19,7 +20,7 @@ type ConnectionReturn struct {
 // ConnectionReturn loads the way back to a connection, or ErrNotFound when nobody
 // is expected there.
 func (r *Reader) ConnectionReturn(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (ConnectionReturn, error) {
-	return one(ctx, r, func(row scanner) (ConnectionReturn, error) {
+	return database.One(ctx, r.rows, func(row database.Row) (ConnectionReturn, error) {
 		var (
 			back       ConnectionReturn
 			uri, state *string
@@ -32,7 +33,7 @@ func (r *Reader) ConnectionReturn(ctx context.Context, domain passerelle.DomainI
 
 // ExpectReturn stores the way back to a connection, in place of an earlier one.
 func (tx *Tx) ExpectReturn(domain passerelle.DomainID, id passerelle.ConnectionID, back ConnectionReturn) {
-	tx.exec(`INSERT INTO connection_return (connection_id, domain_id, user_id, nonce, redirect_uri, client_state) VALUES ($1, $2, $3, $4, $5, $6)
+	tx.unit.Exec(`INSERT INTO connection_return (connection_id, domain_id, user_id, nonce, redirect_uri, client_state) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (connection_id) DO UPDATE SET nonce = excluded.nonce, redirect_uri = excluded.redirect_uri, client_state = excluded.client_state`,
 		int64(id), int64(domain), int64(back.User), back.Nonce, optionalText(back.RedirectURI), optionalText(back.State))
 }
@@ -40,10 +41,10 @@ func (tx *Tx) ExpectReturn(domain passerelle.DomainID, id passerelle.ConnectionI
 // SpendReturn uses up the way back of a nonce. ErrNotFound when it was used, or
 // is another one by now.
 func (tx *Tx) SpendReturn(domain passerelle.DomainID, id passerelle.ConnectionID, nonce []byte) {
-	tx.execOne(ErrNotFound, `DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2 AND nonce = $3`, int64(domain), int64(id), nonce)
+	tx.unit.ExecOne(ErrNotFound, `DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2 AND nonce = $3`, int64(domain), int64(id), nonce)
 }
 
 // EndReturn closes the way back to a connection, if there is one.
 func (tx *Tx) EndReturn(domain passerelle.DomainID, id passerelle.ConnectionID) {
-	tx.exec(`DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2`, int64(domain), int64(id))
+	tx.unit.Exec(`DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2`, int64(domain), int64(id))
 }

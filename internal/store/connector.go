@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // ConnectorUse counts by connector the payments of a domain that were registered
@@ -14,7 +15,7 @@ func (r *Reader) ConnectorUse(ctx context.Context, domain passerelle.DomainID, s
 		connector string
 		payments  int64
 	}
-	list, err := collect(ctx, r, func(row scanner) (use, error) {
+	list, err := database.Collect(ctx, r.rows, func(row database.Row) (use, error) {
 		var u use
 		err := row.Scan(&u.connector, &u.payments)
 		return u, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // Consent is what a person agreed to share, in which words and where.
@@ -22,11 +23,11 @@ type Consent struct {
 
 // RecordConsent stores a consent.
 func (tx *Tx) RecordConsent(domain passerelle.DomainID, c Consent) error {
-	id, err := tx.newID("consent")
+	id, err := tx.unit.NewID("consent")
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO consent (id, domain_id, user_id, connection_id, account_id, subscription_id, text_version, origin, given)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO consent (id, domain_id, user_id, connection_id, account_id, subscription_id, text_version, origin, given)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		id, int64(domain), int64(c.User), int64(c.Connection), optionalID(c.Account), optionalID(c.Subscription), c.TextVersion, c.Origin, micros(c.Granted))
 	return nil
@@ -34,10 +35,10 @@ func (tx *Tx) RecordConsent(domain passerelle.DomainID, c Consent) error {
 
 // WithdrawConsent ends the consent to share an account.
 func (tx *Tx) WithdrawConsent(domain passerelle.DomainID, account passerelle.AccountID, now time.Time) {
-	tx.exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND account_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(account))
+	tx.unit.Exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND account_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(account))
 }
 
-func scanConsent(row scanner) (Consent, error) {
+func scanConsent(row database.Row) (Consent, error) {
 	var (
 		c                     Consent
 		account, subscription *int64
@@ -65,7 +66,7 @@ func (f ConsentFilter) selection() selection {
 // are the instant and the id.
 func (r *Reader) Consents(ctx context.Context, f ConsentFilter, w Window) ([]Consent, error) {
 	sql, args := f.selection().newest(`id, user_id, connection_id, account_id, subscription_id, text_version, origin, given, withdrawn`, "given", "id", w)
-	return collect(ctx, r, scanConsent, sql, args...)
+	return database.Collect(ctx, r.rows, scanConsent, sql, args...)
 }
 
 // CountConsents is the exact number that a filter selects.
@@ -79,5 +80,5 @@ func (c Consent) Place() []any { return []any{micros(c.Granted), c.ID} }
 // ReadSoon has a connection read in the background at the next occasion, on
 // behalf of its person, unless it waits for them.
 func (tx *Tx) ReadSoon(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
-	tx.exec(`UPDATE connection SET next_try = $1, read_soon = TRUE WHERE +domain_id = $2 AND id = $3 AND active AND `+opaque("state IS NULL AND deleted IS NULL"), micros(now), int64(domain), int64(id))
+	tx.unit.Exec(`UPDATE connection SET next_try = $1, read_soon = TRUE WHERE +domain_id = $2 AND id = $3 AND active AND `+opaque("state IS NULL AND deleted IS NULL"), micros(now), int64(domain), int64(id))
 }

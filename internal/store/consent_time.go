@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // ConsentTimes returns when the person agreed to share each account of a connection
@@ -14,7 +15,7 @@ func (r *Reader) ConsentTimes(ctx context.Context, domain passerelle.DomainID, c
 		account passerelle.AccountID
 		granted int64
 	}
-	all, err := collect(ctx, r, func(row scanner) (consent, error) {
+	all, err := database.Collect(ctx, r.rows, func(row database.Row) (consent, error) {
 		var c consent
 		err := row.Scan(&c.account, &c.granted)
 		return c, err

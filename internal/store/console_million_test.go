@@ -45,7 +45,7 @@ var crowds = []string{
 func (s site) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
 	s.t.Helper()
 	hash := `randomblob(16)`
-	if s.db.engine.words().name == "postgres" {
+	if s.db.rows.Dialect().Name == "postgres" {
 		hash = `decode(md5(CAST(i AS TEXT)), 'hex')`
 	}
 	const step = 50_000
@@ -56,7 +56,7 @@ func (s site) crowdIn(domain passerelle.DomainID, after, n int) passerelle.Conne
 				if strings.Contains(text, "$4") {
 					args = append(args, after+1)
 				}
-				tx.exec(numbers+strings.ReplaceAll(text, "HASH", hash), args...)
+				tx.unit.Exec(numbers+strings.ReplaceAll(text, "HASH", hash), args...)
 			}
 			return nil
 		})

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"passerelle/internal/database"
 )
 
 // Session is an operator's stay in the console, from signing in on.
@@ -45,7 +47,7 @@ func (s *sessionRow) session() Session {
 // them, or ErrNotFound.
 func (r *Reader) Session(ctx context.Context, hash []byte) (Session, Operator, error) {
 	var o Operator
-	s, err := one(ctx, r, func(row scanner) (Session, error) {
+	s, err := database.One(ctx, r.rows, func(row database.Row) (Session, error) {
 		var s sessionRow
 		err := o.scan(row, s.columns()...)
 		return s.session(), err
@@ -56,7 +58,7 @@ func (r *Reader) Session(ctx context.Context, hash []byte) (Session, Operator, e
 // Sessions lists the newest sessions of an operator that are neither revoked nor
 // expired, at most limit.
 func (r *Reader) Sessions(ctx context.Context, operator OperatorID, now time.Time, limit int) ([]Session, error) {
-	return collect(ctx, r, func(row scanner) (Session, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (Session, error) {
 		var s sessionRow
 		err := row.Scan(s.columns()...)
 		return s.session(), err
@@ -66,12 +68,12 @@ func (r *Reader) Sessions(ctx context.Context, operator OperatorID, now time.Tim
 
 // CreateSession stores a session and gives it its id.
 func (tx *Tx) CreateSession(s *Session) error {
-	id, err := tx.newID("console_session")
+	id, err := tx.unit.NewID("console_session")
 	if err != nil {
 		return err
 	}
 	s.ID = id
-	tx.execOne(ErrConflict, `INSERT INTO console_session (id, operator_id, token_hash, csrf, stage, created, seen, expires)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO console_session (id, operator_id, token_hash, csrf, stage, created, seen, expires)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		id, int64(s.Operator), s.TokenHash, s.CSRF, s.Step, micros(s.Created), micros(s.Seen), micros(s.Expires))
 	return nil
@@ -79,27 +81,27 @@ func (tx *Tx) CreateSession(s *Session) error {
 
 // TouchSession says that a session was used.
 func (tx *Tx) TouchSession(id int64, now time.Time) {
-	tx.exec(`UPDATE console_session SET seen = $1 WHERE id = $2`, micros(now), id)
+	tx.unit.Exec(`UPDATE console_session SET seen = $1 WHERE id = $2`, micros(now), id)
 }
 
 const revoke = `UPDATE console_session SET revoked = $1, expires = CASE WHEN expires < $1 THEN expires ELSE $1 END WHERE operator_id = $2 AND revoked IS NULL AND `
 
 // RevokeSession ends a session of an operator; one that has ended is ErrNotFound.
 func (tx *Tx) RevokeSession(operator OperatorID, id int64, now time.Time) {
-	tx.execOne(ErrNotFound, revoke+`id = $3`, micros(now), int64(operator), id)
+	tx.unit.ExecOne(ErrNotFound, revoke+`id = $3`, micros(now), int64(operator), id)
 }
 
 // RevokeSessions ends the sessions of an operator, but for one; zero ends all.
 func (tx *Tx) RevokeSessions(operator OperatorID, but int64, now time.Time) {
-	tx.exec(revoke+`id <> $3`, micros(now), int64(operator), but)
+	tx.unit.Exec(revoke+`id <> $3`, micros(now), int64(operator), but)
 }
 
 // PurgeSessions removes at most limit sessions that expired before the instant.
 func (tx *Tx) PurgeSessions(before time.Time, limit int) {
-	tx.exec(`DELETE FROM console_session WHERE id IN (SELECT id FROM console_session WHERE expires < $1 ORDER BY expires`+upTo(limit)+`)`, micros(before))
+	tx.unit.Exec(`DELETE FROM console_session WHERE id IN (SELECT id FROM console_session WHERE expires < $1 ORDER BY expires`+database.UpTo(limit)+`)`, micros(before))
 }
 
 // RaiseSession says that the operator of a session gave a second factor in it.
 func (tx *Tx) RaiseSession(id int64) {
-	tx.execOne(ErrConflict, `UPDATE console_session SET stage = 'double' WHERE id = $1 AND revoked IS NULL`, id)
+	tx.unit.ExecOne(ErrConflict, `UPDATE console_session SET stage = 'double' WHERE id = $1 AND revoked IS NULL`, id)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // Delivery is one event on its way to one webhook.
@@ -41,7 +42,7 @@ type Delivery struct {
 	Erased bool
 }
 
-func scanDelivery(row scanner) (Delivery, error) {
+func scanDelivery(row database.Row) (Delivery, error) {
 	var (
 		d             Delivery
 		user, account *int64
@@ -75,14 +76,14 @@ const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 // NewDeliveries lists what a webhook is to be sent for the first time and at
 // once, from after the given delivery on, oldest first, at most limit.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
-	return collect(ctx, r, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
+	return database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
 }
 
 // NewestDelivery is the last delivery of a webhook that was never tried, and
 // zero when all were.
 func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.DeliveryID, error) {
-	newest, err := one(ctx, r, scanInt, `SELECT d.id FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2
+	newest, err := database.One(ctx, r.rows, database.ScanInt, `SELECT d.id FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2
 		AND d.delivered IS NULL AND d.dropped IS NULL AND `+tried+` = 0 ORDER BY d.id DESC LIMIT 1`, int64(w.Domain), int64(w.ID))
 	if errors.Is(err, ErrNotFound) {
 		return 0, nil
@@ -95,7 +96,7 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	var all []Delivery
 	for _, which := range []string{` = 0`, ` = 1`} {
-		some, err := collect(ctx, r, scanDelivery, undeliveredHeads+` AND `+tried+which+` ORDER BY d.id LIMIT $4`,
+		some, err := database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+which+` ORDER BY d.id LIMIT $4`,
 			int64(w.Domain), int64(w.ID), int64(after), limit)
 		if err != nil {
 			return nil, err
@@ -113,7 +114,7 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 // quieter times, say that next to nothing is in it.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d conditions
-	next, err := collect(ctx, r, scanOwner, `SELECT (
+	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (
 			SELECT n.id FROM event e CROSS JOIN delivery n WHERE e.domain_id = was.domain_id AND e.subject = was.subject AND e.subject_id = was.subject_id
 			AND e.name = was.name AND e.version > was.version AND n.event_id = e.id AND n.webhook_id + 0 = x.webhook_id AND COALESCE(n.delivered, n.dropped) IS NULL
 			ORDER BY e.version LIMIT 1)
@@ -122,13 +123,13 @@ func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([
 	if err != nil || len(next) == 0 {
 		return nil, err
 	}
-	heads, err := collect(ctx, r, scanDelivery, deliverable+` AND COALESCE(d.delivered, d.dropped) IS NULL AND d.id IN (`+anyOf(&d, next)+`)`, d.args...)
+	heads, err := database.Collect(ctx, r.rows, scanDelivery, deliverable+` AND COALESCE(d.delivered, d.dropped) IS NULL AND d.id IN (`+anyOf(&d, next)+`)`, d.args...)
 	slices.SortFunc(heads, func(a, b Delivery) int { return cmp.Compare(a.ID, b.ID) })
 	return heads, err
 }
 
 // scanOwner reads the only column of a row, zero for nothing.
-func scanOwner(row scanner) (int64, error) {
+func scanOwner(row database.Row) (int64, error) {
 	var n *int64
 	err := row.Scan(&n)
 	return owner[int64](n), err
@@ -214,7 +215,7 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 	if failure != nil {
 		next = optionalMicros(&b.NextFlush)
 	}
-	tx.execOne(ErrConflict, `UPDATE webhook SET lease_until = {now} + $1, next_flush = COALESCE(next_flush, $2),
+	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET lease_until = {now} + $1, next_flush = COALESCE(next_flush, $2),
 			flush_after = CASE WHEN next_flush = $12 THEN COALESCE($3, flush_after) ELSE flush_after END,
 			stopped = CASE WHEN $4 THEN TRUE WHEN $5 THEN FALSE ELSE stopped END,
 			consecutive_failures = CASE WHEN $5 THEN 0 ELSE consecutive_failures END + $6,
@@ -231,7 +232,7 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	first, err := tx.newIDs("delivery_attempt", len(batch))
+	first, err := tx.unit.NewIDs("delivery_attempt", len(batch))
 	if err != nil {
 		return err
 	}
@@ -242,7 +243,7 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	}
 	// The limit and the plus sign have PostgreSQL begin with the requests, whatever it
 	// believes of how many deliveries there are, and how few of them undelivered.
-	tx.exec(`UPDATE delivery SET attempts = attempts + 1, delivered = CASE WHEN latest.failure IS NULL THEN latest.at + latest.duration END
+	tx.unit.Exec(`UPDATE delivery SET attempts = attempts + 1, delivered = CASE WHEN latest.failure IS NULL THEN latest.at + latest.duration END
 		FROM (SELECT delivery_id, failure, at, duration FROM delivery_attempt WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT `+strconv.Itoa(1<<bits.Len(uint(len(batch)-1)))+`) latest
 		WHERE delivery.id = latest.delivery_id AND delivery.domain_id = $3 AND +delivery.delivered IS NULL`,
 		first, id-1, int64(w.Domain))
@@ -259,7 +260,7 @@ func (tx *Tx) insertAttempts(w Webhook, first int64, chunk []DeliveryAttempt) {
 	for i, a := range chunk {
 		rows = values(a, append(rows, first+int64(i)))
 	}
-	tx.exec(`INSERT INTO delivery_attempt (domain_id, webhook_id, `+columns+`) VALUES `+rowList(len(chunk), 2, (len(rows)-2)/len(chunk)), rows...)
+	tx.unit.Exec(`INSERT INTO delivery_attempt (domain_id, webhook_id, `+columns+`) VALUES `+rowList(len(chunk), 2, (len(rows)-2)/len(chunk)), rows...)
 }
 
 func (a DeliveryAttempt) remarkable() bool {
@@ -324,7 +325,7 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 		return
 	}
 	list, args := idList(domain, ids)
-	tx.exec(fmt.Sprintf(`UPDATE delivery SET dropped = $%d, drop_reason = $%d
+	tx.unit.Exec(fmt.Sprintf(`UPDATE delivery SET dropped = $%d, drop_reason = $%d
 		WHERE +domain_id = $1 AND id IN (%s) AND COALESCE(delivered, dropped) IS NULL`, len(args)+1, len(args)+2, list),
 		append(args, micros(now), reason)...)
 }
@@ -338,20 +339,20 @@ func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.T
 		return
 	}
 	list, args := idList(domain, events)
-	tx.returning(func(scanner) error { return nil },
+	tx.unit.Returning(func(database.Row) error { return nil },
 		`SELECT id FROM event WHERE +domain_id = $1 AND id IN (`+list+`) AND +user_id IS NOT NULL ORDER BY id {for update}`, args...)
-	tx.exec(fmt.Sprintf(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $%d
+	tx.unit.Exec(fmt.Sprintf(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $%d
 		WHERE +domain_id = $1 AND id IN (%s) AND +user_id IS NOT NULL AND erased IS NULL AND NOT EXISTS (SELECT 1 FROM delivery d
 			WHERE d.event_id = event.id AND COALESCE(d.delivered, d.dropped) IS NULL)`, len(args)+1, list),
 		append(args, micros(now))...)
-	tx.exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (
+	tx.unit.Exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (
 		SELECT id FROM event WHERE +domain_id = $1 AND id IN (`+list+`) AND erased IS NOT NULL)`, args...)
 }
 
 // RecentTimeouts counts the requests that timed out among the last ones to a
 // webhook.
 func (r *Reader) RecentTimeouts(ctx context.Context, w Webhook, last int64) (int64, error) {
-	return one(ctx, r, scanInt, `SELECT COUNT(*) FROM (SELECT failure FROM delivery_attempt
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT COUNT(*) FROM (SELECT failure FROM delivery_attempt
 		WHERE domain_id = $1 AND webhook_id = $2 ORDER BY at DESC, id DESC LIMIT $3) AS latest WHERE failure = $4`,
 		int64(w.Domain), int64(w.ID), last, TimedOut)
 }
@@ -359,11 +360,11 @@ func (r *Reader) RecentTimeouts(ctx context.Context, w Webhook, last int64) (int
 // DeliveryAttempts lists the requests that were made for a delivery, in their
 // order, at most limit.
 func (r *Reader) DeliveryAttempts(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID, limit int) ([]DeliveryAttempt, error) {
-	return collect(ctx, r, scanDeliveryAttempt, `SELECT delivery_id, at, duration, status, failure, answer, detail FROM delivery_attempt
+	return database.Collect(ctx, r.rows, scanDeliveryAttempt, `SELECT delivery_id, at, duration, status, failure, answer, detail FROM delivery_attempt
 		WHERE domain_id = $1 AND delivery_id = $2 ORDER BY at, id LIMIT $3`, int64(domain), int64(id), limit)
 }
 
-func scanDeliveryAttempt(row scanner) (DeliveryAttempt, error) {
+func scanDeliveryAttempt(row database.Row) (DeliveryAttempt, error) {
 	var (
 		a                       DeliveryAttempt
 		at, duration            int64

@@ -46,7 +46,7 @@ func (s site) crowded(from, n int) Webhook {
 		s.write(func(tx *Tx) error {
 			for i, text := range deliverMany {
 				args := []any{first, min(first+step-1, from+n), int64(s.domain), int64(w.ID), from + 1}
-				tx.exec(numbers+text, args[:4+i]...)
+				tx.unit.Exec(numbers+text, args[:4+i]...)
 			}
 			return nil
 		})
@@ -61,7 +61,7 @@ func TestMillionDeliveries(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		n, long := manyDeliveries(t)
 		s.write(func(tx *Tx) error {
-			tx.exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created) VALUES (1, $1, 'PAYMENT_STATE_UPDATED', 'payment', 1, 1, $2, 1)`, int64(s.domain), []byte(`{}`))
+			tx.unit.Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created) VALUES (1, $1, 'PAYMENT_STATE_UPDATED', 'payment', 1, 1, $2, 1)`, int64(s.domain), []byte(`{}`))
 			return nil
 		})
 		few, many := s.crowded(0, fewDeliveries), s.crowded(fewDeliveries, n)
@@ -160,10 +160,10 @@ func TestBacklogsAreReadInTheirOrder(t *testing.T) {
 		w = s.crowded(0, 0)
 	}
 	s.write(func(tx *Tx) error {
-		tx.exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created) VALUES (1, $1, 'PAYMENT_STATE_UPDATED', 'payment', 1, 1, $2, 1)`, int64(s.domain), []byte(`{}`))
-		tx.exec(numbers+`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created)
+		tx.unit.Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created) VALUES (1, $1, 'PAYMENT_STATE_UPDATED', 'payment', 1, 1, $2, 1)`, int64(s.domain), []byte(`{}`))
+		tx.unit.Exec(numbers+`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created)
 			SELECT i, CAST($3 AS BIGINT), CAST($4 AS BIGINT) - i % 8, 1, 'payment', i / 24, i % 24 / 8, i FROM n`, 1, 10*fewDeliveries, int64(s.domain), int64(w.ID))
-		tx.exec(`UPDATE delivery SET delivered = created`)
+		tx.unit.Exec(`UPDATE delivery SET delivered = created`)
 		return nil
 	})
 	for _, statement := range []string{`ANALYZE`, `UPDATE delivery SET delivered = NULL`} {
@@ -172,11 +172,9 @@ func TestBacklogsAreReadInTheirOrder(t *testing.T) {
 		}
 	}
 	for _, statistics := range []string{"old", "new"} {
-		plain := s.db.engine
-		engine := &explained{engine: plain}
-		s.db.engine = engine
+		engine := explain(s)
 		page, err := s.db.NewDeliveries(t.Context(), w, 0, pageOfList)
-		s.db.engine = plain
+		s.db.Database.Observe(nil)
 		if err != nil || len(page) != pageOfList {
 			t.Fatalf("%d deliveries, %v", len(page), err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // StoredDocument is a document with the day it is listed at: its own, or that
@@ -23,7 +24,7 @@ func (d StoredDocument) Place() []any { return []any{d.Day, int64(d.ID)} }
 
 const documentColumns = `d.id, d.user_id, d.subscription_id, d.key, d.details, d.file_id, d.found, d.last_update, d.deleted, d.date, d.readonly, ` + ownColumns
 
-func scanDocument(row scanner) (StoredDocument, error) {
+func scanDocument(row database.Row) (StoredDocument, error) {
 	var (
 		d             StoredDocument
 		key, details  string
@@ -81,7 +82,7 @@ func (tx *Tx) CreateManualDocument(domain passerelle.DomainID, s StoredSubscript
 }
 
 func (tx *Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, reading int64, manual bool) error {
-	id, err := tx.newID("document")
+	id, err := tx.unit.NewID("document")
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (tx *Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d
 			return err
 		}
 	}
-	tx.execOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, file_id, found, last_update, changed, connection_id, manual)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, file_id, found, last_update, changed, connection_id, manual)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 		id, int64(domain), int64(s.User), int64(s.ID), s.Epoch, d.Key, documentType(d.DocumentDetails), documentDay(d.DocumentDetails, d.Found), total, scale, details.text, details.Digest,
 		optionalID(d.File), micros(d.Found), micros(d.LastUpdate), reading, int64(s.Connection), manual)
@@ -126,7 +127,7 @@ func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, i
 			return err
 		}
 	}
-	tx.execOne(ErrConflict, `UPDATE document SET type = CASE WHEN custom_type IS NULL THEN $1 ELSE type END,
+	tx.unit.ExecOne(ErrConflict, `UPDATE document SET type = CASE WHEN custom_type IS NULL THEN $1 ELSE type END,
 			date = CASE WHEN custom_date IS NULL THEN COALESCE($2, date) ELSE date END,
 			total = CASE WHEN custom_total IS NULL THEN $3 ELSE total END, total_scale = CASE WHEN custom_total IS NULL THEN $4 ELSE total_scale END,
 			details = $5, digest = $6, last_update = $7, deleted = NULL, changed = $8
@@ -138,7 +139,7 @@ func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, i
 // expectAgain has the file of a document fetched once more, unless it is the
 // person's own, and gives one to a document that had none.
 func (tx *Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
-	file, err := tx.newID("stored_file")
+	file, err := tx.unit.NewID("stored_file")
 	if err != nil {
 		return err
 	}
@@ -146,24 +147,24 @@ func (tx *Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id p
 	named := []any{int64(id), int64(domain), int64(s.ID), s.Epoch}
 	// Who is fetching it may have the bytes from before, and finds that the lease is
 	// not theirs any more; it still keeps the next one away until they are done.
-	tx.exec(`UPDATE stored_file SET next_fetch = 0, failures = 0, lease_until = CASE WHEN lease_until > {now} THEN lease_until + 1 ELSE 0 END WHERE NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE `+which+`)`, named...)
-	tx.exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
+	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0, failures = 0, lease_until = CASE WHEN lease_until > {now} THEN lease_until + 1 ELSE 0 END WHERE NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE `+which+`)`, named...)
+	tx.unit.Exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
 		SELECT CAST($5 AS BIGINT), domain_id, user_id, (SELECT connector_uuid FROM connection WHERE id = $8), CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0
 		FROM document WHERE `+which+` AND file_id IS NULL`, append(named, file, mediaType, micros(at), int64(s.Connection))...)
-	tx.exec(`UPDATE document SET file_id = $5 WHERE `+which+` AND file_id IS NULL`, append(named, file)...)
+	tx.unit.Exec(`UPDATE document SET file_id = $5 WHERE `+which+` AND file_id IS NULL`, append(named, file)...)
 	return nil
 }
 
 // LoseDocument marks one that the provider no longer shows.
 func (tx *Tx) LoseDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, at time.Time, reading int64) {
-	tx.execOne(ErrConflict, `UPDATE document SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND subscription_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE document SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND subscription_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
 		micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
 }
 
 // CountDocuments moves the counter of a subscription. ErrConflict when it was
 // emptied meanwhile.
 func (tx *Tx) CountDocuments(domain passerelle.DomainID, s StoredSubscription, more int64) {
-	tx.execOne(ErrConflict, `UPDATE subscription SET documents = documents + $1 WHERE +domain_id = $2 AND id = $3 AND epoch = $4`, more, int64(domain), int64(s.ID), s.Epoch)
+	tx.unit.ExecOne(ErrConflict, `UPDATE subscription SET documents = documents + $1 WHERE +domain_id = $2 AND id = $3 AND epoch = $4`, more, int64(domain), int64(s.ID), s.Epoch)
 }
 
 // DocumentFilter selects documents of a user, who is required.
@@ -282,7 +283,7 @@ func (r *Reader) Documents(ctx context.Context, f DocumentFilter, w Window) ([]S
 	if len(w.From) == 2 {
 		c.and("(d.date, d.id) "+sign+" (%s, %s)", w.From[0], w.From[1])
 	}
-	return collect(ctx, r, scanDocument, fmt.Sprintf(`SELECT %s FROM %s %s ORDER BY d.date %s, d.id %[4]s LIMIT %[5]s OFFSET %[6]s`,
+	return database.Collect(ctx, r.rows, scanDocument, fmt.Sprintf(`SELECT %s FROM %s %s ORDER BY d.date %s, d.id %[4]s LIMIT %[5]s OFFSET %[6]s`,
 		documentColumns, documentSource, c.String(), order, c.bind(w.Limit), c.bind(w.Offset)), c.args...)
 }
 
@@ -292,16 +293,16 @@ func (r *Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, e
 	var c conditions
 	if f.plain() {
 		f.subscriptions().where(&c)
-		return one(ctx, r, scanCount, `SELECT CAST(COALESCE(sum(s.documents), 0) AS BIGINT) FROM subscription s WHERE `+c.String(), c.args...)
+		return database.One(ctx, r.rows, scanCount, `SELECT CAST(COALESCE(sum(s.documents), 0) AS BIGINT) FROM subscription s WHERE `+c.String(), c.args...)
 	}
 	f.where(&c)
-	return one(ctx, r, scanCount, `SELECT count(*) FROM `+documentSource+c.String(), c.args...)
+	return database.One(ctx, r.rows, scanCount, `SELECT count(*) FROM `+documentSource+c.String(), c.args...)
 }
 
 // ChangedDocuments lists what changed in a subscription since it was last read
 // to its end, by id.
 func (r *Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, after passerelle.DocumentID, limit int) ([]StoredDocument, error) {
-	return collect(ctx, r, scanDocument, `SELECT `+documentColumns+` FROM document d
+	return database.Collect(ctx, r.rows, scanDocument, `SELECT `+documentColumns+` FROM document d
 		WHERE d.subscription_id = $1 AND d.epoch = $2 AND d.changed = $3 AND d.id > $4 ORDER BY d.id LIMIT $5`,
 		int64(s.ID), s.Epoch, s.NextReading(), int64(after), limit)
 }

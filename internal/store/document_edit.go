@@ -120,7 +120,7 @@ func (tx *Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e 
 	if own != nil && *own == "" {
 		listed = new(documentDay(passerelle.DocumentDetails{}, d.Found))
 	}
-	tx.execOne(ErrNotFound, `UPDATE document SET custom_type = COALESCE($1, custom_type), type = COALESCE($1, type), custom_name = CASE WHEN $2 THEN $3 ELSE custom_name END,
+	tx.unit.ExecOne(ErrNotFound, `UPDATE document SET custom_type = COALESCE($1, custom_type), type = COALESCE($1, type), custom_name = CASE WHEN $2 THEN $3 ELSE custom_name END,
 			category = CASE WHEN $4 THEN $5 ELSE category END, custom_due = COALESCE($6, custom_due),
 			custom_total = COALESCE($7, custom_total), total = CASE WHEN $8 THEN $9 ELSE total END, total_scale = CASE WHEN $8 THEN $10 ELSE total_scale END,
 			custom_untaxed = COALESCE($11, custom_untaxed), custom_vat = COALESCE($12, custom_vat), custom_income = COALESCE($13, custom_income),

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // DocumentTypeSetting has a domain's settings for a type of documents; nil where it has
@@ -20,7 +21,7 @@ type DocumentTypeSetting struct {
 // DocumentTypes lists the types of documents of which a domain says something, by
 // number.
 func (r *Reader) DocumentTypes(ctx context.Context, domain passerelle.DomainID) ([]DocumentTypeSetting, error) {
-	return collect(ctx, r, func(row scanner) (DocumentTypeSetting, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (DocumentTypeSetting, error) {
 		var t DocumentTypeSetting
 		err := row.Scan(&t.Number, &t.Name, &t.Attachable)
 		return t, err
@@ -44,7 +45,7 @@ func (tx *Tx) ChangeDocumentType(domain passerelle.DomainID, c DocumentTypeChang
 	if c.SetAttachable {
 		tx.recordOfType(domain, c.Number, "attacheable", "CASE attachable WHEN TRUE THEN '1' WHEN FALSE THEN '0' END", flagText(c.Attachable), by, now)
 	}
-	tx.exec(`INSERT INTO document_type (domain_id, number, name, attachable) VALUES ($1, $2, $3, $4)
+	tx.unit.Exec(`INSERT INTO document_type (domain_id, number, name, attachable) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (domain_id, number) DO UPDATE SET name = CASE WHEN $5 THEN excluded.name ELSE document_type.name END,
 			attachable = CASE WHEN $6 THEN excluded.attachable ELSE document_type.attachable END`,
 		int64(domain), c.Number, c.Name, c.Attachable, c.SetName, c.SetAttachable)
@@ -53,7 +54,7 @@ func (tx *Tx) ChangeDocumentType(domain passerelle.DomainID, c DocumentTypeChang
 // recordOfType puts on record what becomes of one thing of a type, unless it stays
 // as it is.
 func (tx *Tx) recordOfType(domain passerelle.DomainID, number int64, name, column string, value *string, by string, now time.Time) {
-	tx.exec(`INSERT INTO setting_change (domain_id, key, previous_value, new_value, type, changed_by, at)
+	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, new_value, type, changed_by, at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS TEXT), previous.value, CAST($3 AS TEXT),
 			CASE WHEN previous.value IS NULL THEN 'add' WHEN CAST($3 AS TEXT) IS NULL THEN 'delete' ELSE 'update' END, CAST($4 AS TEXT), CAST($5 AS BIGINT)
 		FROM (SELECT MAX(`+column+`) AS value FROM document_type WHERE domain_id = $1 AND number = $6) AS previous

@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 const domainColumns = `id, name, kind, base_url, created, clock_offset, clock_frozen`
 
-func scanDomain(row scanner) (passerelle.Domain, error) { return scanDomainAnd(row) }
+func scanDomain(row database.Row) (passerelle.Domain, error) { return scanDomainAnd(row) }
 
 // scanDomainAnd reads the columns of a domain, and those that follow into more.
-func scanDomainAnd(row scanner, more ...any) (passerelle.Domain, error) {
+func scanDomainAnd(row database.Row, more ...any) (passerelle.Domain, error) {
 	var (
 		d               passerelle.Domain
 		created, offset int64
@@ -27,41 +28,41 @@ func scanDomainAnd(row scanner, more ...any) (passerelle.Domain, error) {
 // Domains lists every domain, oldest first. It is the one read across owners;
 // loops and the operator's commands need it.
 func (r *Reader) Domains(ctx context.Context) ([]passerelle.Domain, error) {
-	return collect(ctx, r, scanDomain, `SELECT `+domainColumns+` FROM domain ORDER BY id`)
+	return database.Collect(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain ORDER BY id`)
 }
 
 // Domain loads a domain by id, or ErrNotFound.
 func (r *Reader) Domain(ctx context.Context, id passerelle.DomainID) (passerelle.Domain, error) {
-	return one(ctx, r, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE id = $1`, int64(id))
+	return database.One(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE id = $1`, int64(id))
 }
 
 // DomainByName loads a domain by its name, or ErrNotFound.
 func (r *Reader) DomainByName(ctx context.Context, name string) (passerelle.Domain, error) {
-	return one(ctx, r, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE name = $1`, name)
+	return database.One(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE name = $1`, name)
 }
 
 // CreateDomain stores a domain under the host of its base URL and gives it its
 // id. A name or host already taken is ErrDuplicate.
 func (tx *Tx) CreateDomain(d *passerelle.Domain, host string) error {
-	id, err := tx.newID("domain")
+	id, err := tx.unit.NewID("domain")
 	if err != nil {
 		return err
 	}
 	d.ID = passerelle.DomainID(id)
-	tx.execOne(ErrConflict, `INSERT INTO domain (id, name, kind, host, base_url, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO domain (id, name, kind, host, base_url, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		id, d.Name, string(d.Kind), host, d.BaseURL, micros(d.Created))
 	return nil
 }
 
 // MoveDomain gives a domain another base URL.
 func (tx *Tx) MoveDomain(id passerelle.DomainID, host, baseURL string) {
-	tx.execOne(ErrNotFound, `UPDATE domain SET host = $1, base_url = $2 WHERE id = $3`, host, baseURL, int64(id))
+	tx.unit.ExecOne(ErrNotFound, `UPDATE domain SET host = $1, base_url = $2 WHERE id = $3`, host, baseURL, int64(id))
 }
 
 // SetClock sets a sandbox domain's clock, provided it is still what the caller
 // read; otherwise Write fails with ErrConflict.
 func (tx *Tx) SetClock(id passerelle.DomainID, from, to passerelle.Clock) {
-	tx.execOne(ErrConflict, `UPDATE domain SET clock_offset = $1, clock_frozen = $2
+	tx.unit.ExecOne(ErrConflict, `UPDATE domain SET clock_offset = $1, clock_frozen = $2
 		WHERE id = $3 AND kind = 'sandbox' AND clock_offset = $4 AND clock_frozen IS NOT DISTINCT FROM CAST($5 AS BIGINT)`,
 		to.Offset.Microseconds(), optionalMicros(to.Frozen), int64(id), from.Offset.Microseconds(), optionalMicros(from.Frozen))
 }

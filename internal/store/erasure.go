@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // Erasure is a deleted user of whom something is left.
@@ -85,7 +86,7 @@ var remains = []struct{ rows, erase string }{
 // ErasuresDue lists the deleted users of a domain who are to be looked after at
 // an instant of real time, at most limit.
 func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, realNow time.Time, limit int) ([]Erasure, error) {
-	return collect(ctx, r, func(row scanner) (Erasure, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (Erasure, error) {
 		var (
 			e     Erasure
 			since int64
@@ -116,12 +117,12 @@ func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, nex
 
 func (tx *Tx) erase(e Erasure, batch int, now time.Time) {
 	for _, kind := range remains {
-		statement := strings.Replace(kind.erase, "{rows}", kind.rows+upTo(batch), 1)
+		statement := strings.Replace(kind.erase, "{rows}", kind.rows+database.UpTo(batch), 1)
 		args := []any{int64(e.Domain), int64(e.User)}
 		if strings.Contains(statement, "$3") {
 			args = append(args, micros(now))
 		}
-		tx.exec(statement, args...)
+		tx.unit.Exec(statement, args...)
 	}
 }
 
@@ -130,7 +131,7 @@ func (r *Reader) anyRemains(ctx context.Context, e Erasure) (bool, error) {
 	for i, kind := range remains {
 		any[i] = "EXISTS (" + kind.rows + ")"
 	}
-	_, err := one(ctx, r, scanInt, `SELECT 1 WHERE `+strings.Join(any, " OR "), int64(e.Domain), int64(e.User))
+	_, err := database.One(ctx, r.rows, database.ScanInt, `SELECT 1 WHERE `+strings.Join(any, " OR "), int64(e.Domain), int64(e.User))
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
@@ -138,8 +139,8 @@ func (r *Reader) anyRemains(ctx context.Context, e Erasure) (bool, error) {
 }
 
 func (tx *Tx) endErasure(e Erasure, realNow, next time.Time) {
-	tx.exec(`DELETE FROM erasure WHERE domain_id = $1 AND user_id = $2 AND since <= $3 AND NOT `+farewellPending+`
+	tx.unit.Exec(`DELETE FROM erasure WHERE domain_id = $1 AND user_id = $2 AND since <= $3 AND NOT `+farewellPending+`
 			AND NOT EXISTS (SELECT 1 FROM stored_file WHERE domain_id = $1 AND user_id = $2)`,
 		int64(e.Domain), int64(e.User), micros(realNow.Add(-erasureGrace)))
-	tx.exec(`UPDATE erasure SET due = $1 WHERE domain_id = $2 AND user_id = $3`, micros(next), int64(e.Domain), int64(e.User))
+	tx.unit.Exec(`UPDATE erasure SET due = $1 WHERE domain_id = $2 AND user_id = $3`, micros(next), int64(e.Domain), int64(e.User))
 }

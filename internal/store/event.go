@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/webhook"
 )
 
@@ -80,7 +81,7 @@ func (tx *Tx) Emit(e EmittedEvent) error {
 }
 
 func (tx *Tx) insertEvent(id int64, e EmittedEvent, mediaType string, parted int64) {
-	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created, holds, account_id)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created, holds, account_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, optionalID(e.User), e.Held, mediaType, e.Omitted,
 		append([]byte{}, e.Body...), parted, micros(e.Created), holdings(e.Holds), optionalID(e.Account))
@@ -91,13 +92,13 @@ func (tx *Tx) emitUnwanted(e EmittedEvent) error {
 	if e.Held || e.User == 0 || len(e.Body) > 0 || e.Parts != nil {
 		return fmt.Errorf("emit %s of %s %d: only the event of a permanent user can be unwanted, and has no body then", e.Name, e.Subject, e.SubjectID)
 	}
-	id, err := tx.newID("event")
+	id, err := tx.unit.NewID("event")
 	if err != nil {
 		return err
 	}
 	e.Body = []byte("{}")
 	tx.insertEvent(id, e, JSON, 0)
-	tx.execOne(ErrWanted, `UPDATE event SET erased = created WHERE +domain_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM webhook
+	tx.unit.ExecOne(ErrWanted, `UPDATE event SET erased = created WHERE +domain_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM webhook
 		WHERE domain_id = $1 AND event = $3 AND (user_id IS NULL OR user_id = $4) AND deleted IS NULL AND disabled IS NULL)`,
 		int64(e.Domain), id, string(e.Name), int64(e.User))
 	return nil
@@ -106,8 +107,8 @@ func (tx *Tx) emitUnwanted(e EmittedEvent) error {
 // WantedEvents returns the events of a user to which an enabled webhook is subscribed now.
 func (r *Reader) WantedEvents(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (map[webhook.Event]bool, error) {
 	wanted := map[webhook.Event]bool{}
-	err := r.each(ctx, `SELECT event FROM webhook WHERE domain_id = $1 AND (user_id IS NULL OR user_id = $2) AND deleted IS NULL AND disabled IS NULL GROUP BY event`,
-		[]any{int64(domain), int64(user)}, func(row scanner) (bool, error) {
+	err := r.rows.Each(ctx, `SELECT event FROM webhook WHERE domain_id = $1 AND (user_id IS NULL OR user_id = $2) AND deleted IS NULL AND disabled IS NULL GROUP BY event`,
+		[]any{int64(domain), int64(user)}, func(row database.Row) (bool, error) {
 			var name webhook.Event
 			err := row.Scan(&name)
 			wanted[name] = true
@@ -119,7 +120,7 @@ func (r *Reader) WantedEvents(ctx context.Context, domain passerelle.DomainID, u
 // deliver creates the deliveries of an event, with ids in the order of their webhooks.
 // PostgreSQL's own order would differ each time.
 func (tx *Tx) deliver(id int64, e EmittedEvent) {
-	tx.exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, not_before)
+	tx.unit.Exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, not_before)
 		SELECT domain_id, id, $1, $2, $3, $4, $5, $6 FROM webhook
 		WHERE domain_id = $7 AND event = $8 AND (user_id IS NULL OR user_id = $9) AND deleted IS NULL AND disabled IS NULL ORDER BY id`,
 		id, e.Subject, e.SubjectID, e.Version, micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), optionalID(e.User))
@@ -129,8 +130,8 @@ func (tx *Tx) deliver(id int64, e EmittedEvent) {
 // ever receive them. The condition uses the second argument.
 func (tx *Tx) eraseUnsent(domain passerelle.DomainID, which string, argument int64) {
 	unsent := ` WHERE domain_id = $1 AND ` + which + ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id)`
-	tx.exec(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = created`+unsent, int64(domain), argument)
-	tx.exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (SELECT id FROM event`+unsent+` AND parted > 0)`, int64(domain), argument)
+	tx.unit.Exec(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = created`+unsent, int64(domain), argument)
+	tx.unit.Exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (SELECT id FROM event`+unsent+` AND parted > 0)`, int64(domain), argument)
 }
 
 // first is the first byte of the body, zero when there is none.
@@ -152,7 +153,7 @@ func (tx *Tx) eventID(e EmittedEvent) (int64, int64, error) {
 		err error
 	)
 	if e.Parts == nil {
-		id, err = tx.newID("event")
+		id, err = tx.unit.NewID("event")
 		return id, 0, err
 	}
 	if e.Parts.domain != e.Domain || !e.Parts.closed || e.Parts.size == 0 || len(e.Body) > 0 {
@@ -172,26 +173,26 @@ func notBefore(t time.Time) int64 {
 // that are registered at this moment. Those that none is for lose their bodies,
 // and those that lost them already are for none.
 func (tx *Tx) ReleaseHeld(domain passerelle.DomainID, user passerelle.UserID) {
-	tx.exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created)
+	tx.unit.Exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created)
 		SELECT e.domain_id, w.id, e.id, e.subject, e.subject_id, e.version, e.created FROM event e
 		JOIN webhook w ON w.domain_id = e.domain_id AND w.event = e.name AND (w.user_id IS NULL OR w.user_id = e.user_id)
 			AND w.deleted IS NULL AND w.disabled IS NULL
 		WHERE e.domain_id = $1 AND e.user_id = $2 AND e.held AND e.erased IS NULL ORDER BY e.id, w.id`, int64(domain), int64(user))
 	tx.eraseUnsent(domain, `user_id = $2 AND held`, int64(user))
-	tx.exec(`UPDATE event SET held = FALSE WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
+	tx.unit.Exec(`UPDATE event SET held = FALSE WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
 }
 
 // DropHeld removes the held events of a user who never became permanent.
 func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
-	tx.exec(`DELETE FROM event_part WHERE event_id IN (SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND held)`, int64(domain), int64(user))
-	tx.exec(`DELETE FROM event WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
+	tx.unit.Exec(`DELETE FROM event_part WHERE event_id IN (SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND held)`, int64(domain), int64(user))
+	tx.unit.Exec(`DELETE FROM event WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
 }
 
 // DropHeldBack gives up the deliveries of a subject up to a version that are
 // still held back at the domain's instant: whom they were for knows already. That they
 // are held back at all is said as the index says it, which has those alone.
 func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
-	tx.exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
+	tx.unit.Exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
 		AND delivered IS NULL AND dropped IS NULL AND not_before > 0 AND not_before > $1`,
 		micros(now), reason, int64(domain), subject, subjectID, version)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // partSize is how many bytes of a large body are stored together and held in memory.
@@ -72,11 +73,11 @@ func (b *EventBody) flush(enough int) error {
 	err := b.db.Write(b.ctx, func(tx *Tx) error {
 		var err error
 		if b.event == 0 {
-			if b.event, err = tx.newID("event"); err != nil {
+			if b.event, err = tx.unit.NewID("event"); err != nil {
 				return err
 			}
 		}
-		tx.exec(`INSERT INTO event_part (event_id, number, domain_id, body, created) VALUES ($1, $2, $3, $4, {now})`,
+		tx.unit.Exec(`INSERT INTO event_part (event_id, number, domain_id, body, created) VALUES ($1, $2, $3, $4, {now})`,
 			b.event, b.number+1, int64(b.domain), b.pending)
 		return nil
 	})
@@ -134,7 +135,7 @@ func (p *parts) load() error {
 		return nil
 	}
 	p.whole = false
-	p.page, err = one(p.ctx, p.from, func(row scanner) ([]byte, error) {
+	p.page, err = database.One(p.ctx, p.from.rows, func(row database.Row) ([]byte, error) {
 		var body []byte
 		err := row.Scan(&body)
 		return body, err
@@ -147,7 +148,7 @@ func (p *parts) load() error {
 
 // nextPart loads the next part.
 func (p *parts) nextPart() error {
-	page, err := one(p.ctx, p.from, func(row scanner) ([]byte, error) {
+	page, err := database.One(p.ctx, p.from.rows, func(row database.Row) ([]byte, error) {
 		var body []byte
 		err := row.Scan(&body)
 		return body, err
@@ -192,9 +193,9 @@ func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, 
 		deliveries []passerelle.DeliveryID
 		events     []int64
 	)
-	err := r.each(ctx, `SELECT d.id, d.event_id FROM webhook w JOIN delivery d ON d.webhook_id = w.id
-		WHERE w.domain_id = $1 AND w.deleted < $2 AND d.delivered IS NULL AND d.dropped IS NULL`+upTo(limit),
-		[]any{int64(domain), micros(deleted)}, func(row scanner) (bool, error) {
+	err := r.rows.Each(ctx, `SELECT d.id, d.event_id FROM webhook w JOIN delivery d ON d.webhook_id = w.id
+		WHERE w.domain_id = $1 AND w.deleted < $2 AND d.delivered IS NULL AND d.dropped IS NULL`+database.UpTo(limit),
+		[]any{int64(domain), micros(deleted)}, func(row database.Row) (bool, error) {
 			var delivery passerelle.DeliveryID
 			var event int64
 			err := row.Scan(&delivery, &event)

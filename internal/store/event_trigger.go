@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // triggeredFrom is higher than every version that real changes of a subject reach, so that
@@ -19,7 +20,7 @@ const triggered = "triggered"
 func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) (int64, error) {
 	var version int64
 	err := db.Write(ctx, func(tx *Tx) error {
-		tx.returning(func(row scanner) error { return row.Scan(&version) }, `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, 0, 1)
+		tx.unit.Returning(func(row database.Row) error { return row.Scan(&version) }, `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, 0, 1)
 			ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + 1 RETURNING n`, int64(domain), triggered)
 		return nil
 	})
@@ -32,7 +33,7 @@ func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) 
 // DeliveriesOf lists the deliveries of an event, by its name, subject and
 // version, at most limit.
 func (r *Reader) DeliveriesOf(ctx context.Context, e EmittedEvent, limit int) ([]passerelle.DeliveryID, error) {
-	return collect(ctx, r, func(row scanner) (passerelle.DeliveryID, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.DeliveryID, error) {
 		var id passerelle.DeliveryID
 		err := row.Scan(&id)
 		return id, err

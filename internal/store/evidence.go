@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 	"passerelle/payment"
 )
@@ -14,7 +15,7 @@ import (
 // was opened last; its own number is not read. There is one for each attempt: a
 // second one is ErrDuplicate.
 func (tx *Tx) Witness(e payment.Evidence) error {
-	id, err := tx.newID("payment_evidence")
+	id, err := tx.unit.NewID("payment_evidence")
 	if err != nil {
 		return err
 	}
@@ -26,7 +27,7 @@ func (tx *Tx) Witness(e payment.Evidence) error {
 	if err != nil {
 		return fmt.Errorf("seal what a payer saw: %w", err)
 	}
-	tx.execOne(ErrConflict, `INSERT INTO payment_evidence (id, payment_id, domain_id, attempt, act, language, shown, at)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO payment_evidence (id, payment_id, domain_id, attempt, act, language, shown, at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), COALESCE((SELECT MAX(number) FROM attempt WHERE payment_id = $2), 0),
 			CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS {bytes}), CAST($7 AS BIGINT)`,
 		id, int64(e.Payment), int64(e.Domain), string(e.Act), e.Language, sealed, micros(e.At))
@@ -40,11 +41,11 @@ func evidencePlace(domain passerelle.DomainID, id int64) keys.Place {
 // Evidence is what the payer of a payment saw whenever they acted on a page of
 // ours, oldest first.
 func (r *Reader) Evidence(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]payment.Evidence, error) {
-	return collect(ctx, r, r.scanEvidence, `SELECT id, payment_id, domain_id, attempt, act, language, shown, at FROM payment_evidence
+	return database.Collect(ctx, r.rows, r.scanEvidence, `SELECT id, payment_id, domain_id, attempt, act, language, shown, at FROM payment_evidence
 		WHERE +domain_id = $1 AND payment_id = $2 ORDER BY attempt, id`, int64(domain), int64(id))
 }
 
-func (r *Reader) scanEvidence(row scanner) (payment.Evidence, error) {
+func (r *Reader) scanEvidence(row database.Row) (payment.Evidence, error) {
 	var (
 		e      payment.Evidence
 		id, at int64

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"passerelle/internal/database"
 	"passerelle/payment"
 )
 
@@ -33,7 +34,7 @@ func TestEvidence(t *testing.T) {
 		wantSame(t, []payment.Evidence{ordered}, got, err)
 		foreign, err := s.db.Evidence(t.Context(), s.other, p.ID)
 		wantSame(t, 0, len(foreign), err)
-		sealed, err := one(t.Context(), &s.db.Reader, func(row scanner) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT shown FROM payment_evidence`)
+		sealed, err := database.One(t.Context(), s.db.rows, func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT shown FROM payment_evidence`)
 		if err != nil || bytes.Contains(sealed, []byte("Dupont")) {
 			t.Errorf("what was shown is not sealed (%v)", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
@@ -27,7 +28,7 @@ func fieldKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
 // AddFieldKey stores a key pair, its private half sealed. A number that is
 // taken is ErrDuplicate.
 func (tx *Tx) AddFieldKey(k *StoredFieldKey) error {
-	id, err := tx.newID("field_key")
+	id, err := tx.unit.NewID("field_key")
 	if err != nil {
 		return err
 	}
@@ -36,12 +37,12 @@ func (tx *Tx) AddFieldKey(k *StoredFieldKey) error {
 	if err != nil {
 		return fmt.Errorf("seal a key for fields: %w", err)
 	}
-	tx.execOne(ErrConflict, `INSERT INTO field_key (id, domain_id, number, kid, private, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO field_key (id, domain_id, number, kid, private, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		id, int64(k.Domain), k.Number, k.KeyID, sealed, micros(k.Created))
 	return nil
 }
 
-func (r *Reader) scanFieldKey(row scanner) (StoredFieldKey, error) {
+func (r *Reader) scanFieldKey(row database.Row) (StoredFieldKey, error) {
 	var (
 		k       StoredFieldKey
 		sealed  []byte
@@ -63,10 +64,10 @@ const selectFieldKey = `SELECT id, domain_id, number, kid, private, created FROM
 
 // NewestFieldKey is the key pair to be given out, or ErrNotFound.
 func (r *Reader) NewestFieldKey(ctx context.Context, domain passerelle.DomainID) (StoredFieldKey, error) {
-	return one(ctx, r, r.scanFieldKey, selectFieldKey+`ORDER BY number DESC LIMIT 1`, int64(domain))
+	return database.One(ctx, r.rows, r.scanFieldKey, selectFieldKey+`ORDER BY number DESC LIMIT 1`, int64(domain))
 }
 
 // FieldKey is the key pair of a name, or ErrNotFound.
 func (r *Reader) FieldKey(ctx context.Context, domain passerelle.DomainID, kid string) (StoredFieldKey, error) {
-	return one(ctx, r, r.scanFieldKey, selectFieldKey+`AND kid = $2`, int64(domain), kid)
+	return database.One(ctx, r.rows, r.scanFieldKey, selectFieldKey+`AND kid = $2`, int64(domain), kid)
 }

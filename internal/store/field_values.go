@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
@@ -21,7 +22,7 @@ func (tx *Tx) SetFieldValues(domain passerelle.DomainID, id passerelle.PaymentID
 	if err != nil {
 		return fmt.Errorf("seal payment fields: %w", err)
 	}
-	tx.execOne(ErrNotFound, `INSERT INTO payment_given (payment_id, domain_id, fields) VALUES ($1, $2, $3)
+	tx.unit.ExecOne(ErrNotFound, `INSERT INTO payment_given (payment_id, domain_id, fields) VALUES ($1, $2, $3)
 		ON CONFLICT (payment_id) DO UPDATE SET fields = excluded.fields WHERE payment_given.domain_id = excluded.domain_id`,
 		int64(id), int64(domain), sealed)
 	return nil
@@ -29,7 +30,7 @@ func (tx *Tx) SetFieldValues(domain passerelle.DomainID, id passerelle.PaymentID
 
 // FieldValues loads the values that SetFieldValues stored; an empty map when there are none.
 func (r *Reader) FieldValues(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (map[string]string, error) {
-	sealed, err := one(ctx, r, func(row scanner) ([]byte, error) {
+	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
 		err := row.Scan(&sealed)
 		return sealed, err

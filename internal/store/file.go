@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
@@ -27,7 +28,7 @@ type StoredFile struct {
 
 const fileColumns = `f.id, f.user_id, f.connector, f.media_type, f.size, f.created, f.stored`
 
-func scanFile(row scanner) (StoredFile, error) {
+func scanFile(row database.Row) (StoredFile, error) {
 	var (
 		f         StoredFile
 		connector *string
@@ -47,13 +48,13 @@ const held = `f.due IS NULL AND (EXISTS (SELECT 1 FROM document d JOIN subscript
 // File loads what is known of a user's file, or ErrNotFound. One that nobody
 // has any more is not there.
 func (r *Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
-	return one(ctx, r, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE +f.domain_id = $1 AND +f.user_id = $2 AND f.id = $3 AND `+held,
+	return database.One(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE +f.domain_id = $1 AND +f.user_id = $2 AND f.id = $3 AND `+held,
 		int64(domain), int64(user), int64(id))
 }
 
 // Files lists the files of a user that are there, by id and after one of them.
 func (r *Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
-	return collect(ctx, r, scanFile, `SELECT `+fileColumns+` FROM stored_file f
+	return database.Collect(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f
 		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,
 		int64(domain), int64(user), int64(after), limit)
 }
@@ -84,7 +85,7 @@ func (tx *Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) 
 // does not open.
 func (r *Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, error) {
 	var domain passerelle.DomainID
-	sealed, err := one(ctx, r, func(row scanner) ([]byte, error) {
+	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
 		err := row.Scan(&domain, &sealed)
 		return sealed, err
@@ -102,7 +103,7 @@ func (r *Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, err
 // expectFile stores that there is a file of a connection to be fetched, soon,
 // and gives it its id.
 func (tx *Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from passerelle.ConnectionID, mediaType string, at time.Time) (passerelle.FileID, error) {
-	id, err := tx.newID("stored_file")
+	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
 		return 0, err
 	}
@@ -110,7 +111,7 @@ func (tx *Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, fro
 	if err != nil {
 		return 0, err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch, sealed_key)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch, sealed_key)
 		VALUES ($1, $2, $3, (SELECT connector_uuid FROM connection WHERE id = $4), $5, 0, $6, 0, $7)`,
 		id, int64(domain), int64(user), int64(from), mediaType, micros(at), key)
 	return passerelle.FileID(id), nil
@@ -119,7 +120,7 @@ func (tx *Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, fro
 // BeginUpload stores that the bytes of a file are about to come. Unless the
 // file is given to a document within the time allowed, it is removed again.
 func (tx *Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time.Duration) error {
-	id, err := tx.newID("stored_file")
+	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (tx *Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed tim
 		return err
 	}
 	f.ID = passerelle.FileID(id)
-	tx.returning(func(row scanner) error { return row.Scan(&f.due) },
+	tx.unit.Returning(func(row database.Row) error { return row.Scan(&f.due) },
 		`INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created, uploaded, due, sealed_key) VALUES ($1, $2, $3, $4, 0, $5, TRUE, {now} + $6, $7) RETURNING due`,
 		id, int64(domain), int64(f.User), f.MediaType, micros(f.Created), allowed.Microseconds(), key)
 	return nil
@@ -138,10 +139,10 @@ func (tx *Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed tim
 // in the unit in which the document gets its id. ErrConflict when the time of
 // the upload is over: whoever removes it then has moved its end.
 func (tx *Tx) replaceFile(domain passerelle.DomainID, user passerelle.UserID, document passerelle.DocumentID, f StoredFile) {
-	tx.execOne(ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND due = $6 AND due > {now}`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND due = $6 AND due > {now}`,
 		f.Size, optionalMicros(f.Stored), int64(domain), int64(user), int64(f.ID), f.due)
 	const had = `(SELECT d.file_id FROM document d WHERE +d.domain_id = $1 AND +d.user_id = $2 AND d.id = $3)`
-	tx.exec(`UPDATE stored_file SET `+forgotten+` WHERE id = `+had+` AND due IS NULL`, int64(domain), int64(user), int64(document))
+	tx.unit.Exec(`UPDATE stored_file SET `+forgotten+` WHERE id = `+had+` AND due IS NULL`, int64(domain), int64(user), int64(document))
 }
 
 // forgotten marks a file that nobody refers to any more. It is removed at once, or after the
@@ -156,8 +157,8 @@ type LeasedFile struct {
 }
 
 func (tx *Tx) leaseFiles(into *[]LeasedFile, sql string, args ...any) {
-	tx.onRetry(func() { *into = nil })
-	tx.returning(func(row scanner) error {
+	tx.unit.OnRetry(func() { *into = nil })
+	tx.unit.Returning(func(row database.Row) error {
 		var f LeasedFile
 		if err := row.Scan(&f.ID, &f.Failures, &f.Until); err != nil {
 			return err
@@ -172,7 +173,7 @@ func (tx *Tx) leaseFiles(into *[]LeasedFile, sql string, args ...any) {
 func (tx *Tx) ClaimFiles(domain passerelle.DomainID, connector string, lease time.Duration, limit int, into *[]LeasedFile) {
 	tx.leaseFiles(into, `WITH wanted AS MATERIALIZED (
 			SELECT id FROM stored_file WHERE connector = $1 AND domain_id = $2 AND next_fetch <= {now} AND lease_until < {now} AND due IS NULL
-			ORDER BY next_fetch, id`+upTo(limit)+` {skip locked})
+			ORDER BY next_fetch, id`+database.UpTo(limit)+` {skip locked})
 		UPDATE stored_file SET lease_until = {now} + $3
 		WHERE id IN (SELECT id FROM wanted) AND lease_until < {now} AND due IS NULL
 		RETURNING id, failures, lease_until`, connector, int64(domain), lease.Microseconds())
@@ -189,19 +190,19 @@ func (tx *Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease 
 // KeepFile ends a lease: the bytes are there. ErrConflict when the lease lapsed,
 // the file is another since, or nobody has it any more, who removes it in due time.
 func (tx *Tx) KeepFile(domain passerelle.DomainID, l LeasedFile, mediaType string, size int64, at time.Time) {
-	tx.execOne(ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
+	tx.unit.ExecOne(ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
 		WHERE +domain_id = $4 AND id = $5 AND lease_until = $6 AND due IS NULL`, micros(at), size, mediaType, int64(domain), int64(l.ID), l.Until)
 }
 
 // ReleaseFile ends a lease as if it had not been.
 func (tx *Tx) ReleaseFile(domain passerelle.DomainID, l LeasedFile) {
-	tx.exec(`UPDATE stored_file SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND lease_until = $3 AND due IS NULL`, int64(domain), int64(l.ID), l.Until)
+	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND lease_until = $3 AND due IS NULL`, int64(domain), int64(l.ID), l.Until)
 }
 
 // PostponeFile ends a lease without the bytes: they are fetched after a while,
 // or, when wait is zero, once somebody asks for them.
 func (tx *Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.Duration) {
-	tx.exec(`UPDATE stored_file SET lease_until = 0, failures = failures + 1, next_fetch = CASE WHEN $1 = 0 THEN NULL ELSE {now} + $1 END
+	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0, failures = failures + 1, next_fetch = CASE WHEN $1 = 0 THEN NULL ELSE {now} + $1 END
 		WHERE +domain_id = $2 AND id = $3 AND lease_until = $4 AND due IS NULL`, wait.Microseconds(), int64(domain), int64(l.ID), l.Until)
 }
 
@@ -216,14 +217,14 @@ const waiting = 1 << 62
 func (tx *Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigin) {
 	const unread = `id = $1 AND +domain_id = $2 AND sync = $3`
 	same := []any{int64(seen.Connection), int64(domain), seen.Sync}
-	tx.exec(`UPDATE connection SET sync = sync WHERE `+unread, same...) // so that no sync ends before this unit is written
-	tx.exec(`UPDATE stored_file SET lease_until = 0, next_fetch = CASE WHEN EXISTS (SELECT 1 FROM connection WHERE `+unread+`) THEN CAST($4 AS BIGINT) ELSE next_fetch END
+	tx.unit.Exec(`UPDATE connection SET sync = sync WHERE `+unread, same...) // so that no sync ends before this unit is written
+	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0, next_fetch = CASE WHEN EXISTS (SELECT 1 FROM connection WHERE `+unread+`) THEN CAST($4 AS BIGINT) ELSE next_fetch END
 		WHERE +domain_id = $2 AND id = $5 AND lease_until = $6 AND due IS NULL`, append(same, waiting+int64(seen.Connection), int64(l.ID), l.Until)...)
 }
 
 // ResumeFiles has the files fetched that wait for a connection to be read.
 func (tx *Tx) ResumeFiles(c Connection) {
-	tx.exec(`UPDATE stored_file SET next_fetch = 0 WHERE connector = $1 AND domain_id = $2 AND next_fetch = $3`, c.Connector, int64(c.Domain), waiting+int64(c.ID))
+	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0 WHERE connector = $1 AND domain_id = $2 AND next_fetch = $3`, c.Connector, int64(c.Domain), waiting+int64(c.ID))
 }
 
 // FileOrigin is where a file comes from, in the words of the institution: a
@@ -239,7 +240,7 @@ type FileOrigin struct {
 	Name struct{ Subscription, Document, Account, Transaction, Attachment string }
 }
 
-func scanOrigin(row scanner) (FileOrigin, error) {
+func scanOrigin(row database.Row) (FileOrigin, error) {
 	var o FileOrigin
 	err := row.Scan(&o.User, &o.Connection, &o.Sync, &o.Gone, &o.Name.Subscription, &o.Name.Document, &o.Name.Account, &o.Name.Transaction, &o.Name.Attachment)
 	return o, err
@@ -247,7 +248,7 @@ func scanOrigin(row scanner) (FileOrigin, error) {
 
 // FileOrigin tells where a file comes from, or ErrNotFound when it is withheld.
 func (r *Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id passerelle.FileID) (FileOrigin, error) {
-	return one(ctx, r, scanOrigin, `SELECT c.user_id, c.id, c.sync, d.deleted IS NOT NULL OR s.deleted IS NOT NULL, s.key, d.key, '', '', '' FROM document d
+	return database.One(ctx, r.rows, scanOrigin, `SELECT c.user_id, c.id, c.sync, d.deleted IS NOT NULL OR s.deleted IS NOT NULL, s.key, d.key, '', '', '' FROM document d
 			JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch JOIN connection c ON c.id = s.connection_id
 			WHERE d.domain_id = $1 AND d.file_id = $2 AND s.disabled IS NULL AND c.deleted IS NULL
 		UNION ALL SELECT c.user_id, c.id, c.sync, t.deleted IS NOT NULL OR a.deleted IS NOT NULL, '', '', a.key, t.key, x.key FROM attachment x
@@ -261,7 +262,7 @@ func (r *Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id 
 func (tx *Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
 	tx.claim(into, `WITH over AS MATERIALIZED (
 			SELECT id FROM stored_file f WHERE due < {now} AND NOT EXISTS (SELECT 1 FROM document d WHERE d.file_id = f.id) AND NOT EXISTS (SELECT 1 FROM attachment x WHERE x.file_id = f.id)
-			ORDER BY due, id`+upTo(limit)+` {skip locked})
+			ORDER BY due, id`+database.UpTo(limit)+` {skip locked})
 		UPDATE stored_file SET due = {now} + $1 WHERE id IN (SELECT id FROM over) AND due < {now} RETURNING id`, lease.Microseconds())
 }
 
@@ -269,14 +270,14 @@ func (tx *Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
 func (tx *Tx) ForgetFiles(ids []int64) {
 	var c conditions
 	over := anyOf(&c, ids)
-	tx.exec(`DELETE FROM stored_file WHERE due IS NOT NULL AND id IN (`+over+`)`, c.args...)
+	tx.unit.Exec(`DELETE FROM stored_file WHERE due IS NOT NULL AND id IN (`+over+`)`, c.args...)
 }
 
 // forgetFilesOf marks the files of up to limit rows of a table as unused. It takes any rows:
 // an order by id would search the whole table.
 func (tx *Tx) forgetFilesOf(table, condition string, limit int, args []any) {
-	tx.exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL%s)`,
-		forgotten, table, condition, upTo(limit)), args...)
+	tx.unit.Exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL%s)`,
+		forgotten, table, condition, database.UpTo(limit)), args...)
 }
 
 // noFile holds for rows of a table whose file nobody has any more: what is

@@ -137,7 +137,7 @@ func TestErasureWaitsForFiles(t *testing.T) {
 		}
 		since := now.Add(-time.Hour)
 		h.write(func(tx *Tx) error {
-			tx.exec(`INSERT INTO erasure (domain_id, user_id, since, due) VALUES ($1, 7, $2, $2)`, int64(h.domain), micros(since))
+			tx.unit.Exec(`INSERT INTO erasure (domain_id, user_id, since, due) VALUES ($1, 7, $2, $2)`, int64(h.domain), micros(since))
 			return nil
 		})
 		pending := func() int {

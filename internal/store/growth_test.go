@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -17,30 +18,120 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
 	"passerelle/webhook"
 )
 
-// meter is an engine that counts what its database does for each statement: SQLite the
-// instructions of its virtual machine, PostgreSQL the blocks that it looks at, checks of
-// references included.
+// meter counts what a database does for each statement: SQLite the instructions of its
+// virtual machine, PostgreSQL the blocks that it looks at, checks of references included.
+// Statements are executed before the program does so, and undone.
 type meter struct {
-	engine
 	t     *testing.T
+	pool  *database.Handle // PostgreSQL
+	conn  *sql.Conn      // SQLite
 	plans *planned
 	cost  int64
 }
 
-// meterOf has a site count. SQLite then reads through one connection.
-func meterOf(t *testing.T, s site, url string) *meter {
+// meterOf has a site count until stop is called.
+func meterOf(t *testing.T, s site, url string) (m *meter, stop func()) {
 	t.Helper()
-	m := &meter{engine: s.db.engine, t: t, plans: newPlanned(t, url)}
-	if engine, is := m.engine.(*sqliteEngine); is {
-		engine.readers.SetMaxOpenConns(1)
+	m = &meter{t: t, plans: newPlanned(t, url)}
+	if path, isSQLite := strings.CutPrefix(url, "sqlite:"); isSQLite {
+		m.conn = connectSQLite(t, path)
+	} else {
+		m.pool = openDatabase(t, url)
 	}
-	s.db.engine = m
-	return m
+	s.db.Database.Observe(m.measure)
+	return m, func() { s.db.Database.Observe(nil) }
+}
+
+// connectSQLite is a connection like those of the program.
+func connectSQLite(t *testing.T, path string) *sql.Conn {
+	t.Helper()
+	pool, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(ON)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	conn, err := pool.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// openDatabase opens a database beside the store of a test.
+func openDatabase(t *testing.T, url string) *database.Handle {
+	t.Helper()
+	pool, err := database.Open(t.Context(), url, database.Config{Migrations: migrations})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	return pool
+}
+
+func (m *meter) measure(ctx context.Context, statements []database.Statement) error {
+	if m.conn != nil {
+		return m.measureSQLite(ctx, statements)
+	}
+	if s := statements[0]; len(statements) == 1 && strings.HasPrefix(s.SQL, "SELECT ") {
+		m.cost += m.blocksOf(s.SQL, s.Args)
+		return nil
+	}
+	err := m.pool.Write(ctx, func(unit *database.Unit) error {
+		m.blocks(unit, -1, nil)
+		for _, s := range statements {
+			unit.Exec(s.SQL, s.Args...)
+		}
+		m.blocks(unit, 1, errMeasured)
+		return nil
+	})
+	if !errors.Is(err, errMeasured) {
+		return err
+	}
+	return nil
+}
+
+// errMeasured undoes what was executed to be measured.
+var errMeasured = errors.New("measured")
+
+func (m *meter) measureSQLite(ctx context.Context, statements []database.Statement) error {
+	if _, err := m.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	var prepared []*sql.Stmt
+	var err error
+	for _, s := range statements {
+		stmt, failure := m.conn.PrepareContext(ctx, m.plans.words.Text(s.SQL))
+		if err = failure; err != nil {
+			break
+		}
+		prepared = append(prepared, stmt)
+		if err = readAll(ctx, stmt, s.Args); err != nil {
+			break
+		}
+	}
+	m.cost += steps(m.t, m.conn)
+	for _, stmt := range prepared {
+		err = errors.Join(err, stmt.Close())
+	}
+	_, undo := m.conn.ExecContext(ctx, "ROLLBACK")
+	return errors.Join(err, undo)
+}
+
+func readAll(ctx context.Context, stmt *sql.Stmt, args []any) error {
+	rows, err := stmt.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	for rows.Next() { //nolint:revive // the rows do not matter
+	}
+	return errors.Join(rows.Err(), rows.Close())
 }
 
 // of is the cost of something that is done to one payment after the other, the least of
@@ -55,32 +146,6 @@ func (m *meter) of(payments []*payment.Payment, do func(*payment.Payment)) int64
 		least = min(least, m.cost)
 	}
 	return least
-}
-
-func (m *meter) read(ctx context.Context, text string, args []any, row func(scanner) (bool, error)) error {
-	engine, is := m.engine.(*sqliteEngine)
-	if !is {
-		m.cost += m.blocksOf(text, args)
-		return m.engine.read(ctx, text, args, row)
-	}
-	err := m.engine.read(ctx, text, args, row)
-	conn, failure := engine.readers.Conn(ctx)
-	if failure != nil {
-		return errors.Join(err, failure)
-	}
-	m.cost += steps(m.t, conn)
-	return errors.Join(err, conn.Close())
-}
-
-func (m *meter) write(ctx context.Context, tx *Tx) error {
-	engine, is := m.engine.(*sqliteEngine)
-	if !is {
-		tx.statements = append(append([]statement{m.blocks(-1)}, tx.statements...), m.blocks(1))
-		return m.engine.write(ctx, tx)
-	}
-	err := m.engine.write(ctx, tx)
-	m.cost += steps(m.t, engine.writer.conn)
-	return err
 }
 
 // steps are those of the virtual machine since they were last asked for, of all prepared
@@ -102,22 +167,20 @@ func steps(t *testing.T, conn *sql.Conn) (sum int64) {
 	return sum
 }
 
-// blocks is a statement that adds those which the transaction has looked at so far.
-func (m *meter) blocks(sign int64) statement {
-	return statement{
-		sql: `SELECT CAST(COALESCE(SUM(pg_stat_get_xact_blocks_fetched(oid)), 0) AS BIGINT) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')`,
-		scan: func(row scanner) error {
-			n, err := scanInt(row)
-			m.cost += sign * n
-			return err
-		},
-	}
+// blocks adds to the cost those which the transaction has looked at so far, and ends it
+// with an error, if any.
+func (m *meter) blocks(unit *database.Unit, sign int64, end error) {
+	unit.Query(func(row database.Row) error {
+		n, err := database.ScanInt(row)
+		m.cost += sign * n
+		return cmp.Or(err, end)
+	}, `SELECT CAST(COALESCE(SUM(pg_stat_get_xact_blocks_fetched(oid)), 0) AS BIGINT) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')`)
 }
 
 // blocksOf has a query executed by the plan for any arguments, as the program does.
 func (m *meter) blocksOf(text string, args []any) (blocks int64) {
 	m.t.Helper()
-	m.plans.do(`PREPARE counted AS ` + m.words().text(text))
+	m.plans.do(`PREPARE counted AS ` + m.plans.words.Text(text))
 	defer m.plans.do(`DEALLOCATE counted`)
 	execute := `EXECUTE counted`
 	if len(args) > 0 {
@@ -244,7 +307,7 @@ func (s site) surround(w Webhook, from, to int) {
 		s.write(func(tx *Tx) error {
 			for i, text := range around {
 				args := []any{first, min(first+step-1, to), int64(s.domain), int64(w.ID)}
-				tx.exec(numbers+text, args[:3+i%2]...)
+				tx.unit.Exec(numbers+text, args[:3+i%2]...)
 			}
 			return nil
 		})
@@ -278,7 +341,7 @@ func TestMillionCostsAsAThousand(t *testing.T) {
 		before := map[string]int64{}
 		for i, size := range sizes {
 			s.surround(w, append([]int{0}, sizes...)[i], size)
-			m := meterOf(t, s, url)
+			m, stop := meterOf(t, s, url)
 			for name, path := range s.paths(w) {
 				cost := m.of(s.fresh(name, 6), path)
 				if size == few || size == sameState && name == "page by state" {
@@ -289,11 +352,11 @@ func TestMillionCostsAsAThousand(t *testing.T) {
 				}
 				ratio := float64(cost) / float64(before[name])
 				t.Logf("%s: %d among %d, %d among %d, %.2f times", name, before[name], few, cost, n, ratio)
-				if ratio > mostGrowth[s.db.engine.words().name] {
+				if ratio > mostGrowth[s.db.rows.Dialect().Name] {
 					t.Errorf("%s costs %d among %d payments and %d among %d", name, before[name], few, cost, n)
 				}
 			}
-			s.db.engine = m.engine
+			stop()
 		}
 		for _, name := range []string{"page", "page by state", "page by label"} {
 			took := quickest(s.paths(w)[name])

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // Health is what came of the requests to a webhook over 24 hours.
@@ -38,9 +39,9 @@ func (r *Reader) Health(ctx context.Context, domain passerelle.DomainID, now tim
 		return found, nil
 	}
 	list, args := idList(domain, webhooks)
-	err := r.each(ctx, fmt.Sprintf(`SELECT webhook_id, CAST(SUM(requests) AS BIGINT), CAST(SUM(successes) AS BIGINT), CAST(SUM(reached) AS BIGINT), CAST(SUM(duration) AS BIGINT)
+	err := r.rows.Each(ctx, fmt.Sprintf(`SELECT webhook_id, CAST(SUM(requests) AS BIGINT), CAST(SUM(successes) AS BIGINT), CAST(SUM(reached) AS BIGINT), CAST(SUM(duration) AS BIGINT)
 		FROM webhook_health WHERE domain_id = $1 AND webhook_id IN (%s) AND hour > $%d AND hour <= $%d GROUP BY webhook_id`,
-		list, len(args)+1, len(args)+2), append(args, hourOf(now)-healthHours, hourOf(now)), func(row scanner) (bool, error) {
+		list, len(args)+1, len(args)+2), append(args, hourOf(now)-healthHours, hourOf(now)), func(row database.Row) (bool, error) {
 		var (
 			id       passerelle.WebhookID
 			h        Health
@@ -69,7 +70,7 @@ func (tx *Tx) countHealth(w Webhook, batch []DeliveryAttempt) {
 		hours[hourOf(a.At)] = h
 	}
 	for hour, h := range hours {
-		tx.exec(`INSERT INTO webhook_health (webhook_id, hour, domain_id, requests, successes, reached, duration) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		tx.unit.Exec(`INSERT INTO webhook_health (webhook_id, hour, domain_id, requests, successes, reached, duration) VALUES ($1, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT (webhook_id, hour) DO UPDATE SET requests = webhook_health.requests + excluded.requests,
 			successes = webhook_health.successes + excluded.successes, reached = webhook_health.reached + excluded.reached, duration = webhook_health.duration + excluded.duration`,
 			int64(w.ID), hour, int64(w.Domain), h.Requests, h.Successes, h.Reached, h.Duration.Microseconds())

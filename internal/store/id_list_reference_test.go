@@ -76,13 +76,13 @@ func (c *crew) below(of idRow) {
 			c.t.Fatal(err)
 		}
 		c.write(func(tx *Tx) error {
-			tx.exec(`INSERT INTO bank_account (id, domain_id, user_id, connection_id, key, type, details, digest) VALUES ($1, $2, $3, $4, $5, 'checking', '{}', 1)`,
+			tx.unit.Exec(`INSERT INTO bank_account (id, domain_id, user_id, connection_id, key, type, details, digest) VALUES ($1, $2, $3, $4, $5, 'checking', '{}', 1)`,
 				int64(account), int64(of.domain), int64(of.user), int64(of.connection), fmt.Sprint(n))
-			tx.exec(`INSERT INTO subscription (id, domain_id, user_id, connection_id, key, details, digest) VALUES ($1, $2, $3, $4, $5, '{}', 1)`,
+			tx.unit.Exec(`INSERT INTO subscription (id, domain_id, user_id, connection_id, key, details, digest) VALUES ($1, $2, $3, $4, $5, '{}', 1)`,
 				int64(subscription), int64(of.domain), int64(of.user), int64(of.connection), fmt.Sprint(n))
 			if condition != "" {
-				tx.exec(`UPDATE bank_account SET `+condition+` = 1 WHERE id = $1`, int64(account))
-				tx.exec(`UPDATE subscription SET `+condition+` = 1 WHERE id = $1`, int64(subscription))
+				tx.unit.Exec(`UPDATE bank_account SET `+condition+` = 1 WHERE id = $1`, int64(account))
+				tx.unit.Exec(`UPDATE subscription SET `+condition+` = 1 WHERE id = $1`, int64(subscription))
 			}
 			return nil
 		})
@@ -223,7 +223,10 @@ func (s site) hooks() func(*rapid.T) listing {
 		}
 		s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
 		if i%4 == 3 {
-			s.write(func(tx *Tx) error { tx.exec(`UPDATE webhook SET deleted = 1 WHERE id = $1`, int64(w.ID)); return nil })
+			s.write(func(tx *Tx) error {
+				tx.unit.Exec(`UPDATE webhook SET deleted = 1 WHERE id = $1`, int64(w.ID))
+				return nil
+			})
 		}
 		row.id = int64(w.ID)
 		all = append(all, row)
@@ -421,7 +424,7 @@ func (c *cabinet) edit(d *filedDocument, n int) {
 	case 5:
 		d.transaction = passerelle.TransactionID(1 + n%2)
 		c.write(func(tx *Tx) error {
-			tx.exec(`INSERT INTO transaction_document (domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id) VALUES ($1, $2, 1, 0, $3, $4, 0, $5)`,
+			tx.unit.Exec(`INSERT INTO transaction_document (domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id) VALUES ($1, $2, 1, 0, $3, $4, 0, $5)`,
 				int64(d.idRow.domain), int64(d.idRow.user), int64(d.transaction), int64(d.Subscription), int64(d.Document.ID))
 			return nil
 		})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
@@ -77,12 +78,12 @@ type keyRow struct {
 
 // claimKey takes the row when nobody has it, and reads it in any case.
 func (tx *Tx) claimKey(k RepeatKey, row *keyRow) error {
-	id, err := tx.newID("idempotency")
+	id, err := tx.unit.NewID("idempotency")
 	if err != nil {
 		return err
 	}
-	tx.onRetry(func() { *row = keyRow{} })
-	tx.returning(func(s scanner) error {
+	tx.unit.OnRetry(func() { *row = keyRow{} })
+	tx.unit.Returning(func(s database.Row) error {
 		row.claimed = true
 		return s.Scan(&row.execution.ID)
 	}, `INSERT INTO idempotency (id, domain_id, token_id, key_hash, request_hash, run, lease_until, expires)
@@ -95,7 +96,7 @@ func (tx *Tx) claimKey(k RepeatKey, row *keyRow) error {
 			AND idempotency.lease_until < {now} AND idempotency.request_hash = excluded.request_hash)
 		RETURNING id`,
 		id, int64(k.Domain), k.Token, k.Key, k.Request, keyLease.Microseconds(), answerRetention.Microseconds())
-	tx.returning(func(s scanner) error {
+	tx.unit.Returning(func(s database.Row) error {
 		row.execution.Domain = k.Domain
 		return s.Scan(&row.execution.ID, &row.execution.Run, &row.request, &row.wait, &row.subject, &row.answer)
 	}, `SELECT id, run, request_hash, lease_until - {now}, subject, answer FROM idempotency
@@ -151,7 +152,7 @@ func (db *DB) renewKey(ctx context.Context, e Execution) error {
 }
 
 func (tx *Tx) renewKey(e Execution) {
-	tx.exec(`UPDATE idempotency SET lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL AND lease_until > 0`,
+	tx.unit.Exec(`UPDATE idempotency SET lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL AND lease_until > 0`,
 		keyLease.Microseconds(), int64(e.Domain), e.ID, e.Run)
 }
 
@@ -162,7 +163,7 @@ func (tx *Tx) Executed(e Execution, subject int64) {
 	if e.ID == 0 {
 		return
 	}
-	tx.execOne(ErrConflict, `UPDATE idempotency SET subject = $1 WHERE +domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE idempotency SET subject = $1 WHERE +domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL`,
 		subject, int64(e.Domain), e.ID, e.Run)
 }
 
@@ -175,7 +176,7 @@ func (tx *Tx) Answered(e Execution, subject int64, answer []byte) error {
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `UPDATE idempotency SET subject = $1, answer = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND run = $5 AND answer IS NULL`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE idempotency SET subject = $1, answer = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND run = $5 AND answer IS NULL`,
 		subject, sealed, int64(e.Domain), e.ID, e.Run)
 	return nil
 }
@@ -198,7 +199,7 @@ func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if err != nil {
 		return err
 	}
-	tx.exec(`UPDATE idempotency SET answer = $1, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND run = $4`,
+	tx.unit.Exec(`UPDATE idempotency SET answer = $1, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND run = $4`,
 		sealed, int64(e.Domain), e.ID, e.Run)
 	return nil
 }
@@ -209,11 +210,11 @@ func (tx *Tx) ReleaseKey(e Execution) {
 	if e.ID == 0 {
 		return
 	}
-	tx.exec(`UPDATE idempotency SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL`, int64(e.Domain), e.ID, e.Run)
-	tx.exec(`DELETE FROM idempotency WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL AND subject IS NULL`, int64(e.Domain), e.ID, e.Run)
+	tx.unit.Exec(`UPDATE idempotency SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL`, int64(e.Domain), e.ID, e.Run)
+	tx.unit.Exec(`DELETE FROM idempotency WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL AND subject IS NULL`, int64(e.Domain), e.ID, e.Run)
 }
 
 // PurgeAnswers removes at most limit keys that have expired.
 func (tx *Tx) PurgeAnswers(limit int) {
-	tx.exec(`DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE expires < {now} ORDER BY expires` + upTo(limit) + `)`)
+	tx.unit.Exec(`DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE expires < {now} ORDER BY expires` + database.UpTo(limit) + `)`)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 	"passerelle/internal/store/storetest"
 )
@@ -27,7 +28,7 @@ func onEachWithDomain(t *testing.T, run func(t *testing.T, db *DB, domain passer
 				t.Errorf("close: %v", err)
 			}
 		})
-		if err := db.Migrate(t.Context()); err != nil {
+		if err := db.Database.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		domain := passerelle.Domain{Name: "one", Kind: passerelle.Sandbox, BaseURL: "http://one.example/2.0"}
@@ -60,7 +61,7 @@ func claim(t *testing.T, db *DB, k RepeatKey) Claim {
 func lapse(t *testing.T, db *DB, column string) {
 	t.Helper()
 	mustWrite(t, db, func(tx *Tx) error {
-		tx.exec(`UPDATE idempotency SET ` + column + ` = {now} - 1000000`)
+		tx.unit.Exec(`UPDATE idempotency SET ` + column + ` = {now} - 1000000`)
 		return nil
 	})
 }
@@ -106,7 +107,7 @@ func TestLongExecutionsKeepTheirKey(t *testing.T) {
 		stop := db.HoldKey(t.Context(), long.Execution)
 		for held := int64(0); held == 0; {
 			var err error
-			if held, err = one(t.Context(), &db.Reader, scanInt, `SELECT count(*) FROM idempotency WHERE lease_until > {now}`); err != nil {
+			if held, err = database.One(t.Context(), db.rows, database.ScanInt, `SELECT count(*) FROM idempotency WHERE lease_until > {now}`); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -125,7 +126,7 @@ func TestKeptAnswersAreSealed(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
 		first := claim(t, db, repeat(domain, "k", "r"))
 		mustWrite(t, db, func(tx *Tx) error { return tx.KeepAnswer(first.Execution, []byte("answer")) })
-		stored, err := one(t.Context(), &db.Reader, func(row scanner) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT answer FROM idempotency`)
+		stored, err := database.One(t.Context(), db.rows, func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT answer FROM idempotency`)
 		if err != nil || bytes.Contains(stored, []byte("answer")) {
 			t.Errorf("stored %q (%v)", stored, err)
 		}
@@ -241,7 +242,7 @@ func TestPurgeAnswers(t *testing.T) {
 		for range 2 {
 			mustWrite(t, db, func(tx *Tx) error { tx.PurgeAnswers(1); return nil })
 		}
-		left, err := one(t.Context(), &db.Reader, scanInt, `SELECT COUNT(*) FROM idempotency`)
+		left, err := database.One(t.Context(), db.rows, database.ScanInt, `SELECT COUNT(*) FROM idempotency`)
 		if err != nil || left != 1 {
 			t.Errorf("%d left (%v), want the one that has not expired", left, err)
 		}

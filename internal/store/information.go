@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // Information is a value that a client noted about a transaction.
@@ -17,7 +18,7 @@ type Information struct {
 // Informations lists what is noted about transactions, by transaction and id.
 func (r *Reader) Informations(ctx context.Context, domain passerelle.DomainID, transactions []passerelle.TransactionID) ([]Information, error) {
 	s := among(selection{from: "transaction_information"}.and("domain_id = $%d", int64(domain)), "transaction_id", transactions)
-	return collect(ctx, r, func(row scanner) (Information, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (Information, error) {
 		var i Information
 		err := row.Scan(&i.ID, &i.Transaction, &i.Key, &i.Value)
 		return i, err
@@ -32,11 +33,11 @@ const presentTransaction = `FROM bank_transaction t WHERE +t.domain_id = $1 AND 
 // SetInformation notes a value about a transaction of a user. ErrNotFound when
 // the transaction is not there for them.
 func (tx *Tx) SetInformation(domain passerelle.DomainID, user passerelle.UserID, i Information) error {
-	id, err := tx.newID("transaction_information")
+	id, err := tx.unit.NewID("transaction_information")
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrNotFound, `INSERT INTO transaction_information (id, domain_id, account_id, epoch, transaction_id, key, value)
+	tx.unit.ExecOne(ErrNotFound, `INSERT INTO transaction_information (id, domain_id, account_id, epoch, transaction_id, key, value)
 		SELECT CAST($4 AS BIGINT), t.domain_id, t.account_id, t.epoch, t.id, CAST($5 AS TEXT), CAST($6 AS TEXT) `+presentTransaction+`
 		ON CONFLICT (transaction_id, key) DO UPDATE SET value = excluded.value`, int64(domain), int64(user), int64(i.Transaction), id, i.Key, i.Value)
 	return nil
@@ -45,7 +46,7 @@ func (tx *Tx) SetInformation(domain passerelle.DomainID, user passerelle.UserID,
 // LimitInformations notes the time of a change of what is known about a
 // transaction, and undoes the unit with an error when it is more than most.
 func (tx *Tx) LimitInformations(domain passerelle.DomainID, transaction passerelle.TransactionID, at time.Time, most int, beyond error) {
-	tx.execOne(beyond, `UPDATE bank_transaction SET last_update = $1 WHERE +domain_id = $2 AND id = $3
+	tx.unit.ExecOne(beyond, `UPDATE bank_transaction SET last_update = $1 WHERE +domain_id = $2 AND id = $3
 		AND (SELECT count(*) FROM transaction_information WHERE transaction_id = $3) <= $4`, micros(at), int64(domain), int64(transaction), most)
 }
 
@@ -55,8 +56,8 @@ func (tx *Tx) DeleteInformations(domain passerelle.DomainID, user passerelle.Use
 	const of = `DELETE FROM transaction_information WHERE transaction_id IN (SELECT t.id ` + presentTransaction + `)`
 	args := []any{int64(domain), int64(user), int64(transaction)}
 	if id == 0 {
-		tx.exec(of, args...)
+		tx.unit.Exec(of, args...)
 		return
 	}
-	tx.execOne(ErrNotFound, of+` AND id = $4`, append(args, id)...)
+	tx.unit.ExecOne(ErrNotFound, of+` AND id = $4`, append(args, id)...)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // Invariant is something that is true of every database at every moment, under
@@ -140,8 +141,8 @@ func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID
 			args = append(args, micros(since))
 		}
 		var what []string
-		err := r.eachWhole(ctx, invariant.broken+fmt.Sprintf(" ORDER BY 1 LIMIT %d", maxBroken), args, func(row scanner) (bool, error) {
-			one, err := scanString(row)
+		err := r.rows.EachWhole(ctx, invariant.broken+fmt.Sprintf(" ORDER BY 1 LIMIT %d", maxBroken), args, func(row database.Row) (bool, error) {
+			one, err := database.ScanString(row)
 			what = append(what, one)
 			return true, err
 		})
@@ -160,7 +161,7 @@ const sequencesBehind = `SELECT s.name FROM sequence s WHERE s.name = $1 AND s.n
 // SequencesBehind names the sequences that would hand out an id that is taken,
 // as after a restore that went wrong.
 func (r *Reader) SequencesBehind(ctx context.Context) ([]string, error) {
-	all, err := collect(ctx, r, scanString, `SELECT name FROM sequence ORDER BY name`)
+	all, err := database.Collect(ctx, r.rows, database.ScanString, `SELECT name FROM sequence ORDER BY name`)
 	if err != nil {
 		return nil, fmt.Errorf("list the sequences: %w", err)
 	}
@@ -169,7 +170,7 @@ func (r *Reader) SequencesBehind(ctx context.Context) ([]string, error) {
 		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "" {
 			return nil, fmt.Errorf("%q is not the name of a sequence of this program", name)
 		}
-		late, err := collect(ctx, r, scanString, sequencesBehind+name+`)`, name, idsAfter[name])
+		late, err := database.Collect(ctx, r.rows, database.ScanString, sequencesBehind+name+`)`, name, idsAfter[name])
 		if err != nil {
 			return nil, fmt.Errorf("compare the sequence %s with its table: %w", name, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
@@ -28,7 +29,7 @@ func (db *DB) BindKeys(ctx context.Context) error {
 		return fmt.Errorf("seal the value that proves the keys: %w", err)
 	}
 	err = db.Write(ctx, func(tx *Tx) error {
-		tx.exec(`INSERT INTO key_check (only_row, sealed) VALUES (1, $1) ON CONFLICT (only_row) DO NOTHING`, sealed)
+		tx.unit.Exec(`INSERT INTO key_check (only_row, sealed) VALUES (1, $1) ON CONFLICT (only_row) DO NOTHING`, sealed)
 		return nil
 	})
 	if err != nil {
@@ -58,7 +59,7 @@ func (tx *Tx) proveKeys() error {
 		err = tx.db.prove(tx.ctx)
 	}
 	if proof := tx.db.proof.Load(); proof != nil {
-		tx.add(statement{sql: stillProven, scan: func(scanner) error { return nil }, mismatch: errUnproven, proves: true}, []any{*proof})
+		tx.unit.Require(stillProven, *proof, tx.db.proveAgain)
 	}
 	return err
 }
@@ -66,13 +67,10 @@ func (tx *Tx) proveKeys() error {
 // stillProven finds the value that proves the keys when it is the one that was seen last.
 const stillProven = `SELECT only_row FROM key_check WHERE sealed = $1`
 
-// errUnproven reports that it is another one.
-var errUnproven = errors.New("the database was put under other keys")
-
 // prove reads the value that proves the keys; there is none in a database that is tied
 // to none.
 func (db *DB) prove(ctx context.Context) error {
-	sealed, err := one(ctx, &db.Reader, func(row scanner) ([]byte, error) {
+	sealed, err := database.One(ctx, db.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
 		err := row.Scan(&sealed)
 		return sealed, err
@@ -86,18 +84,12 @@ func (db *DB) prove(ctx context.Context) error {
 	return db.proven(sealed)
 }
 
-// proveAgain prepares a unit, of which nothing was written because the keys are others,
-// to be executed once more if these are at hand.
-func (db *DB) proveAgain(ctx context.Context, tx *Tx) error {
+// proveAgain returns the value that proves the keys now, if they are at hand.
+func (db *DB) proveAgain(ctx context.Context) ([]byte, error) {
 	if err := db.prove(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	for i := range tx.statements {
-		if tx.statements[i].proves {
-			tx.statements[i].args = []any{*db.proof.Load()}
-		}
-	}
-	return tx.reset()
+	return *db.proof.Load(), nil
 }
 
 // proven opens the value that proves the keys, unless it was the same the last time.
@@ -116,7 +108,7 @@ func (db *DB) proven(sealed []byte) error {
 // CheckKeys reports whether the database is tied to the keys at hand, by
 // ErrOtherKeys or by ErrNotFound when it is tied to none.
 func (r *Reader) CheckKeys(ctx context.Context) error {
-	sealed, err := one(ctx, r, func(row scanner) ([]byte, error) {
+	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
 		err := row.Scan(&sealed)
 		return sealed, err

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"passerelle"
 	"passerelle/internal/keys"
 	"passerelle/internal/store/storetest"
@@ -83,10 +85,21 @@ func withKeys(t *testing.T, url string, ring *keys.Ring) *DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := db.Migrate(t.Context()); err != nil {
+	if err := db.Database.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return db
+}
+
+// openPgx opens a connection that knows nothing of the service.
+func openPgx(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) })
+	return conn
 }
 
 // refixed is the ring with another fixed key.
@@ -123,8 +136,8 @@ func TestRewrapWaitsForWhoSeals(t *testing.T) {
 	if err := old.BindKeys(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	pool := old.engine.(*postgresEngine).pool
-	unit, err := pool.Begin(t.Context())
+	beside := openPgx(t, url)
+	unit, err := openPgx(t, url).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +156,7 @@ func TestRewrapWaitsForWhoSeals(t *testing.T) {
 			t.Fatalf("it did not wait: %v", err)
 		default:
 		}
-		if err := pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'key_check'::regclass AND NOT granted)`).Scan(&waits); err != nil {
+		if err := beside.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'key_check'::regclass AND NOT granted)`).Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // MaxMails is how many mails of a domain are kept, the newest ones. Those that
@@ -37,7 +38,7 @@ type Mail struct {
 
 const mailColumns = `id, domain_id, webhook_id, kind, recipient, subject, text, created, attempts, failure, sent`
 
-func scanMail(row scanner) (Mail, error) {
+func scanMail(row database.Row) (Mail, error) {
 	var (
 		m             Mail
 		webhook, sent *int64
@@ -60,29 +61,29 @@ func (r *Reader) Mails(ctx context.Context, domain passerelle.DomainID, w Window
 	if w.From != nil {
 		sql, args = sql+` AND id `+sign+` $4`, append(args, w.From...)
 	}
-	return collect(ctx, r, scanMail, sql+` ORDER BY id `+direction+` LIMIT $2 OFFSET $3`, args...)
+	return database.Collect(ctx, r.rows, scanMail, sql+` ORDER BY id `+direction+` LIMIT $2 OFFSET $3`, args...)
 }
 
 // CountMails is how many mails of a domain there are.
 func (r *Reader) CountMails(ctx context.Context, domain passerelle.DomainID) (int64, error) {
-	return one(ctx, r, scanInt, `SELECT count(*) FROM mail WHERE domain_id = $1`, int64(domain))
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM mail WHERE domain_id = $1`, int64(domain))
 }
 
 // CreateMail stores a mail that is to be sent, gives it its id, and forgets the
 // oldest beyond MaxMails and MaxUnsentMails.
 func (tx *Tx) CreateMail(m *Mail) error {
-	id, err := tx.newID("mail")
+	id, err := tx.unit.NewID("mail")
 	if err != nil {
 		return err
 	}
 	m.ID = id
-	tx.execOne(ErrConflict, `INSERT INTO mail (id, domain_id, webhook_id, kind, recipient, subject, text, created) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO mail (id, domain_id, webhook_id, kind, recipient, subject, text, created) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		id, int64(m.Domain), optionalID(m.Webhook), m.Kind, m.Recipient, m.Subject, m.Text, micros(m.Created))
 	for _, bound := range []struct {
 		kept  int
 		which string
 	}{{MaxMails, " AND sent IS NOT NULL"}, {MaxUnsentMails, ""}} {
-		tx.exec(`DELETE FROM mail WHERE domain_id = $1 AND id <= (SELECT id FROM mail WHERE domain_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)`+bound.which,
+		tx.unit.Exec(`DELETE FROM mail WHERE domain_id = $1 AND id <= (SELECT id FROM mail WHERE domain_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)`+bound.which,
 			int64(m.Domain), bound.kept)
 	}
 	return nil
@@ -92,8 +93,8 @@ func (tx *Tx) CreateMail(m *Mail) error {
 // of any domain, for the length of a lease, and counts the attempt. It leaves
 // into nil when no mail is due.
 func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
-	tx.onRetry(func() { *into = nil })
-	tx.query(func(row scanner) error {
+	tx.unit.OnRetry(func() { *into = nil })
+	tx.unit.Query(func(row database.Row) error {
 		m, err := scanMail(row)
 		*into = &m
 		return err
@@ -107,21 +108,21 @@ func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 // MailSent ends a claimed mail. Write fails with ErrConflict when somebody else
 // has claimed it since.
 func (tx *Tx) MailSent(m Mail, now time.Time) {
-	tx.execOne(ErrConflict, `UPDATE mail SET sent = $1, failure = NULL, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND attempts = $4 AND sent IS NULL`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET sent = $1, failure = NULL, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND attempts = $4 AND sent IS NULL`,
 		micros(now), int64(m.Domain), m.ID, m.Attempts)
 }
 
 // MailFailed gives a claimed mail back, to be tried again at an instant of real
 // time. Write fails with ErrConflict when somebody else has claimed it since.
 func (tx *Tx) MailFailed(m Mail, failure string, next time.Time) {
-	tx.execOne(ErrConflict, `UPDATE mail SET failure = $1, next_try = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND attempts = $5 AND sent IS NULL`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET failure = $1, next_try = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND attempts = $5 AND sent IS NULL`,
 		failure, micros(next), int64(m.Domain), m.ID, m.Attempts)
 }
 
 // SetAlarm stores when the last mail about a webhook was written, and whether
 // one of recovery is owed.
 func (tx *Tx) SetAlarm(w Webhook) {
-	tx.exec(`UPDATE webhook SET alerted = $1, alarmed = $2 WHERE +domain_id = $3 AND id = $4`,
+	tx.unit.Exec(`UPDATE webhook SET alerted = $1, alarmed = $2 WHERE +domain_id = $3 AND id = $4`,
 		optionalMicros(w.Alerted), w.Alarmed, int64(w.Domain), int64(w.ID))
 }
 
@@ -155,13 +156,13 @@ func (r *Reader) Outage(ctx context.Context, w Webhook) (Outage, error) {
 		at      int64
 		failure string
 	}
-	scan := func(row scanner) (failed, error) {
+	scan := func(row database.Row) (failed, error) {
 		var f failed
 		err := row.Scan(&f.at, &f.failure)
 		return f, err
 	}
 	for _, direction := range []string{"ASC", "DESC"} {
-		found, err := collect(ctx, r, scan, `SELECT at, failure FROM delivery_attempt WHERE domain_id = $1 AND webhook_id = $2 AND at >= $3
+		found, err := database.Collect(ctx, r.rows, scan, `SELECT at, failure FROM delivery_attempt WHERE domain_id = $1 AND webhook_id = $2 AND at >= $3
 			AND failure IS NOT NULL ORDER BY at `+direction+`, id `+direction+` LIMIT 1`, int64(w.Domain), int64(w.ID), micros(from))
 		if err != nil {
 			return o, err
@@ -173,7 +174,7 @@ func (r *Reader) Outage(ctx context.Context, w Webhook) (Outage, error) {
 		}
 	}
 	var err error
-	o.Waiting, err = one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM delivery
+	o.Waiting, err = database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM delivery
 		WHERE domain_id = $1 AND webhook_id = $2 AND delivered IS NULL AND dropped IS NULL AND not_before = 0 LIMIT $3) AS waiting`,
 		int64(w.Domain), int64(w.ID), MaxWaiting+1)
 	if err != nil {
@@ -185,7 +186,7 @@ func (r *Reader) Outage(ctx context.Context, w Webhook) (Outage, error) {
 
 func (r *Reader) oldestUndelivered(ctx context.Context, w Webhook) (*time.Time, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending}.selection()
-	created, err := one(ctx, r, scanInt, `SELECT d.created FROM `+s.from+` WHERE `+s.conditions()+` ORDER BY d.created, d.id LIMIT 1`, s.args...)
+	created, err := database.One(ctx, r.rows, database.ScanInt, `SELECT d.created FROM `+s.from+` WHERE `+s.conditions()+` ORDER BY d.created, d.id LIMIT 1`, s.args...)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}

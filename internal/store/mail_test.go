@@ -134,13 +134,13 @@ func TestOutboxIsBounded(t *testing.T) {
 		s.write(func(tx *Tx) error { tx.MailSent(Mail{ID: second.ID, Domain: s.domain}, now); return nil })
 		fill := func(count int) {
 			s.write(func(tx *Tx) error {
-				tx.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
+				tx.unit.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 					INSERT INTO mail (id, domain_id, kind, recipient, subject, text, created)
 					SELECT $2 + i, $3, 'alert', 'x@y.example', '', '', 0 FROM n`, count, s.count(`SELECT max(id) FROM mail`), int64(s.domain))
-				tx.exec(`UPDATE sequence SET next = (SELECT max(id) + 1000 FROM mail) WHERE name = 'mail'`)
+				tx.unit.Exec(`UPDATE sequence SET next = (SELECT max(id) + 1000 FROM mail) WHERE name = 'mail'`)
 				return nil
 			})
-			s.db.sequences.byName = nil // their block is behind
+			s.write(func(tx *Tx) error { _, err := tx.unit.NewIDs("mail", 10_000); return err }) // the block at hand is behind
 		}
 		has := func(m Mail) bool { return s.count(`SELECT count(*) FROM mail WHERE id = $1`, m.ID) == 1 }
 		fill(MaxMails - 3)
@@ -199,7 +199,7 @@ func TestOutage(t *testing.T) {
 		wantSame(t, Outage{}, got, err)
 		attempt := func(w Webhook, id int64, at time.Time, failure string) {
 			s.write(func(tx *Tx) error {
-				tx.exec(`INSERT INTO delivery_attempt (id, domain_id, webhook_id, delivery_id, at, duration, failure) VALUES ($1, $2, $3, 1, $4, 0, $5)`,
+				tx.unit.Exec(`INSERT INTO delivery_attempt (id, domain_id, webhook_id, delivery_id, at, duration, failure) VALUES ($1, $2, $3, 1, $4, 0, $5)`,
 					id, int64(w.Domain), int64(w.ID), micros(at), optionalText(failure))
 				return nil
 			})

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"passerelle/internal/database"
 )
 
 // Maintenance tells since when the interface is closed, nil when it is open.
 func (r *Reader) Maintenance(ctx context.Context) (*time.Time, error) {
-	since, err := one(ctx, r, func(row scanner) (int64, error) {
+	since, err := database.One(ctx, r.rows, func(row database.Row) (int64, error) {
 		var since int64
 		err := row.Scan(&since)
 		return since, err
@@ -24,8 +26,8 @@ func (r *Reader) Maintenance(ctx context.Context) (*time.Time, error) {
 
 // CloseForMaintenance closes the interface, if it is not closed already.
 func (tx *Tx) CloseForMaintenance(now time.Time) {
-	tx.exec(`INSERT INTO maintenance (only_row, since) VALUES (1, $1) ON CONFLICT (only_row) DO NOTHING`, micros(now))
+	tx.unit.Exec(`INSERT INTO maintenance (only_row, since) VALUES (1, $1) ON CONFLICT (only_row) DO NOTHING`, micros(now))
 }
 
 // EndMaintenance opens the interface again.
-func (tx *Tx) EndMaintenance() { tx.exec(`DELETE FROM maintenance`) }
+func (tx *Tx) EndMaintenance() { tx.unit.Exec(`DELETE FROM maintenance`) }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"passerelle/internal/database"
 )
 
 // Records of what happened are read from the newest on, by their instant and
@@ -54,5 +56,5 @@ func (s selection) newest(columns, instant, id string, w Window) (string, []any)
 
 // countOf is the number of rows of a selection.
 func (r *Reader) countOf(ctx context.Context, s selection) (int64, error) {
-	return one(ctx, r, scanInt, `SELECT count(*) FROM `+s.from+` WHERE `+s.conditions(), s.args...)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+s.from+` WHERE `+s.conditions(), s.args...)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
@@ -27,14 +28,14 @@ type Operator struct {
 
 const operatorColumns = `operator.id, operator.name, operator.role, operator.password, operator.totp IS NOT NULL, operator.created, operator.disabled`
 
-func scanOperator(row scanner) (Operator, error) {
+func scanOperator(row database.Row) (Operator, error) {
 	var o Operator
 	err := o.scan(row)
 	return o, err
 }
 
 // scan reads the columns of an operator, and those that follow them.
-func (o *Operator) scan(row scanner, more ...any) error {
+func (o *Operator) scan(row database.Row, more ...any) error {
 	var (
 		created  int64
 		disabled *int64
@@ -46,41 +47,41 @@ func (o *Operator) scan(row scanner, more ...any) error {
 
 // Operator loads an operator, also one that is disabled, or ErrNotFound.
 func (r *Reader) Operator(ctx context.Context, id OperatorID) (Operator, error) {
-	return one(ctx, r, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE id = $1`, int64(id))
+	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE id = $1`, int64(id))
 }
 
 // OperatorByName loads an operator, also one that is disabled, or ErrNotFound.
 func (r *Reader) OperatorByName(ctx context.Context, name string) (Operator, error) {
-	return one(ctx, r, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE name = $1`, name)
+	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE name = $1`, name)
 }
 
 // Operators lists at most limit operators by name.
 func (r *Reader) Operators(ctx context.Context, limit int) ([]Operator, error) {
-	return collect(ctx, r, scanOperator, `SELECT `+operatorColumns+` FROM operator ORDER BY name LIMIT $1`, limit)
+	return database.Collect(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator ORDER BY name LIMIT $1`, limit)
 }
 
 // CreateOperator stores an operator without a second factor and gives it its
 // id; a name that is taken is ErrDuplicate.
 func (tx *Tx) CreateOperator(o *Operator) error {
-	id, err := tx.newID("operator")
+	id, err := tx.unit.NewID("operator")
 	if err != nil {
 		return err
 	}
 	o.ID = OperatorID(id)
-	tx.execOne(ErrConflict, `INSERT INTO operator (id, name, role, password, created) VALUES ($1, $2, $3, $4, $5)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO operator (id, name, role, password, created) VALUES ($1, $2, $3, $4, $5)`,
 		id, o.Name, o.Role, o.Password, micros(o.Created))
 	return nil
 }
 
 // SetOperatorPassword replaces the hash of a password.
 func (tx *Tx) SetOperatorPassword(id OperatorID, hash string) {
-	tx.execOne(ErrNotFound, `UPDATE operator SET password = $1 WHERE id = $2`, hash, int64(id))
+	tx.unit.ExecOne(ErrNotFound, `UPDATE operator SET password = $1 WHERE id = $2`, hash, int64(id))
 }
 
 // DisableOperator keeps an operator from signing in and ends the sessions; nil
 // lets the operator in again.
 func (tx *Tx) DisableOperator(id OperatorID, at *time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE operator SET disabled = $1 WHERE id = $2`, optionalMicros(at), int64(id))
+	tx.unit.ExecOne(ErrNotFound, `UPDATE operator SET disabled = $1 WHERE id = $2`, optionalMicros(at), int64(id))
 	if at != nil {
 		tx.RevokeSessions(id, 0, *at)
 	}
@@ -99,7 +100,7 @@ type TOTP struct {
 
 // TOTP loads the second factor of an operator, or ErrNotFound.
 func (r *Reader) TOTP(ctx context.Context, id OperatorID) (TOTP, error) {
-	t, err := one(ctx, r, func(row scanner) (TOTP, error) {
+	t, err := database.One(ctx, r.rows, func(row database.Row) (TOTP, error) {
 		var t TOTP
 		err := row.Scan(&t.Secret, &t.Proposed, &t.LastStep)
 		return t, err
@@ -136,17 +137,17 @@ func (tx *Tx) sealTOTP(id OperatorID, column string, secret []byte, sql string, 
 	if err != nil {
 		return fmt.Errorf("seal a second factor: %w", err)
 	}
-	tx.execOne(ErrConflict, sql, append([]any{sealed, int64(id)}, more...)...)
+	tx.unit.ExecOne(ErrConflict, sql, append([]any{sealed, int64(id)}, more...)...)
 	return nil
 }
 
 // UseTOTP takes the codes of a period, and of those before it, out of use; when
 // they are already, it is ErrConflict.
 func (tx *Tx) UseTOTP(id OperatorID, step int64) {
-	tx.execOne(ErrConflict, `UPDATE operator SET totp_step = $1 WHERE id = $2 AND totp_step < $1`, step, int64(id))
+	tx.unit.ExecOne(ErrConflict, `UPDATE operator SET totp_step = $1 WHERE id = $2 AND totp_step < $1`, step, int64(id))
 }
 
 // ResetTOTP removes the second factor of an operator.
 func (tx *Tx) ResetTOTP(id OperatorID) {
-	tx.execOne(ErrNotFound, `UPDATE operator SET totp = NULL, totp_proposed = NULL WHERE id = $1`, int64(id))
+	tx.unit.ExecOne(ErrNotFound, `UPDATE operator SET totp = NULL, totp_proposed = NULL WHERE id = $1`, int64(id))
 }

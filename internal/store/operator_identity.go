@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"passerelle/internal/database"
 )
 
 // OperatorIdentity is an operator's account at an identity provider.
@@ -16,13 +18,13 @@ type OperatorIdentity struct {
 // OperatorByIdentity loads the operator who is a subject of an issuer, also one that
 // is disabled, or ErrNotFound.
 func (r *Reader) OperatorByIdentity(ctx context.Context, issuer, subject string) (Operator, error) {
-	return one(ctx, r, scanOperator, `SELECT `+operatorColumns+` FROM operator_identity i JOIN operator ON operator.id = i.operator_id
+	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator_identity i JOIN operator ON operator.id = i.operator_id
 		WHERE i.issuer = $1 AND i.subject = $2`, issuer, subject)
 }
 
 // Identities lists those of an operator, by issuer.
 func (r *Reader) Identities(ctx context.Context, operator OperatorID) ([]OperatorIdentity, error) {
-	return collect(ctx, r, func(row scanner) (OperatorIdentity, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (OperatorIdentity, error) {
 		var (
 			i       OperatorIdentity
 			created int64
@@ -36,11 +38,11 @@ func (r *Reader) Identities(ctx context.Context, operator OperatorID) ([]Operato
 // LinkOperator stores an identity. Write fails with ErrDuplicate when the subject belongs to
 // an operator already, or the operator has another subject at the issuer.
 func (tx *Tx) LinkOperator(i OperatorIdentity) error {
-	id, err := tx.newID("operator_identity")
+	id, err := tx.unit.NewID("operator_identity")
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO operator_identity (id, operator_id, issuer, subject, created) VALUES ($1, $2, $3, $4, $5)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO operator_identity (id, operator_id, issuer, subject, created) VALUES ($1, $2, $3, $4, $5)`,
 		id, int64(i.Operator), i.Issuer, i.Subject, micros(i.Created))
 	return nil
 }
@@ -48,11 +50,11 @@ func (tx *Tx) LinkOperator(i OperatorIdentity) error {
 // HoldIdentity keeps an operator linked to an identity until the end of the unit.
 // Write fails with ErrConflict when they are not any more.
 func (tx *Tx) HoldIdentity(i OperatorIdentity) {
-	tx.execOne(ErrConflict, `UPDATE operator_identity SET created = created WHERE operator_id = $1 AND issuer = $2 AND subject = $3`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE operator_identity SET created = created WHERE operator_id = $1 AND issuer = $2 AND subject = $3`,
 		int64(i.Operator), i.Issuer, i.Subject)
 }
 
 // UnlinkOperator removes all identities of an operator.
 func (tx *Tx) UnlinkOperator(operator OperatorID) {
-	tx.exec(`DELETE FROM operator_identity WHERE operator_id = $1`, int64(operator))
+	tx.unit.Exec(`DELETE FROM operator_identity WHERE operator_id = $1`, int64(operator))
 }

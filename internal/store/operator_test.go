@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/database"
 )
 
 func (s site) operator(name string) Operator {
@@ -164,7 +166,7 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 			}
 		}
 		left := func() string {
-			all, err := collect(t.Context(), &s.db.Reader, func(row scanner) (string, error) {
+			all, err := database.Collect(t.Context(), s.db.rows, func(row database.Row) (string, error) {
 				var subject []byte
 				err := row.Scan(&subject)
 				return string(subject), err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/payment"
 )
 
@@ -26,7 +27,7 @@ type StateCount struct {
 func (r *Reader) PaymentStates(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]StateCount, error) {
 	var all []StateCount
 	for _, state := range payment.States() {
-		n, err := one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM payment WHERE domain_id = $1 AND state = $2 AND registered >= $3 LIMIT $4) AS place`,
+		n, err := database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM payment WHERE domain_id = $1 AND state = $2 AND registered >= $3 LIMIT $4) AS place`,
 			int64(domain), string(state), micros(since), MaxOverviewRows)
 		if err != nil {
 			return nil, err
@@ -51,7 +52,7 @@ type Rejection struct {
 // were rejected, by code and connector, the most frequent first, at most limit
 // pairs.
 func (r *Reader) Rejections(ctx context.Context, domain passerelle.DomainID, since time.Time, limit int) ([]Rejection, error) {
-	return collect(ctx, r, func(row scanner) (Rejection, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (Rejection, error) {
 		var one Rejection
 		err := row.Scan(&one.Code, &one.Connector, &one.ConnectorUUID, &one.Count)
 		return one, err
@@ -76,7 +77,7 @@ func (r *Reader) OldestOpen(ctx context.Context, domain passerelle.DomainID) (Op
 		if state.Final() {
 			continue
 		}
-		o, err := one(ctx, r, func(row scanner) (OpenPayment, error) {
+		o, err := database.One(ctx, r.rows, func(row database.Row) (OpenPayment, error) {
 			o := OpenPayment{State: state}
 			var registered int64
 			err := row.Scan(&o.ID, &registered)
@@ -102,7 +103,7 @@ func (r *Reader) OldestOpen(ctx context.Context, domain passerelle.DomainID) (Op
 // DomainHealth sums up the requests to all webhooks of a domain in the 24 hours,
 // whole but for the last, up to the domain's instant.
 func (r *Reader) DomainHealth(ctx context.Context, domain passerelle.DomainID, now time.Time) (Health, error) {
-	return one(ctx, r, func(row scanner) (Health, error) {
+	return database.One(ctx, r.rows, func(row database.Row) (Health, error) {
 		var (
 			h        Health
 			duration int64
@@ -144,7 +145,7 @@ func (r *Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w Wi
 			connectionColumns, list.conditions(), p.order, limit, i))
 		s.args = list.args
 	}
-	return collect(ctx, r, scanConnection, fmt.Sprintf(`SELECT * FROM (%s) AS place ORDER BY id %s LIMIT %s`,
+	return database.Collect(ctx, r.rows, scanConnection, fmt.Sprintf(`SELECT * FROM (%s) AS place ORDER BY id %s LIMIT %s`,
 		strings.Join(lists, " UNION ALL "), p.order, limit), s.args...)
 }
 
@@ -157,7 +158,7 @@ type Trouble struct {
 // Troubles counts the connections of a domain that are in trouble by state, among
 // MaxOverviewRows at most, the most frequent first.
 func (r *Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Trouble, error) {
-	return collect(ctx, r, func(row scanner) (Trouble, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (Trouble, error) {
 		var one Trouble
 		err := row.Scan(&one.State, &one.Count)
 		return one, err

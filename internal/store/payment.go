@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/payment"
 )
 
@@ -27,7 +28,7 @@ type storedPayment struct {
 	numbers                         []string
 }
 
-func scanPayment(row scanner) (*storedPayment, error) {
+func scanPayment(row database.Row) (*storedPayment, error) {
 	var (
 		p                                          storedPayment
 		detail, action, code, why, fields, uri     *string
@@ -103,7 +104,7 @@ func (r *Reader) paymentOnce(ctx context.Context, domain passerelle.DomainID, id
 		lines      int
 		identified bool
 	)
-	p, err := one(ctx, r, func(row scanner) (*storedPayment, error) {
+	p, err := database.One(ctx, r.rows, func(row database.Row) (*storedPayment, error) {
 		return scanPayment(withMore{row, append([]any{&lines, &identified}, line.columns()...)})
 	}, wholePayment, int64(domain), int64(id))
 	if err == nil {
@@ -171,7 +172,7 @@ func (in *lineRow) columns() []any {
 	}
 }
 
-func scanInstruction(row scanner) (lineRow, error) {
+func scanInstruction(row database.Row) (lineRow, error) {
 	var in lineRow
 	err := row.Scan(append([]any{&in.owner, &in.version}, in.columns()...)...)
 	return in, err
@@ -204,7 +205,7 @@ func (p *storedPayment) add(in *lineRow) error {
 func (r *Reader) loadInstructions(ctx context.Context, domain passerelle.DomainID, page []*storedPayment) ([]*storedPayment, error) {
 	var torn []*storedPayment
 	list, args := idList(domain, idsOf(page))
-	lines, err := collect(ctx, r, scanInstruction,
+	lines, err := database.Collect(ctx, r.rows, scanInstruction,
 		`SELECT `+instructionColumns+` FROM instruction WHERE +domain_id = $1 AND payment_id IN (`+list+`) ORDER BY payment_id, position`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("load instructions: %w", err)

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"testing"
 
+	"passerelle/internal/database"
 	"passerelle/payment"
 )
 
 // TestEdgesAreThoseOfTheStateTable compares the schema with package payment.
 func TestEdgesAreThoseOfTheStateTable(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		got, err := collect(t.Context(), &s.db.Reader, scanString, `SELECT from_state || ' ' || to_state FROM payment_edge`)
+		got, err := database.Collect(t.Context(), s.db.rows, database.ScanString, `SELECT from_state || ' ' || to_state FROM payment_edge`)
 		var want []string
 		for _, edge := range payment.Edges() {
 			want = append(want, string(edge.From+" "+edge.To))
@@ -88,7 +89,7 @@ func TestIllegalHistoryIsRefused(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				err := s.try(func(tx *Tx) error {
 					for _, s := range unit {
-						tx.exec(s.text, s.args...)
+						tx.unit.Exec(s.text, s.args...)
 					}
 					return nil
 				})
@@ -106,8 +107,8 @@ func TestLegalStepByHand(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		p := s.create(draft(1), now)
 		s.write(func(tx *Tx) error {
-			tx.execOne(ErrConflict, appendStep, int64(p.ID), 1, int64(s.domain), 0, "created", "expired")
-			tx.execOne(ErrConflict, stand, 1, "expired", int64(p.ID))
+			tx.unit.ExecOne(ErrConflict, appendStep, int64(p.ID), 1, int64(s.domain), 0, "created", "expired")
+			tx.unit.ExecOne(ErrConflict, stand, 1, "expired", int64(p.ID))
 			return nil
 		})
 		if got := s.load(p); got.State != payment.Expired {

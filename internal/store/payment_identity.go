@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 	"passerelle/payment"
 )
@@ -61,7 +62,7 @@ func (tx *Tx) insertIdentity(p *payment.Payment, role string, line int, identity
 	if identity == nil {
 		return nil
 	}
-	id, err := tx.newID("payment_identity")
+	id, err := tx.unit.NewID("payment_identity")
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (tx *Tx) insertIdentity(p *payment.Payment, role string, line int, identity
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO payment_identity (id, payment_id, domain_id, role, line, user_id, plain, sensitive) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO payment_identity (id, payment_id, domain_id, role, line, user_id, plain, sensitive) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		id, int64(p.ID), int64(p.Domain), role, line, optionalID(identity.IDUser), string(plain), sealed)
 	return nil
 }
@@ -102,7 +103,7 @@ func (r *Reader) loadIdentities(ctx context.Context, domain passerelle.DomainID,
 	if sensitive {
 		column = "sensitive"
 	}
-	rows, err := collect(ctx, r, func(row scanner) (identityRow, error) {
+	rows, err := database.Collect(ctx, r.rows, func(row database.Row) (identityRow, error) {
 		var i identityRow
 		err := row.Scan(&i.id, &i.payment, &i.role, &i.line, &i.user, &i.plain, &i.sealed)
 		return i, err

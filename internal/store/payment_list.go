@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/payment"
 )
 
@@ -82,13 +83,13 @@ func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensit
 	if err != nil {
 		return nil, err
 	}
-	sql, args := f.page(w, order, r.engine.words().equalsApart)
+	sql, args := f.page(w, order, r.rows.Dialect().EqualsApart)
 	return r.listPayments(ctx, f.Domain, sensitive, sql, args)
 }
 
 func (r *Reader) listPayments(ctx context.Context, domain passerelle.DomainID, sensitive bool, sql string, args []any) ([]Listed, error) {
 	var page []*storedPayment
-	listed, err := collect(ctx, r, func(row scanner) (Listed, error) {
+	listed, err := database.Collect(ctx, r.rows, func(row database.Row) (Listed, error) {
 		var key any
 		p, err := scanPayment(withMore{row, []any{&key}})
 		if err == nil {
@@ -116,7 +117,7 @@ func (r *Reader) listPayments(ctx context.Context, domain passerelle.DomainID, s
 
 // withMore scans more columns after those of the row.
 type withMore struct {
-	row  scanner
+	row  database.Row
 	more []any
 }
 
@@ -127,7 +128,7 @@ func (w withMore) Scan(dest ...any) error { return w.row.Scan(append(dest, w.mor
 // there are more, so that the count of a great many costs no more than that.
 func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int) (int64, error) {
 	if f.Unfiltered() {
-		return r.total(ctx, f.Domain, "payment")
+		return r.rows.Total(ctx, int64(f.Domain), "payment")
 	}
 	f, err := r.blinded(ctx, f)
 	if err != nil {
@@ -137,7 +138,7 @@ func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int)
 	if f.PayerEnd != "" {
 		order = " ORDER BY " + s.registered // else PostgreSQL goes through the index of whole numbers, which tells the ends
 	}
-	return one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.from+` WHERE `+s.conditions()+order+upTo(atMost)+`) AS counted`, s.args...)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.from+` WHERE `+s.conditions()+order+database.UpTo(atMost)+`) AS counted`, s.args...)
 }
 
 // counted is the selection without the payments, when their lines tell.

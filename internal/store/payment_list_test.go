@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/payment"
 )
 
@@ -386,14 +387,14 @@ func TestCounterIsExact(t *testing.T) {
 			return tx.CreatePayment(p, first)
 		})
 		wantError(t, err, ErrConstraint)
-		wantError(t, s.try(func(tx *Tx) error { tx.count(s.domain, "payment", 1, 5); return undone }), undone)
+		wantError(t, s.try(func(tx *Tx) error { tx.unit.Count(int64(s.domain), "payment", 1, 5); return undone }), undone)
 		for domain, want := range map[passerelle.DomainID]int64{s.domain: 20, s.other: 0} {
 			got, err := s.db.CountPayments(t.Context(), PaymentFilter{Domain: domain, DateField: "register_date"}, 1000)
 			if err != nil || got != want {
 				t.Errorf("domain %d counts %d, %v", domain, got, err)
 			}
 		}
-		if rows := s.count(`SELECT count(*) FROM counter WHERE domain_id = $1`, int64(s.domain)); rows != counterShards {
+		if rows := s.count(`SELECT count(*) FROM counter WHERE domain_id = $1`, int64(s.domain)); rows != database.CounterShards {
 			t.Errorf("%d shards", rows)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"passerelle/internal/database"
 	"passerelle/payment"
 )
 
@@ -70,7 +71,7 @@ func (s site) populateAfter(from, n int) {
 					args = args[:3]
 				}
 				// SQLite begins with WITH, PostgreSQL with either.
-				tx.exec(numbers+strings.ReplaceAll(text, "$3", "CAST($3 AS BIGINT)"), args...)
+				tx.unit.Exec(numbers+strings.ReplaceAll(text, "$3", "CAST($3 AS BIGINT)"), args...)
 			}
 			return nil
 		})
@@ -180,7 +181,7 @@ func (s site) comparePages(t *testing.T, list stretchOfList, first, deep Window,
 	if !long {
 		return // little is read faster without any index
 	}
-	if s.db.engine.words().name != "postgres" || list.sorts != "" {
+	if s.db.rows.Dialect().Name != "postgres" || list.sorts != "" {
 		return
 	}
 	a, b := s.rowsRead(t, list, first), s.rowsRead(t, list, deep)
@@ -214,7 +215,7 @@ func TestMillionLikeAThousand(t *testing.T) {
 				t.Errorf("%s takes %v among %d, %.2f times as long as among %d", name, took, n, ratio, few)
 			}
 			first := Window{Order: list.order, Limit: pageOfList}
-			if long && s.db.engine.words().name == "postgres" && s.rowsRead(t, list, first) > 3*pageOfList {
+			if long && s.db.rows.Dialect().Name == "postgres" && s.rowsRead(t, list, first) > 3*pageOfList {
 				t.Errorf("%s reads %d rows", name, s.rowsRead(t, list, first))
 			}
 		}
@@ -250,7 +251,7 @@ var (
 func (s site) rowsRead(t *testing.T, list stretchOfList, w Window) int {
 	t.Helper()
 	sql, args := list.filter.page(w, paymentOrders[w.Order], false)
-	plan, err := collect(context.Background(), &s.db.Reader, scanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)
+	plan, err := database.Collect(context.Background(), s.db.rows, database.ScanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

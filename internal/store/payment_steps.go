@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/payment"
 )
 
@@ -17,7 +18,7 @@ const maxSteps = 1000
 // Attempts lists what was said to the bank about a payment, oldest first, without
 // the fields of the order.
 func (r *Reader) Attempts(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]Attempt, error) {
-	return collect(ctx, r, func(row scanner) (Attempt, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (Attempt, error) {
 		var (
 			a                            Attempt
 			created                      int64
@@ -48,7 +49,7 @@ type SubjectDelivery struct {
 // DeliveriesAbout lists the deliveries of all events about one subject, in the
 // order of its versions.
 func (r *Reader) DeliveriesAbout(ctx context.Context, domain passerelle.DomainID, subject string, id int64) ([]SubjectDelivery, error) {
-	all, err := collect(ctx, r, func(row scanner) (SubjectDelivery, error) {
+	all, err := database.Collect(ctx, r.rows, func(row database.Row) (SubjectDelivery, error) {
 		var (
 			d                  SubjectDelivery
 			created            int64

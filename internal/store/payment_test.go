@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/payment"
 )
 
@@ -121,7 +122,7 @@ func TestRejectedPaymentComesBack(t *testing.T) {
 func TestSensitiveIsNotReadUnlessAskedFor(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		p := s.create(s.everything(), now)
-		sealed, err := collect(t.Context(), &s.db.Reader, func(row scanner) (b []byte, err error) { return b, row.Scan(&b) },
+		sealed, err := database.Collect(t.Context(), s.db.rows, func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) },
 			`SELECT sensitive FROM payment_identity WHERE payment_id = $1`, int64(p.ID))
 		if err != nil || len(sealed) != 3 {
 			t.Fatal(len(sealed), err)

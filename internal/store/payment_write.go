@@ -14,7 +14,7 @@ import (
 // CreatePayment stores a new payment, gives it and its lines their ids and
 // counts it.
 func (tx *Tx) CreatePayment(p *payment.Payment, first payment.Transition) error {
-	id, err := tx.newID("payment")
+	id, err := tx.unit.NewID("payment")
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (tx *Tx) CreatePayment(p *payment.Payment, first payment.Transition) error 
 	if err := tx.insertIdentities(p); err != nil {
 		return err
 	}
-	tx.count(p.Domain, "payment", id, 1)
+	tx.unit.Count(int64(p.Domain), "payment", id, 1)
 	return nil
 }
 
@@ -46,7 +46,7 @@ func (tx *Tx) insertPayment(p *payment.Payment, beneficiaryNumbers []byte) error
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, connector_uuid, connector_name, client_redirect_uri, client_state,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, connector_uuid, connector_name, client_redirect_uri, client_state,
 			payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type, amount, instruction_count, expires_from, payer_number, beneficiary_numbers)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, `+nameOf("$7")+`, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 		int64(p.ID), int64(p.Domain), int64(p.Client), p.Seq, string(p.State), micros(p.Created), optionalText(p.Connector), p.ClientRedirectURI, p.ClientState,
@@ -64,7 +64,7 @@ func nameOf(parameter string) string {
 // NameConnector says what a connector is called, for the order of lists. It is
 // to come before the payment that is stored with that connector.
 func (tx *Tx) NameConnector(uuid, name string) {
-	tx.exec(`INSERT INTO connector_name (uuid, name) VALUES ($1, $2)
+	tx.unit.Exec(`INSERT INTO connector_name (uuid, name) VALUES ($1, $2)
 		ON CONFLICT (uuid) DO UPDATE SET name = excluded.name WHERE connector_name.name <> excluded.name`, uuid, name)
 }
 
@@ -74,12 +74,12 @@ func (tx *Tx) insertInstructions(p *payment.Payment, numbers []string) error {
 	labels := foldLabels(p.Instructions)
 	for i := range p.Instructions {
 		in := &p.Instructions[i]
-		id, err := tx.newID("instruction")
+		id, err := tx.unit.NewID("instruction")
 		if err != nil {
 			return err
 		}
 		in.ID = id
-		tx.execOne(ErrConflict, `INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, execution_date, start_date, end_date, frequency,
+		tx.unit.ExecOne(ErrConflict, `INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, execution_date, start_date, end_date, frequency,
 				beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, registered, new_beneficiary, new_reference, new_end, label_folded, label_shared)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 			id, int64(p.ID), i, int64(p.Domain), in.ReferenceID, in.Amount.Minor, in.Label,
@@ -137,7 +137,7 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 		before := t.Seq - 1
 		previous = &before
 	}
-	tx.execOne(ErrConflict, `INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
 		int64(p.ID), t.Seq, int64(p.Domain), previous, optionalText(t.From), string(t.To), string(t.Cause.Trigger), string(t.Cause.Actor), t.Cause.Bank, micros(t.At))
 }
@@ -163,7 +163,7 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `UPDATE payment SET version = version + 1, seq = $1, state = $2, state_detail = $3, action = $4, error_code = $5,
+	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET version = version + 1, seq = $1, state = $2, state_detail = $3, action = $4, error_code = $5,
 			error_description = $6, fields = $7, validate_uri = $8, connector_uuid = $9, connector_name = `+nameOf("$9")+`, validate_mechanism = $10,
 			validated = $11, webview_url = $12, bank_payment_id = $13, payer_scheme = $14, payer_identification = $15, payer_label = $16,
 			payer_issuer = $17, next_check = $18, check_lease = 0, cancel_code = $19, cancel_redirect_uri = $20, cancel_state = $21, website = $22,
@@ -187,7 +187,7 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 // over the version it was loaded at. If somebody else changed it meanwhile, or
 // its payer has returned before, Write fails with ErrConflict.
 func (tx *Tx) PayerReturned(p *payment.Payment, now time.Time) {
-	tx.execOne(ErrConflict, `UPDATE payment SET returned = $1, version = version + 1 WHERE +domain_id = $2 AND id = $3 AND version = $4 AND returned IS NULL`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET returned = $1, version = version + 1 WHERE +domain_id = $2 AND id = $3 AND version = $4 AND returned IS NULL`,
 		micros(now), int64(p.Domain), int64(p.ID), p.Version)
 	p.Version, p.Returned = p.Version+1, &now
 }
@@ -210,12 +210,12 @@ func (tx *Tx) updateInstructions(p *payment.Payment) {
 	const set = `UPDATE instruction SET state = $1, error_code = $2, error_description = $3, exec_date = $4, occurred = $5 WHERE +domain_id = $6 AND payment_id = $7`
 	if alike(p.Instructions) {
 		in := p.Instructions[0]
-		tx.exec(set, optionalText(in.State), optionalText(in.ErrorCode), optionalText(in.ErrorDescription), optionalDate(in.Executed), optionalDate(in.Occurred),
+		tx.unit.Exec(set, optionalText(in.State), optionalText(in.ErrorCode), optionalText(in.ErrorDescription), optionalDate(in.Executed), optionalDate(in.Occurred),
 			int64(p.Domain), int64(p.ID))
 		return
 	}
 	for i, in := range p.Instructions {
-		tx.exec(set+` AND position = $8`, optionalText(in.State), optionalText(in.ErrorCode), optionalText(in.ErrorDescription), optionalDate(in.Executed),
+		tx.unit.Exec(set+` AND position = $8`, optionalText(in.State), optionalText(in.ErrorCode), optionalText(in.ErrorDescription), optionalDate(in.Executed),
 			optionalDate(in.Occurred), int64(p.Domain), int64(p.ID), i)
 	}
 }

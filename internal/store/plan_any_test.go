@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/store/storetest"
 	"passerelle/webhook"
 )
@@ -30,7 +30,7 @@ func newPlanner(t *testing.T, url string) *planner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range parameters {
+	for name, value := range database.PostgresParameters() {
 		config.RuntimeParams[name] = value
 	}
 	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
@@ -43,14 +43,14 @@ func newPlanner(t *testing.T, url string) *planner {
 }
 
 // plan is that of a statement, a step in a line.
-func (p *planner) plan(s statement) []string {
+func (p *planner) plan(s database.Statement) []string {
 	p.t.Helper()
-	if _, err := p.db.Exec(p.t.Context(), `PREPARE this AS `+postgresDialect().text(s.sql)); err != nil {
-		p.t.Fatalf("prepare %s: %v", s.sql, err)
+	if _, err := p.db.Exec(p.t.Context(), `PREPARE this AS `+database.PostgresDialect().Text(s.SQL)); err != nil {
+		p.t.Fatalf("prepare %s: %v", s.SQL, err)
 	}
 	execute := `EXECUTE this`
-	if len(s.args) > 0 {
-		execute += "(" + strings.TrimSuffix(strings.Repeat("NULL, ", len(s.args)), ", ") + ")"
+	if len(s.Args) > 0 {
+		execute += "(" + strings.TrimSuffix(strings.Repeat("NULL, ", len(s.Args)), ", ") + ")"
 	}
 	rows, err := p.db.Query(p.t.Context(), `EXPLAIN (COSTS OFF) `+execute)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s site) crowdAll() *savings {
 	s.crowdIn(s.other, from+n, n)
 	s.write(func(tx *Tx) error {
 		for _, text := range more {
-			tx.exec(numbers+text, from+1, from+n, int64(s.domain))
+			tx.unit.Exec(numbers+text, from+1, from+n, int64(s.domain))
 		}
 		return nil
 	})
@@ -117,7 +117,7 @@ func (s site) crowdAll() *savings {
 // one domain has a small part of it.
 func TestADomainIsAPart(t *testing.T) {
 	s := newSite(t, storetest.Postgres(t))
-	others, err := collect(t.Context(), &s.db.Reader, scanString, `SELECT relname FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
+	others, err := database.Collect(t.Context(), s.db.rows, database.ScanString, `SELECT relname FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
 		WHERE t.relnamespace = current_schema()::regnamespace AND t.relkind = 'r' AND a.attname = 'domain_id' AND NOT a.attisdropped
 		AND a.attoptions IS DISTINCT FROM '{n_distinct=100}' ORDER BY relname`)
 	if err != nil || len(others) > 0 {
@@ -139,12 +139,10 @@ func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
 		b.AcceptedEvents = append(b.AcceptedEvents, id+1)
 		b.Void = append(b.Void, passerelle.DeliveryID(id+1))
 	}
-	var statements []statement
+	var statements []database.Statement
 	enough := errors.New("enough")
-	if err := s.try(func(tx *Tx) error {
-		defer func() { statements = slices.Clone(tx.statements) }()
-		return cmp.Or(tx.RecordBatch(w, b), enough)
-	}); !errors.Is(err, enough) {
+	s.db.Database.Observe(func(_ context.Context, all []database.Statement) error { statements = all; return enough })
+	if err := s.try(func(tx *Tx) error { return tx.RecordBatch(w, b) }); !errors.Is(err, enough) {
 		t.Fatal(err)
 	}
 	p := newPlanner(t, url)
@@ -152,7 +150,7 @@ func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
 		steps := p.plan(statement)
 		plan := strings.Join(steps, "\n")
 		if strings.Contains(plan, "delivery_waiting") || strings.Contains(plan, "event_of_user") || slices.ContainsFunc(growing(steps), crowdedTables.MatchString) {
-			t.Errorf("%s\n%s", statement.sql, plan)
+			t.Errorf("%s\n%s", statement.SQL, plan)
 		}
 	}
 }

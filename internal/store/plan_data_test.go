@@ -29,8 +29,7 @@ func plannedSavings(t *testing.T, url string) (*savings, *explained) {
 			t.Fatal(err)
 		}
 	}
-	engine := &explained{engine: s.db.engine}
-	s.db.engine = engine
+	engine := explain(s)
 	return h, engine
 }
 
@@ -364,7 +363,7 @@ func (h *savings) aroundQueries() map[string]query {
 		}), index: "cluster_of_account (account_id=? AND epoch=?)"},
 		"changing a cluster": {run: h.writing(func(tx *Tx) { tx.UpdateCluster(h.domain, 7, passerelle.Cluster{ID: 1}) }), index: "PRIMARY KEY (rowid=?)"},
 		"deleting a cluster": {run: h.writing(func(tx *Tx) { tx.DeleteCluster(h.domain, 7, 1, now) }), index: "PRIMARY KEY (rowid=?)"},
-		"what was in it":     {run: h.writing(func(tx *Tx) { tx.exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, 1) }), index: "transaction_of_cluster (cluster_id=?)"},
+		"what was in it":     {run: h.writing(func(tx *Tx) { tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, 1) }), index: "transaction_of_cluster (cluster_id=?)"},
 		"filling a cluster":  {run: h.writing(func(tx *Tx) { tx.Cluster(a, 1, []passerelle.TransactionID{1, 2}) }), index: "PRIMARY KEY (rowid=?)"},
 		"what is noted": {run: reading(func() ([]Information, error) {
 			return db.Informations(ctx, h.domain, []passerelle.TransactionID{1, 2})

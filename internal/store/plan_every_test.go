@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"passerelle/internal/database"
 	"passerelle/internal/store/storetest"
 )
 
-func init() { Watch(storetest.Collect) } //nolint:gochecknoinits // before any test opens a store
+func init() { database.Watch(storetest.Collect) } //nolint:gochecknoinits // before any test opens a store
 
 // bounded are the tables of which a statement may read everything, with what keeps them
 // small. All others grow.
@@ -82,21 +83,21 @@ func finds(expression, text string) bool {
 type planned struct {
 	t       *testing.T
 	pool    *sql.DB
-	words   *dialect
+	words   *database.Dialect
 	columns map[string][]string // of indexes
 	tables  map[string]bool
 }
 
 func newPlanned(t *testing.T, address string) *planned {
 	t.Helper()
-	p := &planned{t: t, words: postgresDialect(), columns: map[string][]string{}, tables: map[string]bool{}}
+	p := &planned{t: t, words: database.PostgresDialect(), columns: map[string][]string{}, tables: map[string]bool{}}
 	driver, list := "pgx", `SELECT t.relname, i.relname, pg_get_indexdef(x.indexrelid, k, FALSE) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid,
 		generate_series(1, x.indnkeyatts) k WHERE t.relnamespace = current_schema()::regnamespace ORDER BY i.relname, k`
 	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
-		p.words, driver, address = sqliteDialect(), "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
+		p.words, driver, address = database.SQLiteDialect(), "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
 		list = `SELECT m.name, i.name, COALESCE(k.name, '<expr>') FROM sqlite_schema m, pragma_index_list(m.name) i, pragma_index_info(i.name) k WHERE m.type = 'table' ORDER BY i.name, k.seqno`
 	} else {
-		for name, value := range parameters {
+		for name, value := range database.PostgresParameters() {
 			address += "&" + name + "=" + url.QueryEscape(value)
 		}
 		address += "&default_query_exec_mode=simple_protocol"
@@ -151,7 +152,7 @@ func (p *planned) strings(text string) (all []string) {
 	return all
 }
 
-func (p *planned) isPostgres() bool { return p.words.name == "postgres" }
+func (p *planned) isPostgres() bool { return p.words.Name == "postgres" }
 
 var placeholder = regexp.MustCompile(`\$(\d+)`)
 
@@ -183,7 +184,7 @@ type node struct {
 
 func (p *planned) stepsOfPostgres(text string) (steps []step) {
 	p.t.Helper()
-	p.do(`PREPARE this AS ` + p.words.text(text))
+	p.do(`PREPARE this AS ` + p.words.Text(text))
 	defer p.do(`DEALLOCATE this`)
 	execute := `EXECUTE this`
 	if n := parametersOf(text); n > 0 {
@@ -242,7 +243,7 @@ var (
 func (p *planned) stepsOfSQLite(text string) (steps []step) {
 	p.t.Helper()
 	sorts := false
-	p.each(`EXPLAIN QUERY PLAN `+p.words.text(text), func(rows *sql.Rows) error {
+	p.each(`EXPLAIN QUERY PLAN `+p.words.Text(text), func(rows *sql.Rows) error {
 		var id, parent, unused int64
 		var detail string
 		err := rows.Scan(&id, &parent, &unused, &detail)
@@ -362,7 +363,7 @@ func (p *planned) asked() (texts []string) {
 	known := map[string]bool{}
 	for _, one := range storetest.Statements(p.t) {
 		alike := listOfArguments.ReplaceAllString(one.SQL, "$$")
-		if one.Database == p.words.name && !strings.HasPrefix(one.SQL, "LOCK TABLE") && !known[alike] {
+		if one.Database == p.words.Name && !strings.HasPrefix(one.SQL, "LOCK TABLE") && !known[alike] {
 			known[alike] = true
 			texts = append(texts, one.SQL)
 		}
@@ -465,8 +466,8 @@ func valueOf(column, kind string, filled bool) string {
 func (p *planned) forgetStatistics() {
 	p.t.Helper()
 	if !p.isPostgres() {
-		for _, text := range withoutStatistics {
-			p.do(text.sql)
+		for _, text := range []string{`ANALYZE`, `DELETE FROM sqlite_stat1`, `DELETE FROM sqlite_stat4`, `ANALYZE sqlite_schema`} {
+			p.do(text)
 		}
 		return
 	}

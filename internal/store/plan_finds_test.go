@@ -43,7 +43,7 @@ func TestTheCheckOfPlansFinds(t *testing.T) {
 				p.forgetStatistics()
 			}
 			for _, c := range cases {
-				if c.on != both && c.on != p.words.name || c.empty == filled {
+				if c.on != both && c.on != p.words.Name || c.empty == filled {
 					continue
 				}
 				if c.before != "" {

@@ -11,26 +11,40 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/store/storetest"
 	"passerelle/webhook"
 )
 
-// explained is an engine that also asks for the plan of each statement.
+// explained has the plans of the statements that a store executes.
 type explained struct {
-	engine
+	rows  database.Querier
 	plans []string
 }
 
-func (e *explained) explain(ctx context.Context, sql string, args []any) error {
-	if e.engine.words().name == "postgres" {
-		return e.engine.read(ctx, "EXPLAIN (COSTS OFF) "+sql, args, func(row scanner) (bool, error) {
-			var step string
-			err := row.Scan(&step)
+// explain has a store ask for the plan of each statement before it is executed.
+func explain(s site) *explained {
+	e := &explained{rows: s.db.Database.Querier}
+	s.db.Database.Observe(func(ctx context.Context, statements []database.Statement) error {
+		for _, statement := range statements {
+			if err := e.explain(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return e
+}
+
+func (e *explained) explain(ctx context.Context, s database.Statement) error {
+	if e.rows.Dialect().Name == "postgres" {
+		return e.rows.Each(ctx, "EXPLAIN (COSTS OFF) "+s.SQL, s.Args, func(row database.Row) (bool, error) {
+			step, err := database.ScanString(row)
 			e.plans = append(e.plans, step)
 			return true, err
 		})
 	}
-	return e.engine.read(ctx, "EXPLAIN QUERY PLAN "+sql, args, func(row scanner) (bool, error) {
+	return e.rows.Each(ctx, "EXPLAIN QUERY PLAN "+s.SQL, s.Args, func(row database.Row) (bool, error) {
 		var id, parent, unused int64
 		var detail string
 		err := row.Scan(&id, &parent, &unused, &detail)
@@ -39,30 +53,13 @@ func (e *explained) explain(ctx context.Context, sql string, args []any) error {
 	})
 }
 
-func (e *explained) read(ctx context.Context, sql string, args []any, row func(scanner) (bool, error)) error {
-	if err := e.explain(ctx, sql, args); err != nil {
-		return err
-	}
-	return e.engine.read(ctx, sql, args, row)
-}
-
-func (e *explained) write(ctx context.Context, tx *Tx) error {
-	for _, s := range tx.statements {
-		if err := e.explain(ctx, s.sql, s.args); err != nil {
-			return err
-		}
-	}
-	return e.engine.write(ctx, tx)
-}
-
 // TestPlans holds the statements on request paths and in loops to their
 // indexes: nothing there grows with a table. SQLite chooses by rule when it
 // has no statistics, so that an almost empty database tells the truth.
 func TestPlans(t *testing.T) {
 	s := newSite(t, storetest.SQLite(t))
 	all := s.questions()
-	engine := &explained{engine: s.db.engine}
-	s.db.engine = engine
+	engine := explain(s)
 	for name, test := range all {
 		t.Run(name, func(t *testing.T) {
 			engine.plans = nil

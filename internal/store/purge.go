@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"passerelle/internal/database"
 )
 
 // PurgeExpired removes tokens and console sessions that expired before the
@@ -30,7 +32,7 @@ func (db *DB) PurgeExpired(ctx context.Context, tokensBefore time.Time, batch, b
 }
 
 func (r *Reader) anyExpired(ctx context.Context, tokensBefore time.Time) (bool, error) {
-	_, err := one(ctx, r, func(row scanner) (int64, error) {
+	_, err := database.One(ctx, r.rows, func(row database.Row) (int64, error) {
 		var found int64
 		err := row.Scan(&found)
 		return found, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // MaxReceived is how many requests the built-in receiver keeps per domain, and
@@ -33,7 +34,7 @@ type Received struct {
 // ReceivedRequests lists the newest requests of a domain's receiver, oldest
 // first, at most MaxReceived and MaxReceivedBytes.
 func (r *Reader) ReceivedRequests(ctx context.Context, domain passerelle.DomainID) ([]Received, error) {
-	return collect(ctx, r, func(row scanner) (Received, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (Received, error) {
 		var (
 			got Received
 			at  int64
@@ -57,7 +58,7 @@ func (r *Reader) NewestReceived(ctx context.Context, domain passerelle.DomainID,
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	return collect(ctx, r, func(row scanner) (ReceivedOpening, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (ReceivedOpening, error) {
 		var (
 			got ReceivedOpening
 			at  int64
@@ -72,13 +73,13 @@ func (r *Reader) NewestReceived(ctx context.Context, domain passerelle.DomainID,
 // KeepReceived stores a request and forgets the oldest beyond MaxReceived and
 // MaxReceivedBytes.
 func (tx *Tx) KeepReceived(got Received) error {
-	id, err := tx.newID("received")
+	id, err := tx.unit.NewID("received")
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO received (id, domain_id, name, at, headers, body, verdict) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO received (id, domain_id, name, at, headers, body, verdict) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		id, int64(got.Domain), got.Name, micros(got.At), got.Headers, got.Body, got.SignatureCheck)
-	tx.exec(`DELETE FROM received WHERE domain_id = $1 AND id <= (
+	tx.unit.Exec(`DELETE FROM received WHERE domain_id = $1 AND id <= (
 		SELECT max(id) FROM (
 			SELECT id, row_number() OVER newest AS place, sum(octet_length(headers) + octet_length(body)) OVER newest AS size
 			FROM received WHERE domain_id = $1 WINDOW newest AS (ORDER BY id DESC)
@@ -88,5 +89,5 @@ func (tx *Tx) KeepReceived(got Received) error {
 
 // ForgetReceived empties a domain's receiver.
 func (tx *Tx) ForgetReceived(domain passerelle.DomainID) {
-	tx.exec(`DELETE FROM received WHERE domain_id = $1`, int64(domain))
+	tx.unit.Exec(`DELETE FROM received WHERE domain_id = $1`, int64(domain))
 }

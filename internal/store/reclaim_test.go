@@ -41,7 +41,7 @@ func TestReplicasServeTogether(t *testing.T) {
 func migrated(t *testing.T, address string) *DB {
 	t.Helper()
 	db := openOnly(t, address)
-	if err := db.Migrate(t.Context()); err != nil {
+	if err := db.Database.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return db

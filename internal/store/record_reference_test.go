@@ -70,7 +70,7 @@ func newPost(s site) *post {
 		for _, w := range p.webhooks {
 			for user := range 2 {
 				// The event has the number of the webhook and of the user.
-				tx.exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created, user_id) VALUES ($1, $2, 'ACCOUNT_FOUND', 'user', $1, 1, $3, 1, $4)`,
+				tx.unit.Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created, user_id) VALUES ($1, $2, 'ACCOUNT_FOUND', 'user', $1, 1, $3, 1, $4)`,
 					int64(w.ID)*10+int64(user), int64(w.Domain), []byte(`{}`), optionalID(passerelle.UserID(user*7)))
 			}
 		}
@@ -95,7 +95,7 @@ func (p *post) send(i int) {
 		delivered, dropped = new(micros(now)), map[bool]*int64{true: new(micros(now))}[i%2 == 0]
 	}
 	p.write(func(tx *Tx) error {
-		tx.exec(`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created, attempts, delivered, dropped) VALUES ($1, $2, $3, $4, 'user', 1, 1, $5, 0, $6, $7)`,
+		tx.unit.Exec(`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created, attempts, delivered, dropped) VALUES ($1, $2, $3, $4, 'user', 1, 1, $5, 0, $6, $7)`,
 			one.id, int64(w.Domain), int64(w.ID), int64(w.ID)*10+int64(i%2), micros(one.created), delivered, dropped)
 		for n := range []int{0, 1, 3, 9, 10, 11, 25}[i%7] {
 			request := sentRequest{one, one.id*100 + int64((n*7)%25), at(n % (1 + i%4))}
@@ -250,7 +250,7 @@ func (s site) settingChanges() func(*rapid.T) listing {
 		}
 		all = append(all, c)
 		s.write(func(tx *Tx) error {
-			tx.exec(`INSERT INTO setting_change (id, domain_id, key, previous_value, new_value, type, changed_by, at) VALUES ($1, $2, $3, $4, $5, $6, 'command', $7)`,
+			tx.unit.Exec(`INSERT INTO setting_change (id, domain_id, key, previous_value, new_value, type, changed_by, at) VALUES ($1, $2, $3, $4, $5, $6, 'command', $7)`,
 				c.ID, int64(c.domain), c.Key, c.Previous, c.New, c.Type, micros(c.At))
 			return nil
 		})
@@ -287,7 +287,7 @@ func (s site) connect(domain passerelle.DomainID, user passerelle.UserID, connec
 	})
 	if deleted {
 		s.write(func(tx *Tx) error {
-			tx.exec(`UPDATE connection SET deleted = 1 WHERE id = $1`, int64(c.ID))
+			tx.unit.Exec(`UPDATE connection SET deleted = 1 WHERE id = $1`, int64(c.ID))
 			return nil
 		})
 	}

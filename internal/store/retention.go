@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // Old events go in small transactions, and nothing that has to stay is looked
@@ -46,7 +47,7 @@ func (db *DB) PurgeEvents(ctx context.Context, r Retention) error {
 }
 
 func (db *DB) purgeBatch(ctx context.Context, r Retention) (bool, error) {
-	over, err := collect(ctx, &db.Reader, scanOld, `SELECT id, event_id FROM delivery
+	over, err := database.Collect(ctx, db.rows, scanOld, `SELECT id, event_id FROM delivery
 		WHERE domain_id = $1 AND created < $2 AND (delivered IS NOT NULL OR dropped IS NOT NULL) ORDER BY created, id LIMIT $3`,
 		int64(r.Domain), micros(r.Events), r.Batch)
 	if err != nil {
@@ -56,7 +57,7 @@ func (db *DB) purgeBatch(ctx context.Context, r Retention) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	unseen, err := collect(ctx, &db.Reader, scanOld, `SELECT created, id FROM event
+	unseen, err := database.Collect(ctx, db.rows, scanOld, `SELECT created, id FROM event
 		WHERE domain_id = $1 AND (created, id) > ($2, $3) AND created < $4 ORDER BY created, id LIMIT $5`,
 		int64(r.Domain), from[0], from[1], micros(r.Events), r.Batch)
 	if err != nil {
@@ -64,7 +65,7 @@ func (db *DB) purgeBatch(ctx context.Context, r Retention) (bool, error) {
 	}
 	var removed rowCount
 	err = db.Write(ctx, func(tx *Tx) error {
-		tx.onRetry(func() { removed = 0 })
+		tx.unit.OnRetry(func() { removed = 0 })
 		tx.removeAttempts(r, &removed)
 		tx.removeDeliveries(r, over)
 		tx.removeEvents(r.Domain, second(unseen))
@@ -76,7 +77,7 @@ func (db *DB) purgeBatch(ctx context.Context, r Retention) (bool, error) {
 }
 
 // scanOld reads two numbers, of which the second is an id.
-func scanOld(row scanner) ([2]int64, error) {
+func scanOld(row database.Row) ([2]int64, error) {
 	var pair [2]int64
 	err := row.Scan(&pair[0], &pair[1])
 	return pair, err
@@ -97,7 +98,7 @@ const (
 )
 
 func (db *DB) purgePlace(ctx context.Context, domain passerelle.DomainID, subject string) ([2]int64, error) {
-	place, err := one(ctx, &db.Reader, scanOld, `SELECT created, last FROM purge_place WHERE domain_id = $1 AND subject = $2`, int64(domain), subject)
+	place, err := database.One(ctx, db.rows, scanOld, `SELECT created, last FROM purge_place WHERE domain_id = $1 AND subject = $2`, int64(domain), subject)
 	if errors.Is(err, ErrNotFound) {
 		return [2]int64{math.MinInt64, 0}, nil
 	}
@@ -111,7 +112,7 @@ func (tx *Tx) movePurge(domain passerelle.DomainID, subject string, seen [][2]in
 		return
 	}
 	last := seen[len(seen)-1]
-	tx.exec(`INSERT INTO purge_place (domain_id, subject, created, last) VALUES ($1, $2, $3, $4)
+	tx.unit.Exec(`INSERT INTO purge_place (domain_id, subject, created, last) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (domain_id, subject) DO UPDATE SET created = excluded.created, last = excluded.last
 		WHERE (excluded.created, excluded.last) > (purge_place.created, purge_place.last)`, int64(domain), subject, last[0], last[1])
 }
@@ -121,14 +122,14 @@ type rowCount int
 
 // counted adds a statement that returns a row for each one that it touches.
 func (tx *Tx) counted(n *rowCount, sql string, args ...any) {
-	tx.returning(func(scanner) error { *n++; return nil }, sql, args...)
+	tx.unit.Returning(func(database.Row) error { *n++; return nil }, sql, args...)
 }
 
 // removeAttempts removes the accounts of old requests, whatever became of their
 // deliveries: one that fails every minute has a great many.
 func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
 	tx.counted(removed, `DELETE FROM delivery_attempt WHERE id IN (
-			SELECT a.id FROM webhook w JOIN delivery_attempt a ON a.webhook_id = w.id AND a.at < $1 WHERE w.domain_id = $2`+upTo(r.Batch)+`)
+			SELECT a.id FROM webhook w JOIN delivery_attempt a ON a.webhook_id = w.id AND a.at < $1 WHERE w.domain_id = $2`+database.UpTo(r.Batch)+`)
 		RETURNING id`, micros(r.Events), int64(r.Domain))
 }
 
@@ -144,9 +145,9 @@ func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 		deliveries[i] = pair[0]
 	}
 	list, args := idList(r.Domain, deliveries)
-	tx.exec(`DELETE FROM delivery_attempt WHERE id IN (
-		SELECT id FROM delivery_attempt WHERE domain_id = $1 AND delivery_id IN (`+list+`)`+upTo(10*r.Batch)+`)`, args...)
-	tx.exec(`DELETE FROM delivery WHERE +domain_id = $1 AND id IN (`+list+`)
+	tx.unit.Exec(`DELETE FROM delivery_attempt WHERE id IN (
+		SELECT id FROM delivery_attempt WHERE domain_id = $1 AND delivery_id IN (`+list+`)`+database.UpTo(10*r.Batch)+`)`, args...)
+	tx.unit.Exec(`DELETE FROM delivery WHERE +domain_id = $1 AND id IN (`+list+`)
 		AND NOT EXISTS (SELECT 1 FROM delivery_attempt a WHERE a.delivery_id = delivery.id)`, args...)
 	tx.removeEvents(r.Domain, second(over))
 }
@@ -159,13 +160,13 @@ func (tx *Tx) removeEvents(domain passerelle.DomainID, events []int64) {
 	}
 	list, args := idList(domain, events)
 	const unsent = ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id) AND NOT held`
-	tx.exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (SELECT id FROM event WHERE +domain_id = $1 AND id IN (`+list+`)`+unsent+`)`, args...)
-	tx.exec(`DELETE FROM event WHERE +domain_id = $1 AND id IN (`+list+`)`+unsent, args...)
+	tx.unit.Exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (SELECT id FROM event WHERE +domain_id = $1 AND id IN (`+list+`)`+unsent+`)`, args...)
+	tx.unit.Exec(`DELETE FROM event WHERE +domain_id = $1 AND id IN (`+list+`)`+unsent, args...)
 }
 
 func (tx *Tx) removeHealth(r Retention, removed *rowCount) {
 	tx.counted(removed, `DELETE FROM webhook_health WHERE (webhook_id, hour) IN (
-			SELECT webhook_id, hour FROM webhook_health WHERE domain_id = $1 AND hour < $2`+upTo(r.Batch)+`)
+			SELECT webhook_id, hour FROM webhook_health WHERE domain_id = $1 AND hour < $2`+database.UpTo(r.Batch)+`)
 		RETURNING hour`, int64(r.Domain), hourOf(r.Health))
 }
 
@@ -181,7 +182,7 @@ func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
 		if err != nil {
 			return 0, fmt.Errorf("look where the search for parts goes on: %w", err)
 		}
-		parts, err := collect(ctx, &db.Reader, scanOld, `SELECT created, event_id FROM event_part
+		parts, err := database.Collect(ctx, db.rows, scanOld, `SELECT created, event_id FROM event_part
 			WHERE (created, event_id) > ($1, $2) AND created < {now} - CAST($3 AS BIGINT) ORDER BY created, event_id LIMIT $4`,
 			from[0], from[1], partsKept.Microseconds(), batch)
 		if err != nil || len(parts) == 0 {
@@ -189,7 +190,7 @@ func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
 		}
 		err = db.Write(ctx, func(tx *Tx) error {
 			list, args := placeholders(second(parts))
-			tx.exec(`DELETE FROM event_part WHERE event_id IN (`+list+`) AND NOT EXISTS (SELECT 1 FROM event e WHERE e.id = event_part.event_id)`, args...)
+			tx.unit.Exec(`DELETE FROM event_part WHERE event_id IN (`+list+`) AND NOT EXISTS (SELECT 1 FROM event e WHERE e.id = event_part.event_id)`, args...)
 			tx.movePurge(0, partPlace, parts)
 			return nil
 		})

@@ -122,7 +122,7 @@ func TestManyAttemptsOfOneDelivery(t *testing.T) {
 			s.deliver(w, 1<<40, "status 500")
 		}
 		s.deliver(w, 1<<40, "")
-		s.write(func(tx *Tx) error { tx.exec(`UPDATE delivery_attempt SET at = at + 3600000000`); return nil })
+		s.write(func(tx *Tx) error { tx.unit.Exec(`UPDATE delivery_attempt SET at = at + 3600000000`); return nil })
 		s.purge(now.Add(time.Minute), 1, 1)
 		s.wantLeft("1 1 21 0 1")
 		s.purge(now.Add(time.Minute), 1, 100)
@@ -157,11 +157,11 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 		}
 		purge()
 		s.wantLeft("1 0 0 2 0")
-		s.write(func(tx *Tx) error { tx.exec(`UPDATE event_part SET created = created - 86400000000`); return nil })
+		s.write(func(tx *Tx) error { tx.unit.Exec(`UPDATE event_part SET created = created - 86400000000`); return nil })
 		purge()
 		s.wantLeft("1 0 0 1 0")
 		write()
-		s.write(func(tx *Tx) error { tx.exec(`UPDATE event_part SET created = 0`); return nil })
+		s.write(func(tx *Tx) error { tx.unit.Exec(`UPDATE event_part SET created = 0`); return nil })
 		purge() // that went before the place is not looked at again
 		s.purge(now.Add(time.Hour), 10, 10)
 		s.wantLeft("0 0 0 1 0")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
@@ -80,7 +81,7 @@ func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) 
 	)
 	for _, column := range sealedColumns {
 		for after := int64(0); ; {
-			values, err := collect(ctx, &db.Reader, scanSealed, column.page(), after, batch)
+			values, err := database.Collect(ctx, db.rows, scanSealed, column.page(), after, batch)
 			if err != nil {
 				return seen, rewrapped, fmt.Errorf("read what is sealed in %s.%s: %w", column.table, column.name, err)
 			}
@@ -115,7 +116,7 @@ func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []seal
 			}
 			changed++
 			tx.awaitSeals(column.table)
-			tx.exec(`UPDATE `+column.table+` SET `+column.name+` = $1 WHERE `+column.key+` = $2 AND `+column.name+` = $3`, fresh, v.row, v.value)
+			tx.unit.Exec(`UPDATE `+column.table+` SET `+column.name+` = $1 WHERE `+column.key+` = $2 AND `+column.name+` = $3`, fresh, v.row, v.value)
 		}
 		return nil
 	})
@@ -128,12 +129,12 @@ func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []seal
 // awaitSeals waits, before the key proof changes, until no running unit has sealed a value
 // by the old one: nobody would rewrap what such a unit stores later.
 func (tx *Tx) awaitSeals(table string) {
-	if alone := tx.db.engine.words().alone; alone != "" && table == keyCheckPlace.Table {
-		tx.exec(alone + table)
+	if alone := tx.db.rows.Dialect().Alone; alone != "" && table == keyCheckPlace.Table {
+		tx.unit.Exec(alone + table)
 	}
 }
 
-func scanSealed(row scanner) (sealedValue, error) {
+func scanSealed(row database.Row) (sealedValue, error) {
 	var v sealedValue
 	err := row.Scan(&v.row, &v.domain, &v.value)
 	return v, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 	"passerelle/internal/store/storetest"
 )
@@ -47,10 +48,10 @@ const (
 func (s site) schema() map[string]map[string]string {
 	s.t.Helper()
 	query := columnsOfSQLite
-	if s.db.engine.words().name == "postgres" {
+	if s.db.rows.Dialect().Name == "postgres" {
 		query = columnsOfPostgres
 	}
-	lines, err := collect(s.t.Context(), &s.db.Reader, scanString, query)
+	lines, err := database.Collect(s.t.Context(), s.db.rows, database.ScanString, query)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func (s site) fill(table string, columns map[string]string, values map[string][]
 	literal := func(name, kind string) string {
 		value := append([]byte{}, values[name]...)
 		switch {
-		case isBytes(kind) && s.db.engine.words().name == "sqlite":
+		case isBytes(kind) && s.db.rows.Dialect().Name == "sqlite":
 			return "X'" + hex.EncodeToString(value) + "'"
 		case isBytes(kind):
 			return `'\x` + hex.EncodeToString(value) + `'`
@@ -146,7 +147,7 @@ func (c sealedColumn) domainOf() int64 {
 func (s site) opensWith(ring *keys.Ring) {
 	s.t.Helper()
 	for _, c := range sealedColumns {
-		value, err := one(s.t.Context(), &s.db.Reader, scanSealed, c.page(), 0, 1)
+		value, err := database.One(s.t.Context(), s.db.rows, scanSealed, c.page(), 0, 1)
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // SandboxLedger keeps the orders of the simulated banks, so that they survive
@@ -26,7 +27,7 @@ func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, k
 		submissions int64
 	)
 	err := l.DB.Write(ctx, func(tx *Tx) error {
-		tx.returning(func(row scanner) error { return row.Scan(&stored, &version, &submissions) },
+		tx.unit.Returning(func(row database.Row) error { return row.Scan(&stored, &version, &submissions) },
 			`INSERT INTO sandbox_order (domain_id, key, version, submissions, body) VALUES ($1, $2, 1, 1, $3)
 			ON CONFLICT (domain_id, key) DO UPDATE SET submissions = sandbox_order.submissions + 1
 			RETURNING body, version, submissions`, int64(domain), key, body)
@@ -38,7 +39,7 @@ func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, k
 // Load reads an order, with found false when there is none of that key.
 func (l SandboxLedger) Load(ctx context.Context, domain passerelle.DomainID, key string) ([]byte, int64, bool, error) {
 	var err error
-	order, err := one(ctx, &l.DB.Reader, func(row scanner) (sandboxOrder, error) {
+	order, err := database.One(ctx, l.DB.rows, func(row database.Row) (sandboxOrder, error) {
 		var o sandboxOrder
 		err := row.Scan(&o.body, &o.version)
 		return o, err
@@ -53,7 +54,7 @@ func (l SandboxLedger) Load(ctx context.Context, domain passerelle.DomainID, key
 // somebody else was faster.
 func (l SandboxLedger) Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (bool, error) {
 	err := l.DB.Write(ctx, func(tx *Tx) error {
-		tx.execOne(ErrConflict, `UPDATE sandbox_order SET body = $1, version = version + 1 WHERE domain_id = $2 AND key = $3 AND version = $4`,
+		tx.unit.ExecOne(ErrConflict, `UPDATE sandbox_order SET body = $1, version = version + 1 WHERE domain_id = $2 AND key = $3 AND version = $4`,
 			body, int64(domain), key, version)
 		return nil
 	})
@@ -65,7 +66,7 @@ func (l SandboxLedger) Save(ctx context.Context, domain passerelle.DomainID, key
 
 // SandboxSubmissions says how often an order arrived at its simulated bank.
 func (r *Reader) SandboxSubmissions(ctx context.Context, domain passerelle.DomainID, key string) (int64, error) {
-	return one(ctx, r, func(row scanner) (int64, error) {
+	return database.One(ctx, r.rows, func(row database.Row) (int64, error) {
 		var n int64
 		err := row.Scan(&n)
 		return n, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"passerelle/internal/database"
 	"passerelle/internal/store/storetest"
 )
 
@@ -45,11 +46,11 @@ var dumps = map[string]string{
 func TestSchema(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		db := openOnly(t, url)
-		if err := db.Migrate(t.Context()); err != nil {
+		if err := db.Database.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		name := db.engine.words().name
-		lines, err := collect(t.Context(), &db.Reader, scanString, dumps[name])
+		name := db.rows.Dialect().Name
+		lines, err := database.Collect(t.Context(), db.rows, database.ScanString, dumps[name])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // ServedDomain is a domain with what each request and each webhook sender needs of it:
@@ -34,7 +35,7 @@ func (r *Reader) FirstServedDomain(ctx context.Context) (ServedDomain, error) {
 
 func (r *Reader) servedDomain(ctx context.Context, which string, args ...any) (ServedDomain, error) {
 	found := ServedDomain{Settings: map[string]string{}}
-	err := r.each(ctx, servedDomains+which, args, func(row scanner) (bool, error) {
+	err := r.rows.Each(ctx, servedDomains+which, args, func(row database.Row) (bool, error) {
 		return true, found.scan(row)
 	})
 	if err == nil && found.ID == 0 {
@@ -46,7 +47,7 @@ func (r *Reader) servedDomain(ctx context.Context, which string, args ...any) (S
 	return found, nil
 }
 
-func (t *ServedDomain) scan(row scanner) error {
+func (t *ServedDomain) scan(row database.Row) error {
 	var key, value *string
 	d, err := scanDomainAnd(row, &t.Closed, &key, &value)
 	if err != nil {

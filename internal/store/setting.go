@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // SettingExists reports whether any domain has set a key to a value that is not empty.
 func (r *Reader) SettingExists(ctx context.Context, key string) (bool, error) {
-	exists, err := one(ctx, r, scanInt, `SELECT CASE WHEN EXISTS (SELECT 1 FROM setting WHERE key = $1 AND value <> '') THEN 1 ELSE 0 END`, key)
+	exists, err := database.One(ctx, r.rows, database.ScanInt, `SELECT CASE WHEN EXISTS (SELECT 1 FROM setting WHERE key = $1 AND value <> '') THEN 1 ELSE 0 END`, key)
 	return exists == 1, err
 }
 
 // Settings loads the configuration keys that a domain has set.
 func (r *Reader) Settings(ctx context.Context, domain passerelle.DomainID) (map[string]string, error) {
-	pairs, err := collect(ctx, r, func(row scanner) ([2]string, error) {
+	pairs, err := database.Collect(ctx, r.rows, func(row database.Row) ([2]string, error) {
 		var pair [2]string
 		err := row.Scan(&pair[0], &pair[1])
 		return pair, err
@@ -44,7 +45,7 @@ func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID)
 		key string
 		Setting
 	}
-	all, err := collect(ctx, r, func(row scanner) (named, error) {
+	all, err := database.Collect(ctx, r.rows, func(row database.Row) (named, error) {
 		var (
 			one named
 			at  int64
@@ -63,19 +64,19 @@ func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID)
 // HoldSettings lets one unit at a time change the settings of a domain, so that
 // the record of each change begins where the one before ended.
 func (tx *Tx) HoldSettings(domain passerelle.DomainID) {
-	tx.exec(`UPDATE domain SET created = created WHERE id = $1`, int64(domain))
+	tx.unit.Exec(`UPDATE domain SET created = created WHERE id = $1`, int64(domain))
 }
 
 // SetSetting stores a configuration value, and on record who changed it from
 // what. A value that is stored already is no change.
 func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value, by string, now time.Time) {
-	tx.exec(`INSERT INTO setting_change (domain_id, key, previous_value, new_value, type, changed_by, at)
+	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, new_value, type, changed_by, at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS TEXT), previous.value, CAST($3 AS TEXT), CASE WHEN previous.value IS NULL THEN 'add' ELSE 'update' END,
 			CAST($4 AS TEXT), CAST($5 AS BIGINT)
 		FROM (SELECT MAX(value) AS value FROM setting WHERE domain_id = $1 AND key = $2) AS previous
 		WHERE previous.value IS NULL OR previous.value <> $3`,
 		int64(domain), key, value, by, micros(now))
-	tx.exec(`INSERT INTO setting (domain_id, key, value, changed_by, updated) VALUES ($1, $2, $3, $4, $5)
+	tx.unit.Exec(`INSERT INTO setting (domain_id, key, value, changed_by, updated) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (domain_id, key) DO UPDATE SET value = excluded.value, changed_by = excluded.changed_by, updated = excluded.updated
 		WHERE setting.value <> excluded.value`,
 		int64(domain), key, value, by, micros(now))
@@ -84,10 +85,10 @@ func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value, by string, now 
 // DeleteSetting returns a key to its default, and puts on record who did so. A
 // key that has its default is left alone.
 func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key, by string, now time.Time) {
-	tx.exec(`INSERT INTO setting_change (domain_id, key, previous_value, type, changed_by, at)
+	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, type, changed_by, at)
 		SELECT domain_id, key, value, 'delete', CAST($1 AS TEXT), CAST($2 AS BIGINT) FROM setting WHERE domain_id = $3 AND key = $4`,
 		by, micros(now), int64(domain), key)
-	tx.exec(`DELETE FROM setting WHERE domain_id = $1 AND key = $2`, int64(domain), key)
+	tx.unit.Exec(`DELETE FROM setting WHERE domain_id = $1 AND key = $2`, int64(domain), key)
 }
 
 // SettingChange is one change of a configuration value. Previous is nil for a
@@ -134,7 +135,7 @@ func (f SettingChanges) selection() selection {
 // the instant and the id.
 func (r *Reader) SettingChanges(ctx context.Context, f SettingChanges, w Window) ([]SettingChange, error) {
 	sql, args := f.selection().newest(`id, key, previous_value, new_value, type, changed_by, at`, "at", "id", w)
-	return collect(ctx, r, scanSettingChange, sql, args...)
+	return database.Collect(ctx, r.rows, scanSettingChange, sql, args...)
 }
 
 // CountSettingChanges is the exact number of changes that a filter selects.
@@ -142,7 +143,7 @@ func (r *Reader) CountSettingChanges(ctx context.Context, f SettingChanges) (int
 	return r.countOf(ctx, f.selection())
 }
 
-func scanSettingChange(row scanner) (SettingChange, error) {
+func scanSettingChange(row database.Row) (SettingChange, error) {
 	var (
 		c  SettingChange
 		at int64

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
@@ -30,7 +31,7 @@ func signKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
 // AddSignKey stores a key pair, its private half sealed, and deprecates those
 // before it. A number that is taken is ErrDuplicate.
 func (tx *Tx) AddSignKey(k *SignKey) error {
-	id, err := tx.newID("sign_key")
+	id, err := tx.unit.NewID("sign_key")
 	if err != nil {
 		return err
 	}
@@ -39,8 +40,8 @@ func (tx *Tx) AddSignKey(k *SignKey) error {
 	if err != nil {
 		return fmt.Errorf("seal a key for answers: %w", err)
 	}
-	tx.exec(`UPDATE sign_key SET deprecated = TRUE WHERE domain_id = $1 AND number < $2`, int64(k.Domain), k.Number)
-	tx.execOne(ErrConflict, `INSERT INTO sign_key (id, domain_id, number, public, private, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+	tx.unit.Exec(`UPDATE sign_key SET deprecated = TRUE WHERE domain_id = $1 AND number < $2`, int64(k.Domain), k.Number)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO sign_key (id, domain_id, number, public, private, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		id, int64(k.Domain), k.Number, k.Public, sealed, micros(k.Created))
 	return nil
 }
@@ -51,7 +52,7 @@ func (r *Reader) NewestSignKey(ctx context.Context, domain passerelle.DomainID) 
 		SignKey
 		sealed []byte
 	}
-	found, err := one(ctx, r, func(from scanner) (row, error) {
+	found, err := database.One(ctx, r.rows, func(from database.Row) (row, error) {
 		var k row
 		var created int64
 		err := from.Scan(&k.ID, &k.Domain, &k.Number, &k.Public, &k.sealed, &created)
@@ -71,7 +72,7 @@ func (r *Reader) NewestSignKey(ctx context.Context, domain passerelle.DomainID) 
 const selectSignKey = `SELECT id, domain_id, number, public, created, deprecated FROM sign_key WHERE domain_id = $1 `
 
 // scanSignKey reads a key pair without its private half.
-func scanSignKey(from scanner) (SignKey, error) {
+func scanSignKey(from database.Row) (SignKey, error) {
 	var k SignKey
 	var created int64
 	err := from.Scan(&k.ID, &k.Domain, &k.Number, &k.Public, &created, &k.Deprecated)
@@ -82,10 +83,10 @@ func scanSignKey(from scanner) (SignKey, error) {
 // SignKeys lists the keys of a domain without their private halves, the newest
 // first.
 func (r *Reader) SignKeys(ctx context.Context, domain passerelle.DomainID, limit int) ([]SignKey, error) {
-	return collect(ctx, r, scanSignKey, selectSignKey+`ORDER BY number DESC LIMIT $2`, int64(domain), limit)
+	return database.Collect(ctx, r.rows, scanSignKey, selectSignKey+`ORDER BY number DESC LIMIT $2`, int64(domain), limit)
 }
 
 // SignKey is a key of a domain without its private half, or ErrNotFound.
 func (r *Reader) SignKey(ctx context.Context, domain passerelle.DomainID, id int64) (SignKey, error) {
-	return one(ctx, r, scanSignKey, selectSignKey+`AND id = $2`, int64(domain), id)
+	return database.One(ctx, r.rows, scanSignKey, selectSignKey+`AND id = $2`, int64(domain), id)
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"bytes"
 	"testing"
+
+	"passerelle/internal/database"
 )
 
 // The newest key signs, those before it are deprecated, and the private half is
@@ -30,7 +32,7 @@ func TestSignKeys(t *testing.T) {
 		foreign, err := s.db.SignKey(t.Context(), s.other, first.ID)
 		wantNotFound(t, foreign, err)
 
-		sealed, err := one(t.Context(), &s.db.Reader, func(row scanner) (b []byte, err error) { return b, row.Scan(&b) },
+		sealed, err := database.One(t.Context(), s.db.rows, func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) },
 			`SELECT private FROM sign_key WHERE number = 1`)
 		if err != nil || bytes.Contains(sealed, first.Private) {
 			t.Errorf("the private half is not sealed (%v)", err)

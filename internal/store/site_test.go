@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
@@ -39,7 +40,7 @@ func newSite(t *testing.T, url string) site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := db.Migrate(t.Context()); err != nil {
+	if err := db.Database.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s := site{t: t, db: db}
@@ -68,12 +69,12 @@ func (s site) try(fn func(*Tx) error) error { return s.db.Write(s.t.Context(), f
 
 // sql runs one statement by hand.
 func (s site) sql(text string, args ...any) error {
-	return s.try(func(tx *Tx) error { tx.exec(text, args...); return nil })
+	return s.try(func(tx *Tx) error { tx.unit.Exec(text, args...); return nil })
 }
 
 func (s site) count(text string, args ...any) int64 {
 	s.t.Helper()
-	n, err := one(s.t.Context(), &s.db.Reader, scanInt, text, args...)
+	n, err := database.One(s.t.Context(), s.db.rows, database.ScanInt, text, args...)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"passerelle/internal/database"
 	"passerelle/internal/store/storetest"
 	"passerelle/webhook"
 )
@@ -21,7 +22,7 @@ func TestStatisticsArrive(t *testing.T) {
 	}
 	keep := func() {
 		t.Helper()
-		if err := s.db.KeepStatistics(t.Context()); err != nil {
+		if err := s.db.Database.KeepStatistics(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,15 +34,25 @@ func TestStatisticsArrive(t *testing.T) {
 	if keep(); counts() != "instruction payment payment_transition" {
 		t.Errorf("known are the tables %q", counts())
 	}
-	if left := p.strings(uncounted); len(left) > 0 {
+	if left := s.uncounted(); len(left) > 0 {
 		t.Errorf("still to be counted are %v", left)
 	}
 	p.do(`INSERT INTO connector_name (uuid, name) SELECT i, repeat('x', 1000) FROM generate_series(1, 1000) i`)
 	p.do(`ANALYZE connector_name`)
 	p.do(`INSERT INTO connector_name (uuid, name) SELECT i, repeat('x', 1000) FROM generate_series(1001, 3000) i`)
-	if left := p.strings(uncounted); !slices.Equal(left, []string{"connector_name"}) {
+	if left := s.uncounted(); !slices.Equal(left, []string{"connector_name"}) {
 		t.Errorf("to be counted are %v after one has grown", left)
 	}
+}
+
+// uncounted are the tables whose statistics are missing or old.
+func (s site) uncounted() []string {
+	s.t.Helper()
+	tables, err := s.db.Database.Uncounted(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return tables
 }
 
 // hold keeps what a statement locks until the function is called.
@@ -64,12 +75,12 @@ func TestATableInUseIsCountedLater(t *testing.T) {
 	s.populate(10)
 	p.forgetStatistics()
 	free := p.hold(`LOCK TABLE domain`)
-	err := s.db.KeepStatistics(t.Context())
+	err := s.db.Database.KeepStatistics(t.Context())
 	free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := p.strings(uncounted); !slices.Equal(left, []string{"domain"}) {
+	if left := s.uncounted(); !slices.Equal(left, []string{"domain"}) {
 		t.Errorf("still to be counted are %v", left)
 	}
 }
@@ -80,10 +91,10 @@ func TestSQLitePlansByRule(t *testing.T) {
 	s := newSite(t, url)
 	s.happen(1, 1, now)
 	const remove = `DELETE FROM event WHERE id IN (1, 2, 3)`
-	engine := &explained{engine: s.db.engine}
+	engine := &explained{rows: s.db.Database.Querier}
 	plan := func() []string {
 		engine.plans = nil
-		if err := engine.explain(t.Context(), remove, nil); err != nil {
+		if err := engine.explain(t.Context(), database.Statement{SQL: remove}); err != nil {
 			t.Fatal(err)
 		}
 		return engine.plans
@@ -92,7 +103,7 @@ func TestSQLitePlansByRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := s.db.KeepStatistics(t.Context()); err != nil {
+		if err := s.db.Database.KeepStatistics(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := s.count(`SELECT count(*) FROM sqlite_schema WHERE name LIKE 'sqlite_stat%'`); n != 0 {
@@ -129,13 +140,13 @@ func TestMillionOfARestoredDump(t *testing.T) {
 			}
 		}
 		took := timed(func() {
-			if err := s.db.KeepStatistics(t.Context()); err != nil {
+			if err := s.db.Database.KeepStatistics(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		})
 		t.Logf("statistics %s: %v", when, took)
 	}
-	if left := p.strings(uncounted); len(left) > 0 {
+	if left := s.uncounted(); len(left) > 0 {
 		t.Errorf("still to be counted are %v", left)
 	}
 }

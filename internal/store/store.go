@@ -2,129 +2,111 @@ package store
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
-// Options has what a store needs in addition to its address.
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Options has what a store needs in addition to the address of its database.
 type Options struct {
 	// Keys seal sensitive columns; a store without them serves where none is
 	// read or written.
 	Keys *keys.Ring
-	// Log takes what operators should know; nil discards it.
-	Log *slog.Logger
-	// MaxConns bounds the connections that read on SQLite, all connections on
-	// PostgreSQL; zero is twice the processors, and 16.
+	// Log, MaxConns, Alone and Limit are those of the database.
+	Log      *slog.Logger
 	MaxConns int
-	// Alone gives each unit a transaction of its own: it is there to measure what
-	// sharing one gains.
-	Alone bool
-	// Limit is how long a query or a unit may take, the wait for a connection
-	// included, before it is given up with context.DeadlineExceeded or as
-	// passerelle.Unavailable; zero is as long as it likes, which is right for
-	// commands that read whole tables. COMMIT, and what a unit shares with others, is
-	// waited for beyond it, for seconds.
-	Limit time.Duration
+	Alone    bool
+	Limit    time.Duration
 }
 
-// DB is an open database. It is safe for concurrent use.
+// DB is an open store. It is safe for concurrent use.
 type DB struct {
 	Reader
 
+	Database   *database.Handle // its health, its schema and its statistics
 	log        *slog.Logger
-	migrations []migration
-	sequences  sequences
-	closed     atomic.Bool
 	keyRenewal time.Duration          // zero, but in tests
 	proof      atomic.Pointer[[]byte] // that the keys are those of the database, as it was last seen
 }
 
 // Reader reads committed rows and cannot write.
 type Reader struct {
-	engine engine
-	keys   *keys.Ring
-	limit  time.Duration
+	rows *database.Querier
+	keys *keys.Ring
 	// sealing is set once it is known that account numbers are sealed.
 	sealing *atomic.Bool
 }
 
-// bounded is the context of a query or a unit.
-func (r *Reader) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if r.limit <= 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, r.limit)
+// Tx collects the statements of a unit; see [DB.Write].
+type Tx struct {
+	// ctx is the caller's: the keys are read while statements are collected.
+	ctx   context.Context
+	unit  *database.Unit
+	db    *DB
+	keys  *keys.Ring
+	seals bool
 }
 
-// engine is what the two databases do differently.
-type engine interface {
-	// read calls row for each row until it says no more or fails.
-	read(ctx context.Context, sql string, args []any, row func(scanner) (more bool, err error)) error
-	// readWhole is read for a query that goes through whole tables.
-	readWhole(ctx context.Context, sql string, args []any, row func(scanner) (more bool, err error)) error
-	// write executes the unit. A nil error means that it is durable.
-	write(ctx context.Context, tx *Tx) error
-	// migrate calls fn in a transaction that excludes other migrators.
-	migrate(ctx context.Context, fn func(session) error) error
-	// keepStatistics stores the statistics that planning needs, or removes misleading ones.
-	keepStatistics(ctx context.Context) error
-	ping(ctx context.Context) error
-	close() error
-	words() *dialect
-}
-
-// Open opens the database at an address: "sqlite:PATH", created when missing and
-// readable by its owner only; "sqlite::memory:", a private temporary file that
-// Close removes; or "postgres://…", in the form libpq reads. The schema is not
-// touched.
+// Open opens the database at an address, see [database.Open]. The schema is not touched.
 func Open(ctx context.Context, url string, options Options) (*DB, error) {
-	migrations, err := loadMigrations(migrationFiles)
-	if err != nil {
-		return nil, err
-	}
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	engine, err := openEngine(ctx, url, options)
+	handle, err := database.Open(ctx, url, database.Config{
+		Migrations: migrations, Log: options.Log, MaxConns: options.MaxConns, Alone: options.Alone, Limit: options.Limit,
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &DB{Reader: Reader{engine: engine, keys: options.Keys, limit: options.Limit, sealing: &atomic.Bool{}}, log: options.Log, migrations: migrations}, nil
+	return &DB{Reader: Reader{rows: &handle.Querier, keys: options.Keys, sealing: &atomic.Bool{}}, Database: handle, log: options.Log}, nil
 }
 
-// openEngine names no address in its errors, which may hold a password.
-func openEngine(ctx context.Context, url string, options Options) (engine, error) {
-	scheme, path, _ := strings.Cut(url, ":")
-	switch scheme {
-	case "sqlite":
-		return openSQLite(ctx, path, options)
-	case "postgres", "postgresql":
-		return openPostgres(ctx, url, options)
-	}
-	return nil, fmt.Errorf("open the database: the address begins with %q, and neither with sqlite: nor with postgres://", scheme)
+// Write executes what fn collects as one unit, all or nothing, see [database.Handle.Write].
+func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
+	return db.Database.Write(ctx, func(unit *database.Unit) error {
+		return fn(&Tx{ctx: ctx, unit: unit, db: db, keys: db.keys})
+	})
 }
 
-// Ping reports whether the database answers.
-func (db *DB) Ping(ctx context.Context) error {
-	if err := db.engine.ping(ctx); err != nil {
-		return fmt.Errorf("ping the database: %w", classify(err))
+// AfterCommit has fn called in the caller's goroutine once the unit is durable,
+// and never when it is not. Functions are called in the order of registration.
+func (tx *Tx) AfterCommit(fn func()) { tx.unit.AfterCommit(fn) }
+
+// Together answers several questions at once, see [database.Querier.Together].
+func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) error) error {
+	all := make([]func(*database.Querier) error, len(questions))
+	for i, question := range questions {
+		all[i] = func(rows *database.Querier) error {
+			own := *r
+			own.rows = rows
+			return question(&own)
+		}
 	}
-	return nil
+	return r.rows.Together(ctx, all...)
+}
+
+// Into returns a read for [Reader.Together] that stores its result in a variable.
+func Into[T any](into *T, read func(*Reader) (T, error)) func(*Reader) error {
+	return func(r *Reader) error {
+		result, err := read(r)
+		*into = result
+		return err
+	}
 }
 
 // Close waits for the writes under way and closes all connections. A second
 // call does nothing.
 func (db *DB) Close() error {
-	if db.closed.Swap(true) {
-		return nil
-	}
-	if err := db.engine.close(); err != nil {
-		return fmt.Errorf("close the database: %w", err)
+	if err := db.Database.Close(); err != nil {
+		return fmt.Errorf("close the store: %w", err)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // StoredSubscription is a subscription with its bookkeeping.
@@ -26,7 +27,7 @@ func (s StoredSubscription) NextReading() int64 { return s.Readings + 1 }
 
 const subscriptionColumns = `s.id, s.user_id, s.connection_id, s.source_id, s.key, s.details, s.digest, s.disabled, s.deleted, s.last_update, s.error, s.epoch, s.readings, s.documents, s.changed`
 
-func scanSubscription(row scanner) (StoredSubscription, error) {
+func scanSubscription(row database.Row) (StoredSubscription, error) {
 	var (
 		s                         StoredSubscription
 		key, details              string
@@ -100,7 +101,7 @@ func (r *Reader) Subscriptions(ctx context.Context, f SubscriptionFilter, w Wind
 	f.where(&c)
 	p := idPlace(w)
 	c.and("s.id "+p.sign+" %s", p.from)
-	return collect(ctx, r, scanSubscription, fmt.Sprintf(`SELECT %s FROM subscription s WHERE %s ORDER BY s.id %s LIMIT %s OFFSET %s`,
+	return database.Collect(ctx, r.rows, scanSubscription, fmt.Sprintf(`SELECT %s FROM subscription s WHERE %s ORDER BY s.id %s LIMIT %s OFFSET %s`,
 		subscriptionColumns, c.String(), p.order, c.bind(w.Limit), c.bind(w.Offset)), c.args...)
 }
 
@@ -109,7 +110,7 @@ func (r *Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID
 	var c conditions
 	c.and("domain_id = %s AND user_id = %s AND deleted IS NULL", int64(domain), int64(user))
 	c.clauses = append(c.clauses, "id IN ("+anyOf(&c, slices.Compact(slices.Sorted(slices.Values(ids))))+")")
-	all, err := collect(ctx, r, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+c.String(), c.args...)
+	all, err := database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+c.String(), c.args...)
 	found := map[passerelle.ConnectionID]Connection{}
 	for _, one := range all {
 		found[one.ID] = one
@@ -121,13 +122,13 @@ func (r *Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID
 func (r *Reader) CountSubscriptions(ctx context.Context, f SubscriptionFilter) (int64, error) {
 	var c conditions
 	f.where(&c)
-	return one(ctx, r, scanCount, `SELECT count(*) FROM subscription s WHERE `+c.String(), c.args...)
+	return database.One(ctx, r.rows, scanCount, `SELECT count(*) FROM subscription s WHERE `+c.String(), c.args...)
 }
 
 // SubscriptionsOf lists all subscriptions of a connection for the one who
 // synchronises it.
 func (r *Reader) SubscriptionsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredSubscription, error) {
-	return collect(ctx, r, scanSubscription, `SELECT `+subscriptionColumns+` FROM subscription s WHERE s.domain_id = $1 AND s.connection_id = $2 ORDER BY s.id`,
+	return database.Collect(ctx, r.rows, scanSubscription, `SELECT `+subscriptionColumns+` FROM subscription s WHERE s.domain_id = $1 AND s.connection_id = $2 ORDER BY s.id`,
 		int64(domain), int64(connection))
 }
 
@@ -135,7 +136,7 @@ func (r *Reader) SubscriptionsOf(ctx context.Context, domain passerelle.DomainID
 func (db *DB) NewSubscriptionID(ctx context.Context) (passerelle.SubscriptionID, error) {
 	var id passerelle.SubscriptionID
 	err := db.Write(ctx, func(tx *Tx) error {
-		next, err := tx.newID("subscription")
+		next, err := tx.unit.NewID("subscription")
 		id = passerelle.SubscriptionID(next)
 		return err
 	})
@@ -149,7 +150,7 @@ func (tx *Tx) CreateSubscription(domain passerelle.DomainID, s *StoredSubscripti
 		return err
 	}
 	s.Digest = details.Digest
-	tx.execOne(ErrConflict, `INSERT INTO subscription (id, domain_id, user_id, connection_id, source_id, key, details, digest, disabled, last_update, changed)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO subscription (id, domain_id, user_id, connection_id, source_id, key, details, digest, disabled, last_update, changed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		int64(s.ID), int64(domain), int64(s.User), int64(s.Connection), optionalID(s.Source), s.Key, details.text, details.Digest, optionalMicros(s.Disabled), optionalMicros(s.LastUpdate), s.Changed)
 	return nil
@@ -162,20 +163,20 @@ func (tx *Tx) UpdateSubscription(domain passerelle.DomainID, s *StoredSubscripti
 		return err
 	}
 	s.Digest = details.Digest
-	tx.execOne(ErrNotFound, `UPDATE subscription SET details = $1, digest = $2, deleted = $3, last_update = $4, changed = $5 WHERE +domain_id = $6 AND id = $7`,
+	tx.unit.ExecOne(ErrNotFound, `UPDATE subscription SET details = $1, digest = $2, deleted = $3, last_update = $4, changed = $5 WHERE +domain_id = $6 AND id = $7`,
 		details.text, details.Digest, optionalMicros(s.Deleted), optionalMicros(s.LastUpdate), s.Changed, int64(domain), int64(s.ID))
 	return nil
 }
 
 // TouchSubscription notes that a subscription was read to its end.
 func (tx *Tx) TouchSubscription(domain passerelle.DomainID, id passerelle.SubscriptionID, at time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE subscription SET last_update = $1, error = NULL, readings = readings + 1 WHERE +domain_id = $2 AND id = $3`, micros(at), int64(domain), int64(id))
+	tx.unit.ExecOne(ErrNotFound, `UPDATE subscription SET last_update = $1, error = NULL, readings = readings + 1 WHERE +domain_id = $2 AND id = $3`, micros(at), int64(domain), int64(id))
 }
 
 // EnableSubscription records that the person shares a subscription. ErrConflict
 // when it was enabled already.
 func (tx *Tx) EnableSubscription(domain passerelle.DomainID, user passerelle.UserID, id passerelle.SubscriptionID) {
-	tx.execOne(ErrConflict, `UPDATE subscription SET disabled = NULL WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE subscription SET disabled = NULL WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
 		int64(domain), int64(user), int64(id))
 }
 
@@ -183,8 +184,8 @@ func (tx *Tx) EnableSubscription(domain passerelle.DomainID, user passerelle.Use
 // at once and erased in small steps, with their files. ErrConflict when it was
 // disabled already.
 func (tx *Tx) DisableSubscription(domain passerelle.DomainID, user passerelle.UserID, s StoredSubscription, now time.Time) {
-	tx.execOne(ErrConflict, `UPDATE subscription SET disabled = $1, error = NULL, epoch = epoch + 1, documents = 0 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE subscription SET disabled = $1, error = NULL, epoch = epoch + 1, documents = 0 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`,
 		micros(now), int64(domain), int64(user), int64(s.ID))
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "subscription", subject: int64(s.ID), epoch: &s.Epoch, at: micros(now)})
-	tx.exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND subscription_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(s.ID))
+	tx.unit.Exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND subscription_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(s.ID))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // SyncedRows selects the rows that syncs of one account or subscription stored since
@@ -54,7 +55,7 @@ type Known struct {
 	Deleted bool
 }
 
-func scanKnown(row scanner) (Known, error) {
+func scanKnown(row database.Row) (Known, error) {
 	var k Known
 	err := row.Scan(&k.ID, &k.Key, &k.Digest, &k.Deleted)
 	return k, err
@@ -67,7 +68,7 @@ func (r *Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (m
 	for _, key := range padded(keys) {
 		names = append(names, c.bind(key))
 	}
-	all, err := collect(ctx, r, scanKnown, `SELECT id, key, digest, deleted IS NOT NULL FROM `+s.table+` WHERE `+c.String()+` AND key IN (`+strings.Join(names, ", ")+`)`, c.args...)
+	all, err := database.Collect(ctx, r.rows, scanKnown, `SELECT id, key, digest, deleted IS NOT NULL FROM `+s.table+` WHERE `+c.String()+` AND key IN (`+strings.Join(names, ", ")+`)`, c.args...)
 	found := map[string]Known{}
 	for _, k := range all {
 		found[k.Key] = k
@@ -78,7 +79,7 @@ func (r *Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (m
 // NoRows reports whether there is no row, not even a deleted one.
 func (r *Reader) NoRows(ctx context.Context, s SyncedRows) (bool, error) {
 	c := s.where()
-	first, err := collect(ctx, r, scanInt, `SELECT id FROM `+s.table+` WHERE `+c.String()+` LIMIT 1`, c.args...)
+	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM `+s.table+` WHERE `+c.String()+` LIMIT 1`, c.args...)
 	return len(first) == 0, err
 }
 
@@ -98,7 +99,7 @@ func (r *Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date
 	if !from.IsZero() {
 		c.and("date >= %s", from.String())
 	}
-	return r.each(ctx, `SELECT id, key FROM `+s.table+` WHERE `+c.String(), c.args, func(row scanner) (bool, error) {
+	return r.rows.Each(ctx, `SELECT id, key FROM `+s.table+` WHERE `+c.String(), c.args, func(row database.Row) (bool, error) {
 		var (
 			id  int64
 			key string

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // Termination is a deleted connection whose consent the institution still has.
@@ -25,14 +26,14 @@ type Termination struct {
 // TerminableMemory replaces what a sync left, and has the institution told when the
 // connection is deleted.
 func (tx *Tx) TerminableMemory(c Connection, memory []byte) error {
-	tx.exec(`UPDATE connection SET terminate = 0 WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(c.Domain), int64(c.ID))
+	tx.unit.Exec(`UPDATE connection SET terminate = 0 WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(c.Domain), int64(c.ID))
 	return tx.SetConnectionMemory(c, memory)
 }
 
 // TerminationsDue lists the consents of a domain that are to be ended at an instant of it,
 // the longest overdue first.
 func (r *Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
-	all, err := collect(ctx, r, func(row scanner) (Termination, error) {
+	all, err := database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
 		err := row.Scan(&t.Domain, &t.Connection, &t.User, &t.Connector, &t.Memory, &t.Tries, &t.due)
 		return t, err
@@ -53,12 +54,12 @@ func (r *Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID
 // unless EndTermination records success. Write fails with ErrConflict when another process
 // is telling it.
 func (tx *Tx) TryTermination(t Termination, next time.Time) {
-	tx.execOne(ErrConflict, `UPDATE connection SET terminate = $1, failures = $2 WHERE +domain_id = $3 AND id = $4 AND terminate = $5`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE connection SET terminate = $1, failures = $2 WHERE +domain_id = $3 AND id = $4 AND terminate = $5`,
 		micros(next), t.Tries+1, int64(t.Domain), int64(t.Connection), t.due)
 }
 
 // EndTermination leaves what is left of the connection to EraseWithdrawn.
 func (tx *Tx) EndTermination(t Termination, now time.Time) {
-	tx.exec(`UPDATE connection SET terminate = NULL, memory = NULL WHERE +domain_id = $1 AND id = $2`, int64(t.Domain), int64(t.Connection))
+	tx.unit.Exec(`UPDATE connection SET terminate = NULL, memory = NULL WHERE +domain_id = $1 AND id = $2`, int64(t.Domain), int64(t.Connection))
 	tx.withdraw(withdrawal{domain: int64(t.Domain), user: int64(t.User), kind: "connection", subject: int64(t.Connection), at: micros(now)})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // Terms are one version of a domain's terms of service.
@@ -25,16 +26,16 @@ type Terms struct {
 // PublishTerms puts a new version in force, in place of the present one. A
 // version that the domain has had already is ErrDuplicate.
 func (tx *Tx) PublishTerms(t *Terms) error {
-	id, err := tx.newID("terms")
+	id, err := tx.unit.NewID("terms")
 	if err != nil {
 		return err
 	}
 	t.ID = id
-	tx.exec(`UPDATE terms SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL`, micros(t.Created), int64(t.Domain))
-	tx.execOne(ErrConflict, `INSERT INTO terms (id, domain_id, version, created) VALUES ($1, $2, $3, $4)`,
+	tx.unit.Exec(`UPDATE terms SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL`, micros(t.Created), int64(t.Domain))
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO terms (id, domain_id, version, created) VALUES ($1, $2, $3, $4)`,
 		id, int64(t.Domain), t.Version, micros(t.Created))
 	for _, language := range slices.Sorted(maps.Keys(t.Content)) {
-		tx.execOne(ErrConflict, `INSERT INTO terms_text (terms_id, language, content) VALUES ($1, $2, $3)`, id, language, t.Content[language])
+		tx.unit.ExecOne(ErrConflict, `INSERT INTO terms_text (terms_id, language, content) VALUES ($1, $2, $3)`, id, language, t.Content[language])
 	}
 	return nil
 }
@@ -50,7 +51,7 @@ func (r *Reader) TermsOfVersion(ctx context.Context, domain passerelle.DomainID,
 }
 
 func (r *Reader) terms(ctx context.Context, which string, args ...any) (Terms, error) {
-	t, err := one(ctx, r, func(row scanner) (Terms, error) {
+	t, err := database.One(ctx, r.rows, func(row database.Row) (Terms, error) {
 		var (
 			t       Terms
 			created int64
@@ -64,7 +65,7 @@ func (r *Reader) terms(ctx context.Context, which string, args ...any) (Terms, e
 		return t, err
 	}
 	t.Content = map[string]string{}
-	_, err = collect(ctx, r, func(row scanner) (struct{}, error) {
+	_, err = database.Collect(ctx, r.rows, func(row database.Row) (struct{}, error) {
 		var language, content string
 		err := row.Scan(&language, &content)
 		t.Content[language] = content

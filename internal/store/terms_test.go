@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"passerelle/internal/database"
 )
 
 func TestTerms(t *testing.T) {
@@ -49,7 +51,7 @@ func TestFieldKeys(t *testing.T) {
 		wantError(t, s.try(func(tx *Tx) error { return tx.AddFieldKey(&taken) }), ErrDuplicate)
 		foreign, err := s.db.FieldKey(t.Context(), s.other, "a")
 		wantNotFound(t, foreign, err)
-		sealed, err := one(t.Context(), &s.db.Reader, func(row scanner) (b []byte, err error) { return b, row.Scan(&b) },
+		sealed, err := database.One(t.Context(), s.db.rows, func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) },
 			`SELECT private FROM field_key WHERE kid = 'a'`)
 		if err != nil || bytes.Contains(sealed, first.Private) {
 			t.Errorf("the private half is not sealed (%v)", err)

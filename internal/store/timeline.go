@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/payment"
 )
 
@@ -45,12 +46,12 @@ type placedRow struct {
 
 func (r *Reader) timelineRows(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID) ([]placedRow, error) {
 	list, args := idList(domain, ids)
-	steps, err := collect(ctx, r, scanPlacedTransition, `SELECT payment_id, `+transitionColumns+` FROM payment_transition
+	steps, err := database.Collect(ctx, r.rows, scanPlacedTransition, `SELECT payment_id, `+transitionColumns+` FROM payment_transition
 		WHERE +domain_id = $1 AND payment_id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("load transitions: %w", err)
 	}
-	notes, err := collect(ctx, r, scanNote, `SELECT payment_id, seq, number, kind, actor, bank_status, text, day, at FROM payment_note
+	notes, err := database.Collect(ctx, r.rows, scanNote, `SELECT payment_id, seq, number, kind, actor, bank_status, text, day, at FROM payment_note
 		WHERE +domain_id = $1 AND payment_id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("load notes: %w", err)
@@ -62,7 +63,7 @@ func (r *Reader) timelineRows(ctx context.Context, domain passerelle.DomainID, i
 	return rows, nil
 }
 
-func scanNote(row scanner) (placedRow, error) {
+func scanNote(row database.Row) (placedRow, error) {
 	var (
 		n    payment.Note
 		at   int64
@@ -78,7 +79,7 @@ func scanNote(row scanner) (placedRow, error) {
 	return line, err
 }
 
-func scanPlacedTransition(row scanner) (placedRow, error) {
+func scanPlacedTransition(row database.Row) (placedRow, error) {
 	var line placedRow
 	t, err := scanTransition(withFirst{row, &line.payment})
 	line.Transition, line.seq = &t, t.Seq
@@ -87,7 +88,7 @@ func scanPlacedTransition(row scanner) (placedRow, error) {
 
 // withFirst scans one more column, before those of the row.
 type withFirst struct {
-	row   scanner
+	row   database.Row
 	first any
 }
 
@@ -95,7 +96,7 @@ func (w withFirst) Scan(dest ...any) error { return w.row.Scan(append([]any{w.fi
 
 const transitionColumns = `seq, from_state, to_state, cause, actor, bank_status, at`
 
-func scanTransition(row scanner) (payment.Transition, error) {
+func scanTransition(row database.Row) (payment.Transition, error) {
 	var (
 		t    payment.Transition
 		from *string
@@ -108,7 +109,7 @@ func scanTransition(row scanner) (payment.Transition, error) {
 
 // Transitions lists the changes of state of a payment, oldest first.
 func (r *Reader) Transitions(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]payment.Transition, error) {
-	return collect(ctx, r, scanTransition, `SELECT `+transitionColumns+` FROM payment_transition WHERE +domain_id = $1 AND payment_id = $2 ORDER BY seq`,
+	return database.Collect(ctx, r.rows, scanTransition, `SELECT `+transitionColumns+` FROM payment_transition WHERE +domain_id = $1 AND payment_id = $2 ORDER BY seq`,
 		int64(domain), int64(id))
 }
 
@@ -116,16 +117,16 @@ func (r *Reader) Transitions(ctx context.Context, domain passerelle.DomainID, id
 // takes them. What the last note says already is not said again: a bank that
 // repeats itself must not fill the table.
 func (tx *Tx) AddNotes(p *payment.Payment) {
-	tx.exec(`UPDATE payment SET next_check = next_check WHERE +domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // holds the row
+	tx.unit.Exec(`UPDATE payment SET next_check = next_check WHERE +domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // holds the row
 	for _, note := range p.TakeNotes() {
-		tx.exec(insertNote+`
+		tx.unit.Exec(insertNote+`
 			WHERE NOT EXISTS (SELECT 1 FROM payment_note WHERE payment_id = $1 AND kind = $4 AND text = $7
 				AND number = (SELECT MAX(number) FROM payment_note WHERE payment_id = $1))`, noteArgs(p, p.Seq, note)...)
 	}
 }
 
 func (tx *Tx) insertNote(p *payment.Payment, seq int64, note payment.Note) {
-	tx.execOne(ErrConflict, insertNote, noteArgs(p, seq, note)...)
+	tx.unit.ExecOne(ErrConflict, insertNote, noteArgs(p, seq, note)...)
 }
 
 // insertNote numbers a note within a transaction that holds the payment's row.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // Token is a credential as stored: what it allows, and the hash it is found by.
@@ -29,7 +30,7 @@ type Token struct {
 
 const tokenColumns = `id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires, revoked, last_used`
 
-func scanToken(row scanner) (Token, error) {
+func scanToken(row database.Row) (Token, error) {
 	var (
 		t                     Token
 		client, user, payment *int64
@@ -63,14 +64,14 @@ func optionalID[T ~int64](id T) *int64 {
 // ones included, or ErrNotFound. The tokens of a deleted user are not there any
 // more, even while they wait to be erased.
 func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, hash []byte) (Token, error) {
-	return one(ctx, r, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1 AND domain_id = $2
+	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1 AND domain_id = $2
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
 }
 
 // TokenShown loads the token of a hash as TokenByHash does, whichever domain's it is:
 // whoever asks holds that against the domain the token was shown to.
 func (r *Reader) TokenShown(ctx context.Context, hash []byte) (Token, error) {
-	return one(ctx, r, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1
+	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash)
 }
 
@@ -96,17 +97,17 @@ func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, 
 	p := idPlace(w)
 	s = s.and("id "+p.sign+" $%d", p.from)
 	sql := `SELECT ` + tokenColumns + ` FROM token WHERE ` + s.conditions() + ` ORDER BY id ` + p.order + ` LIMIT ` + s.bind(w.Limit)
-	return collect(ctx, r, scanToken, sql, s.args...)
+	return database.Collect(ctx, r.rows, scanToken, sql, s.args...)
 }
 
 // CreateToken stores a token and gives it its id.
 func (tx *Tx) CreateToken(t *Token) error {
-	id, err := tx.newID("token")
+	id, err := tx.unit.NewID("token")
 	if err != nil {
 		return err
 	}
 	t.ID = id
-	tx.execOne(ErrConflict, `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		id, int64(t.Domain), optionalID(t.Client), t.Kind, t.Hash, t.Scopes, optionalID(t.User), optionalID(t.Payment), t.Single,
 		micros(t.Created), optionalMicros(t.Expires))
@@ -116,31 +117,31 @@ func (tx *Tx) CreateToken(t *Token) error {
 // NoteTokenUse notes that a token was used at an instant, unless that was noted
 // since another.
 func (tx *Tx) NoteTokenUse(domain passerelle.DomainID, id int64, at, since time.Time) {
-	tx.exec(`UPDATE token SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
+	tx.unit.Exec(`UPDATE token SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		micros(at), int64(domain), id, micros(since))
 }
 
 // RevokeToken ends a token's validity; one already revoked is ErrNotFound.
 func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE +domain_id = $2 AND id = $3 AND revoked IS NULL`, micros(now), int64(domain), id)
-	tx.exec(`DELETE FROM user_token WHERE domain_id = $1 AND token_id = $2`, int64(domain), id)
+	tx.unit.ExecOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE +domain_id = $2 AND id = $3 AND revoked IS NULL`, micros(now), int64(domain), id)
+	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND token_id = $2`, int64(domain), id)
 }
 
 // RevokeUserTokens ends the permanent tokens that a client, or no client in
 // particular, has for a user.
 func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID, now time.Time) {
-	tx.exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND user_id = $3 AND kind = 'user' AND expires IS NULL
+	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND user_id = $3 AND kind = 'user' AND expires IS NULL
 		AND (client_id IS NULL OR client_id = $4) AND revoked IS NULL`, micros(now), int64(domain), int64(user), int64(client))
-	tx.exec(`DELETE FROM user_token WHERE domain_id = $1 AND user_id = $2 AND (client_id IS NULL OR client_id = $3)`, int64(domain), int64(user), int64(client))
+	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND user_id = $2 AND (client_id IS NULL OR client_id = $3)`, int64(domain), int64(user), int64(client))
 }
 
 // EndPaymentTokens lets the tokens of a payment live no longer than a while.
 func (tx *Tx) EndPaymentTokens(domain passerelle.DomainID, payment passerelle.PaymentID, in time.Duration) {
-	tx.exec(`UPDATE token SET expires = {now} + $1 WHERE domain_id = $2 AND payment_id = $3 AND expires > {now} + $1`,
+	tx.unit.Exec(`UPDATE token SET expires = {now} + $1 WHERE domain_id = $2 AND payment_id = $3 AND expires > {now} + $1`,
 		in.Microseconds(), int64(domain), int64(payment))
 }
 
 // PurgeTokens removes at most limit tokens that expired before the instant.
 func (tx *Tx) PurgeTokens(before time.Time, limit int) {
-	tx.exec(`DELETE FROM token WHERE id IN (SELECT id FROM token WHERE expires < $1 ORDER BY expires`+upTo(limit)+`)`, micros(before))
+	tx.unit.Exec(`DELETE FROM token WHERE id IN (SELECT id FROM token WHERE expires < $1 ORDER BY expires`+database.UpTo(limit)+`)`, micros(before))
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/cases"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 	t.details, t.scraped, t.last_update, t.deleted, `
 )
 
-func scanTransaction(row scanner) (passerelle.Transaction, error) {
+func scanTransaction(row database.Row) (passerelle.Transaction, error) {
 	var (
 		t                         passerelle.Transaction
 		key, day, details         string
@@ -72,11 +73,11 @@ type NewTransaction struct {
 // CreateTransactions stores transactions that were found in an account and gives
 // them their ids. Reading is the number of the one that found them.
 func (tx *Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, reading int64, found ...NewTransaction) error {
-	first, err := tx.newIDs("bank_transaction", len(found))
+	first, err := tx.unit.NewIDs("bank_transaction", len(found))
 	if err != nil {
 		return err
 	}
-	args := make([]any, 0, transactionRow.width*len(found))
+	args := make([]any, 0, transactionRow.Width*len(found))
 	for i, t := range found {
 		t.ID, t.Account = passerelle.TransactionID(first+int64(i)), a.ID
 		if t.Manual {
@@ -95,7 +96,7 @@ func (tx *Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, re
 			t.Wording, t.Coming, optionalText(strings.Join(t.Categories, " ")), t.Details.text, t.Details.Digest, micros(t.Scraped), micros(t.LastUpdate), reading,
 			int64(a.Connection), fold(t.TransactionDetails.Wording), t.Manual)
 	}
-	tx.insert(transactionRow, args)
+	tx.unit.Insert(transactionRow, args)
 	for _, t := range found {
 		if err := tx.keepAttachments(domain, a, t.ID, t.Attachments, t.Scraped, reading); err != nil {
 			return err
@@ -104,7 +105,7 @@ func (tx *Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, re
 	return nil
 }
 
-var transactionRow = newRowType(`bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale,
+var transactionRow = database.NewRowType(`bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale,
 	wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded, manual)`)
 
 // UpdateTransaction stores what an institution now says of a transaction; what
@@ -118,7 +119,7 @@ func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id 
 	if err != nil {
 		return fmt.Errorf("store the value of a transaction: %w", err)
 	}
-	tx.execOne(ErrConflict, `UPDATE bank_transaction SET date = $1, application_date = CASE WHEN moved THEN application_date ELSE $2 END, value = $3, value_scale = $4,
+	tx.unit.ExecOne(ErrConflict, `UPDATE bank_transaction SET date = $1, application_date = CASE WHEN moved THEN application_date ELSE $2 END, value = $3, value_scale = $4,
 			wording = $5, coming = $6, details = $7, digest = $8, last_update = $9, deleted = NULL, changed = $10, folded = $11
 		WHERE domain_id = $12 AND account_id = $13 AND epoch = $14 AND id = $15`,
 		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details.text, details.Digest, micros(at), reading, fold(d.Wording),
@@ -130,22 +131,22 @@ func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id 
 // the counters of the account. ErrConflict when it was emptied meanwhile.
 func (tx *Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccount, at time.Time) {
 	const theirs = `account_id = $1 AND epoch = $2 AND manual AND deleted IS NULL`
-	tx.execOne(ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // nobody adds some from here on
-	tx.exec(`UPDATE bank_account SET transactions = transactions - gone.n, deleted_transactions = deleted_transactions + gone.n
+	tx.unit.ExecOne(ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // nobody adds some from here on
+	tx.unit.Exec(`UPDATE bank_account SET transactions = transactions - gone.n, deleted_transactions = deleted_transactions + gone.n
 		FROM (SELECT count(*) AS n FROM bank_transaction WHERE `+theirs+`) AS gone WHERE bank_account.id = $1`, int64(a.ID), a.Epoch)
-	tx.exec(`UPDATE bank_transaction SET deleted = $3, last_update = $3, changed = $4 WHERE `+theirs, int64(a.ID), a.Epoch, micros(at), a.NextReading())
+	tx.unit.Exec(`UPDATE bank_transaction SET deleted = $3, last_update = $3, changed = $4 WHERE `+theirs, int64(a.ID), a.Epoch, micros(at), a.NextReading())
 }
 
 // LoseTransaction marks one that the institution no longer shows.
 func (tx *Tx) LoseTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, at time.Time, reading int64) {
-	tx.execOne(ErrConflict, `UPDATE bank_transaction SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE bank_transaction SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
 		micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 }
 
 // CountTransactions moves the counters of an account, in the unit of the change.
 // ErrConflict when the account was emptied meanwhile.
 func (tx *Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, present, deleted int64) {
-	tx.execOne(ErrConflict, `UPDATE bank_account SET transactions = transactions + $1, deleted_transactions = deleted_transactions + $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE bank_account SET transactions = transactions + $1, deleted_transactions = deleted_transactions + $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`,
 		present, deleted, int64(domain), int64(a.ID), a.Epoch)
 }
 
@@ -180,7 +181,7 @@ func (tx *Tx) EditTransaction(domain passerelle.DomainID, user passerelle.UserID
 		text := fold(*e.Wording)
 		folded = &text
 	}
-	tx.execOne(ErrNotFound, `UPDATE bank_transaction SET custom_wording = NULLIF(COALESCE($1, custom_wording), ''), comment = NULLIF(COALESCE($2, comment), ''),
+	tx.unit.ExecOne(ErrNotFound, `UPDATE bank_transaction SET custom_wording = NULLIF(COALESCE($1, custom_wording), ''), comment = NULLIF(COALESCE($2, comment), ''),
 			application_date = COALESCE($3, application_date), moved = CASE WHEN $3 IS NULL THEN moved ELSE TRUE END, active = COALESCE($4, active),
 			categories = NULLIF(COALESCE($5, categories), ''), last_update = $6, custom_folded = NULLIF(COALESCE($7, custom_folded), '')
 		WHERE +domain_id = $8 AND +user_id = $9 AND id = $10 AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = account_id AND a.epoch = bank_transaction.epoch)`,

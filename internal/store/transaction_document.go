@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // attachedCount is how many documents of a transaction t are there for its user;
@@ -21,11 +22,11 @@ type AttachedDocument struct {
 
 // after scans some columns before those that a function knows.
 type after struct {
-	scanner
+	database.Row
 	first []any
 }
 
-func (a after) Scan(into ...any) error { return a.scanner.Scan(append(a.first, into...)...) }
+func (a after) Scan(into ...any) error { return a.Row.Scan(append(a.first, into...)...) }
 
 // DocumentsOf lists those of the documents that a filter selects which are attached
 // to transactions of the user, who are known to have these: by transaction, the
@@ -34,7 +35,7 @@ func (r *Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions
 	var c conditions
 	f.where(&c)
 	c.clauses = append(c.clauses, "x.document_id = d.id AND x.transaction_id IN ("+anyOf(&c, transactions)+")")
-	return collect(ctx, r, func(row scanner) (AttachedDocument, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (AttachedDocument, error) {
 		var (
 			a   AttachedDocument
 			err error
@@ -51,18 +52,18 @@ func (r *Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions
 // Both rows are held until the unit is written: who erases one of them meanwhile
 // waits, and then finds what was attached.
 func (tx *Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time, most int, beyond error) error {
-	id, err := tx.newID("transaction_document")
+	id, err := tx.unit.NewID("transaction_document")
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrNotFound, `UPDATE document SET epoch = epoch WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND deleted IS NULL
+	tx.unit.ExecOne(ErrNotFound, `UPDATE document SET epoch = epoch WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND deleted IS NULL
 		AND EXISTS (SELECT 1 FROM subscription s WHERE s.id = document.subscription_id AND s.epoch = document.epoch)`, int64(domain), int64(user), int64(document))
 	tx.touchTransaction(domain, user, transaction, at)
-	tx.execOne(ErrNotFound, `INSERT INTO transaction_document (id, domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id)
+	tx.unit.ExecOne(ErrNotFound, `INSERT INTO transaction_document (id, domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id)
 		SELECT CAST($4 AS BIGINT), t.domain_id, t.user_id, t.account_id, t.epoch, t.id, d.subscription_id, d.epoch, d.id
 		FROM bank_transaction t CROSS JOIN document d WHERE +t.domain_id = $1 AND +t.user_id = $2 AND t.id = $3 AND +d.domain_id = $1 AND d.user_id = $2 AND d.id = $5
 		ON CONFLICT (transaction_id, document_id) DO UPDATE SET account_epoch = excluded.account_epoch`, int64(domain), int64(user), int64(transaction), id, int64(document))
-	tx.execOne(beyond, `UPDATE bank_transaction SET last_update = last_update WHERE +domain_id = $1 AND id = $2
+	tx.unit.ExecOne(beyond, `UPDATE bank_transaction SET last_update = last_update WHERE +domain_id = $1 AND id = $2
 		AND (SELECT count(*) FROM transaction_document WHERE transaction_id = $2) <= $3`, int64(domain), int64(transaction), most)
 	return nil
 }
@@ -75,14 +76,14 @@ func (tx *Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID
 	const of = `DELETE FROM transaction_document WHERE domain_id = $1 AND user_id = $2 AND transaction_id = $3`
 	args := []any{int64(domain), int64(user), int64(transaction)}
 	if document == 0 {
-		tx.exec(of, args...)
+		tx.unit.Exec(of, args...)
 		return
 	}
-	tx.execOne(ErrNotFound, of+` AND document_id = $4`, append(args, int64(document))...)
+	tx.unit.ExecOne(ErrNotFound, of+` AND document_id = $4`, append(args, int64(document))...)
 }
 
 // touchTransaction notes the time of a change of what hangs on a transaction that
 // is there for a user.
 func (tx *Tx) touchTransaction(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, at time.Time) {
-	tx.execOne(ErrNotFound, `UPDATE bank_transaction SET last_update = $4 WHERE id IN (SELECT t.id `+presentTransaction+`)`, int64(domain), int64(user), int64(transaction), micros(at))
+	tx.unit.ExecOne(ErrNotFound, `UPDATE bank_transaction SET last_update = $4 WHERE id IN (SELECT t.id `+presentTransaction+`)`, int64(domain), int64(user), int64(transaction), micros(at))
 }

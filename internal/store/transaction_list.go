@@ -9,6 +9,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // TransactionFilter selects transactions of a user, who is required: the zero
@@ -265,7 +266,7 @@ func (f TransactionFilter) source() string {
 // Transactions lists the newest first. A position is the day and the id.
 func (r *Reader) Transactions(ctx context.Context, f TransactionFilter, w Window) ([]passerelle.Transaction, error) {
 	sql, args := f.page(w)
-	return collect(ctx, r, scanTransaction, sql, args...)
+	return database.Collect(ctx, r.rows, scanTransaction, sql, args...)
 }
 
 func (f TransactionFilter) page(w Window) (string, []any) {
@@ -294,7 +295,7 @@ func (r *Reader) CountTransactions(ctx context.Context, f TransactionFilter) (in
 	}
 	var c conditions
 	f.where(&c)
-	return one(ctx, r, scanCount, `SELECT count(*) FROM `+f.source()+c.String(), c.args...)
+	return database.One(ctx, r.rows, scanCount, `SELECT count(*) FROM `+f.source()+c.String(), c.args...)
 }
 
 // TransactionSpan has the number of transactions, and the first and last day, of the
@@ -331,8 +332,8 @@ func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (Tran
 	end := func(order string) string {
 		return fmt.Sprintf(`(SELECT %s FROM bank_transaction t WHERE t.account_id = a.id AND t.epoch = a.epoch%s ORDER BY %[1]s %[3]s, t.id %[3]s LIMIT 1)`, f.day(), there, order)
 	}
-	err := r.each(ctx, `SELECT a.id, a.epoch, a.details, `+stored+`,
-		CASE WHEN EXISTS (SELECT 1 FROM transaction_document x WHERE x.account_id = a.id AND x.account_epoch = a.epoch) THEN 1 ELSE 0 END, `+end("ASC")+`, `+end("DESC")+` FROM bank_account a WHERE `+c.String(), c.args, func(row scanner) (bool, error) {
+	err := r.rows.Each(ctx, `SELECT a.id, a.epoch, a.details, `+stored+`,
+		CASE WHEN EXISTS (SELECT 1 FROM transaction_document x WHERE x.account_id = a.id AND x.account_epoch = a.epoch) THEN 1 ELSE 0 END, `+end("ASC")+`, `+end("DESC")+` FROM bank_account a WHERE `+c.String(), c.args, func(row database.Row) (bool, error) {
 		return true, s.add(row)
 	})
 	if s.Accounts > maxWithin {
@@ -342,7 +343,7 @@ func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (Tran
 }
 
 // add adds what there is in an account.
-func (s *TransactionSpan) add(row scanner) error {
+func (s *TransactionSpan) add(row database.Row) error {
 	var (
 		of                 accountEpoch
 		details            string
@@ -376,7 +377,7 @@ func (s *TransactionSpan) add(row scanner) error {
 // ChangedTransactions lists what changed in an account since it was last read to
 // its end, by id.
 func (r *Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]passerelle.Transaction, error) {
-	return collect(ctx, r, scanTransaction, `SELECT `+transactionColumns+` FROM bank_transaction t
+	return database.Collect(ctx, r.rows, scanTransaction, `SELECT `+transactionColumns+` FROM bank_transaction t
 		WHERE t.account_id = $1 AND t.epoch = $2 AND t.changed = $3 AND t.id > $4 ORDER BY t.id LIMIT $5`,
 		int64(a.ID), a.Epoch, a.NextReading(), int64(after), limit)
 }
@@ -387,7 +388,7 @@ func (r *Reader) NewTransactions(ctx context.Context, domain passerelle.DomainID
 	var c conditions
 	c.and("c.domain_id = %s AND c.user_id = %s AND c.deleted IS NULL", int64(domain), int64(user))
 	c.clauses = append(c.clauses, "c.id IN ("+anyOf(&c, connections)+")")
-	return collect(ctx, r, scanTransaction, `SELECT `+transactionColumns+` FROM connection c CROSS JOIN bank_account a CROSS JOIN bank_transaction t WHERE `+c.String()+`
+	return database.Collect(ctx, r.rows, scanTransaction, `SELECT `+transactionColumns+` FROM connection c CROSS JOIN bank_account a CROSS JOIN bank_transaction t WHERE `+c.String()+`
 		AND a.connection_id = c.id AND a.disabled IS NULL AND a.deleted IS NULL AND t.account_id = a.id AND t.epoch = a.epoch AND t.changed = a.readings
 		ORDER BY t.application_date DESC, t.id DESC LIMIT `+c.bind(limit), c.args...)
 }

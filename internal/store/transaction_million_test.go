@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // lengthOfHistory is how many transactions the lists are read from:
@@ -36,7 +37,7 @@ func longHistory(t *testing.T, s site, n int) (h *savings, few *savings) {
 	const step = 50_000
 	for first := 1; first <= n; first += step {
 		s.write(func(tx *Tx) error {
-			tx.exec(numbers+bookMany, first, min(first+step-1, n), int64(s.domain), int64(h.accounts[0].ID), int64(h.accounts[1].ID), int64(few.accounts[0].ID),
+			tx.unit.Exec(numbers+bookMany, first, min(first+step-1, n), int64(s.domain), int64(h.accounts[0].ID), int64(h.accounts[1].ID), int64(few.accounts[0].ID),
 				int64(h.connection.ID), int64(few.connection.ID))
 			return nil
 		})
@@ -144,8 +145,8 @@ func (s site) compareEnds(t *testing.T, f TransactionFilter, long bool) {
 func (s site) readsFew(t *testing.T, f TransactionFilter, w Window, long bool) {
 	t.Helper()
 	sql, args := f.page(w)
-	if s.db.engine.words().name == "postgres" {
-		plan, err := collect(context.Background(), &s.db.Reader, scanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)
+	if s.db.rows.Dialect().Name == "postgres" {
+		plan, err := database.Collect(context.Background(), s.db.rows, database.ScanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +166,7 @@ func (s site) readsFew(t *testing.T, f TransactionFilter, w Window, long bool) {
 // steps is SQLite's plan.
 func (s site) steps(t *testing.T, sql string, args []any) []string {
 	t.Helper()
-	plan, err := collect(context.Background(), &s.db.Reader, func(row scanner) (string, error) {
+	plan, err := database.Collect(context.Background(), s.db.rows, func(row database.Row) (string, error) {
 		var id, parent, unused int64
 		var step string
 		err := row.Scan(&id, &parent, &unused, &step)

@@ -70,7 +70,7 @@ func (h *accountSet) connect(domain passerelle.DomainID, user passerelle.UserID,
 	}
 	if gone {
 		h.write(func(tx *Tx) error {
-			tx.exec(`UPDATE connection SET deleted = 1 WHERE id = $1`, int64(c.ID))
+			tx.unit.Exec(`UPDATE connection SET deleted = 1 WHERE id = $1`, int64(c.ID))
 			return nil
 		})
 	}
@@ -103,7 +103,7 @@ func (h *accountSet) open(c Connection, n int, gone bool) {
 	if column := []string{"", "", "disabled", "deleted"}[n%4]; column != "" {
 		a.hidden = true
 		h.write(func(tx *Tx) error {
-			tx.exec(`UPDATE bank_account SET `+column+` = 1 WHERE id = $1`, int64(a.ID))
+			tx.unit.Exec(`UPDATE bank_account SET `+column+` = 1 WHERE id = $1`, int64(a.ID))
 			return nil
 		})
 	}
@@ -163,7 +163,7 @@ func (h *accountSet) change(one *heldTransaction, i int) {
 		if one.bill != nil {
 			one.documents = 1
 			h.write(func(tx *Tx) error {
-				tx.exec(`INSERT INTO transaction_document (domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id)
+				tx.unit.Exec(`INSERT INTO transaction_document (domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id)
 					VALUES ($1, $2, $3, $4, $5, $6, 0, $7)`, int64(one.domain), int64(one.User), int64(one.heldAccount.ID), one.epoch, int64(one.Transaction.ID), int64(one.bill.Subscription), int64(one.bill.ID))
 				return nil
 			})

@@ -12,6 +12,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/store/storetest"
 )
 
@@ -241,7 +242,7 @@ func (h *savings) eraseAll(limit int) {
 
 func (h *savings) rows(table string) int64 {
 	h.t.Helper()
-	n, err := one(h.t.Context(), &h.db.Reader, scanCount, `SELECT count(*) FROM `+table)
+	n, err := database.One(h.t.Context(), h.db.rows, scanCount, `SELECT count(*) FROM `+table)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -320,8 +321,7 @@ func TestConnections(t *testing.T) {
 func TestPlansOfTransactions(t *testing.T) {
 	s := newSite(t, storetest.SQLite(t))
 	h := newSavings(t, s)
-	engine := &explained{engine: s.db.engine}
-	s.db.engine = engine
+	engine := explain(s)
 	for name, with := range map[string]func(*TransactionFilter){
 		"transaction_of_user (domain_id=? AND user_id=?":                        func(*TransactionFilter) {},
 		"transaction_of_user_by_date (domain_id=? AND user_id=?":                func(f *TransactionFilter) { f.ByDate = true },

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 const userColumns = `id, domain_id, platform, created, permanent, expires, version`
 
-func scanUser(row scanner) (passerelle.User, error) {
+func scanUser(row database.Row) (passerelle.User, error) {
 	var (
 		u                  passerelle.User
 		created            int64
@@ -22,7 +23,7 @@ func scanUser(row scanner) (passerelle.User, error) {
 
 // User loads a user, temporary ones included, or ErrNotFound.
 func (r *Reader) User(ctx context.Context, domain passerelle.DomainID, id passerelle.UserID) (passerelle.User, error) {
-	return one(ctx, r, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
+	return database.One(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
 // UserWindow is the part of the list of users to be read: those after From, or
@@ -40,13 +41,13 @@ func (r *Reader) Users(ctx context.Context, domain passerelle.DomainID, w UserWi
 	if w.Backward {
 		beyond = `id < $2 ORDER BY id DESC`
 	}
-	return collect(ctx, r, scanUser, `SELECT `+userColumns+` FROM end_user WHERE domain_id = $1 AND `+beyond+` LIMIT $3 OFFSET $4`,
+	return database.Collect(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE domain_id = $1 AND `+beyond+` LIMIT $3 OFFSET $4`,
 		int64(domain), int64(w.From), w.Limit, w.Offset)
 }
 
 // CountUsers is how many users a domain has.
 func (r *Reader) CountUsers(ctx context.Context, domain passerelle.DomainID) (int64, error) {
-	return r.total(ctx, domain, countedUsers)
+	return r.rows.Total(ctx, int64(domain), countedUsers)
 }
 
 const countedUsers = "user"
@@ -54,20 +55,20 @@ const countedUsers = "user"
 // ExpiredUsers lists temporary users of a domain who expired before an instant
 // of real time, at most limit.
 func (r *Reader) ExpiredUsers(ctx context.Context, domain passerelle.DomainID, before time.Time, limit int) ([]passerelle.User, error) {
-	return collect(ctx, r, scanUser, `SELECT `+userColumns+` FROM end_user WHERE domain_id = $1 AND expires <= $2 ORDER BY expires LIMIT $3`,
+	return database.Collect(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE domain_id = $1 AND expires <= $2 ORDER BY expires LIMIT $3`,
 		int64(domain), micros(before), limit)
 }
 
 // CreateUser stores a user and gives it its id.
 func (tx *Tx) CreateUser(u *passerelle.User) error {
-	id, err := tx.newID("end_user")
+	id, err := tx.unit.NewID("end_user")
 	if err != nil {
 		return err
 	}
 	u.ID = passerelle.UserID(id)
-	tx.execOne(ErrConflict, `INSERT INTO end_user (id, domain_id, platform, created, permanent, expires, version) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO end_user (id, domain_id, platform, created, permanent, expires, version) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		id, int64(u.Domain), string(u.Platform), micros(u.Created), optionalMicros(u.Permanent), optionalMicros(u.Expires), u.Version)
-	tx.count(u.Domain, countedUsers, id, 1)
+	tx.unit.Count(int64(u.Domain), countedUsers, id, 1)
 	return nil
 }
 
@@ -75,32 +76,32 @@ func (tx *Tx) CreateUser(u *passerelle.User) error {
 // One who is permanent already, has expired at the real instant or is gone is
 // ErrConflict.
 func (tx *Tx) KeepUser(domain passerelle.DomainID, id passerelle.UserID, at, realNow time.Time) {
-	tx.execOne(ErrConflict, `UPDATE end_user SET permanent = $1, expires = NULL WHERE +domain_id = $2 AND id = $3 AND expires > $4`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET permanent = $1, expires = NULL WHERE +domain_id = $2 AND id = $3 AND expires > $4`,
 		micros(at), int64(domain), int64(id), micros(realNow))
 }
 
 // BumpUser writes the version of an event about a user over the one that was
 // read; a user changed meanwhile is ErrConflict.
 func (tx *Tx) BumpUser(u passerelle.User) {
-	tx.execOne(ErrConflict, `UPDATE end_user SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $1 - 1`, u.Version, int64(u.Domain), int64(u.ID))
+	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $1 - 1`, u.Version, int64(u.Domain), int64(u.ID))
 }
 
 // HoldUser keeps a user from being deleted until the unit is written; one who
 // is gone already is ErrConflict.
 func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
-	tx.execOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
+	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
 // DeleteUser removes a user as it was read, so that nothing of it can be reached
 // any more, drops its held events, and leaves the rest to Erase. A user who
 // changed meanwhile, by an event or by becoming permanent, is ErrConflict.
 func (tx *Tx) DeleteUser(u passerelle.User, realNow time.Time) {
-	tx.execOne(ErrConflict, `DELETE FROM end_user WHERE +domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
+	tx.unit.ExecOne(ErrConflict, `DELETE FROM end_user WHERE +domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
 		int64(u.Domain), int64(u.ID), u.Version, u.Permanent == nil)
-	tx.count(u.Domain, countedUsers, int64(u.ID), -1)
+	tx.unit.Count(int64(u.Domain), countedUsers, int64(u.ID), -1)
 	tx.DropHeld(u.Domain, u.ID)
 	tx.WithdrawUser(u.Domain, u.ID, realNow)
-	tx.execOne(ErrConflict, `INSERT INTO erasure (user_id, domain_id, since, due) VALUES ($1, $2, $3, $3)`, int64(u.ID), int64(u.Domain), micros(realNow))
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO erasure (user_id, domain_id, since, due) VALUES ($1, $2, $3, $3)`, int64(u.ID), int64(u.Domain), micros(realNow))
 }
 
 // KnownUsers are those of the ids that are users of the domain.
@@ -110,7 +111,7 @@ func (r *Reader) KnownUsers(ctx context.Context, domain passerelle.DomainID, ids
 	}
 	list, args := idList(domain, ids)
 	// Whole rows: of the id alone PostgreSQL would read an index from end to end.
-	found, err := collect(ctx, r, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id IN (`+list+`)`, args...)
+	found, err := database.Collect(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, err
 	}

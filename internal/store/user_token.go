@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 )
 
@@ -19,7 +20,7 @@ func (tx *Tx) KeepUserToken(t Token, text string) error {
 	if err != nil {
 		return fmt.Errorf("seal a user token: %w", err)
 	}
-	tx.execOne(ErrConflict, `INSERT INTO user_token (token_id, domain_id, client_id, user_id, sealed, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO user_token (token_id, domain_id, client_id, user_id, sealed, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		t.ID, int64(t.Domain), optionalID(t.Client), int64(t.User), sealed, micros(t.Created))
 	return nil
 }
@@ -33,7 +34,7 @@ func (r *Reader) WebhookToken(ctx context.Context, domain passerelle.DomainID, c
 		token  int64
 		sealed []byte
 	}
-	kept, err := one(ctx, r, func(from scanner) (row, error) {
+	kept, err := database.One(ctx, r.rows, func(from database.Row) (row, error) {
 		var k row
 		err := from.Scan(&k.token, &k.sealed)
 		return k, err

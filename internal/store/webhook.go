@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/webhook"
 )
 
@@ -67,7 +68,7 @@ func (w Webhook) AtOnce(d Delivery) bool { return d.Attempts == 0 && int64(d.ID)
 const webhookColumns = `id, domain_id, client_id, user_id, event, url, auth_id, created, updated, deleted, disabled,
 	next_flush, flush_after, news_after, stopped, consecutive_failures, last_success, last_failure, alerted, alarmed, auth_deleted, add_to_data`
 
-func scanWebhook(row scanner) (Webhook, error) {
+func scanWebhook(row database.Row) (Webhook, error) {
 	var (
 		w                                Webhook
 		client, user, auth               *int64
@@ -90,7 +91,7 @@ func scanWebhook(row scanner) (Webhook, error) {
 
 // Webhook loads a webhook, deleted or not, or ErrNotFound.
 func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id passerelle.WebhookID) (Webhook, error) {
-	return one(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
+	return database.One(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
 // A webhook to which somebody sends already comes last in lists of work: who
@@ -109,7 +110,7 @@ const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND 
 // first time, at most limit, healthy ones first. It leaves out stopped and disabled
 // webhooks, and those whose provider was deleted.
 func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
-	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
+	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
 		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped AND NOT auth_deleted
 		AND (SELECT d.id FROM delivery d WHERE d.webhook_id = w.id AND d.delivered IS NULL AND d.dropped IS NULL AND `+tried+` = 0
 			AND d.not_before = 0 AND d.id > CASE WHEN w.next_flush IS NULL THEN 0 ELSE w.news_after END AND NOT (`+waits+`)
@@ -120,7 +121,7 @@ func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.D
 // WebhooksToFlush lists the webhooks of a domain whose failed deliveries are
 // due at the domain's instant, the longest overdue first, at most limit.
 func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Webhook, error) {
-	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM webhook
+	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook
 		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL AND disabled IS NULL AND NOT auth_deleted ORDER BY `+freeFirst+`, next_flush, id LIMIT $3`,
 		int64(domain), micros(now), limit)
 }
@@ -128,28 +129,28 @@ func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID
 // LeaseWebhook makes holder the only sender to a webhook for a while. Write
 // fails with ErrConflict while another one is.
 func (tx *Tx) LeaseWebhook(w Webhook, holder string, lease time.Duration) {
-	tx.execOne(ErrConflict, `UPDATE webhook SET holder = $1, lease_until = {now} + $2 WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET holder = $1, lease_until = {now} + $2 WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`,
 		holder, lease.Microseconds(), int64(w.Domain), int64(w.ID))
 }
 
 // KeepWebhook renews a lease. Write fails with ErrConflict when it has
 // lapsed, so that a late worker cannot overwrite what its successor did.
 func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
-	tx.execOne(ErrConflict, `UPDATE webhook SET lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now}`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now}`,
 		lease.Microseconds(), int64(w.Domain), int64(w.ID), holder)
 }
 
 // Unwanted sees, when the unit is written, whether a webhook is deleted or
 // disabled, or its provider deleted.
 func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
-	tx.returning(func(row scanner) error { return row.Scan(unwanted) },
+	tx.unit.Returning(func(row database.Row) error { return row.Scan(unwanted) },
 		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE +domain_id = $1 AND id = $2`,
 		int64(w.Domain), int64(w.ID))
 }
 
 // ReleaseWebhook ends a lease; one that has lapsed is left alone.
 func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
-	tx.exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
+	tx.unit.Exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
 }
 
 // PlanFlush ends a run of the flusher. The next run is due at next, unless another run was
@@ -157,7 +158,7 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 // planned and the webhook is not stopped any more.
 func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
-	tx.exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`
+	tx.unit.Exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`
 		WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, micros(next), int64(w.Domain), int64(w.ID), micros(due))
 }
 
@@ -165,7 +166,7 @@ func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 // while it has something to do. It does nothing when held back deliveries were freed since
 // the webhook was loaded.
 func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryID) {
-	tx.exec(`UPDATE webhook SET news_after = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
+	tx.unit.Exec(`UPDATE webhook SET news_after = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
 		int64(last), int64(w.Domain), int64(w.ID), holder, int64(w.FirstTriesAfter))
 }
 
@@ -174,7 +175,7 @@ const dueHeldBack = `FROM delivery WHERE domain_id = $1 AND not_before <= $2 AND
 // AnyHeldBackDue reports whether deliveries of a domain are still held back
 // although their time has come at the domain's instant.
 func (r *Reader) AnyHeldBackDue(ctx context.Context, domain passerelle.DomainID, now time.Time) (bool, error) {
-	due, err := one(ctx, r, scanInt, `SELECT CASE WHEN (SELECT id `+dueHeldBack+` ORDER BY not_before, id LIMIT 1) IS NULL THEN 0 ELSE 1 END`, int64(domain), micros(now))
+	due, err := database.One(ctx, r.rows, database.ScanInt, `SELECT CASE WHEN (SELECT id `+dueHeldBack+` ORDER BY not_before, id LIMIT 1) IS NULL THEN 0 ELSE 1 END`, int64(domain), micros(now))
 	return due == 1, err
 }
 
@@ -182,9 +183,9 @@ func (r *Reader) AnyHeldBackDue(ctx context.Context, domain passerelle.DomainID,
 // instant: they get their first try at once. It always moves the place up to which
 // deliveries are left to the flusher, so that a concurrent LeaveToFlusher does nothing.
 func (tx *Tx) FreeHeldBack(domain passerelle.DomainID, now time.Time, limit int) {
-	some := dueHeldBack + ` ORDER BY not_before, id` + upTo(limit)
-	tx.exec(`UPDATE webhook SET news_after = CASE WHEN news_after < due.first THEN news_after ELSE due.first END - 1
+	some := dueHeldBack + ` ORDER BY not_before, id` + database.UpTo(limit)
+	tx.unit.Exec(`UPDATE webhook SET news_after = CASE WHEN news_after < due.first THEN news_after ELSE due.first END - 1
 		FROM (SELECT f.webhook_id, MIN(f.id) AS first FROM (SELECT webhook_id, id `+some+`) AS f GROUP BY f.webhook_id) AS due
 		WHERE +webhook.domain_id = $1 AND webhook.id = due.webhook_id`, int64(domain), micros(now))
-	tx.exec(`UPDATE delivery SET not_before = 0 WHERE +domain_id = $1 AND id IN (SELECT id `+some+`)`, int64(domain), micros(now))
+	tx.unit.Exec(`UPDATE delivery SET not_before = 0 WHERE +domain_id = $1 AND id IN (SELECT id `+some+`)`, int64(domain), micros(now))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/webhook"
 )
 
@@ -135,7 +136,7 @@ func (r *Reader) WebhookData(ctx context.Context, f WebhookDataFilter, w Window)
 	if w.Backward {
 		direction = "ASC"
 	}
-	return collect(ctx, r, scanWebhookData, fmt.Sprintf(`SELECT %s FROM (%s) AS place JOIN event e ON e.id = place.event_id
+	return database.Collect(ctx, r.rows, scanWebhookData, fmt.Sprintf(`SELECT %s FROM (%s) AS place JOIN event e ON e.id = place.event_id
 		ORDER BY place.created %s, place.id %s`, dataColumns, page, direction, direction), args...)
 }
 
@@ -146,11 +147,11 @@ func (r *Reader) CountWebhookData(ctx context.Context, f WebhookDataFilter) (int
 
 // OneWebhookData loads a delivery of a webhook, or ErrNotFound.
 func (r *Reader) OneWebhookData(ctx context.Context, domain passerelle.DomainID, w passerelle.WebhookID, id passerelle.DeliveryID) (WebhookData, error) {
-	return one(ctx, r, scanWebhookData, `SELECT `+dataColumns+` FROM delivery place JOIN event e ON e.id = place.event_id
+	return database.One(ctx, r.rows, scanWebhookData, `SELECT `+dataColumns+` FROM delivery place JOIN event e ON e.id = place.event_id
 		WHERE place.domain_id = $1 AND place.webhook_id = $2 AND place.id = $3`, int64(domain), int64(w), int64(id))
 }
 
-func scanWebhookData(row scanner) (WebhookData, error) {
+func scanWebhookData(row database.Row) (WebhookData, error) {
 	var (
 		d                  WebhookData
 		user               *int64
@@ -217,7 +218,7 @@ func (r *Reader) logs(ctx context.Context, s selection, w Window) ([]WebhookLog,
 	if w.Backward {
 		direction = "ASC"
 	}
-	return collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s FROM (%s) AS place JOIN delivery_attempt a ON a.id = place.id
+	return database.Collect(ctx, r.rows, scanWebhookLog, fmt.Sprintf(`SELECT %s FROM (%s) AS place JOIN delivery_attempt a ON a.id = place.id
 		JOIN delivery d ON d.id = a.delivery_id JOIN event e ON e.id = d.event_id ORDER BY place.at %s, place.id %s`,
 		logColumns("d"), page, direction, direction), args...)
 }
@@ -238,7 +239,7 @@ func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, d
 	const tenth = "FROM delivery_attempt b WHERE b.delivery_id = d.id ORDER BY b.at DESC, b.id DESC LIMIT 1 OFFSET 9"
 	// With the table of deliveries joined as well, PostgreSQL may go from that to all
 	// requests of each, and look at their times afterwards.
-	all, err := collect(ctx, r, scanWebhookLog, fmt.Sprintf(`SELECT %s
+	all, err := database.Collect(ctx, r.rows, scanWebhookLog, fmt.Sprintf(`SELECT %s
 		FROM (SELECT d.id AS id, d.event_id AS event_id, d.delivered AS delivered, d.dropped AS dropped, (SELECT b.at %s) AS at, (SELECT b.id %s) AS first
 			FROM delivery d WHERE +d.domain_id = $1 AND d.id IN (%s) LIMIT 1000) AS place
 		JOIN delivery_attempt a ON a.delivery_id = place.id AND a.at >= COALESCE(place.at, 0) AND (place.at IS NULL OR a.at > place.at OR a.id >= place.first)
@@ -255,7 +256,7 @@ func (r *Reader) AttemptsOf(ctx context.Context, domain passerelle.DomainID, id 
 	return r.logs(ctx, s.and("a.delivery_id = $%d", int64(id)), w)
 }
 
-func scanWebhookLog(row scanner) (WebhookLog, error) {
+func scanWebhookLog(row database.Row) (WebhookLog, error) {
 	var (
 		l                       WebhookLog
 		user, status            *int64
@@ -274,7 +275,7 @@ func scanWebhookLog(row scanner) (WebhookLog, error) {
 // events happened since an instant, counted up to a bound.
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
-	return one(ctx, r, scanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.from+` WHERE `+s.conditions()+` LIMIT `+s.bind(bound)+`) AS due`, s.args...)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.from+` WHERE `+s.conditions()+` LIMIT `+s.bind(bound)+`) AS due`, s.args...)
 }
 
 // Pending is how many deliveries of each of some webhooks are undelivered,
@@ -286,8 +287,8 @@ func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound 
 	}
 	list, args := idList(domain, webhooks)
 	pending := WebhookDataFilter{State: WebhookPending}.inState()
-	err := r.each(ctx, fmt.Sprintf(`SELECT w.id, (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id AND %s LIMIT $%d) AS due)
-		FROM webhook w WHERE +w.domain_id = $1 AND w.id IN (%s)`, pending, len(args)+1, list), append(args, bound), func(row scanner) (bool, error) {
+	err := r.rows.Each(ctx, fmt.Sprintf(`SELECT w.id, (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id AND %s LIMIT $%d) AS due)
+		FROM webhook w WHERE +w.domain_id = $1 AND w.id IN (%s)`, pending, len(args)+1, list), append(args, bound), func(row database.Row) (bool, error) {
 		var id, n int64
 		err := row.Scan(&id, &n)
 		found[passerelle.WebhookID(id)] = n
@@ -299,7 +300,7 @@ func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound 
 // OneDelivery loads a delivery of a webhook with what is needed to send it,
 // whatever its state, or ErrNotFound.
 func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (Delivery, error) {
-	return one(ctx, r, scanDelivery, `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted,
+	return database.One(ctx, r.rows, scanDelivery, `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted,
 			CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id
 		FROM delivery d JOIN event e ON e.id = d.event_id WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.id = $3`,
 		int64(w.Domain), int64(w.ID), int64(id))
@@ -309,7 +310,7 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 // of its subject, or itself while it is held back. It is zero when the delivery waits for
 // none or was accepted.
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
-	first, err := one(ctx, r, scanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
+	first, err := database.One(ctx, r.rows, database.ScanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 			AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
 			AND (p.version < d.version OR p.id < d.id) ORDER BY p.version, p.id LIMIT 1),
 			CASE WHEN d.not_before > 0 AND d.dropped IS NULL THEN d.id ELSE 0 END)
@@ -324,7 +325,7 @@ func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.De
 // CountAgain counts a request for a delivery that is delivered already, which
 // RecordBatch leaves as it is.
 func (tx *Tx) CountAgain(w Webhook, id passerelle.DeliveryID) {
-	tx.exec(`UPDATE delivery SET attempts = attempts + 1 WHERE domain_id = $1 AND webhook_id = $2 AND id = $3 AND delivered IS NOT NULL`,
+	tx.unit.Exec(`UPDATE delivery SET attempts = attempts + 1 WHERE domain_id = $1 AND webhook_id = $2 AND id = $3 AND delivered IS NOT NULL`,
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
@@ -339,14 +340,14 @@ const (
 // it that no sender will find. The id of the delivery is known once the unit is
 // written.
 func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.DeliveryID) error {
-	event, err := tx.newID("event")
+	event, err := tx.unit.NewID("event")
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, media_type, body, created)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, media_type, body, created)
 		VALUES ($1, $2, $3, $4, $5, $1, $6, $7, $8, $9)`,
 		event, int64(w.Domain), string(w.Event), testSubject, int64(w.ID), optionalID(w.User), JSON, body, micros(now))
-	tx.returning(func(row scanner) error { return row.Scan(id) }, `INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, dropped, drop_reason)
+	tx.unit.Returning(func(row database.Row) error { return row.Scan(id) }, `INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, dropped, drop_reason)
 		VALUES ($1, $2, $3, $4, $2, $3, $5, $5, $6) RETURNING id`, int64(w.Domain), int64(w.ID), event, testSubject, micros(now), testReason)
 	return nil
 }
@@ -357,7 +358,7 @@ func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.bind(micros(now))
 	// Never again an instant that a run under way may be of: it would take this one for its own.
-	tx.exec(`UPDATE webhook SET stopped = FALSE, next_flush = CASE WHEN next_flush <= `+at+` THEN next_flush - 1 ELSE `+at+` END, flush_after = due.id - 1
+	tx.unit.Exec(`UPDATE webhook SET stopped = FALSE, next_flush = CASE WHEN next_flush <= `+at+` THEN next_flush - 1 ELSE `+at+` END, flush_after = due.id - 1
 		FROM (SELECT d.id FROM `+s.from+` WHERE `+s.conditions()+` ORDER BY d.created, d.id LIMIT 1) AS due
 		WHERE +webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.args...)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/webhook"
 )
 
@@ -32,7 +33,7 @@ func (r *Reader) Webhooks(ctx context.Context, f WebhookFilter, w Window) ([]Web
 	if w.From != nil {
 		s = s.and("id "+sign+" $%d", w.From...)
 	}
-	return collect(ctx, r, scanWebhook, `SELECT `+webhookColumns+` FROM `+s.from+` WHERE `+s.conditions()+
+	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM `+s.from+` WHERE `+s.conditions()+
 		` ORDER BY id`+direction+` LIMIT `+s.bind(w.Limit)+` OFFSET `+s.bind(w.Offset), s.args...)
 }
 
@@ -48,12 +49,12 @@ const MaxWebhooks = 1000
 // CreateWebhook stores a registration and gives it its id. Write fails with
 // ErrConflict when the domain has MaxWebhooks already.
 func (tx *Tx) CreateWebhook(w *Webhook) error {
-	id, err := tx.newID("webhook")
+	id, err := tx.unit.NewID("webhook")
 	if err != nil {
 		return err
 	}
 	w.ID = passerelle.WebhookID(id)
-	tx.execOne(ErrConflict, `INSERT INTO webhook (id, domain_id, client_id, user_id, event, url, auth_id, created, disabled)
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO webhook (id, domain_id, client_id, user_id, event, url, auth_id, created, disabled)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS BIGINT),
 			CAST($8 AS BIGINT), CAST($9 AS BIGINT)
 		WHERE (SELECT count(*) FROM (SELECT 1 FROM webhook WHERE domain_id = $2 AND deleted IS NULL LIMIT $10) AS taken) < $10`,
@@ -80,7 +81,7 @@ type WebhookChange struct {
 func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID, c WebhookChange, now time.Time) {
 	const resumes = `(CASE WHEN $1 = 0 AND deleted IS NOT NULL OR $2 = 0 AND disabled IS NOT NULL THEN TRUE ELSE FALSE END)`
 	event, url := (*string)(c.Event), c.URL
-	tx.execOne(ErrNotFound, `UPDATE webhook SET updated = $3,
+	tx.unit.ExecOne(ErrNotFound, `UPDATE webhook SET updated = $3,
 			event = COALESCE($4, event), url = COALESCE($5, url),
 			auth_id = CASE WHEN $6 THEN $7 ELSE auth_id END, auth_deleted = CASE WHEN $6 THEN FALSE ELSE auth_deleted END,
 			client_id = CASE WHEN $8 THEN $9 ELSE client_id END,
@@ -95,7 +96,7 @@ func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID,
 		answer(c.Deleted), answer(c.Disabled), micros(now), event, url, c.Auth != nil, orNone(c.Auth), c.Client != nil, orNone(c.Client),
 		c.User != nil, orNone(c.User), int64(domain), int64(id))
 	if answer(c.Deleted) == 0 {
-		tx.execOne(ErrConflict, `UPDATE webhook SET updated = $1 WHERE +domain_id = $2 AND id = $3
+		tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET updated = $1 WHERE +domain_id = $2 AND id = $3
 			AND (SELECT count(*) FROM (SELECT 1 FROM webhook l WHERE l.domain_id = $2 AND l.deleted IS NULL LIMIT $4) AS live) < $4`,
 			micros(now), int64(domain), int64(id), MaxWebhooks+1)
 	}
@@ -112,7 +113,7 @@ func (tx *Tx) SetAdditions(w Webhook, additions map[string]string, now time.Time
 	if err != nil {
 		return err
 	}
-	tx.execOne(ErrConflict, `UPDATE webhook SET add_to_data = $1, updated = $2 WHERE +domain_id = $3 AND id = $4 AND add_to_data = $5 AND deleted IS NULL`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET add_to_data = $1, updated = $2 WHERE +domain_id = $3 AND id = $4 AND add_to_data = $5 AND deleted IS NULL`,
 		after, micros(now), int64(w.Domain), int64(w.ID), before)
 	return nil
 }
@@ -137,5 +138,5 @@ func orNone[T ~int64](id *T) *int64 {
 
 // DeleteWebhooks ends all registrations of a domain.
 func (tx *Tx) DeleteWebhooks(domain passerelle.DomainID, now time.Time) {
-	tx.exec(`UPDATE webhook SET deleted = $1, next_flush = NULL, stopped = FALSE WHERE domain_id = $2 AND deleted IS NULL`, micros(now), int64(domain))
+	tx.unit.Exec(`UPDATE webhook SET deleted = $1, next_flush = NULL, stopped = FALSE WHERE domain_id = $2 AND deleted IS NULL`, micros(now), int64(domain))
 }

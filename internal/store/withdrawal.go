@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // withdrawal is what was withdrawn and is still to be erased.
@@ -19,7 +20,7 @@ type withdrawal struct {
 	at int64
 }
 
-func scanWithdrawal(row scanner) (withdrawal, error) {
+func scanWithdrawal(row database.Row) (withdrawal, error) {
 	var (
 		e    withdrawal
 		user *int64
@@ -72,14 +73,14 @@ const maxVoided = 500
 
 // withdraw gives up what holds a subject and leaves the rest to EraseWithdrawn.
 func (tx *Tx) withdraw(e withdrawal) {
-	tx.exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, epoch, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, epoch, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		e.domain, e.user, e.kind, e.subject, e.epoch, e.at)
 	tx.void(e, maxVoided, func() {})
 }
 
 // holding selects the events whose bodies hold a subject.
 func (e withdrawal) holding(limit int) (string, []any) {
-	return `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id` + upTo(limit),
+	return `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id` + database.UpTo(limit),
 		[]any{e.domain, e.user, "% " + string(newHolding(e.kind, e.subject, e.epoch)) + " %"}
 }
 
@@ -88,9 +89,9 @@ func (e withdrawal) holding(limit int) (string, []any) {
 // without its body.
 func (tx *Tx) void(e withdrawal, limit int, voided func()) {
 	holding, args := e.holding(limit)
-	tx.exec(`UPDATE delivery SET dropped = $4, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+holding+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, e.at)...)
-	tx.exec(`DELETE FROM event_part WHERE event_id IN (`+holding+`)`, args...)
-	tx.returning(func(row scanner) error { voided(); return row.Scan(new(int64)) },
+	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+holding+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, e.at)...)
+	tx.unit.Exec(`DELETE FROM event_part WHERE event_id IN (`+holding+`)`, args...)
+	tx.unit.Returning(func(row database.Row) error { voided(); return row.Scan(new(int64)) },
 		`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $4 WHERE id IN (`+holding+`) RETURNING id`, append(args, e.at)...)
 }
 
@@ -133,7 +134,7 @@ var erasable = map[string][]struct{ table, condition string }{
 // first, in one short unit, and reports whether there is more. It is meant to
 // be called again and again by one loop; several at once only waste work.
 func (db *DB) EraseWithdrawn(ctx context.Context, limit int) (bool, error) {
-	e, err := one(ctx, &db.Reader, scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
+	e, err := database.One(ctx, db.rows, scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
@@ -159,7 +160,7 @@ func (db *DB) eraseStep(ctx context.Context, e withdrawal, limit int) error {
 		}
 	}
 	return db.Write(ctx, func(tx *Tx) error {
-		tx.execOne(ErrConflict, `DELETE FROM withdrawal WHERE id = $1`, e.id)
+		tx.unit.ExecOne(ErrConflict, `DELETE FROM withdrawal WHERE id = $1`, e.id)
 		return nil
 	})
 }
@@ -169,7 +170,7 @@ func (db *DB) eraseStep(ctx context.Context, e withdrawal, limit int) error {
 // committed yet, goes on with the next, and what is below an account is not
 // found any more without it. One that was ended is ErrConflict.
 func (tx *Tx) holdWithdrawal(e withdrawal) {
-	tx.execOne(ErrConflict, `UPDATE withdrawal SET created = created WHERE id = $1`, e.id)
+	tx.unit.ExecOne(ErrConflict, `UPDATE withdrawal SET created = created WHERE id = $1`, e.id)
 }
 
 // args are those of the conditions.
@@ -186,11 +187,11 @@ func (db *DB) voidSome(ctx context.Context, e withdrawal, limit int) (int, error
 		err    error
 	)
 	holding, args := e.holding(1)
-	if found, err := collect(ctx, &db.Reader, scanCount, holding, args...); err != nil || len(found) == 0 {
+	if found, err := database.Collect(ctx, db.rows, scanCount, holding, args...); err != nil || len(found) == 0 {
 		return 0, err
 	}
 	err = db.Write(ctx, func(tx *Tx) error {
-		tx.onRetry(func() { voided = 0 })
+		tx.unit.OnRetry(func() { voided = 0 })
 		tx.holdWithdrawal(e)
 		tx.void(e, limit, func() { voided++ })
 		return nil
@@ -208,16 +209,16 @@ func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition stri
 		which += noFile(table)
 	}
 	err := db.Write(ctx, func(tx *Tx) error {
-		tx.onRetry(func() { gone = 0 })
+		tx.unit.OnRetry(func() { gone = 0 })
 		tx.holdWithdrawal(e)
 		if holdFiles[table] {
 			tx.forgetFilesOf(table, condition, limit, args)
 		}
-		tx.returning(func(row scanner) error {
+		tx.unit.Returning(func(row database.Row) error {
 			gone++
 			var id int64
 			return row.Scan(&id)
-		}, fmt.Sprintf(`DELETE FROM %s WHERE id IN (SELECT id FROM %[1]s WHERE %s%s) RETURNING id`, table, which, upTo(limit)), args...)
+		}, fmt.Sprintf(`DELETE FROM %s WHERE id IN (SELECT id FROM %[1]s WHERE %s%s) RETURNING id`, table, which, database.UpTo(limit)), args...)
 		return nil
 	})
 	if err != nil {
@@ -229,20 +230,20 @@ func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition stri
 // HoldAccount keeps an account as shared as it was read, until the unit is
 // written. One that was withdrawn since is ErrConflict.
 func (tx *Tx) HoldAccount(domain passerelle.DomainID, a StoredAccount) {
-	tx.execOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
+	tx.unit.ExecOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
 }
 
 // HoldSubscription does the same for a subscription.
 func (tx *Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) {
-	tx.execOne(ErrConflict, `UPDATE subscription SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(s.ID), s.Epoch)
+	tx.unit.ExecOne(ErrConflict, `UPDATE subscription SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(s.ID), s.Epoch)
 }
 
 // WithdrawUser takes all connections of a user who is deleted out of sight, and
 // leaves the erasing of what is below them to EraseWithdrawn.
 func (tx *Tx) WithdrawUser(domain passerelle.DomainID, user passerelle.UserID, now time.Time) {
-	tx.exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, created) SELECT domain_id, user_id, 'connection', id, $1 FROM connection WHERE domain_id = $2 AND user_id = $3 AND deleted IS NULL ORDER BY id`,
+	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, created) SELECT domain_id, user_id, 'connection', id, $1 FROM connection WHERE domain_id = $2 AND user_id = $3 AND deleted IS NULL ORDER BY id`,
 		micros(now), int64(domain), int64(user))
-	tx.exec(`UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL WHERE domain_id = $3 AND user_id = $4 AND deleted IS NULL`,
+	tx.unit.Exec(`UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL WHERE domain_id = $3 AND user_id = $4 AND deleted IS NULL`,
 		micros(now), []byte{}, int64(domain), int64(user))
-	tx.exec(`DELETE FROM connection_return WHERE domain_id = $1 AND user_id = $2`, int64(domain), int64(user))
+	tx.unit.Exec(`DELETE FROM connection_return WHERE domain_id = $1 AND user_id = $2`, int64(domain), int64(user))
 }

@@ -71,7 +71,7 @@ func start(t *testing.T, database string, tune func(connector.Profile) []connect
 	db, err := store.Open(t.Context(), database, store.Options{Keys: ring})
 	must(t, err)
 	t.Cleanup(func() { db.Close() })
-	must(t, db.Migrate(t.Context()))
+	must(t, db.Database.Migrate(t.Context()))
 
 	server := httptest.NewUnstartedServer(nil)
 	s := &stack{tokens: map[string]string{}, origin: "http://" + server.Listener.Addr().String(), access: &access.Access{DB: db, Now: time.Now}}

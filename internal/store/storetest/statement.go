@@ -25,7 +25,7 @@ var collected struct {
 }
 
 // Collect keeps a statement that the program asks for, and passes over those that a
-// test has written by hand. It is for store.Watch, and called where the statement is.
+// test has written by hand. It is for database.Watch, and called where the statement is.
 func Collect(database, sql string) {
 	s := Statement{database, sql}
 	collected.Lock()

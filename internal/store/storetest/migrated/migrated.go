@@ -11,6 +11,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -18,7 +19,7 @@ import (
 
 func init() { //nolint:gochecknoinits // to import it is all that tests have to do
 	storetest.Prepare(migrate)
-	store.Watch(storetest.Collect)
+	database.Watch(storetest.Collect)
 }
 
 func migrate(ctx context.Context, url string) error {
@@ -26,5 +27,5 @@ func migrate(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(db.Migrate(ctx), db.Close())
+	return errors.Join(db.Database.Migrate(ctx), db.Close())
 }

@@ -1,0 +1,48 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// About names the database and its version.
+func (r *Querier) About(ctx context.Context) (string, error) {
+	words := r.engine.words()
+	version, err := One(ctx, r, ScanString, words.about)
+	if err != nil {
+		return "", fmt.Errorf("ask the database for its version: %w", err)
+	}
+	return words.Name + " " + version, nil
+}
+
+// Clock is the database's clock, to the millisecond, by which leases lapse.
+func (r *Querier) Clock(ctx context.Context) (time.Time, error) {
+	now, err := One(ctx, r, ScanInt, `SELECT {now}`)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask the database for its clock: %w", err)
+	}
+	return time.UnixMicro(now).UTC(), nil
+}
+
+// CheckFile has a database that is one file look for damage in it, and for
+// references that lead nowhere; it reads the whole file. PostgreSQL has programs
+// of its own for that, and enforces references at all times.
+func (r *Querier) CheckFile(ctx context.Context) error {
+	var found []error
+	for _, check := range r.engine.words().checks {
+		lines, err := Collect(ctx, r, ScanString, check)
+		if err != nil {
+			return fmt.Errorf("check the file of the database: %w", err)
+		}
+		if len(lines) > 0 && lines[0] != "ok" {
+			found = append(found, errors.New(strings.Join(lines[:min(len(lines), maxFindings)], "; ")))
+		}
+	}
+	return errors.Join(found...)
+}
+
+// maxFindings is how many findings of one check are reported: one is enough to stop.
+const maxFindings = 20

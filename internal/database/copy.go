@@ -1,0 +1,88 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// CopySQLite writes what the database file at a path holds at one moment to
+// another file, which must not exist, and reads the copy again. The database may
+// be in use, by other processes as well.
+func CopySQLite(ctx context.Context, path, to string) (err error) {
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("there is no database to copy: %w", err)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return fmt.Errorf("find the database: %w", err)
+	}
+	if to, err = filepath.Abs(to); err != nil {
+		return fmt.Errorf("find the file of the copy: %w", err)
+	}
+	if err := privateFile(to); err != nil {
+		return fmt.Errorf("make the file of the copy: %w", err)
+	}
+	source := &sqliteEngine{path: path, dialect: SQLiteDialect()}
+	pool := source.connect()
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	if _, err := pool.ExecContext(ctx, `VACUUM INTO $1`, to); err != nil {
+		return fmt.Errorf("write the copy: %w", classify(err))
+	}
+	return checkCopy(ctx, to)
+}
+
+// checkCopy has SQLite look for damage in a file that nobody uses.
+func checkCopy(ctx context.Context, path string) (err error) {
+	copied := &sqliteEngine{path: path, dialect: SQLiteDialect()}
+	pool := copied.connect("query_only(ON)")
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	var result string
+	if err := pool.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&result); err != nil {
+		return fmt.Errorf("read the copy: %w", classify(err))
+	}
+	if result != "ok" {
+		return fmt.Errorf("the copy is damaged: %s", result)
+	}
+	return nil
+}
+
+// Analyze has a PostgreSQL database count what it holds. One that was just filled
+// does not know, and reads whole tables again and again until it does.
+func Analyze(ctx context.Context, url string) error {
+	return once(ctx, url, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, `ANALYZE`)
+		return err
+	})
+}
+
+// Filled reports whether the PostgreSQL database at an address holds any table
+// where a restore would put its own.
+func Filled(ctx context.Context, url string) (bool, error) {
+	var filled bool
+	err := once(ctx, url, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM information_schema.tables
+			WHERE table_schema NOT IN ('pg_catalog', 'information_schema'))`).Scan(&filled)
+	})
+	return filled, err
+}
+
+// once does something on a connection of its own to a PostgreSQL database that
+// need not have our schema.
+func once(ctx context.Context, url string, do func(*pgx.Conn) error) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return errPostgresAddress
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", classify(err))
+	}
+	if err := errors.Join(do(conn), conn.Close(ctx)); err != nil {
+		return fmt.Errorf("look at the database: %w", classify(err))
+	}
+	return nil
+}

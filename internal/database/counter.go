@@ -1,0 +1,60 @@
+package database
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+)
+
+// CounterShards spreads one total over rows, so that concurrent transactions
+// seldom wait for each other; a reader adds them up.
+const CounterShards = 16
+
+// total is a row of which units change the number.
+type total struct {
+	domain int64
+	name   string
+	shard  int64
+}
+
+func (t total) compare(o total) int {
+	return cmp.Or(cmp.Compare(t.domain, o.domain), cmp.Compare(t.name, o.name), cmp.Compare(t.shard, o.shard))
+}
+
+// Count changes a total by delta. Spread picks the shard.
+func (u *Unit) Count(domain int64, name string, spread, delta int64) {
+	if u.totals == nil {
+		u.totals = map[total]int64{}
+	}
+	u.totals[total{domain, name, spread % CounterShards}] += delta
+}
+
+const changeTotal = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, $3, $4)
+	ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + excluded.n`
+
+// tallies change the totals of units that share a transaction, as its last
+// statements: each total once, since whoever changes it keeps others waiting until
+// COMMIT, and in one order, so that two transactions never wait for each other.
+func tallies(units ...*Unit) []statement {
+	changes := map[total]int64{}
+	for _, u := range units {
+		for t, delta := range u.totals {
+			changes[t] += delta
+		}
+	}
+	var all []statement
+	for _, t := range slices.SortedFunc(maps.Keys(changes), total.compare) {
+		all = append(all, statement{args: []any{t.domain, t.name, t.shard, changes[t]}, sql: changeTotal})
+	}
+	return all
+}
+
+// Total returns a total of a domain, zero when it was never changed.
+func (r *Querier) Total(ctx context.Context, domain int64, name string) (int64, error) {
+	return One(ctx, r, func(row Row) (int64, error) {
+		var n int64
+		err := row.Scan(&n)
+		return n, err
+	}, `SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM counter WHERE domain_id = $1 AND name = $2`, domain, name)
+}

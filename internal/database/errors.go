@@ -1,0 +1,132 @@
+package database
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime/debug"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+
+	"passerelle"
+)
+
+// The errors that callers tell apart. Every other error is a fault of the program or of the
+// database.
+var (
+	// ErrNotFound reports that a query for one row found none.
+	ErrNotFound = errors.New("no such row")
+	// ErrConflict reports that the row has changed since it was read.
+	ErrConflict = errors.New("the row has changed meanwhile")
+	// ErrDuplicate reports the violation of a unique constraint.
+	ErrDuplicate = errors.New("a row with this key exists")
+	// ErrConstraint reports that the schema refuses a row, by a check, a
+	// reference, a mandatory column or a trigger.
+	ErrConstraint = errors.New("the schema refuses the row")
+	// ErrUnknown reports a connection lost during COMMIT, when the server
+	// could not be asked in time what became of the transaction. It is the
+	// only error after which the unit may have been written.
+	ErrUnknown = errors.New("the outcome of the transaction is unknown")
+	// ErrClosed reports a write after Close.
+	ErrClosed = errors.New("the database is closed")
+)
+
+// sqliteKinds has extended result codes, and primary ones for the rest.
+var sqliteKinds = map[int]error{
+	1555: ErrDuplicate,           // SQLITE_CONSTRAINT_PRIMARYKEY
+	2067: ErrDuplicate,           // SQLITE_CONSTRAINT_UNIQUE
+	2579: ErrDuplicate,           // SQLITE_CONSTRAINT_ROWID
+	19:   ErrConstraint,          // SQLITE_CONSTRAINT
+	5:    passerelle.Unavailable, // SQLITE_BUSY
+	6:    passerelle.Unavailable, // SQLITE_LOCKED
+	8:    passerelle.Unavailable, // SQLITE_READONLY
+	10:   passerelle.Unavailable, // SQLITE_IOERR
+	13:   passerelle.Unavailable, // SQLITE_FULL
+	14:   passerelle.Unavailable, // SQLITE_CANTOPEN
+}
+
+// postgresKinds has error codes, and classes of them for the rest.
+var postgresKinds = map[string]error{
+	"23505": ErrDuplicate,
+	"23":    ErrConstraint,
+	"25006": passerelle.Unavailable, // read only, as a standby is
+	"08":    passerelle.Unavailable, // connection exception
+	"53":    passerelle.Unavailable, // insufficient resources
+	"57":    passerelle.Unavailable, // operator intervention
+}
+
+// classify adds to a driver's error the kind that its code stands for.
+func classify(err error) error {
+	if kind := kindOf(err); kind != nil {
+		return fmt.Errorf("%w: %w", kind, err)
+	}
+	return err
+}
+
+func kindOf(err error) error {
+	switch {
+	case errors.Is(err, ErrUnknown):
+		return nil // whatever the cause, it must not be simply tried again
+	case errors.Is(err, errAgain):
+		return passerelle.Unavailable
+	}
+	var fromSQLite *sqlite.Error
+	if errors.As(err, &fromSQLite) {
+		const primary = 0xff
+		return firstOf(sqliteKinds, fromSQLite.Code(), fromSQLite.Code()&primary)
+	}
+	var fromPostgres *pgconn.PgError
+	if errors.As(err, &fromPostgres) && len(fromPostgres.Code) == 5 {
+		return firstOf(postgresKinds, fromPostgres.Code, fromPostgres.Code[:2])
+	}
+	if isCut(err) {
+		return passerelle.Unavailable
+	}
+	return nil
+}
+
+// isCut reports that there was no connection to the server, or not any more.
+func isCut(err error) bool {
+	var unreachable *pgconn.ConnectError
+	var network *net.OpError
+	return errors.As(err, &unreachable) || errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
+}
+
+func firstOf[K comparable](kinds map[K]error, keys ...K) error {
+	for _, key := range keys {
+		if kind := kinds[key]; kind != nil {
+			return kind
+		}
+	}
+	return nil
+}
+
+// panicked carries a panic from where it must not spread, the writer or the
+// middle of a result, to the goroutine of the caller that caused it.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("panic: %v\n\n%s", p.value, p.stack) }
+
+// guard turns a panic of fn into an error.
+func guard(fn func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicked{value, debug.Stack()}
+		}
+	}()
+	return fn()
+}
+
+// resume lets a panic that guard has caught go on.
+func resume(err error) error {
+	var p *panicked
+	if errors.As(err, &p) {
+		panic(p)
+	}
+	return err
+}

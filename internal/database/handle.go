@@ -1,0 +1,140 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Config has what a database needs in addition to its address.
+type Config struct {
+	// Migrations has the steps of the schema, see [Handle.Migrate]; nil has none.
+	Migrations fs.FS
+	// Log takes what operators should know; nil discards it.
+	Log *slog.Logger
+	// MaxConns bounds the connections that read on SQLite, all connections on
+	// PostgreSQL; zero is twice the processors, and 16.
+	MaxConns int
+	// Alone gives each unit a transaction of its own: it is there to measure what
+	// sharing one gains.
+	Alone bool
+	// Limit is how long a query or a unit may take, the wait for a connection
+	// included, before it is given up with context.DeadlineExceeded or as
+	// passerelle.Unavailable; zero is as long as it likes, which is right for
+	// commands that read whole tables. COMMIT, and what a unit shares with others, is
+	// waited for beyond it, for seconds.
+	Limit time.Duration
+}
+
+// Handle is an open database. It is safe for concurrent use.
+type Handle struct {
+	Querier
+
+	log        *slog.Logger
+	migrations []migration
+	sequences  sequences
+	closed     atomic.Bool
+}
+
+// Querier reads committed rows and cannot write.
+type Querier struct {
+	engine   engine
+	limit    time.Duration
+	observer func(ctx context.Context, statements []Statement) error
+}
+
+// bounded is the context of a query or a unit.
+func (r *Querier) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.limit <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, r.limit)
+}
+
+// engine is what the two databases do differently.
+type engine interface {
+	// read calls row for each row until it says no more or fails.
+	read(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
+	// readWhole is read for a query that goes through whole tables.
+	readWhole(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
+	// write executes the unit. A nil error means that it is durable.
+	write(ctx context.Context, u *Unit) error
+	// migrate calls fn in a transaction that excludes other migrators.
+	migrate(ctx context.Context, fn func(session) error) error
+	// keepStatistics stores the statistics that planning needs, or removes misleading ones.
+	keepStatistics(ctx context.Context) error
+	ping(ctx context.Context) error
+	close() error
+	words() *Dialect
+}
+
+// Open opens the database at an address: "sqlite:PATH", created when missing and
+// readable by its owner only; "sqlite::memory:", a private temporary file that
+// Close removes; or "postgres://…", in the form libpq reads. The schema is not
+// touched.
+func Open(ctx context.Context, url string, config Config) (*Handle, error) {
+	migrations, err := loadMigrations(config.Migrations)
+	if err != nil {
+		return nil, err
+	}
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
+	}
+	engine, err := openEngine(ctx, url, config)
+	if err != nil {
+		return nil, err
+	}
+	return &Handle{Querier: Querier{engine: engine, limit: config.Limit}, log: config.Log, migrations: migrations}, nil
+}
+
+// openEngine names no address in its errors, which may hold a password.
+func openEngine(ctx context.Context, url string, config Config) (engine, error) {
+	scheme, path, _ := strings.Cut(url, ":")
+	switch scheme {
+	case "sqlite":
+		return openSQLite(ctx, path, config)
+	case "postgres", "postgresql":
+		return openPostgres(ctx, url, config)
+	}
+	return nil, fmt.Errorf("open the database: the address begins with %q, and neither with sqlite: nor with postgres://", scheme)
+}
+
+// Ping reports whether the database answers.
+func (p *Handle) Ping(ctx context.Context) error {
+	if err := p.engine.ping(ctx); err != nil {
+		return fmt.Errorf("ping the database: %w", classify(err))
+	}
+	return nil
+}
+
+// Close waits for the writes under way and closes all connections. A second
+// call does nothing.
+func (p *Handle) Close() error {
+	if p.closed.Swap(true) {
+		return nil
+	}
+	if err := p.engine.close(); err != nil {
+		return fmt.Errorf("close the database: %w", err)
+	}
+	return nil
+}
+
+// Dialect returns what statements have to know about the database.
+func (r *Querier) Dialect() *Dialect { return r.engine.words() }
+
+// Observe has fn called with the statements of each query and of each unit before it is
+// executed, but for queries that go through whole tables. An error of fn is that of the query
+// or the unit. Observe is there for tests, which measure and plan statements, and is called
+// while nothing else uses the database.
+func (p *Handle) Observe(fn func(ctx context.Context, statements []Statement) error) { p.observer = fn }
+
+func (r *Querier) observe(ctx context.Context, statements ...Statement) error {
+	if r.observer == nil {
+		return nil
+	}
+	return r.observer(ctx, statements)
+}

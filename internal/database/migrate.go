@@ -1,0 +1,167 @@
+package database
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// The migrations have their own runner, because each text is first rewritten for
+// the database, SQLite needs a lock of its own against a second process, and a
+// library would bring a second kind of connection to PostgreSQL.
+
+// migration is one step of the schema, forward only.
+type migration struct {
+	version  int64
+	name     string
+	text     string
+	checksum string
+}
+
+// session is a transaction that excludes other migrators.
+type session interface {
+	// script runs any number of statements without arguments.
+	script(ctx context.Context, sql string) error
+	exec(ctx context.Context, sql string, args ...any) error
+	query(ctx context.Context, row func(Row) error, sql string) error
+}
+
+const (
+	createHistory = `CREATE TABLE IF NOT EXISTS schema_migration (
+	version BIGINT NOT NULL PRIMARY KEY,
+	name TEXT NOT NULL,
+	checksum TEXT NOT NULL,
+	applied BIGINT NOT NULL
+)`
+	readHistory   = `SELECT version, checksum FROM schema_migration`
+	recordHistory = `INSERT INTO schema_migration (version, name, checksum, applied) VALUES ($1, $2, $3, {now})`
+)
+
+var errPending = errors.New("the schema is not up to date; run the command migrate")
+
+// Migrate brings the schema up to date, all of it or nothing. It is idempotent;
+// of several migrators one works and the others wait. On PostgreSQL it gives way to
+// transactions that use the tables, and fails when some do not end for minutes. It
+// fails when a migration was edited after it had been applied. A schema newer than this program is
+// left alone: replicas of two versions run side by side.
+func (p *Handle) Migrate(ctx context.Context) error {
+	var applied []string
+	err := p.engine.migrate(ctx, func(s session) error {
+		var err error
+		applied, err = p.bringUp(ctx, s)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("migrate the schema: %w", classify(err))
+	}
+	for _, name := range applied {
+		p.log.InfoContext(ctx, "migration applied", "migration", name)
+	}
+	return nil
+}
+
+// SchemaCurrent returns nil when all migrations of this program have been
+// applied, as they are now.
+func (p *Handle) SchemaCurrent(ctx context.Context) error {
+	applied := history{}
+	err := p.Each(ctx, readHistory, nil, func(row Row) (bool, error) { return true, applied.add(row) })
+	if err != nil {
+		return fmt.Errorf("%w: %w", errPending, err)
+	}
+	pending, err := applied.pending(p.migrations)
+	if err == nil && len(pending) > 0 {
+		err = fmt.Errorf("%w: %s is missing", errPending, pending[0].name)
+	}
+	return err
+}
+
+// bringUp applies what is missing, and names it.
+func (p *Handle) bringUp(ctx context.Context, s session) ([]string, error) {
+	var names []string
+	if err := s.script(ctx, createHistory); err != nil {
+		return nil, fmt.Errorf("create the history: %w", err)
+	}
+	applied := history{}
+	if err := s.query(ctx, applied.add, readHistory); err != nil {
+		return nil, fmt.Errorf("read the history: %w", err)
+	}
+	pending, err := applied.pending(p.migrations)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range pending {
+		if err := p.apply(ctx, s, m); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		names = append(names, m.name)
+	}
+	return names, nil
+}
+
+func (p *Handle) apply(ctx context.Context, s session, m migration) error {
+	words := p.engine.words()
+	script, err := words.script(m.text)
+	if err != nil {
+		return err
+	}
+	if err := s.script(ctx, script); err != nil {
+		return err
+	}
+	return s.exec(ctx, words.Text(recordHistory), m.version, m.name, m.checksum)
+}
+
+// history is the checksums of the migrations applied, by version.
+type history map[int64]string
+
+func (h history) add(row Row) error {
+	var version int64
+	var checksum string
+	err := row.Scan(&version, &checksum)
+	h[version] = checksum
+	return err
+}
+
+func (h history) pending(all []migration) ([]migration, error) {
+	var pending []migration
+	for _, m := range all {
+		checksum, applied := h[m.version]
+		if applied && checksum != m.checksum {
+			return nil, fmt.Errorf("migration %s was changed after it had been applied", m.name)
+		}
+		if !applied {
+			pending = append(pending, m)
+		}
+	}
+	return pending, nil
+}
+
+// loadMigrations reads migrations/0001_name.sql and so on, in the order of their
+// numbers.
+func loadMigrations(files fs.FS) ([]migration, error) {
+	if files == nil {
+		return nil, nil
+	}
+	names, err := fs.Glob(files, "migrations/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("list the migrations: %w", err)
+	}
+	var all []migration
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("read a migration: %w", err)
+		}
+		number, _, _ := strings.Cut(path.Base(name), "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || len(all) > 0 && version <= all[len(all)-1].version {
+			return nil, fmt.Errorf("migration %s has no number of its own", name)
+		}
+		all = append(all, migration{version, strings.TrimSuffix(path.Base(name), ".sql"), string(text), fmt.Sprintf("%x", sha256.Sum256(text))})
+	}
+	return all, nil
+}

@@ -1,0 +1,200 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// postgresConns is the default bound on connections.
+const postgresConns = 16
+
+// postgresEngine is a PostgreSQL server behind a pool of connections.
+type postgresEngine struct {
+	pool        *pgxpool.Pool
+	dialect     *Dialect
+	sharers     *sharers      // nil when every unit is to be alone
+	settleLimit time.Duration // settleLimit, except in tests
+	slots       slots
+	giving      way // givingWay, except in tests
+	log         *slog.Logger
+}
+
+// errPostgresAddress stands for what the driver says, which may repeat a
+// password.
+var errPostgresAddress = errors.New("read the PostgreSQL address: it is not of the form postgres://user:password@host:port/database?parameters, or a file it refers to cannot be read")
+
+func openPostgres(ctx context.Context, url string, options Config) (engine, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errPostgresAddress
+	}
+	switch {
+	case options.MaxConns > 0:
+		config.MaxConns = int32(options.MaxConns)
+	case !strings.Contains(url, "pool_max_conns"):
+		config.MaxConns = postgresConns
+	}
+	bound(config.ConnConfig, options.Limit)
+	for name, value := range parameters {
+		if config.ConnConfig.RuntimeParams[name] == "" {
+			config.ConnConfig.RuntimeParams[name] = value
+		}
+	}
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error { noteConnection(conn); return nil }
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
+	}
+	if err := durable(ctx, pool); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	p := &postgresEngine{pool: pool, dialect: PostgresDialect(), settleLimit: settleLimit, giving: givingWay, log: options.Log}
+	if !options.Alone {
+		p.sharers = newSharers(p.attempt, sharing)
+	}
+	return p, nil
+}
+
+// durable refuses a server that answers COMMIT before the transaction is on its
+// disk: what clients were told would be lost with it. Whether a standby has to have
+// it as well is the operator's choice.
+func durable(ctx context.Context, pool *pgxpool.Pool) error {
+	var setting string
+	if err := pool.QueryRow(ctx, `SHOW synchronous_commit`).Scan(&setting); err != nil {
+		return fmt.Errorf("open the PostgreSQL database: %w", classify(err))
+	}
+	if setting == "off" {
+		return errNotDurable
+	}
+	return nil
+}
+
+var errNotDurable = errors.New("open the PostgreSQL database: synchronous_commit is off for this server, database or role, so that what was acknowledged could be lost; set it to on, local or remote_apply")
+
+// parameters are the server settings unless the address has others. Statements here read few
+// rows by an index that has them in order. Compiling them takes longer than it saves,
+// because the costs of a LIMIT are overestimated. Planning them for each set of arguments
+// takes longer than executing them, with the same result. A bitmap scan loses the order, so
+// that each page would read and sort the whole backlog when statistics are old, and a table
+// that was small would be read completely. A LIMIT parameter is estimated as a tenth of all
+// rows, which justifies a hash or sort of each joined table.
+var parameters = map[string]string{
+	"application_name":  "passerelle",
+	"jit":               "off",
+	"plan_cache_mode":   "force_generic_plan",
+	"enable_bitmapscan": "off",
+	"enable_seqscan":    "off",
+	"enable_hashjoin":   "off",
+	"enable_mergejoin":  "off",
+}
+
+// forWholeTables takes back, for a transaction, what is right for few rows only, plans
+// that are made for any domain included.
+const forWholeTables = `SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL enable_bitmapscan = on;
+	SET LOCAL plan_cache_mode = force_custom_plan`
+
+// PostgresParameters returns the server settings that sessions have unless the address has
+// others, so that tests plan as the service does.
+func PostgresParameters() map[string]string { return maps.Clone(parameters) }
+
+// connectLimit is how long a server may take to accept a connection.
+const connectLimit = 10 * time.Second
+
+// bound has the server itself end statements and transactions of which the
+// client is gone: it would notice hours later, and hold their locks meanwhile.
+func bound(config *pgx.ConnConfig, limit time.Duration) {
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectLimit
+	}
+	for _, name := range []string{"statement_timeout", "idle_in_transaction_session_timeout"} {
+		if limit > 0 && config.RuntimeParams[name] == "" {
+			config.RuntimeParams[name] = strconv.FormatInt(limit.Milliseconds(), 10)
+		}
+	}
+}
+
+func (p *postgresEngine) words() *Dialect { return p.dialect }
+
+func (p *postgresEngine) ping(ctx context.Context) error { return p.pool.Ping(ctx) }
+
+func (p *postgresEngine) close() error {
+	if p.sharers != nil {
+		p.sharers.close()
+	}
+	p.pool.Close()
+	return nil
+}
+
+func (p *postgresEngine) read(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+	return p.rows(ctx, p.pool, sql, args, row)
+}
+
+func (p *postgresEngine) readWhole(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+	return pgx.BeginTxFunc(ctx, p.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, forWholeTables, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return err
+		}
+		return p.rows(ctx, tx, sql, args, row)
+	})
+}
+
+func (p *postgresEngine) rows(ctx context.Context, from interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, sql string, args []any, row func(Row) (bool, error),
+) error {
+	rows, err := from.Query(ctx, p.dialect.Text(sql), args...)
+	if err != nil {
+		return err
+	}
+	return readRows(rows, row)
+}
+
+func readRows(rows pgx.Rows, row func(Row) (bool, error)) error {
+	defer rows.Close()
+	for rows.Next() {
+		if more, err := row(rows); err != nil || !more {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+type postgresSession struct{ tx pgx.Tx }
+
+func (s postgresSession) script(ctx context.Context, sql string) error {
+	_, err := s.tx.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
+	return err
+}
+
+func (s postgresSession) exec(ctx context.Context, sql string, args ...any) error {
+	_, err := s.tx.Exec(ctx, sql, args...)
+	return err
+}
+
+func (s postgresSession) query(ctx context.Context, row func(Row) error, sql string) error {
+	rows, err := s.tx.Query(ctx, sql)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

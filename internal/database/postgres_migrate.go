@@ -1,0 +1,99 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// way is how a migration gives way to those who use the tables it changes. While it
+// waits for one of their transactions, all that comes after waits behind it, so that
+// it waits for a moment only, undoes everything, and tries again later.
+type way struct {
+	lock time.Duration // how long it waits for a lock
+	// pause is between the first two tries; each further one is twice as long, up
+	// to longest.
+	pause, longest time.Duration
+	tries          int
+}
+
+// givingWay lets the others through for about two minutes.
+var givingWay = way{lock: 2 * time.Second, pause: time.Second, longest: 5 * time.Second, tries: 20}
+
+// migrate waits for other migrators of the same schema, and tries again when it
+// would have to wait for anybody else.
+func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) error {
+	length := p.giving.pause
+	for try := 1; ; try++ {
+		err := p.migrateOnce(ctx, fn)
+		if fault := (*pgconn.PgError)(nil); !errors.As(err, &fault) || fault.Code != lockNotAvailable {
+			return err
+		}
+		holders := p.holders(ctx)
+		if try == p.giving.tries {
+			return fmt.Errorf("given up after %d tries, each of which waited %v for a table; open for longer are %s: %w", try, p.giving.lock, holders, err)
+		}
+		p.log.WarnContext(ctx, "a migration gives way to transactions that do not end, and is tried again", "try", try, "open", holders)
+		if err := rest(ctx, length); err != nil {
+			return err
+		}
+		length = min(2*length, p.giving.longest)
+	}
+}
+
+// lockNotAvailable is the code of a statement that waited for too long.
+const lockNotAvailable = "55P03"
+
+func rest(ctx context.Context, length time.Duration) error {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *postgresEngine) migrateOnce(ctx context.Context, fn func(session) error) error {
+	const lock = `SELECT pg_advisory_xact_lock(hashtextextended('passerelle migrations of ' || current_schema(), 0))`
+	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		session := postgresSession{tx}
+		if err := session.script(ctx, `SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0`); err != nil {
+			return fmt.Errorf("take as long as it needs: %w", err)
+		}
+		if err := session.exec(ctx, lock); err != nil {
+			return fmt.Errorf("wait for other migrators: %w", err)
+		}
+		if err := session.script(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d`, p.giving.lock.Milliseconds())); err != nil {
+			return fmt.Errorf("wait for tables no longer: %w", err)
+		}
+		return fn(session)
+	})
+}
+
+// selectHolders names who has held a table of the schema for as long as a migration
+// waits. What they execute could hold anything, and is left out.
+const selectHolders = `SELECT format('process %s of %s (%s%s)', a.pid, COALESCE(NULLIF(a.application_name, ''), 'no name'), COALESCE(a.state, 'not shown to this role'),
+		COALESCE(', for ' || CAST(extract(epoch FROM clock_timestamp() - a.xact_start) AS BIGINT) || ' s', ''))
+	FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND COALESCE(a.xact_start < clock_timestamp() - make_interval(secs => $1), TRUE)
+		AND EXISTS (SELECT 1 FROM pg_locks l JOIN pg_class c ON c.oid = l.relation AND c.relkind = 'r' AND c.relnamespace = to_regnamespace(quote_ident(current_schema()))
+			WHERE l.pid = a.pid AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+	ORDER BY a.xact_start, a.pid LIMIT 3`
+
+// holders are those a migration has waited for, in words.
+func (p *postgresEngine) holders(ctx context.Context) string {
+	rows, err := p.pool.Query(ctx, selectHolders, p.giving.lock.Seconds())
+	if err == nil {
+		var all []string
+		if all, err = pgx.CollectRows(rows, pgx.RowTo[string]); err == nil && len(all) > 0 {
+			return strings.Join(all, ", ")
+		}
+	}
+	return "transactions that have ended since"
+}

@@ -1,0 +1,98 @@
+package database
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"passerelle/internal/store/storetest"
+)
+
+// reportOn reads a table in a transaction that stays open until it is told to end.
+func reportOn(t *testing.T, url, table string) (end func()) {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.RuntimeParams["application_name"] = "slow report"
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	if _, err := conn.Exec(t.Context(), `BEGIN; SELECT count(*) FROM `+table); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if _, err := conn.Exec(t.Context(), `COMMIT`); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+const widening = "ALTER TABLE one ADD COLUMN more BIGINT;\nINSERT INTO one (more) VALUES (7);"
+
+// migrator is a program that wants to change a table, and gives way often.
+func migrator(t *testing.T, url string, tries int) *Handle {
+	t.Helper()
+	db := openOnly(t, url, stepOne, widening)
+	db.engine.(*postgresEngine).giving = way{lock: 200 * time.Millisecond, pause: 50 * time.Millisecond, longest: 100 * time.Millisecond, tries: tries}
+	return db
+}
+
+// TestAMigrationGivesWay has one wait for somebody who reads a table for long: others
+// read it all the same, and the migration comes when that one has ended.
+func TestAMigrationGivesWay(t *testing.T) {
+	url := storetest.Postgres(t)
+	if _, err := migrating(t, url, stepOne); err != nil {
+		t.Fatal(err)
+	}
+	end := reportOn(t, url, "one")
+	db, other := migrator(t, url, 1_000_000), openOnly(t, url)
+	migrated := make(chan error)
+	go func() { migrated <- db.Migrate(t.Context()) }()
+	for range 3 {
+		awaitWaiting(t, other, 1)
+		within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if _, err := One(within, &other.Querier, ScanInt, `SELECT count(*) FROM one`); err != nil {
+			t.Fatalf("behind the migration: %v", err)
+		}
+		cancel()
+	}
+	end()
+	if err := <-migrated; err != nil {
+		t.Fatal(err)
+	}
+	if n, err := One(t.Context(), &other.Querier, ScanInt, `SELECT count(*) FROM one WHERE more = 7`); err != nil || n != 1 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}
+
+// TestAMigrationThatGivesUp says who would not end, leaves everything as it was, and
+// can be repeated.
+func TestAMigrationThatGivesUp(t *testing.T) {
+	url := storetest.Postgres(t)
+	if _, err := migrating(t, url, stepOne); err != nil {
+		t.Fatal(err)
+	}
+	end := reportOn(t, url, "one")
+	db := migrator(t, url, 3)
+	err := db.Migrate(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "slow report (idle in transaction, for ") || !strings.Contains(err.Error(), "after 3 tries") || !strings.Contains(err.Error(), "0002_step") {
+		t.Errorf("given up with %v", err)
+	}
+	wantError(t, db.SchemaCurrent(t.Context()), errPending)
+	end()
+	for range 2 {
+		if err := db.Migrate(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := db.SchemaCurrent(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

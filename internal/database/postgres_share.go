@@ -1,0 +1,109 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// sharing is how many transactions that units share are under way at once: while
+// one waits for the disk, the next comes together.
+const sharing = 2
+
+// How long a shared transaction may wait for a lock, and how long it may last up to COMMIT:
+// units inside cannot leave it, and later units cannot join it. A unit that needs longer
+// waits in a transaction of its own, for as long as its caller does.
+const (
+	sharedLimit = 5 * time.Second
+	limitLocks  = `SET LOCAL lock_timeout = '1s'`
+)
+
+// sharedStatements is how many a unit may have to share a transaction, so that a
+// whole group of them is over long before sharedLimit.
+const sharedStatements = 64
+
+// errApart tells a unit that it needs a transaction of its own: the shared one failed, and
+// nothing of the unit was written.
+var errApart = errors.New("the transaction was shared in vain")
+
+// sharers execute units that only add rows: those that wait together share a transaction.
+// The transaction has its own context, so that no caller can interrupt the units of others.
+// The context ends soon, so that no unit waits much longer than its caller wanted. There are
+// no savepoints: after any failure each unit gets its own transaction and its own result.
+type sharers struct {
+	attempt func(ctx context.Context, statements []statement) error
+	queue   chan *queued // unbuffered: what was sent has been taken
+	stop    chan struct{}
+	running sync.WaitGroup
+	atLeast int // members to wait for, so that tests can form groups
+}
+
+func newSharers(attempt func(ctx context.Context, statements []statement) error, sharing int) *sharers {
+	s := &sharers{attempt: attempt, queue: make(chan *queued), stop: make(chan struct{})}
+	for range sharing {
+		s.running.Go(s.run)
+	}
+	return s
+}
+
+// submit waits until somebody has taken the unit, or the context ends; then for the
+// outcome, whatever the context does, which is sharedLimit and a COMMIT at most.
+func (s *sharers) submit(ctx context.Context, tx *Unit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	u := &queued{unit: tx, done: make(chan error, 1)}
+	select {
+	case s.queue <- u:
+		return <-u.done
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.stop:
+		return ErrClosed
+	}
+}
+
+func (s *sharers) run() {
+	for {
+		select {
+		case first := <-s.queue:
+			s.answer(gather(s.queue, first, s.atLeast, groupLimit))
+		case <-s.stop:
+			return
+		}
+	}
+}
+
+func (s *sharers) answer(group []*queued) {
+	ctx, cancel := context.WithTimeout(context.Background(), sharedLimit)
+	defer cancel()
+	statements := []statement{{sql: limitLocks}}
+	units := make([]*Unit, len(group))
+	required := map[string]bool{}
+	for i, u := range group {
+		units[i] = u.unit
+		for _, s := range u.unit.statements {
+			if s.requires {
+				by := string(s.args[0].([]byte)) //nolint:errcheck // it holds nothing else
+				if required[by] {
+					continue
+				}
+				required[by] = true
+			}
+			statements = append(statements, s)
+		}
+	}
+	err := s.attempt(ctx, append(statements, tallies(units...)...))
+	if err != nil && !errors.Is(err, ErrUnknown) {
+		err = errApart
+	}
+	for _, u := range group {
+		u.done <- err
+	}
+}
+
+func (s *sharers) close() {
+	close(s.stop)
+	s.running.Wait()
+}

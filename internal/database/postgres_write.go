@@ -1,0 +1,278 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	// attempts is how often a unit is executed when the server asks for it
+	// again or the connection is lost.
+	attempts = 6
+	// firstPause precedes the second attempt, give or take half; each further
+	// one is twice as long.
+	firstPause = 5 * time.Millisecond
+	// settleLimit is how long COMMIT may take, and how long the server is asked
+	// afterwards what became of it.
+	settleLimit = 15 * time.Second
+)
+
+// errAgain wraps an error after which nothing was written and the unit may be
+// executed anew.
+var errAgain = errors.New("try again")
+
+func (p *postgresEngine) write(ctx context.Context, tx *Unit) error {
+	if p.sharers != nil && len(tx.statements) <= sharedStatements && tx.OnlyAdds() {
+		if err := p.sharers.submit(ctx, tx); !errors.Is(err, errApart) {
+			return err
+		}
+		if err := guard(tx.reset); err != nil {
+			return err
+		}
+	}
+	return p.alone(ctx, tx)
+}
+
+func (p *postgresEngine) alone(ctx context.Context, tx *Unit) error {
+	for attempt := 1; ; attempt++ {
+		err := p.attempt(ctx, tx.run())
+		if !errors.Is(err, errAgain) || attempt == attempts {
+			return err
+		}
+		if pause(ctx, attempt) != nil {
+			return err
+		}
+		if err := guard(tx.reset); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits a little before the attempt after this one, unless the context
+// ends.
+func pause(ctx context.Context, attempt int) error {
+	length := firstPause << (attempt - 1)
+	timer := time.NewTimer(length/2 + rand.N(length))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// attempt executes statements in a transaction once.
+func (p *postgresEngine) attempt(ctx context.Context, statements []statement) error {
+	m := p.slots.take()
+	doubtful, err := p.try(ctx, m, statements)
+	again := repeatable(err) || m.lost && ctx.Err() == nil
+	switch {
+	case doubtful:
+		err = p.settle(ctx, m, err, again)
+	case again:
+		err = fmt.Errorf("%w: %w", errAgain, err)
+	}
+	p.slots.give(m, m.lost || errors.Is(err, ErrUnknown))
+	return err
+}
+
+// try is attempt, but for a transaction that failed when COMMIT was on its way already:
+// what became of it is doubtful. A connection released within a transaction is closed by
+// the pool, which rolls back.
+func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (bool, error) {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return false, fmt.Errorf("connect: %w", err)
+	}
+	defer func() {
+		m.lost = conn.Conn().IsClosed()
+		conn.Release()
+	}()
+	m.on(conn.Conn())
+	judged := slices.ContainsFunc(statements, func(s statement) bool { return s.judges })
+	err = p.pipeline(ctx, conn, m, statements, !judged)
+	if err == nil && judged {
+		err = ctx.Err()
+	}
+	switch {
+	case err != nil && conn.Conn().IsClosed():
+		return !judged, err
+	case err != nil:
+		p.rollback(ctx, conn)
+		return false, err
+	case judged:
+		err = p.commit(ctx, conn)
+	}
+	return err != nil, err
+}
+
+const (
+	// leaveMark fails in a slot that somebody gave up who asked what became of the unit.
+	leaveMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, $2, {now}) ON CONFLICT (slot) DO UPDATE SET unit = excluded.unit, at = excluded.at
+		WHERE unit_mark.unit >= 0`
+	// sweepMarks removes the slots of processes that are gone.
+	sweepMarks = `DELETE FROM unit_mark WHERE slot IN (SELECT slot FROM unit_mark WHERE at < {now} - CAST(86400000000 AS BIGINT) FOR UPDATE SKIP LOCKED)`
+)
+
+// errAbandoned tells a unit that its caller no longer waits for it.
+var errAbandoned = errors.New("the transaction was given up before it began")
+
+// pipeline sends BEGIN, the mark, the statements and, unless somebody has to judge what
+// they return, COMMIT in one round trip, and reads the results. The server executes
+// nothing after a statement that failed.
+func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement, whole bool) (err error) {
+	all := append([]statement{{sql: leaveMark, args: []any{m.slot, m.unit}, mismatch: errAbandoned}}, statements...)
+	if m.first {
+		all = append(all, statement{sql: sweepMarks})
+	}
+	batch := &pgx.Batch{}
+	batch.Queue("BEGIN")
+	for i := range all {
+		batch.Queue(p.text(&all[i]), all[i].args...)
+	}
+	if whole {
+		batch.Queue("COMMIT")
+	}
+	results := conn.SendBatch(ctx, batch)
+	defer func() {
+		if closing := results.Close(); err == nil && !whole {
+			err = closing
+		}
+	}()
+	// The first result also reports statements that cannot be prepared.
+	if _, err := results.Exec(); err != nil {
+		return fmt.Errorf("begin the unit: %w", err)
+	}
+	for i := range all {
+		s := &all[i]
+		if err := s.failed(s.receive(results)); err != nil {
+			return err
+		}
+	}
+	if whole {
+		return committed(results.Exec())
+	}
+	return nil
+}
+
+// Text returns a statement in the words of the server.
+func (p *postgresEngine) text(s *statement) string {
+	if s.mismatch == nil || s.isCertain() {
+		return p.dialect.Text(s.sql)
+	}
+	return p.dialect.textOfOneRow(s.sql)
+}
+
+func (s *statement) receive(results pgx.BatchResults) error {
+	if s.scan == nil || s.mismatch != nil {
+		_, err := results.Exec()
+		var fault *pgconn.PgError
+		if s.mismatch != nil && errors.As(err, &fault) && fault.Code == notOne {
+			return s.mismatch
+		}
+		return err
+	}
+	rows, err := results.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := s.take(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// repeatable reports that the server undid the transaction because of another
+// one: serialization failure and deadlock.
+func repeatable(err error) bool {
+	var fault *pgconn.PgError
+	return errors.As(err, &fault) && (fault.Code == "40001" || fault.Code == "40P01")
+}
+
+func (p *postgresEngine) rollback(ctx context.Context, conn *pgxpool.Conn) {
+	ctx, cancel := p.settling(ctx)
+	defer cancel()
+	_, _ = conn.Exec(ctx, "ROLLBACK")
+}
+
+// settling is a context in which a transaction is brought to its end although
+// the caller may have left.
+func (p *postgresEngine) settling(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), p.settleLimit)
+}
+
+func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn) error {
+	within, cancel := p.settling(ctx)
+	defer cancel()
+	return committed(conn.Exec(within, "COMMIT"))
+}
+
+// committed is what the answer to COMMIT means.
+func committed(tag pgconn.CommandTag, err error) error {
+	if err == nil && tag.String() != "COMMIT" {
+		err = fmt.Errorf("the server answered %s", tag)
+	}
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// settle finds out what became of a transaction whose COMMIT was answered by
+// cause, or not at all. An undone one may be executed again if again says so.
+//
+// Not even an error of the driver that calls itself safe to retry tells: it says so
+// of a connection that ended after COMMIT was sent.
+func (p *postgresEngine) settle(ctx context.Context, m *mark, cause error, again bool) error {
+	within, cancel := p.settling(ctx)
+	defer cancel()
+	switch committed, err := p.outcome(within, m); {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrUnknown, errors.Join(cause, err))
+	case committed:
+		return nil
+	case again:
+		return fmt.Errorf("%w: %w", errAgain, cause)
+	}
+	return cause
+}
+
+const (
+	// endBackend ends the server process of a connection that is lost, if it is still that
+	// one: it might wait for a lock, or for its client, for hours.
+	endBackend = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid = $1 AND backend_start <= clock_timestamp() - CAST($2 AS BIGINT) * INTERVAL '1 microsecond'`
+	// selectMark writes to the slot, and so waits for the transaction to end. One that has
+	// not come yet finds that its slot was given up, however late it comes.
+	selectMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, -1, {now}) ON CONFLICT (slot) DO UPDATE
+		SET unit = CASE WHEN unit_mark.unit = $2 THEN unit_mark.unit ELSE -1 END, at = excluded.at RETURNING unit`
+)
+
+// outcome reports whether the transaction was committed, or that the server could
+// not tell before the context ended. What was not committed then never is.
+func (p *postgresEngine) outcome(ctx context.Context, m *mark) (bool, error) {
+	var err error
+	for attempt := 1; ; attempt = min(attempt+1, attempts) {
+		if m.lost {
+			_, _ = p.pool.Exec(ctx, endBackend, m.process, time.Since(m.since).Microseconds()) // may not be permitted
+		}
+		var last int64
+		if err = p.pool.QueryRow(ctx, p.dialect.Text(selectMark), m.slot, m.unit).Scan(&last); err == nil {
+			return last == m.unit, nil
+		}
+		if pause(ctx, attempt) != nil {
+			return false, fmt.Errorf("ask what became of it: %w", err)
+		}
+	}
+}

@@ -1,0 +1,394 @@
+package database
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"passerelle"
+	"passerelle/internal/store/storetest"
+)
+
+// flaky is a function that fails the first $1 times with the code $2: a
+// sequence keeps counting when a transaction is rolled back.
+const flaky = `CREATE SEQUENCE calls;
+CREATE FUNCTION flaky(failures BIGINT, code TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
+BEGIN
+	IF nextval('calls') <= failures THEN
+		RAISE EXCEPTION 'not yet' USING ERRCODE = code;
+	END IF;
+	RETURN 1;
+END $$;`
+
+func TestServerAsksToTryAgain(t *testing.T) {
+	tests := map[string]struct {
+		failures int
+		code     string
+		want     error
+		resets   int
+	}{
+		"serialization": {2, "40001", nil, 2},
+		"deadlock":      {1, "40P01", nil, 1},
+		"for ever":      {attempts, "40001", passerelle.Unavailable, attempts - 1},
+		"other code":    {1, "23514", ErrConstraint, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			db := open(t, storetest.Postgres(t))
+			script(t, db, flaky)
+			resets, rows := 0, 0
+			err := db.Write(t.Context(), all(insert(1, "a"), func(tx *Unit) error {
+				tx.OnRetry(func() { resets++; rows = 0 })
+				tx.Query(func(Row) error { rows++; return nil }, `SELECT id FROM probe`)
+				tx.Query(func(Row) error { return nil }, `SELECT flaky($1, $2)`, test.failures, test.code)
+				return nil
+			}))
+			wantError(t, err, test.want)
+			if resets != test.resets || rows != 1 {
+				t.Errorf("%d resets and %d rows, want %d and 1", resets, rows, test.resets)
+			}
+		})
+	}
+}
+
+// TestContextEndsBeforeCommit cancels a unit that waits for a lock, and one
+// whose results have all been read.
+func TestContextEndsBeforeCommit(t *testing.T) {
+	db := open(t, storetest.Postgres(t))
+	waiting := func(tx *Unit, _ func()) { tx.Exec(`LOCK TABLE probe`) }
+	reading := func(tx *Unit, cancel func()) {
+		tx.Query(func(Row) error { cancel(); return nil }, `SELECT 1`)
+	}
+	holdLock(t, db)
+	for name, last := range map[string]func(*Unit, func()){"waiting": waiting, "reading": reading} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			if name == "waiting" {
+				go cancel()
+			}
+			err := db.Write(ctx, all(insert(1, "a"), func(tx *Unit) error { last(tx, cancel); return nil }))
+			wantError(t, err, context.Canceled)
+			wantNames(t, db, "")
+		})
+	}
+}
+
+// holdLock has another session keep the exclusive lock of the probe until the
+// test ends; it lets others read and add rows.
+func holdLock(t *testing.T, db *Handle) {
+	t.Helper()
+	tx, err := db.engine.(*postgresEngine).pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE probe IN ROW EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestConnectionLost cuts the connection once, at a place given by the bytes
+// that pass. The unit is written once whatever happens.
+func TestConnectionLost(t *testing.T) {
+	tests := map[string]*cut{
+		"while it is prepared":             {toServer: "INSERT INTO probe"},
+		"before the statements":            {toServer: "lost", prepared: true},
+		"after the statements":             {toClient: "INSERT 0 1\x00", prepared: true},
+		"before COMMIT":                    {toServer: "COMMIT", judged: true},
+		"after COMMIT":                     {toClient: "COMMIT\x00", judged: true},
+		"after all":                        {toClient: "COMMIT\x00", prepared: true},
+		"server does not notice":           {toServer: "lost", prepared: true, serverWaits: true},
+		"server does not notice at COMMIT": {toServer: "COMMIT", judged: true, serverWaits: true},
+	}
+	for name, cut := range tests {
+		t.Run(name, func(t *testing.T) {
+			address := storetest.Postgres(t)
+			direct := open(t, address)
+			throughCut := openOnly(t, proxy(t, address, cut))
+			if cut.prepared {
+				cut.prepare(t, throughCut, insert(2, "other"))
+			}
+			called := 0
+			err := throughCut.Write(t.Context(), all(insert(1, "lost"), func(tx *Unit) error {
+				tx.AfterCommit(func() { called++ })
+				if cut.judged {
+					tx.Query(func(Row) error { return nil }, `SELECT 1`)
+				}
+				return nil
+			}))
+			if err != nil || called != 1 {
+				t.Errorf("error %v, called %d times", err, called)
+			}
+			if !cut.done.Load() {
+				t.Error("the connection was not cut")
+			}
+			wantNames(t, direct, map[bool]string{false: "lost", true: "lost other"}[cut.prepared])
+		})
+	}
+}
+
+// TestOutcomeUnknown has a server that goes away for good during COMMIT.
+func TestOutcomeUnknown(t *testing.T) {
+	address := storetest.Postgres(t)
+	direct := open(t, address)
+	db := openOnly(t, proxy(t, address, &cut{toClient: "COMMIT\x00", forGood: true}))
+	engine := db.engine.(*postgresEngine)
+	engine.settleLimit = engine.settleLimit / 100
+	wantError(t, db.Write(t.Context(), insert(1, "a")), ErrUnknown)
+	wantNames(t, direct, "a")
+}
+
+// cut is where a proxy cuts a connection: before it passes the bytes on.
+type cut struct {
+	toServer, toClient string
+	serverWaits        bool // only the client's side is closed
+	forGood            bool // and nobody can connect any more
+	prepared           bool // after a unit of the same statements
+	judged             bool // and with one whose COMMIT comes by itself
+	// held takes what was not passed on to the server, if it is to come later.
+	held   chan []byte
+	server net.Conn
+	done   atomic.Bool
+}
+
+// hideSince has nobody know since when connections were made.
+func hideSince(t *testing.T, db *Handle) {
+	t.Helper()
+	pool := db.engine.(*postgresEngine).pool
+	for _, conn := range pool.AcquireAllIdle(t.Context()) {
+		delete(conn.Conn().PgConn().CustomData(), connectedSince)
+		conn.Release()
+	}
+}
+
+// prepare writes a unit that the cut lets pass.
+func (c *cut) prepare(t *testing.T, db *Handle, unit func(*Unit) error) {
+	t.Helper()
+	c.done.Store(true)
+	if err := db.Write(t.Context(), unit); err != nil {
+		t.Fatal(err)
+	}
+	c.done.Store(false)
+}
+
+// deliver passes on what was held, and returns when the server has done with it.
+func (c *cut) deliver(t *testing.T) {
+	t.Helper()
+	if _, err := c.server.Write(<-c.held); err != nil {
+		t.Fatal(err)
+	}
+	if server, ok := c.server.(*net.TCPConn); ok {
+		_ = server.CloseWrite()
+	}
+	_, _ = io.Copy(io.Discard, c.server)
+}
+
+// proxy is the address of a server at which the connection will be cut.
+func proxy(t *testing.T, address string, c *cut) string {
+	t.Helper()
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	network, target := pgconn.NetworkAddress(config.Host, config.Port)
+	go c.accept(t, listener, network, target)
+	through := url.URL{Scheme: "postgres", User: url.UserPassword(config.User, config.Password), Host: listener.Addr().String(), Path: config.Database}
+	through.RawQuery = url.Values{"sslmode": {"disable"}, "search_path": {config.RuntimeParams["search_path"]}}.Encode()
+	return through.String()
+}
+
+func (c *cut) accept(t *testing.T, listener net.Listener, network, target string) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial(network, target)
+		if err != nil {
+			client.Close()
+			return
+		}
+		t.Cleanup(func() { client.Close(); server.Close() })
+		abandon := func() {
+			if c.forGood { // before the client knows, or it could connect once more
+				listener.Close()
+			}
+			client.Close()
+			if !c.serverWaits {
+				server.Close()
+			}
+		}
+		go c.pass(server, client, c.toServer, abandon)
+		go c.pass(client, server, c.toClient, abandon)
+	}
+}
+
+var errCut = errors.New("cut")
+
+// pass copies until the bytes to cut at come, which happens once.
+func (c *cut) pass(to, from net.Conn, at string, abandon func()) {
+	_, err := io.Copy(writerFunc(func(p []byte) (int, error) {
+		if at != "" && bytes.Contains(p, []byte(at)) && c.done.CompareAndSwap(false, true) {
+			if c.held != nil {
+				c.server = to // before held says that it is there
+				c.held <- bytes.Clone(p)
+			}
+			return 0, errCut
+		}
+		return to.Write(p)
+	}), from)
+	switch {
+	case errors.Is(err, errCut):
+		abandon()
+	case !c.serverWaits || !c.done.Load():
+		to.Close()
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// TestOutcome asks about transactions whose COMMIT is taken for lost.
+func TestOutcome(t *testing.T) {
+	db := open(t, storetest.Postgres(t))
+	p, ok := db.engine.(*postgresEngine)
+	if !ok {
+		t.Fatal("this is not PostgreSQL")
+	}
+	played := func(m *mark, end string) *mark {
+		t.Helper()
+		conn, err := p.pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Release()
+		if err := p.pipeline(t.Context(), conn, m, nil, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Exec(t.Context(), end); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	committed := played(&mark{slot: 1, unit: 1, first: true}, "COMMIT")
+	tests := map[string]struct {
+		asked *mark
+		want  error
+	}{
+		"committed":                     {committed, nil},
+		"undone":                        {played(&mark{slot: 2, unit: 2}, "ROLLBACK"), errAgain},
+		"undone, in a slot used before": {played(&mark{slot: 5, unit: 3}, "ROLLBACK"), errAgain},
+		"not begun":                     {&mark{slot: 3, unit: 4}, errAgain},
+	}
+	played(&mark{slot: 5, unit: 5}, "COMMIT")
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := p.settle(t.Context(), test.asked, errors.New("no answer"), true)
+			if !errors.Is(err, test.want) {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+// TestUnitThatComesTooLate has a unit reach the server when its outcome was asked about
+// and it was executed anew: it is not executed twice.
+func TestUnitThatComesTooLate(t *testing.T) {
+	address := storetest.Postgres(t)
+	direct := open(t, address)
+	if err := direct.Write(t.Context(), insert(1, "late")); err != nil {
+		t.Fatal(err)
+	}
+	late := &cut{toServer: "late", serverWaits: true, held: make(chan []byte, 1)}
+	throughCut := openOnly(t, proxy(t, address, late))
+	count := func(name string) func(*Unit) error {
+		return func(tx *Unit) error {
+			tx.Exec(`UPDATE probe SET amount = COALESCE(amount, 0) + 1 WHERE name = $1`, name)
+			return nil
+		}
+	}
+	late.prepare(t, throughCut, count("nobody"))
+	hideSince(t, throughCut) // or it would be ended
+	err := throughCut.Write(t.Context(), count("late"))
+	if err != nil || !late.done.Load() {
+		t.Fatalf("error %v, cut %t", err, late.done.Load())
+	}
+	amount := func() int64 {
+		t.Helper()
+		n, err := One(t.Context(), &direct.Querier, ScanInt, `SELECT amount FROM probe`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := amount(); n != 1 {
+		t.Fatalf("executed %d times before it came", n)
+	}
+	late.deliver(t)
+	if n := amount(); n != 1 {
+		t.Errorf("executed %d times", n)
+	}
+}
+
+// TestSlotsAreSwept: what processes have left behind that are gone is removed.
+func TestSlotsAreSwept(t *testing.T) {
+	address := storetest.Postgres(t)
+	db := open(t, address)
+	p := db.engine.(*postgresEngine)
+	if _, err := p.pool.Exec(t.Context(), `INSERT INTO unit_mark (slot, unit, at) VALUES (1, 1, 0)`); err != nil {
+		t.Fatal(err)
+	}
+	fresh := openOnly(t, address)
+	if err := fresh.Write(t.Context(), insert(1, "a")); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	if err := p.pool.QueryRow(t.Context(), `SELECT count(*) FROM unit_mark WHERE slot = 1`).Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d left (%v)", left, err)
+	}
+}
+
+// TestWholeTables has connections avoid reading and joining whole tables, and plans for
+// what they are asked, unless the address asks for something else or that is what a
+// query is for: the next on its connection is none.
+func TestWholeTables(t *testing.T) {
+	plain := storetest.Postgres(t)
+	for name, values := range map[string][2]string{
+		"enable_seqscan": {"off", "on"}, "enable_hashjoin": {"off", "on"}, "enable_mergejoin": {"off", "on"},
+		"enable_bitmapscan": {"off", "on"}, "plan_cache_mode": {"force_generic_plan", "force_custom_plan"},
+	} {
+		few, all := values[0], values[1]
+		for url, want := range map[string]string{plain: few, plain + "&" + name + "=" + all: all} {
+			db, err := Open(t.Context(), url, Config{MaxConns: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			var got []string
+			note := func(row Row) (bool, error) {
+				one, err := ScanString(row)
+				got = append(got, one)
+				return true, err
+			}
+			err = errors.Join(db.Each(t.Context(), `SHOW `+name, nil, note), db.EachWhole(t.Context(), `SHOW `+name, nil, note), db.Each(t.Context(), `SHOW `+name, nil, note))
+			if !slices.Equal(got, []string{want, all, want}) || err != nil {
+				t.Errorf("%s with %q: %v, %v, want %s but for whole tables", name, url[len(plain):], got, err, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Row is the row at hand.
+type Row interface {
+	Scan(dest ...any) error
+}
+
+// One returns the first row of a query, or ErrNotFound.
+func One[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql string, args ...any) (T, error) {
+	var found []T
+	err := r.Each(ctx, sql, args, func(row Row) (bool, error) {
+		value, err := scan(row)
+		found = append(found, value)
+		return false, err
+	})
+	if err == nil && len(found) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return found[0], nil
+}
+
+// roomy is up to how many rows Collect makes room for four times as many: rows of a
+// page may be large, and are copied each time that room is made.
+const roomy = 64
+
+// Collect returns all rows of a query, nil when there are none.
+func Collect[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql string, args ...any) ([]T, error) {
+	var found []T
+	err := r.Each(ctx, sql, args, func(row Row) (bool, error) {
+		value, err := scan(row)
+		if n := len(found); n == cap(found) && n > 0 && n <= roomy {
+			found = slices.Grow(found, 3*n)
+		}
+		found = append(found, value)
+		return true, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// ScanInt reads the only column of a row.
+func ScanInt(row Row) (int64, error) {
+	var n int64
+	err := row.Scan(&n)
+	return n, err
+}
+
+// ScanString is ScanInt for a text.
+func ScanString(row Row) (string, error) {
+	var s string
+	err := row.Scan(&s)
+	return s, err
+}
+
+// Each calls row for each row of a query until it returns false or an error.
+func (r *Querier) Each(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+	r.engine.words().seen(sql)
+	return r.by(ctx, func(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+		if err := r.observe(ctx, Statement{sql, args}); err != nil {
+			return err
+		}
+		return r.engine.read(ctx, sql, args, row)
+	}, sql, args, row)
+}
+
+// EachWhole is Each for a query that goes through whole tables.
+func (r *Querier) EachWhole(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+	return r.by(ctx, r.engine.readWhole, sql, args, row)
+}
+
+func (r *Querier) by(ctx context.Context, read func(context.Context, string, []any, func(Row) (bool, error)) error, sql string, args []any, row func(Row) (bool, error)) error {
+	ctx, cancel := r.bounded(ctx)
+	defer cancel()
+	values, err := arguments(args)
+	if err == nil {
+		err = read(ctx, sql, values, row)
+	}
+	if err != nil {
+		return fmt.Errorf("read %q: %w", opening(sql), classify(resume(err)))
+	}
+	return nil
+}

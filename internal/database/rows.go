@@ -1,0 +1,47 @@
+package database
+
+import (
+	"fmt"
+	"strings"
+)
+
+// rowsAtOnce is how many rows a statement inserts at most: most of what a statement
+// costs is then shared. It has few texts, since each is prepared on each
+// connection: as many rows at once, or one.
+var rowsAtOnce = []int{50, 10, 1}
+
+// RowType is a table with the columns that rows are inserted with.
+type RowType struct {
+	Width int
+	texts map[int]string // by the number of rows
+}
+
+// NewRowType has them as they follow INSERT INTO.
+func NewRowType(columns string) RowType {
+	r := RowType{Width: strings.Count(columns, ",") + 1, texts: map[int]string{}}
+	for _, n := range rowsAtOnce {
+		r.texts[n] = "INSERT INTO " + columns + " VALUES " + r.values(n)
+	}
+	return r
+}
+
+func (r RowType) values(n int) string {
+	rows := make([]string, n)
+	for i := range rows {
+		names := make([]string, r.Width)
+		for j := range names {
+			names[j] = fmt.Sprintf("$%d", i*r.Width+j+1)
+		}
+		rows[i] = "(" + strings.Join(names, ", ") + ")"
+	}
+	return strings.Join(rows, ", ")
+}
+
+// insert adds rows, whose values are given one row after the other.
+func (tx *Unit) Insert(r RowType, args []any) {
+	for _, n := range rowsAtOnce {
+		for ; len(args) >= n*r.Width; args = args[n*r.Width:] {
+			tx.Exec(r.texts[n], args[:n*r.Width]...)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// A write reserves blockSize ids at first and twice as many each time, up to
+// maxBlock: who needs many would wait for the disk too often. A restart loses what
+// is left of a block: ids are unique and never reused, but neither dense nor an
+// order.
+const (
+	blockSize = 100
+	maxBlock  = 6400
+)
+
+// many requests for ids are served from one block, when they are for several.
+const many = 16
+
+const reserveBlock = `INSERT INTO sequence (name, next) VALUES ($1, 1 + CAST($2 AS BIGINT))
+	ON CONFLICT (name) DO UPDATE SET next = sequence.next + CAST($2 AS BIGINT)
+	RETURNING next`
+
+// sequences are the blocks of ids that this process has reserved.
+type sequences struct {
+	mu     sync.Mutex
+	byName map[string]*block
+}
+
+// block holds the reserved ids from next up to, and without, end. size is how many were
+// reserved. lock guards them: it is a channel and not a mutex, so that waiting for it
+// ends with the context.
+type block struct {
+	lock      chan struct{}
+	next, end int64
+	size      int64
+}
+
+// NewID returns the next id of a sequence, from 1. The first of a block is reserved
+// in a write of its own, which stays whatever becomes of this unit.
+func (u *Unit) NewID(sequence string) (int64, error) { return u.NewIDs(sequence, 1) }
+
+// NewIDs returns the first of as many ids as are asked for, one after the other.
+func (u *Unit) NewIDs(sequence string, count int) (int64, error) {
+	return u.pool.sequences.of(sequence).take(u.ctx, int64(count), func(ctx context.Context, size int64) (int64, error) {
+		return u.pool.reserve(ctx, sequence, size)
+	})
+}
+
+func (s *sequences) of(name string) *block {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byName == nil {
+		s.byName = map[string]*block{}
+	}
+	if s.byName[name] == nil {
+		s.byName[name] = &block{lock: make(chan struct{}, 1)}
+	}
+	return s.byName[name]
+}
+
+func (b *block) take(ctx context.Context, count int64, reserve func(ctx context.Context, size int64) (end int64, err error)) (int64, error) {
+	select {
+	case b.lock <- struct{}{}:
+		defer func() { <-b.lock }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if b.end-b.next < count {
+		size := max(blockSize, min(2*b.size, maxBlock), count*many)
+		end, err := reserve(ctx, size)
+		if err != nil {
+			return 0, err
+		}
+		b.next, b.end, b.size = end-size, end, size
+	}
+	b.next += count
+	return b.next - count, nil
+}
+
+// reserve moves a sequence on by a block and returns the id after it.
+func (p *Handle) reserve(ctx context.Context, sequence string, size int64) (int64, error) {
+	var end int64
+	err := p.Write(ctx, func(u *Unit) error {
+		u.Returning(func(row Row) error { return row.Scan(&end) }, reserveBlock, sequence, size)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("reserve ids of %s: %w", sequence, err)
+	}
+	return end, nil
+}

@@ -1,0 +1,214 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
+)
+
+// busyTimeout is how long a statement waits for another process, such as a
+// command of the operator.
+const busyTimeout = 10 * time.Second
+
+// sqliteEngine is a database file with one connection that writes and several that
+// read.
+type sqliteEngine struct {
+	path      string
+	temporary string // directory to remove at the end, or empty
+	readers   *sql.DB
+	serving   *sql.DB // holds the lock of the one server, or nil
+	prepared  *statements
+	writer    *writer
+	dialect   *Dialect
+}
+
+func openSQLite(ctx context.Context, path string, options Config) (_ engine, err error) {
+	s := &sqliteEngine{path: path, dialect: SQLiteDialect()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("open the SQLite database: %w", classify(err)), s.close())
+		}
+	}()
+	if err := s.locate(); err != nil {
+		return nil, err
+	}
+	if s.writer, err = newWriter(ctx, s.connect("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)"), s.dialect); err != nil {
+		return nil, err
+	}
+	if options.Alone {
+		s.writer.most = 1
+	}
+	connections := options.MaxConns
+	if connections <= 0 {
+		connections = 2 * runtime.GOMAXPROCS(0)
+	}
+	s.readers = s.connect("query_only(ON)")
+	s.readers.SetMaxOpenConns(connections)
+	s.readers.SetMaxIdleConns(connections)
+	s.prepared = newStatements(s.readers, s.dialect)
+	return s, s.readers.PingContext(ctx)
+}
+
+// locate makes sure that the file is there, and the owner's alone.
+func (s *sqliteEngine) locate() error {
+	var err error
+	if s.path == ":memory:" {
+		if s.temporary, err = os.MkdirTemp("", "passerelle-"); err != nil {
+			return err
+		}
+		s.path = filepath.Join(s.temporary, "database")
+	}
+	if s.path, err = filepath.Abs(s.path); err != nil {
+		return err
+	}
+	return privateFile(s.path)
+}
+
+// privateFile makes a file for the owner alone, or takes it from all others.
+// SQLite gives the files beside a database the mode of the database.
+func privateFile(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	stat, err := file.Stat()
+	if err == nil && stat.Mode().Perm()&0o077 != 0 {
+		err = file.Chmod(stat.Mode().Perm() & 0o700)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// connect makes a pool of connections with the settings given and those that
+// all share: the file mapped up to 256 MiB, and a cache of 8 MiB each.
+func (s *sqliteEngine) connect(settings ...string) *sql.DB {
+	shared := []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "mmap_size(268435456)", "cache_size(-8192)"}
+	address := url.URL{Scheme: "file", Path: s.path, RawQuery: url.Values{"_pragma": append(shared, settings...)}.Encode()}
+	pool, err := sql.Open("sqlite", address.String())
+	if err != nil {
+		panic(err) // only an unknown driver fails here
+	}
+	return pool
+}
+
+func (s *sqliteEngine) words() *Dialect { return s.dialect }
+
+func (s *sqliteEngine) ping(ctx context.Context) error { return s.readers.PingContext(ctx) }
+
+func (s *sqliteEngine) close() error {
+	var errs []error
+	if s.writer != nil {
+		errs = append(errs, s.writer.close())
+	}
+	if s.readers != nil {
+		errs = append(errs, s.readers.Close())
+	}
+	if s.serving != nil {
+		errs = append(errs, s.serving.Close())
+	}
+	if s.temporary != "" {
+		errs = append(errs, os.RemoveAll(s.temporary))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *sqliteEngine) read(ctx context.Context, text string, args []any, row func(Row) (bool, error)) error {
+	rows, err := s.prepared.query(ctx, text, args)
+	if err != nil {
+		return err
+	}
+	return drain(rows, row)
+}
+
+func (s *sqliteEngine) readWhole(ctx context.Context, text string, args []any, row func(Row) (bool, error)) error {
+	return s.read(ctx, text, args, row)
+}
+
+func (s *sqliteEngine) write(ctx context.Context, tx *Unit) error { return s.writer.submit(ctx, tx) }
+
+// migrate works on a connection of its own, without references being enforced,
+// so that a migration can rebuild a table; they are checked at the end.
+func (s *sqliteEngine) migrate(ctx context.Context, fn func(session) error) (err error) {
+	pool := s.connect("foreign_keys(OFF)", "synchronous(FULL)")
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // rolls back what was not committed
+	session := sqliteSession{conn}
+	if err := session.script(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	if err := fn(session); err != nil {
+		return err
+	}
+	if err := session.query(ctx, danglingReference, "PRAGMA foreign_key_check"); err != nil {
+		return err
+	}
+	return session.script(ctx, "COMMIT")
+}
+
+func danglingReference(row Row) error {
+	var table, parent string
+	var rowid, constraint *int64
+	if err := row.Scan(&table, &rowid, &parent, &constraint); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: a row of %s refers to a missing one of %s", ErrConstraint, table, parent)
+}
+
+type sqliteSession struct{ conn *sql.Conn }
+
+func (s sqliteSession) script(ctx context.Context, text string) error { return s.exec(ctx, text) }
+
+func (s sqliteSession) exec(ctx context.Context, text string, args ...any) error {
+	_, err := s.conn.ExecContext(ctx, text, args...)
+	return err
+}
+
+func (s sqliteSession) query(ctx context.Context, row func(Row) error, text string) error {
+	rows, err := s.conn.QueryContext(ctx, text)
+	if err != nil {
+		return err
+	}
+	return drain(rows, func(r Row) (bool, error) { return true, row(r) })
+}
+
+func drain(rows *sql.Rows, row func(Row) (more bool, err error)) error {
+	defer rows.Close()
+	for rows.Next() {
+		if more, err := row(sqliteRow{rows}); err != nil || !more {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// sqliteRow keeps a panicking sql.Scanner from leaving the rows locked, as
+// database/sql would.
+type sqliteRow struct{ rows *sql.Rows }
+
+func (r sqliteRow) Scan(dest ...any) error {
+	guarded := make([]any, len(dest))
+	for i, d := range dest {
+		guarded[i] = d
+		if s, ok := d.(sql.Scanner); ok {
+			guarded[i] = guardedScanner{s}
+		}
+	}
+	return r.rows.Scan(guarded...)
+}
+
+type guardedScanner struct{ sql.Scanner }
+
+func (g guardedScanner) Scan(value any) error {
+	return guard(func() error { return g.Scanner.Scan(value) })
+}

@@ -1,0 +1,320 @@
+package database
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// groupLimit is the most units that share a transaction.
+	groupLimit = 256
+	// unitLimit is how long the statements of a unit may take.
+	unitLimit = 30 * time.Second
+	// waryGroups is how many groups guard their changing units by savepoints after
+	// one of them failed without. It bounds what failing units cost others: one
+	// group in so many is executed twice.
+	waryGroups = 64
+)
+
+// errLost means that the transaction is no longer there, or not as it should
+// be: SQLite may roll a whole one back because of one statement.
+var errLost = errors.New("the transaction is lost")
+
+// errBare means that a unit failed that no savepoint guards.
+var errBare = errors.New("a unit without a savepoint failed")
+
+// unit is a Tx that waits for the writer.
+type queued struct {
+	unit *Unit
+	done chan error
+}
+
+// writer owns the connection that writes. Its goroutine takes the units that
+// wait and answers them after the COMMIT they share; its contexts are its own,
+// so that no caller can interrupt the units of others.
+type writer struct {
+	pool     *sql.DB
+	conn     *sql.Conn // nil until needed, and after a transaction was lost
+	prepared *statements
+	dialect  *Dialect
+
+	wary int // groups left of waryGroups
+
+	queue   chan *queued // unbuffered: what was sent has been taken
+	stop    chan struct{}
+	stopped chan struct{}
+
+	most    int             // members of a group
+	limit   time.Duration   // unitLimit, except in tests
+	atLeast int             // members to wait for, so that tests can form groups
+	ended   func(group int) // told how many units a transaction has answered; may be nil
+}
+
+func newWriter(ctx context.Context, pool *sql.DB, d *Dialect) (*writer, error) {
+	pool.SetMaxOpenConns(1)
+	w := &writer{
+		pool: pool, dialect: d, most: groupLimit, limit: unitLimit,
+		queue: make(chan *queued), stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	if err := w.connect(ctx); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	go w.run() //nolint:contextcheck // the writer outlives whoever opened it
+	return w, nil
+}
+
+// submit waits until the writer has taken the unit, or the context ends; then
+// for the outcome, whatever the context does.
+func (w *writer) submit(ctx context.Context, tx *Unit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	u := &queued{unit: tx, done: make(chan error, 1)}
+	select {
+	case w.queue <- u:
+		return <-u.done
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.stop:
+		return ErrClosed
+	}
+}
+
+func (w *writer) close() error {
+	close(w.stop)
+	<-w.stopped
+	w.disconnect()
+	return w.pool.Close()
+}
+
+func (w *writer) run() {
+	defer close(w.stopped)
+	for {
+		select {
+		case first := <-w.queue:
+			w.answer(gather(w.queue, first, w.atLeast, w.most))
+		case <-w.stop:
+			return
+		}
+	}
+}
+
+// gather adds to the first unit those that wait already, and waits for the least
+// number.
+func gather(queue <-chan *queued, first *queued, least, most int) []*queued {
+	group := []*queued{first}
+	for len(group) < least {
+		group = append(group, <-queue)
+	}
+	for len(group) < most {
+		select {
+		case u := <-queue:
+			group = append(group, u)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// answer executes a group, in one transaction if possible, and otherwise one unit after the
+// other, so that only the failing unit fails.
+func (w *writer) answer(group []*queued) {
+	for _, careful := range []bool{false, true} {
+		if results, ok := w.together(group, careful); ok {
+			w.reply(group, results)
+			return
+		}
+	}
+	for i, u := range group {
+		w.reply(group[i:i+1], []error{w.alone(u)})
+	}
+}
+
+func (w *writer) reply(group []*queued, results []error) {
+	if w.ended != nil {
+		w.ended(len(group))
+	}
+	for i, u := range group {
+		u.done <- results[i]
+	}
+}
+
+// together executes the group in one transaction, when careful with a savepoint for each
+// unit. When ok is false, nothing of it was written. When no transaction can begin, every
+// unit fails at once: one by one, each would wait as long.
+func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
+	var results []error
+	if len(group) == 1 {
+		return nil, false
+	}
+	if err := w.begin(); err != nil {
+		return slices.Repeat([]error{err}, len(group)), true
+	}
+	w.wary = max(w.wary-1, 0)
+	var good []*Unit
+	for _, u := range group {
+		err := w.member(u, careful)
+		switch {
+		case errors.Is(err, errLost):
+			w.disconnect()
+			return nil, false
+		case errors.Is(err, errBare):
+			w.rollback()
+			return nil, false
+		}
+		if err == nil {
+			good = append(good, u.unit)
+		}
+		results = append(results, err)
+	}
+	if w.execute(tallies(good...)) != nil || w.control("COMMIT") != nil {
+		w.disconnect()
+		return nil, false
+	}
+	return results, true
+}
+
+// member executes a unit, at first without a savepoint: SQLite copies every page
+// that is changed under one. A unit that only adds rows seldom fails, any other
+// goes without unless one failed lately.
+func (w *writer) member(u *queued, careful bool) error {
+	if careful || w.wary > 0 && !u.unit.OnlyAdds() || u.unit.controls() {
+		return w.guarded(u)
+	}
+	if guard(u.unit.reset) == nil && w.execute(u.unit.statements) == nil {
+		return nil
+	}
+	if !u.unit.OnlyAdds() {
+		w.wary = waryGroups
+	}
+	return errBare
+}
+
+// guarded executes a unit under a savepoint. That the savepoint is still there
+// afterwards shows that the transaction is.
+func (w *writer) guarded(u *queued) error {
+	if err := guard(u.unit.reset); err != nil {
+		return err
+	}
+	if w.control("SAVEPOINT unit") != nil {
+		return errLost
+	}
+	err := w.execute(u.unit.statements)
+	if err != nil && w.control("ROLLBACK TO unit") != nil {
+		return errLost
+	}
+	if w.control("RELEASE unit") != nil {
+		return errLost
+	}
+	return err
+}
+
+// alone executes a unit in a transaction of its own.
+func (w *writer) alone(u *queued) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	if err := guard(u.unit.reset); err != nil {
+		w.disconnect()
+		return err
+	}
+	if err := w.execute(u.unit.run()); err != nil {
+		w.rollback()
+		return err
+	}
+	if err := w.control("COMMIT"); err != nil {
+		w.disconnect()
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// execute runs statements within the time of a unit.
+func (w *writer) execute(statements []statement) error {
+	ctx, cancel := context.WithTimeout(context.Background(), w.limit)
+	defer cancel()
+	for i := range statements {
+		s := &statements[i]
+		if err := s.failed(w.statement(ctx, s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) statement(ctx context.Context, s *statement) error {
+	if s.scan != nil {
+		rows, err := w.prepared.query(ctx, s.sql, s.args)
+		if err != nil {
+			return err
+		}
+		var found int64
+		err = drain(rows, func(row Row) (bool, error) { found++; return true, s.take(row) })
+		return cmp.Or(err, s.check(found))
+	}
+	result, err := w.prepared.exec(ctx, s.sql, s.args)
+	if err != nil {
+		return err
+	}
+	touched, err := result.RowsAffected()
+	if err != nil {
+		return err
+	}
+	return s.check(touched)
+}
+
+func (w *writer) begin() error {
+	if err := w.connect(context.Background()); err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	if err := w.control("BEGIN IMMEDIATE"); err != nil {
+		w.disconnect()
+		return fmt.Errorf("begin: %w", err)
+	}
+	return nil
+}
+
+// rollback gives the connection up when there is nothing to roll back, since
+// its state is then not what it should be.
+func (w *writer) rollback() {
+	if w.control("ROLLBACK") != nil {
+		w.disconnect()
+	}
+}
+
+// control runs a statement that takes no time but the wait for other
+// processes and for the disk.
+func (w *writer) control(text string) error {
+	_, err := w.prepared.exec(context.Background(), text, nil)
+	return err
+}
+
+func (w *writer) connect(ctx context.Context) error {
+	var err error
+	if w.conn != nil {
+		return nil
+	}
+	if w.conn, err = w.pool.Conn(ctx); err != nil {
+		return err
+	}
+	w.prepared = newStatements(w.conn, w.dialect)
+	return nil
+}
+
+// disconnect closes the connection for good, and so rolls back whatever was not
+// committed on it.
+func (w *writer) disconnect() {
+	if w.conn == nil {
+		return
+	}
+	w.prepared.close()
+	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn })
+	w.conn = nil
+}

@@ -1,0 +1,129 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// KeepStatistics keeps the statistics of the query planner current. On PostgreSQL it
+// analyzes tables without statistics, as after a restore, and tables that have doubled
+// since. The server's own daemon comes once a minute at best, and plans for a small table
+// are used until then. SQLite plans by rule, as if every table were large, unless it has
+// statistics; those of a table that was small would make it read the whole table from then
+// on, so they are removed. Call it every few seconds; it costs one query when there is
+// nothing to do. One process at a time analyzes, table by table, and others go on meanwhile.
+func (db *Handle) KeepStatistics(ctx context.Context) error {
+	ctx, cancel := db.bounded(ctx)
+	defer cancel()
+	if err := db.engine.keepStatistics(ctx); err != nil {
+		return fmt.Errorf("keep the statistics of the database: %w", classify(err))
+	}
+	return nil
+}
+
+func (s *sqliteEngine) keepStatistics(ctx context.Context) error {
+	found := false
+	err := s.read(ctx, `SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1'`, nil, func(Row) (bool, error) {
+		found = true
+		return false, nil
+	})
+	if err != nil || !found {
+		return err
+	}
+	return s.write(ctx, &Unit{statements: slices.Clone(withoutStatistics)})
+}
+
+// withoutStatistics has a connection of SQLite forget those it has read, and others read
+// that there are none. There are both tables after ANALYZE.
+var withoutStatistics = []statement{
+	{sql: `ANALYZE sqlite_schema`},
+	{sql: `DELETE FROM sqlite_stat1`},
+	{sql: `DELETE FROM sqlite_stat4`},
+	{sql: `ANALYZE sqlite_schema`},
+	{sql: `DROP TABLE sqlite_stat1`},
+	{sql: `DROP TABLE sqlite_stat4`},
+}
+
+// selectUncounted lists the tables to be counted, the smallest first: they take the least time.
+// What is known of their columns cannot be told from their number of pages, which
+// VACUUM puts on record as well. Of a table whose rows are all gone there is nothing to
+// know until others come.
+// A table that is locked, as by a migration, is left for later: to ask for its size waits for the lock.
+const selectUncounted = `SELECT quote_ident(t.relname) FROM (
+		SELECT c.oid, c.relname, c.relpages, c.reltuples,
+			CASE WHEN c.oid IN (SELECT l.relation FROM pg_locks l WHERE l.mode = 'AccessExclusiveLock' AND l.relation IS NOT NULL) THEN 0
+			ELSE pg_relation_size(c.oid) / CAST(current_setting('block_size') AS BIGINT) END AS pages
+		FROM pg_class c WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND c.relkind = 'r') t
+	WHERE t.pages > 0 AND (t.reltuples < 0 OR t.pages > 2 * t.relpages
+		OR (t.reltuples > 0 OR pg_stat_get_mod_since_analyze(t.oid) > 0)
+			AND NOT EXISTS (SELECT 1 FROM pg_stats s WHERE s.schemaname = current_schema() AND s.tablename = t.relname))
+	ORDER BY t.pages, t.relname`
+
+// Uncounted lists the tables of which [Handle.KeepStatistics] would collect statistics: none on
+// SQLite.
+func (p *Handle) Uncounted(ctx context.Context) ([]string, error) {
+	server, ok := p.engine.(*postgresEngine)
+	if !ok {
+		return nil, nil
+	}
+	tables, err := server.uncounted(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the tables without statistics: %w", classify(err))
+	}
+	return tables, nil
+}
+
+func (p *postgresEngine) uncounted(ctx context.Context) ([]string, error) {
+	var tables []string
+	err := p.readWhole(ctx, selectUncounted, nil, func(row Row) (bool, error) {
+		table, err := ScanString(row)
+		tables = append(tables, table)
+		return true, err
+	})
+	return tables, err
+}
+
+func (p *postgresEngine) keepStatistics(ctx context.Context) error {
+	tables, err := p.uncounted(ctx)
+	if err != nil {
+		return err
+	}
+	for _, table := range tables {
+		if mine, err := p.count(ctx, table); err != nil || !mine {
+			return err
+		}
+	}
+	return nil
+}
+
+// count analyzes a table, unless another process does, holds the lock or has locked the
+// table. Existing plans that use the table are made again.
+func (p *postgresEngine) count(ctx context.Context, table string) (bool, error) {
+	var (
+		mine bool
+		err  error
+	)
+	const lock = `SELECT pg_try_advisory_xact_lock(hashtextextended('passerelle statistics of ' || current_schema(), 0))`
+	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, limitLocks); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, lock).Scan(&mine); err != nil || !mine {
+			return err
+		}
+		_, err := tx.Exec(ctx, `ANALYZE `+table)
+		return err
+	})
+	if fault := (*pgconn.PgError)(nil); errors.As(err, &fault) && fault.Code == lockNotAvailable {
+		return mine, nil
+	}
+	if err != nil {
+		return mine, fmt.Errorf("count %s: %w", table, err)
+	}
+	return mine, nil
+}

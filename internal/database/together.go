@@ -1,0 +1,116 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Together answers several questions at once. On PostgreSQL the first reads of all questions
+// are one round trip, their second reads another, and so on. On SQLite, where that saves
+// nothing, the questions run one after the other until one fails. A question reads through
+// the Querier that it gets. Together returns the error of the first question that has one.
+func (r *Querier) Together(ctx context.Context, questions ...func(r *Querier) error) error {
+	away, distant := r.engine.(sender)
+	if !distant {
+		for _, question := range questions {
+			if err := question(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	ctx, cancel := r.bounded(ctx)
+	defer cancel()
+	errs := make([]error, len(questions))
+	nexts := make([]func() ([]*gatheredRead, bool), len(questions))
+	for i, question := range questions {
+		next, stop := iter.Pull(func(yield func([]*gatheredRead) bool) {
+			own := *r
+			own.engine = gatherer{r.engine, yield}
+			errs[i] = question(&own)
+		})
+		defer stop()
+		nexts[i] = next
+	}
+	for all := queries(nexts); len(all) > 0; all = queries(nexts) {
+		away.send(ctx, all)
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gatheredRead is a query that waits to be sent with others, and later its error.
+type gatheredRead struct {
+	sql  string
+	args []any
+	row  func(Row) (more bool, err error)
+	err  error
+}
+
+// queries returns the next queries of each question that has any.
+func queries(questions []func() ([]*gatheredRead, bool)) []*gatheredRead {
+	var all []*gatheredRead
+	for _, next := range questions {
+		some, _ := next()
+		all = append(all, some...)
+	}
+	return all
+}
+
+// sender is an engine that sends several queries in one round trip.
+type sender interface {
+	send(ctx context.Context, all []*gatheredRead)
+}
+
+// gatherer is the engine of a question that is asked together with others.
+type gatherer struct {
+	engine
+	enqueue func([]*gatheredRead) bool
+}
+
+// errLeft ends a question whose result is no longer needed.
+var errLeft = errors.New("nobody waits for the answer")
+
+func (g gatherer) read(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+	q := &gatheredRead{sql: sql, args: args, row: row}
+	g.send(ctx, []*gatheredRead{q})
+	return q.err
+}
+
+func (g gatherer) send(_ context.Context, all []*gatheredRead) {
+	if g.enqueue(all) {
+		return
+	}
+	for _, q := range all {
+		q.err = errLeft
+	}
+}
+
+// send sends queries in one round trip. When the server refuses one, those after it fail as
+// well.
+func (p *postgresEngine) send(ctx context.Context, all []*gatheredRead) {
+	if len(all) == 1 {
+		all[0].err = p.read(ctx, all[0].sql, all[0].args, all[0].row)
+		return
+	}
+	batch := &pgx.Batch{}
+	for _, q := range all {
+		batch.Queue(p.dialect.Text(q.sql), q.args...)
+	}
+	results := p.pool.SendBatch(ctx, batch)
+	defer results.Close() //nolint:errcheck // each query has its own error
+	for _, q := range all {
+		rows, err := results.Query()
+		if err == nil {
+			err = readRows(rows, q.row)
+		}
+		q.err = err
+	}
+}

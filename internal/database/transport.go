@@ -1,0 +1,43 @@
+package database
+
+import (
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// ErrOpenTransport reports that a connection to the database would cross a
+// network without TLS.
+var ErrOpenTransport = errors.New("the connection to the database would cross a network without TLS")
+
+// CheckTransport fails with ErrOpenTransport unless every server that an
+// address of [Open] leads to, with the environment and the files that libpq
+// reads, is on this machine or is spoken to through TLS.
+func CheckTransport(url string) error {
+	scheme, _, _ := strings.Cut(url, ":")
+	if scheme != "postgres" && scheme != "postgresql" {
+		return nil
+	}
+	config, err := pgconn.ParseConfig(url)
+	if err != nil {
+		return errPostgresAddress
+	}
+	safe := onThisMachine(config.Host) || config.TLSConfig != nil
+	for _, other := range config.Fallbacks {
+		safe = safe && (onThisMachine(other.Host) || other.TLSConfig != nil)
+	}
+	if !safe {
+		return ErrOpenTransport
+	}
+	return nil
+}
+
+// onThisMachine knows the name of the loopback interface, its addresses and the
+// folders of sockets.
+func onThisMachine(host string) bool {
+	network, _ := pgconn.NetworkAddress(host, 0)
+	ip := net.ParseIP(host)
+	return network == "unix" || host == "localhost" || ip != nil && ip.IsLoopback()
+}

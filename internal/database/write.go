@@ -1,0 +1,255 @@
+package database
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"passerelle/internal/failpoint"
+)
+
+// Unit collects the statements of a unit of work; see [Handle.Write].
+type Unit struct {
+	// ctx is the caller's: reserving ids writes while statements are collected.
+	ctx        context.Context
+	pool       *Handle
+	statements []statement
+	totals     map[total]int64 // by how much it changes them
+	after      []func()
+	retries    []func()
+	err        error // the first argument that no column can hold
+	handedOver bool
+	// renew is nil, or asks for the argument of the statement that [Unit.Require] added.
+	renew func(ctx context.Context) ([]byte, error)
+}
+
+// Statement is a statement with its arguments, as [Handle.Observe] reports it.
+type Statement struct {
+	SQL  string
+	Args []any
+}
+
+// statement is one statement of a unit. With scan it returns rows; with
+// mismatch it must touch, or find, exactly one.
+type statement struct {
+	sql      string
+	args     []any
+	mismatch error
+	scan     func(Row) error
+	// judges tells that an error of scan is to undo the unit, which is not to be
+	// committed before.
+	judges bool
+	// requires means that the statement only checks what [Unit.Require] says. Of units that
+	// share a transaction, one checks for all.
+	requires bool
+}
+
+// Write executes the statements that fn collects as one unit: all or none. fn runs in the
+// caller's goroutine, outside any transaction, and Write returns its error unchanged. A
+// Write inside fn is another unit, which stays written whatever happens to this one. On
+// SQLite, a context that ends while the unit waits withdraws it; once the writer has taken
+// the unit, Write waits for the outcome. On PostgreSQL, a context that ends before COMMIT
+// was sent undoes the unit; in a shared transaction, Write learns that when the transaction
+// is over, after a few seconds at most. A panic in fn, or in a function that reads rows,
+// undoes the unit and continues in the caller.
+func (p *Handle) Write(ctx context.Context, fn func(u *Unit) error) error {
+	u := &Unit{ctx: ctx, pool: p}
+	if err := fn(u); err != nil {
+		return err
+	}
+	u.handedOver = true
+	if err := p.execute(ctx, u); err != nil {
+		return err
+	}
+	for _, hook := range u.after {
+		hook()
+	}
+	return nil
+}
+
+func (p *Handle) execute(ctx context.Context, u *Unit) error {
+	if u.err != nil || len(u.statements)+len(u.totals) == 0 {
+		return u.err
+	}
+	if p.closed.Load() {
+		return ErrClosed
+	}
+	ctx, cancel := p.bounded(ctx)
+	defer cancel()
+	if err := p.observe(ctx, u.observed()...); err != nil {
+		return err
+	}
+	failpoint.Before("commit")
+	err := p.engine.write(ctx, u)
+	for n := 0; n < attempts && errors.Is(err, errOutdated); n++ {
+		if err = u.renewed(ctx); err == nil {
+			err = p.engine.write(ctx, u)
+		}
+	}
+	if err != nil {
+		return classify(resume(err))
+	}
+	failpoint.After("commit")
+	return nil
+}
+
+// AfterCommit has fn called in the caller's goroutine once the unit is durable,
+// and never when it is not. Functions are called in the order given.
+func (u *Unit) AfterCommit(fn func()) { u.after = append(u.after, fn) }
+
+// exec adds a statement that may touch any number of rows.
+func (u *Unit) Exec(sql string, args ...any) { u.add(statement{sql: sql}, args) }
+
+// execOne adds a statement that must touch exactly one row; otherwise the unit
+// is undone and Write returns an error that wraps mismatch.
+func (u *Unit) ExecOne(mismatch error, sql string, args ...any) {
+	u.add(statement{sql: sql, mismatch: mismatch}, args)
+}
+
+// query adds a statement that returns rows and calls scan for each; an error
+// of scan undoes the unit, which on PostgreSQL is therefore committed by a round trip of
+// its own. What scan has read counts only after Write has returned nil.
+func (u *Unit) Query(scan func(row Row) error, sql string, args ...any) {
+	u.add(statement{sql: sql, scan: scan, judges: true}, args)
+}
+
+// returning is query for a scan that only fills variables: it finds nothing wrong with
+// any row, and when it fails the unit may have been written all the same.
+func (u *Unit) Returning(scan func(row Row) error, sql string, args ...any) {
+	u.add(statement{sql: sql, scan: scan}, args)
+}
+
+// onRetry has fn called before the unit is executed anew, to forget what scan
+// functions have gathered.
+func (u *Unit) OnRetry(fn func()) { u.retries = append(u.retries, fn) }
+
+func (u *Unit) add(s statement, args []any) {
+	if u.handedOver {
+		panic("database: a statement for a unit that is already being executed")
+	}
+	u.pool.engine.words().seen(s.sql)
+	values, err := arguments(args)
+	if err != nil && u.err == nil {
+		u.err = fmt.Errorf("prepare %q: %w", opening(s.sql), err)
+	}
+	s.args = values
+	u.statements = append(u.statements, s)
+}
+
+// Require has the unit executed only while a query with one argument finds exactly one row
+// for the value at hand. Otherwise nothing is written, renew returns the value of today, and
+// the unit is executed once more with it, or fails with the error of renew. A unit has one
+// such condition at most.
+func (u *Unit) Require(sql string, value []byte, renew func(ctx context.Context) ([]byte, error)) {
+	u.renew = renew
+	u.add(statement{sql: sql, scan: func(Row) error { return nil }, mismatch: errOutdated, requires: true}, []any{value})
+}
+
+// errOutdated reports that the value of [Unit.Require] is another one.
+var errOutdated = errors.New("a value that the unit requires has changed")
+
+// renewed prepares a unit of which nothing was written to be executed once more.
+func (u *Unit) renewed(ctx context.Context) error {
+	value, err := u.renew(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range u.statements {
+		if u.statements[i].requires {
+			u.statements[i].args = []any{value}
+		}
+	}
+	return u.reset()
+}
+
+// observed returns the statements for [Handle.Observe].
+func (u *Unit) observed() []Statement {
+	if u.pool.observer == nil {
+		return nil
+	}
+	all := u.run()
+	seen := make([]Statement, len(all))
+	for i, s := range all {
+		seen[i] = Statement{s.sql, s.args}
+	}
+	return seen
+}
+
+func (u *Unit) reset() error {
+	for _, fn := range u.retries {
+		fn()
+	}
+	return nil
+}
+
+// take gives the row at hand to the function that reads it.
+func (s *statement) take(row Row) error {
+	return guard(func() error { return s.scan(row) })
+}
+
+// isCertain reports that a statement touches exactly one row or fails.
+func (s *statement) isCertain() bool {
+	return strings.HasPrefix(s.sql, "INSERT INTO ") && strings.Contains(s.sql, "VALUES (") && !strings.Contains(s.sql, "ON CONFLICT")
+}
+
+// check compares the rows touched with those expected.
+func (s *statement) check(touched int64) error {
+	if s.mismatch == nil || touched == 1 {
+		return nil
+	}
+	return fmt.Errorf("%w (%d rows)", s.mismatch, touched)
+}
+
+// run is what a unit executes when it has a transaction to itself.
+func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tallies(u)...) }
+
+// OnlyAdds reports whether the unit only adds rows and changes totals. Such units do not wait
+// for each other, except at the totals. A unit that adds a row on a condition, or is undone
+// otherwise, does not count: such units enforce limits, and would often be undone.
+func (u *Unit) OnlyAdds() bool {
+	return !slices.ContainsFunc(u.statements, func(s statement) bool { return !s.requires && (s.scan != nil || !s.adds()) })
+}
+
+func (s *statement) adds() bool {
+	certain := s.mismatch == nil || strings.Contains(s.sql, "VALUES (")
+	return certain && strings.HasPrefix(s.sql, "INSERT INTO ") && !strings.Contains(s.sql, "DO UPDATE")
+}
+
+// controls reports whether a statement of the unit may end the transaction: it is
+// none of those that read or change rows.
+func (u *Unit) controls() bool {
+	return slices.ContainsFunc(u.statements, func(s statement) bool {
+		verb, _, _ := strings.Cut(strings.TrimLeft(s.sql, "\n\t "), " ")
+		return !slices.Contains([]string{"INSERT", "UPDATE", "DELETE", "SELECT", "WITH"}, verb)
+	})
+}
+
+// failed names the statement in an error, which may be nil.
+func (s *statement) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("execute %q: %w", opening(s.sql), err)
+}
+
+// arguments converts values to the few types that both databases store alike.
+// It runs in the caller's goroutine, and so does any Valuer.
+func arguments(args []any) ([]any, error) {
+	values := make([]any, len(args))
+	for i, arg := range args {
+		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
+		if err != nil {
+			return nil, fmt.Errorf("argument $%d: %w", i+1, err)
+		}
+		switch value.(type) {
+		case nil, int64, string, bool, []byte:
+			values[i] = value
+		default:
+			return nil, fmt.Errorf("argument $%d: no column holds a %T", i+1, arg)
+		}
+	}
+	return values, nil
+}
