@@ -37,11 +37,11 @@ func (r RowType) values(n int) string {
 	return strings.Join(rows, ", ")
 }
 
-// insert adds rows, whose values are given one row after the other.
-func (tx *Unit) Insert(r RowType, args []any) {
+// Insert adds rows, whose values are given one row after the other.
+func (u *Unit) Insert(r RowType, args []any) {
 	for _, n := range rowsAtOnce {
 		for ; len(args) >= n*r.Width; args = args[n*r.Width:] {
-			tx.Exec(r.texts[n], args[:n*r.Width]...)
+			u.Exec(r.texts[n], args[:n*r.Width]...)
 		}
 	}
 }

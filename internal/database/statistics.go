@@ -17,10 +17,10 @@ import (
 // statistics; those of a table that was small would make it read the whole table from then
 // on, so they are removed. Call it every few seconds; it costs one query when there is
 // nothing to do. One process at a time analyzes, table by table, and others go on meanwhile.
-func (db *Handle) KeepStatistics(ctx context.Context) error {
-	ctx, cancel := db.bounded(ctx)
+func (p *Handle) KeepStatistics(ctx context.Context) error {
+	ctx, cancel := p.bounded(ctx)
 	defer cancel()
-	if err := db.engine.keepStatistics(ctx); err != nil {
+	if err := p.engine.keepStatistics(ctx); err != nil {
 		return fmt.Errorf("keep the statistics of the database: %w", classify(err))
 	}
 	return nil

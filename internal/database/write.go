@@ -100,29 +100,29 @@ func (p *Handle) execute(ctx context.Context, u *Unit) error {
 // and never when it is not. Functions are called in the order given.
 func (u *Unit) AfterCommit(fn func()) { u.after = append(u.after, fn) }
 
-// exec adds a statement that may touch any number of rows.
+// Exec adds a statement that may touch any number of rows.
 func (u *Unit) Exec(sql string, args ...any) { u.add(statement{sql: sql}, args) }
 
-// execOne adds a statement that must touch exactly one row; otherwise the unit
+// ExecOne adds a statement that must touch exactly one row; otherwise the unit
 // is undone and Write returns an error that wraps mismatch.
 func (u *Unit) ExecOne(mismatch error, sql string, args ...any) {
 	u.add(statement{sql: sql, mismatch: mismatch}, args)
 }
 
-// query adds a statement that returns rows and calls scan for each; an error
+// Query adds a statement that returns rows and calls scan for each; an error
 // of scan undoes the unit, which on PostgreSQL is therefore committed by a round trip of
 // its own. What scan has read counts only after Write has returned nil.
 func (u *Unit) Query(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan, judges: true}, args)
 }
 
-// returning is query for a scan that only fills variables: it finds nothing wrong with
+// Returning is Query for a scan that only fills variables: it finds nothing wrong with
 // any row, and when it fails the unit may have been written all the same.
 func (u *Unit) Returning(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan}, args)
 }
 
-// onRetry has fn called before the unit is executed anew, to forget what scan
+// OnRetry has fn called before the unit is executed anew, to forget what scan
 // functions have gathered.
 func (u *Unit) OnRetry(fn func()) { u.retries = append(u.retries, fn) }
 

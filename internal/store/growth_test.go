@@ -30,7 +30,7 @@ import (
 type meter struct {
 	t     *testing.T
 	pool  *database.Handle // PostgreSQL
-	conn  *sql.Conn      // SQLite
+	conn  *sql.Conn        // SQLite
 	plans *planned
 	cost  int64
 }
@@ -129,9 +129,12 @@ func readAll(ctx context.Context, stmt *sql.Stmt, args []any) error {
 	if err != nil {
 		return err
 	}
-	for rows.Next() { //nolint:revive // the rows do not matter
+	defer rows.Close()
+	more := true
+	for more {
+		more = rows.Next()
 	}
-	return errors.Join(rows.Err(), rows.Close())
+	return rows.Err()
 }
 
 // of is the cost of something that is done to one payment after the other, the least of

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -39,6 +40,7 @@ type DB struct {
 
 // Reader reads committed rows and cannot write.
 type Reader struct {
+	// rows is nil in the zero Reader, whose questions read elsewhere.
 	rows *database.Querier
 	keys *keys.Ring
 	// sealing is set once it is known that account numbers are sealed.
@@ -82,6 +84,7 @@ func (tx *Tx) AfterCommit(fn func()) { tx.unit.AfterCommit(fn) }
 
 // Together answers several questions at once, see [database.Querier.Together].
 func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) error) error {
+	rows := cmp.Or(r.rows, &database.Querier{})
 	all := make([]func(*database.Querier) error, len(questions))
 	for i, question := range questions {
 		all[i] = func(rows *database.Querier) error {
@@ -90,7 +93,7 @@ func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) erro
 			return question(&own)
 		}
 	}
-	return r.rows.Together(ctx, all...)
+	return rows.Together(ctx, all...)
 }
 
 // Into returns a read for [Reader.Together] that stores its result in a variable.
