@@ -7,12 +7,18 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strconv"
 	"time"
 )
 
 // roundTrip is how long a message to the database and its answer are on their way, in
 // the rows about a database that is a network away.
 const roundTrip = 2 * time.Millisecond
+
+// distantConns is how many connections the service has to a database that is a network away:
+// each is taken while a message is on its way, so that the default would bound what 64 clients
+// get done.
+const distantConns = 64
 
 // distances are the rows about PostgreSQL behind a network: what a client waits, by how
 // often a call may wait for the database, and how much many clients get done.
@@ -98,6 +104,9 @@ func (p *place) distant(ctx context.Context, database string) (string, error) {
 		}
 	}(address.Host)
 	address.Host = listener.Addr().String()
+	query := address.Query()
+	query.Set("pool_max_conns", strconv.Itoa(distantConns))
+	address.RawQuery = query.Encode()
 	return address.String(), nil
 }
 
