@@ -31,6 +31,10 @@ run: ## the whole service on this machine, as `passerelle dev`
 build: ## bin/passerelle, static
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/passerelle ./cmd/passerelle
 
+.PHONY: release
+release: ## archives, packages, bill of materials and checksums of this commit, into dist
+	scripts/release dist
+
 .PHONY: test
 test: tools ## everything that must pass: unit, both databases, API, browser, a moment of fuzzing
 	scripts/test

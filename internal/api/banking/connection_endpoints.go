@@ -327,13 +327,13 @@ type userLogsInput struct {
 type logsQuery struct {
 	httpapi.Paging
 	httpapi.DateRange
-	IDSource passerelle.SourceID `query:"id_source" min:"1" doc:"only visits through this source of the connection"`
+	IDSource passerelle.SourceID `query:"id_source" min:"1" doc:"only syncs through this source of the connection"`
 }
 
 type connectionLogsOutput struct {
 	Logs      []wire.ConnectionLog `json:"connectionlogs"`
-	FirstDate *string              `json:"first_date" doc:"day of the oldest visit of the page"`
-	LastDate  *string              `json:"last_date" doc:"day of the newest visit of the page"`
+	FirstDate *string              `json:"first_date" doc:"day of the oldest sync of the page"`
+	LastDate  *string              `json:"last_date" doc:"day of the newest sync of the page"`
 	httpapi.Listing
 }
 
