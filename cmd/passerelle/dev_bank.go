@@ -46,18 +46,22 @@ func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 }
 
 // startBanks starts this program once more, as test banks with files of their own in the
-// data folder, and waits until they are ready. They end with the context.
+// data folder, and waits until they are ready. They end with the context, or with this
+// program.
 func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics io.Writer) (*testbanks, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	const free = "127.0.0.1:0"
-	command := exec.CommandContext(ctx, program, "testbank", "run", "--json", "--data", filepath.Join(data, "testbank"),
+	command := exec.CommandContext(ctx, program, "testbank", "run", "--json", "--until-input", "--data", filepath.Join(data, "testbank"),
 		"--listen", free, "--pages", free, "--control", free)
 	command.Args[0], command.Stderr, command.WaitDelay = os.Args[0], diagnostics, bankStop
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	out, err := command.StdoutPipe()
+	if err == nil {
+		_, err = command.StdinPipe() // which ends with this program, however it ends
+	}
 	if err == nil {
 		err = command.Start()
 	}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -59,6 +61,18 @@ func (d devOutput) call(t *testing.T, method, path, token string, body, into any
 func TestDevWithTestBanks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	dev, command := startDev(ctx, t)
+	dev.pay(t, "redirect")
+	cancel()
+	_ = command.Wait() // its status is that of the interruption
+	if _, err := http.Get(dev.Testbanks.Control + "/banks"); err == nil {
+		t.Error("the test banks go on without the service")
+	}
+}
+
+// startDev starts dev with test banks, which end when the context does.
+func startDev(ctx context.Context, t *testing.T) (devOutput, *exec.Cmd) {
+	t.Helper()
 	command := exec.CommandContext(ctx, os.Args[0], "dev", "--json", "--bank", "--data", t.TempDir(), "--listen", "127.0.0.1:0")
 	command.Args[0], command.Stderr, command.WaitDelay = "passerelle", t.Output(), 10*time.Second // testscript runs main by that name
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
@@ -73,11 +87,26 @@ func TestDevWithTestBanks(t *testing.T) {
 	if err := json.NewDecoder(out).Decode(&dev); err != nil {
 		t.Fatal(err)
 	}
-	dev.pay(t, "redirect")
-	cancel()
-	_ = command.Wait() // its status is that of the interruption
-	if _, err := http.Get(dev.Testbanks.Control + "/banks"); err == nil {
-		t.Error("the test banks go on without the service")
+	return dev, command
+}
+
+// TestKilledDevLeavesNoTestBanks: the test banks end also when the service is killed.
+func TestKilledDevLeavesNoTestBanks(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dev, command := startDev(ctx, t)
+	line, err := net.Dial("tcp", strings.TrimPrefix(dev.Testbanks.Control, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	if err := errors.Join(line.SetReadDeadline(time.Now().Add(30*time.Second)), command.Process.Kill()); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait() // its status is that of the kill
+	var silent net.Error
+	if _, err := line.Read(make([]byte, 1)); err == nil || errors.As(err, &silent) && silent.Timeout() {
+		t.Errorf("the test banks go on after the service was killed: %v", err)
 	}
 }
 

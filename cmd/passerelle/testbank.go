@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"os"
 	"time"
 
 	"passerelle/testbank"
@@ -21,6 +24,7 @@ type testbankRun struct {
 	Data       string        `default:"testbank-data" help:"Folder for certificates, books and bank files, created when it is missing." type:"path"`
 	Profile    []string      `placeholder:"NAME,…" help:"Banks to open, by their profiles; all when none is named."`
 	Settlement time.Duration `default:"2s" help:"How long a transfer is pending; instant ones never are."`
+	UntilInput bool          `help:"End when standard input ends, as it does with the program at its other side."`
 	SlowAnswer time.Duration `default:"3s" help:"Duration of an answer that is slow on demand."`
 }
 
@@ -49,7 +53,15 @@ func (t *testbankRun) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	return program.Serve(c.ctx)
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	if t.UntilInput {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin) // whatever ends it
+			cancel()
+		}()
+	}
+	return program.Serve(ctx)
 }
 
 func (v banksView) print(c *console) {
