@@ -90,6 +90,9 @@ var mayImport = map[string][]string{
 	"internal/servicetest/network": {},
 
 	"internal/store/storetest/migrated": {"internal/database", "internal/keys", "internal/store", "internal/store/storetest"},
+
+	"connector/berlingroup":          {".", "payment", "connector", "connector/berlingroup/identity"},
+	"connector/berlingroup/identity": {"."},
 }
 
 // ownImport names imports that belong to one package and the packages below

@@ -386,9 +386,9 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 // missing and nothing is there twice.
 func TestTenThousandTransactions(t *testing.T) {
 	const openings = 2 // of the accounts that are not cards
-	banks, total := newBanks(t, "redirect,old,idempotent"), map[string]int{}
+	banks, total := newBanks(t, "redirect,old,idempotent,rewording"), map[string]int{}
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
-		for _, bank := range []string{"redirect", "old", "idempotent"} {
+		for _, bank := range []string{"redirect", "old", "idempotent", "rewording"} {
 			t.Run(bank, func(t *testing.T) {
 				account := bank + "/accounts/" + banks.books(bank)[0].ID
 				fill := func(count int, change map[string]any) {
@@ -410,14 +410,33 @@ func TestTenThousandTransactions(t *testing.T) {
 				}()
 				c.share(c.accounts())
 				<-booking
+				pending := c.coming()
 				banks.steer("POST", account+"/book", nil, nil)
 				fill(7, map[string]any{"amount": "3.00"})
 				c.sync("true")
 				total[bank] += 10_000 + 100 + 7
 				c.matchesBooks(bank, total[bank]+openings)
+				for _, one := range c.transactions() {
+					delete(pending, one.ID)
+				}
+				if left := c.coming(); len(pending) > 0 || len(left) > 0 {
+					t.Errorf("%d transactions have lost their ids when they were booked, and %d are pending", len(pending), len(left))
+				}
 			})
 		}
 	})
+}
+
+// coming are the ids of the transactions that are not booked.
+func (c *customer) coming() map[int64]bool {
+	c.t.Helper()
+	ids := map[int64]bool{}
+	for _, one := range c.transactions() {
+		if one.Coming {
+			ids[one.ID] = true
+		}
+	}
+	return ids
 }
 
 // TestDisturbedBankIsMarked: people and operators see that a bank fails before they choose

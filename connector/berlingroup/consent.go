@@ -216,7 +216,7 @@ func connectionFields(fields []payment.Field) []connector.Field {
 // consentRefused ends the read because the person did not consent. One who is only there now is
 // asked anew.
 func (v *reading) consentRefused(ctx context.Context, message string) error {
-	v.memory = readMemory{Calls: v.memory.Calls}
+	v.memory = v.memory.afresh()
 	if v.Callback == nil && len(v.Answers) == 0 && !v.Resumed {
 		return v.askConsent(ctx)
 	}
@@ -234,7 +234,7 @@ func (v *reading) granted(ctx context.Context) error {
 		until = reported
 	}
 	v.memory = readMemory{
-		Consent: v.memory.Consent, Valid: true, Until: until.AddDays(1).In(time.UTC), Calls: v.memory.Calls,
+		Consent: v.memory.Consent, Valid: true, Until: until.AddDays(1).In(time.UTC), Calls: v.memory.Calls, Accounts: v.memory.Accounts,
 		Approval: authorisation{OAuth: v.memory.Approval.OAuth},
 	}
 	return nil
@@ -242,7 +242,8 @@ func (v *reading) granted(ctx context.Context) error {
 
 // wish asks the bank for a consent, and begins its authorisation.
 func (v *reading) wish(ctx context.Context) error {
-	v.memory = readMemory{Calls: v.memory.Calls, Asked: v.Now}
+	v.memory = v.memory.afresh()
+	v.memory.Asked = v.Now
 	r := request{call: "consent", method: http.MethodPost, path: consentsPath, header: v.person().header(), body: consentWish{
 		Access: v.access(), Recurring: true, ValidUntil: v.day().AddDays(v.file.Profile.Accounts.ConsentDays).String(), Frequency: v.file.Profile.CallsADay,
 	}}

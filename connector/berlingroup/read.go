@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/identity"
 )
 
 // reader is a bank that is read.
@@ -87,6 +88,33 @@ func recall(text []byte) readMemory {
 	return m
 }
 
+// maxMemory is how much is remembered, in bytes.
+const maxMemory = 512 << 10
+
+// encode makes the memory a text. One that is too large does without names: then what was
+// pending is not recognised.
+func (m *readMemory) encode() ([]byte, error) {
+	text, err := json.Marshal(m)
+	if len(text) <= maxMemory {
+		return text, err
+	}
+	for key, a := range m.Accounts {
+		a.Names = identity.Memory{Unnamed: a.Names.Unnamed}
+		m.Accounts[key] = a
+	}
+	return json.Marshal(m)
+}
+
+// afresh is what outlives a consent: the calls of the day, and what transactions without an
+// id are recognised by.
+func (m readMemory) afresh() readMemory {
+	kept := readMemory{Calls: m.Calls, Accounts: map[string]accountMemory{}}
+	for key, a := range m.Accounts {
+		kept.Accounts[key] = accountMemory{Read: a.Read, Names: a.Names}
+	}
+	return kept
+}
+
 // reading is one read of a person's accounts.
 type reading struct {
 	*Bank
@@ -114,7 +142,7 @@ func (r reader) Read(ctx context.Context, request connector.DataRequest, out con
 	if c := v.memory.Approval.Challenge; c != nil {
 		c.Image = nil // connections have no field that shows one, and it may be large
 	}
-	memory, encodeErr := json.Marshal(v.memory)
+	memory, encodeErr := v.memory.encode()
 	outcome.Memory = memory
 	return outcome, errors.Join(err, encodeErr)
 }
@@ -126,7 +154,7 @@ func (v *reading) read(ctx context.Context) (connector.Outcome, error) {
 	}
 	var refused *readRefusal
 	if errors.As(err, &refused) && refused.state == passerelle.SCARequired {
-		v.memory = readMemory{Calls: v.memory.Calls}
+		v.memory = v.memory.afresh()
 		err = v.askConsent(ctx)
 	}
 	if err != nil {

@@ -97,7 +97,7 @@ func (r *bankReader) read(present bool) (connector.Outcome, *taken, error) {
 	if present {
 		request.Device = connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser"}
 	}
-	into := &taken{rows: map[string]passerelle.TransactionDetails{}, ended: map[string]passerelle.Date{}}
+	into := &taken{rows: map[string]passerelle.TransactionDetails{}, ended: map[string]passerelle.Date{}, from: passerelle.DateOf(r.now, time.UTC).AddDays(-30)}
 	o, err := r.reader.Read(r.t.Context(), request, into)
 	if o.Memory != nil {
 		r.memory = o.Memory

@@ -6,11 +6,13 @@ import (
 	"net/url"
 
 	"passerelle"
+	"passerelle/connector/berlingroup/identity"
 )
 
 // Without the person, what is new since the last read is asked for where the bank can tell
 // it: after an entry, or of what it has not told yet. Neither tells what is gone, so all is
-// read by date every week, when the person is there, and after a read that broke off.
+// read by date every week, when the person is there, after a read that broke off, and while
+// something is pending that has no id: it may be booked under one.
 
 // accountMemory is what is known of an account between two reads.
 type accountMemory struct {
@@ -19,6 +21,8 @@ type accountMemory struct {
 	Whole passerelle.Date `json:"whole,omitzero"`
 	// Reference is the entry after which the bank is asked for more.
 	Reference string `json:"reference,omitempty"`
+	// Names is what transactions without an id are recognised by.
+	Names identity.Memory `json:"names,omitzero"`
 }
 
 const (
@@ -39,7 +43,7 @@ const (
 func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 	last, has := v.memory.Accounts[a.key], v.file.Profile.Accounts
 	switch {
-	case v.Present || !has.TransactionIDs || last.Whole.IsZero(),
+	case v.Present || !has.TransactionIDs || last.Whole.IsZero() || last.Names.Unnamed,
 		v.day().Compare(last.Whole.AddDays(wholeDays)) >= 0,
 		from.Compare(last.Read.AddDays(-rereadDays)) < 0 || has.HistoryDays <= 2*rereadDays:
 		return nil
@@ -54,11 +58,11 @@ func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 // readSince hands over what is new, and reports false where the bank cannot tell it.
 func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (bool, error) {
 	last := v.memory.Accounts[a.key]
-	delete(v.memory.Accounts, a.key) // until it is read: a bank tells what is new only once
-	s := &history{account: a, ids: identities{}, today: v.day()}
+	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // until it is read: a bank tells what is new only once
+	s := v.history(a)
 	err := v.readHistory(ctx, s, selected)
 	var refused *readRefusal
-	if errors.As(err, &refused) && refused.state == passerelle.Bug || err == nil && s.anonymous > 0 {
+	if errors.As(err, &refused) && refused.state == passerelle.Bug || err == nil && s.names.Unnamed() {
 		return false, nil
 	}
 	if err != nil {
@@ -67,17 +71,17 @@ func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Va
 	if s.reference == "" {
 		s.reference = last.Reference
 	}
-	v.remember(s, last.Whole)
+	v.remember(s, last.Whole, identity.Memory{Renamed: last.Names.Renamed})
 	return true, v.out.AccountRead(a.key, v.day().AddDays(farDays))
 }
 
 // remember notes a read that came to its end.
-func (v *reading) remember(s *history, whole passerelle.Date) {
+func (v *reading) remember(s *history, whole passerelle.Date, recognised identity.Memory) {
 	if v.memory.Accounts == nil {
 		v.memory.Accounts = map[string]accountMemory{}
 	}
 	_, known := v.memory.Accounts[s.account.key]
 	if known || len(v.memory.Accounts) < maxRemembered {
-		v.memory.Accounts[s.account.key] = accountMemory{Read: v.day(), Whole: whole, Reference: bounded(s.reference)}
+		v.memory.Accounts[s.account.key] = accountMemory{Read: v.day(), Whole: whole, Reference: bounded(s.reference), Names: recognised}
 	}
 }

@@ -3,13 +3,11 @@ package berlingroup
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"passerelle"
+	"passerelle/connector/berlingroup/identity"
 )
 
 // transaction is one of an account, or of a card account, as the standard has it.
@@ -70,26 +68,47 @@ func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 			return err
 		}
 	}
-	s := &history{account: a, ids: identities{}, today: v.day()}
+	s := v.history(a)
 	begin := later(from.AddDays(-overlapDays), earliest)
 	if err := v.readHistory(ctx, s, url.Values{"dateFrom": {begin.String()}}); err != nil {
 		return err
 	}
-	v.remember(s, v.day())
+	if err := v.handOver(s, s.names.Settle()); err != nil {
+		return err
+	}
+	v.remember(s, v.day(), s.names.Remember(begin))
 	return v.out.AccountRead(a.key, from)
+}
+
+func (v *reading) history(a *bankAccount) *history {
+	last := v.memory.Accounts[a.key]
+	return &history{account: a, today: v.day(), names: identity.New(last.Names, last.Read, v.day())}
+}
+
+// handOver hands over transactions; none are no page.
+func (v *reading) handOver(s *history, page []passerelle.TransactionDetails) error {
+	if len(page) == 0 {
+		return nil
+	}
+	return v.out.Transactions(s.account.key, page)
 }
 
 // history is one read of the transactions of an account.
 type history struct {
 	account *bankAccount
-	ids     identities
+	names   *identity.Names
 	today   passerelle.Date
 	// reference is that of an entry that was booked on the last day before today, which
 	// is booked.
 	reference string
 	booked    passerelle.Date
-	// anonymous counts transactions without an id of the bank's.
-	anonymous int
+}
+
+// noteReference notes the entry after which a later read goes on.
+func (s *history) noteReference(t *transaction) {
+	if day := date(t.BookingDate); t.EntryReference != "" && day.Compare(s.today) < 0 && day.Compare(s.booked) > 0 {
+		s.reference, s.booked = t.EntryReference, day
+	}
 }
 
 // readHistory hands over the pages of all reports.
@@ -142,7 +161,7 @@ func (v *reading) readReport(ctx context.Context, s *history, first request) err
 		if err != nil {
 			return err
 		}
-		if err := v.out.Transactions(s.account.key, details); err != nil {
+		if err := v.handOver(s, details); err != nil {
 			return err
 		}
 	}
@@ -163,25 +182,27 @@ func (v *reading) detailsOf(r request, reported reportAnswer, s *history) ([]pas
 		}
 		for _, list := range [][]transaction{group.Booked, group.Pending} {
 			for i := range list {
-				d, err := v.transactionDetails(&list[i], s)
+				d, err := v.transactionDetails(&list[i])
 				if err != nil {
 					return nil, v.fault(r, errMalformed, "a transaction of its has no amount or no currency as the standard has it")
 				}
-				all = append(all, d)
+				if s.noteReference(&list[i]); s.names.Give(list[i].identity(v.file.Profile.Accounts.TransactionIDs), &d) {
+					all = append(all, d)
+				}
 			}
 		}
 	}
 	return all, nil
 }
 
-func (v *reading) transactionDetails(t *transaction, s *history) (passerelle.TransactionDetails, error) {
+func (v *reading) transactionDetails(t *transaction) (passerelle.TransactionDetails, error) {
 	value, err := t.Amount.decimal()
 	if err != nil {
 		return passerelle.TransactionDetails{}, err
 	}
 	booking, valued, made := date(t.BookingDate), date(t.ValueDate), date(t.TransactionDate)
 	d := passerelle.TransactionDetails{
-		Key: s.keyOf(t, v.file.Profile.Accounts.TransactionIDs), BDate: booking, VDate: valued, RDate: made,
+		BDate: booking, VDate: valued, RDate: made,
 		Date: cmp.Or(booking, valued, made, v.day()), Value: value, Coming: t.pending, Type: t.kind(), Wording: t.wording(), Card: bounded(t.Card),
 	}
 	if original, err := t.OriginalAmount.decimal(); err == nil && known(t.OriginalAmount.Currency) != "" && t.OriginalAmount.Currency != t.Amount.Currency {
@@ -286,48 +307,33 @@ func (t *transaction) kind() passerelle.TransactionType {
 	return passerelle.UnknownTransaction
 }
 
-// identities number the transactions of an account that are alike and have no id.
-type identities map[string]int
-
-// keyOf is the name of a transaction: the bank's where it gives one that lasts, and
-// otherwise what stays the same from the day it is pending: sum, value day, parties and
-// texts, with a number where there are several alike.
-func (s *history) keyOf(t *transaction, supplied bool) string {
-	if day := date(t.BookingDate); t.EntryReference != "" && day.Compare(s.today) < 0 && day.Compare(s.booked) > 0 {
-		s.reference, s.booked = t.EntryReference, day
+// identity is what tells the transaction from others. Supplied says that the bank's ids stay.
+func (t *transaction) identity(supplied bool) identity.Transaction {
+	value, _ := t.Amount.decimal()
+	sum, other := value.Trim(0).String(), t.DebtorNumber
+	if value.IsNeg() {
+		other = t.CreditorNumber
+	}
+	one := identity.Transaction{
+		Pending: t.pending, Booked: date(t.BookingDate), Sum: sum + t.Amount.Currency, EndToEnd: t.EndToEndID, Number: other.number(),
+		Text: strings.Join([]string{t.wording(), t.Creditor, t.Debtor}, " "),
+		Content: []string{
+			sum, t.Amount.Currency, cmp.Or(t.ValueDate, t.TransactionDate, t.BookingDate), t.EndToEndID, t.MandateID,
+			t.Creditor, t.CreditorNumber.number(), t.Debtor, t.DebtorNumber.number(), t.wording(),
+		},
 	}
 	if id := cmp.Or(t.ID, t.CardID); supplied && id != "" {
-		return named("id", id)
+		one.ID = named("id", id)
 	}
-	s.anonymous++
-	content := t.content()
-	s.ids[content]++
-	return content + "/" + strconv.Itoa(s.ids[content])
+	return one
 }
 
 // named is a name of the bank's with what it is, shortened where it would be too long.
 func named(kind, name string) string {
 	if len(name) > maxText || bounded(name) != name {
-		return kind + "-hash/" + hash(name)
+		return kind + "-hash/" + identity.Hash(name)
 	}
 	return kind + "/" + name
-}
-
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:16])
-}
-
-func (t *transaction) content() string {
-	value, _ := t.Amount.decimal()
-	parts := []string{
-		value.Trim(0).String(), t.Amount.Currency, cmp.Or(t.ValueDate, t.TransactionDate, t.BookingDate), t.EndToEndID, t.MandateID,
-		t.Creditor, t.CreditorNumber.number(), t.Debtor, t.DebtorNumber.number(), t.wording(),
-	}
-	for i, part := range parts {
-		parts[i] = strings.Join(strings.Fields(strings.ToUpper(part)), " ")
-	}
-	return "content/" + hash(strings.Join(parts, "\x00"))
 }
 
 func (a *accountReference) number() string {

@@ -88,7 +88,10 @@ type Profile struct {
 	Download        bool
 	CardAccounts    bool
 	TransactionIDs  bool
-	PageSize        int
+	// Rewords says that a transaction has another text and another value date once it is
+	// booked.
+	Rewords  bool
+	PageSize int
 }
 
 // Kinds of consents that a profile lists.
@@ -142,6 +145,9 @@ func Profiles() []Profile {
 		}),
 		usual("all", "All approaches: redirect first, decoupled and embedded when they are preferred.", func(p *Profile) {
 			p.SCA = []Approach{Redirect, Decoupled, Embedded}
+		}),
+		usual("rewording", "No ids of transactions, and other texts and value dates once they are booked.", func(p *Profile) {
+			p.TransactionIDs, p.DeltaList, p.EntryReference, p.Rewords = false, false, false, true
 		}),
 	}
 }

@@ -220,6 +220,9 @@ func (f family) entry(a *API, e ledger.Entry) map[string]any {
 	if f.kind == ledger.Card {
 		return a.cardEntry(e)
 	}
+	if a.Bank.Profile.Rewords {
+		e = reworded(e)
+	}
 	body := map[string]any{"transactionAmount": bank.Euros(e.Amount), "valueDate": e.Entered, "proprietaryBankTransactionCode": "TRANSFER"}
 	side := "creditor"
 	if e.Amount > 0 {
@@ -240,6 +243,16 @@ func (f family) entry(a *API, e ledger.Entry) map[string]any {
 		body["transactionId"], body["entryReference"] = fmt.Sprintf("T%d", e.ID), fmt.Sprintf("E%d", e.ID)
 	}
 	return body
+}
+
+// reworded is an entry as a bank has it that says something else once it is booked.
+func reworded(e ledger.Entry) ledger.Entry {
+	if e.Booked == "" {
+		e.Text, e.Reference = strings.ToUpper(e.Text), ""
+		return e
+	}
+	e.Entered, e.Text = e.Booked, "Booked "+e.Booked+": "+e.Text
+	return e
 }
 
 func (a *API) cardEntry(e ledger.Entry) map[string]any {

@@ -1,0 +1,372 @@
+// Package identity gives the transactions of an account names that stay, also where the bank
+// has no ids for them.
+//
+// It owns what a name is made of, and how a transaction is recognised that the bank has
+// changed when it booked it. It does not own where transactions come from. It computes only,
+// and does not fail: a transaction that it does not recognise has a new name.
+package identity
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"passerelle"
+)
+
+// A transaction keeps its name from the day on which it is pending. An id of the bank's
+// that stays is the name. Without one, the content is the name, with a number where several
+// are alike. A bank that books a pending transaction with another text, another day or an id
+// changes that. So a transaction that is new takes over the name of a pending one that is
+// gone, when the sum is the same and nothing speaks against it.
+
+// The bounds of what is remembered of an account for that.
+const (
+	// recentDays is how many days before a read a bank may date what it books after it.
+	recentDays = 10
+	// goneDays is how many days may be between a transaction that is no longer pending and
+	// the same one as booked.
+	goneDays = 7
+	// renamedDays is how many days before a read names are kept that were taken over.
+	renamedDays = 60
+	maxPending  = 100
+	maxRenamed  = 500
+	// maxRecent bounds the different booked transactions of the last days, and maxHeld
+	// those that are compared with pending ones.
+	maxRecent = 20_000
+	maxHeld   = 1000
+	maxWords  = 8
+)
+
+// Transaction is what a bank says of one that tells it from others.
+type Transaction struct {
+	// ID is the bank's that stays, empty for none.
+	ID      string
+	Pending bool
+	// Booked is the day of booking.
+	Booked passerelle.Date
+	// Content is all that names a transaction without an id, and Sum the amount with its
+	// currency.
+	Content []string
+	Sum     string
+	// EndToEnd is the payer's reference, Number the account of the other side, and Text what
+	// is said in words.
+	EndToEnd, Number, Text string
+}
+
+// Memory is what transactions without an id are recognised by in the next read. It is small,
+// and has nothing personal but sums.
+type Memory struct {
+	// Unnamed says that something was pending that the bank had no id for.
+	Unnamed bool            `json:"unnamed,omitempty"`
+	Pending []pendingMemory `json:"pending,omitempty"`
+	// Booked counts, by content, what was booked in the last days of the sums of Pending.
+	Booked map[string]int `json:"booked,omitempty"`
+	// Renamed are the names that were taken over, by the own name of who took them over.
+	Renamed map[string]renamed `json:"renamed,omitempty"`
+}
+
+// pendingMemory is a transaction that was pending, and when that was so last.
+type pendingMemory struct {
+	Name string          `json:"name"`
+	Seen passerelle.Date `json:"seen"`
+	traits
+}
+
+// renamed is the name that a transaction of a day has taken over.
+type renamed struct {
+	Name string          `json:"name"`
+	Day  passerelle.Date `json:"day"`
+}
+
+// traits are what a transaction can be recognised by. All but the sum are hashes.
+type traits struct {
+	Sum      string   `json:"sum"`
+	EndToEnd string   `json:"end_to_end,omitempty"`
+	Number   string   `json:"number,omitempty"`
+	Words    []string `json:"words,omitempty"`
+}
+
+// Names gives the transactions of an account their names, in one read.
+type Names struct {
+	before Memory
+	today  passerelle.Date
+	// since is the day from which on before.Booked counts.
+	since passerelle.Date
+	// sums are those of before.Pending, was are their names, and seen those of them that
+	// are in this read.
+	sums, was, seen map[string]bool
+	// taken are names that were taken over, and alike the highest number of each content.
+	taken map[string]bool
+	alike map[string]int
+	// known is how many of each content are not new: they were booked or pending in the last
+	// read. counted counts those that are booked now, and recent does so for the next read.
+	known   map[string]int
+	counted map[string]int
+	recent  map[string]countedSum
+	// pending are those of this read, and held are new ones that wait for the end of it.
+	pending []pendingMemory
+	held    []newTransaction
+	renamed map[string]renamed
+	// unnamed says that a transaction has no id of the bank's.
+	unnamed bool
+}
+
+type countedSum struct {
+	sum  string
+	many int
+}
+
+// newTransaction is one that the last read did not have.
+type newTransaction struct {
+	name    string
+	details passerelle.TransactionDetails
+	traits  traits
+}
+
+// New begins a read on a day, after one that left a memory on another.
+func New(before Memory, read, today passerelle.Date) *Names {
+	n := &Names{
+		before: before, today: today, since: read.AddDays(-recentDays),
+		sums: map[string]bool{}, was: map[string]bool{}, seen: map[string]bool{}, taken: map[string]bool{}, alike: map[string]int{},
+		counted: map[string]int{}, recent: map[string]countedSum{}, renamed: maps.Clone(before.Renamed),
+	}
+	if n.renamed == nil {
+		n.renamed = map[string]renamed{}
+	}
+	if n.known == nil {
+		n.known = map[string]int{}
+	}
+	for _, p := range before.Pending {
+		n.sums[p.Sum], n.was[p.Name] = true, true
+		n.known[p.Name[:max(strings.LastIndexByte(p.Name, '/'), 0)]]++
+	}
+	for _, r := range before.Renamed {
+		n.taken[r.Name] = true
+	}
+	return n
+}
+
+// Give names a transaction. It reports false for one that may have the name of a pending
+// one, which is known at the end of the read: Settle returns it then.
+func (n *Names) Give(t Transaction, d *passerelle.TransactionDetails) bool {
+	own, content, identified := n.own(t)
+	d.Key = cmp.Or(n.renamed[own].Name, own)
+	if n.was[d.Key] {
+		n.seen[d.Key] = true
+	}
+	if t.Pending && identified {
+		return true
+	}
+	n.unnamed = n.unnamed || !identified
+	if n.isNew(t, own, content) && len(n.held) < maxHeld {
+		n.held = append(n.held, newTransaction{own, *d, t.traits()})
+		return false
+	}
+	if t.Pending {
+		n.note(d.Key, t.traits())
+	}
+	return true
+}
+
+// own is the name that a transaction has by itself: the bank's id, or its content with a
+// number. It reports whether it is an id.
+func (n *Names) own(t Transaction) (string, string, bool) {
+	if t.ID != "" {
+		return t.ID, t.ID, true
+	}
+	content := t.content()
+	n.alike[content]++
+	for n.taken[content+"/"+strconv.Itoa(n.alike[content])] {
+		n.alike[content]++
+	}
+	return content + "/" + strconv.Itoa(n.alike[content]), content, false
+}
+
+// isNew counts a transaction, and reports whether it may be a pending one of the last read
+// that has changed since.
+func (n *Names) isNew(t Transaction, own, content string) bool {
+	_, known := n.renamed[own]
+	known = known || n.was[own]
+	sum, day := t.Sum, t.Booked
+	if t.Pending {
+		return !known && n.sums[sum]
+	}
+	if day.Compare(n.today.AddDays(-recentDays)) >= 0 && len(n.recent) < maxRecent {
+		n.recent[content] = countedSum{sum, n.recent[content].many + 1}
+	}
+	if !n.sums[sum] || day.Compare(n.since) < 0 {
+		return false
+	}
+	n.counted[content]++
+	return !known && n.counted[content] > n.known[content]
+}
+
+// note notes a transaction that is pending.
+func (n *Names) note(name string, about traits) {
+	if len(n.pending) < maxPending {
+		n.pending = append(n.pending, pendingMemory{name, n.today, about})
+	}
+}
+
+// Unnamed reports whether a transaction had no id of the bank's.
+func (n *Names) Unnamed() bool { return n.unnamed }
+
+// Settle ends a read of everything, and returns the transactions that were held. They have
+// the names of the pending ones that they were.
+func (n *Names) Settle() []passerelle.TransactionDetails {
+	n.match(n.gone())
+	all := make([]passerelle.TransactionDetails, len(n.held))
+	for i, h := range n.held {
+		all[i] = h.details
+		if h.details.Coming {
+			n.note(h.details.Key, h.traits)
+		}
+	}
+	return all
+}
+
+// gone are the transactions of the last reads that were pending and are not in this one.
+func (n *Names) gone() []pendingMemory {
+	var all []pendingMemory
+	for _, p := range n.before.Pending {
+		if !n.seen[p.Name] {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// match has new transactions take over the names of those that are gone, the most alike
+// first.
+func (n *Names) match(gone []pendingMemory) {
+	type pair struct{ gone, held, likeness int }
+	var pairs []pair
+	goneSums, newSums := map[string]int{}, map[string]int{}
+	for _, g := range gone {
+		goneSums[g.Sum]++
+	}
+	for _, h := range n.held {
+		newSums[h.traits.Sum]++
+	}
+	for i, g := range gone {
+		for j, h := range n.held {
+			likeness, possible := g.likeness(h.traits, goneSums[g.Sum] == 1 && newSums[g.Sum] == 1)
+			if possible {
+				pairs = append(pairs, pair{i, j, likeness})
+			}
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return b.likeness - a.likeness })
+	for _, p := range pairs {
+		if g, h := gone[p.gone], &n.held[p.held]; !n.seen[g.Name] && h.details.Key == h.name {
+			n.seen[g.Name], h.details.Key = true, g.Name
+			n.renamed[h.name] = renamed{g.Name, h.details.Date}
+		}
+	}
+}
+
+// likeness is how much two transactions are alike, and false for two that are not the same
+// one: they have different sums, parties or references, or no word in common. Only
+// says that no others have the sum: then texts may be missing.
+func (a traits) likeness(b traits, only bool) (int, bool) {
+	if a.Sum != b.Sum || differ(a.EndToEnd, b.EndToEnd) || differ(a.Number, b.Number) {
+		return 0, false
+	}
+	likeness := 0
+	for _, word := range a.Words {
+		if slices.Contains(b.Words, word) {
+			likeness++
+		}
+	}
+	if a.Number != "" && b.Number != "" {
+		likeness += maxWords
+	}
+	if a.EndToEnd != "" && b.EndToEnd != "" {
+		likeness += 2 * maxWords
+	}
+	silent := len(a.Words) == 0 || len(b.Words) == 0
+	return likeness, likeness > 0 || only && silent
+}
+
+// differ reports whether two texts are there and are not the same.
+func differ(a, b string) bool { return a != "" && b != "" && a != b }
+
+// Remember is what the next read needs, after one of everything since a day.
+func (n *Names) Remember(begin passerelle.Date) Memory {
+	m := Memory{Unnamed: len(n.pending) > 0, Pending: n.pending, Booked: map[string]int{}, Renamed: n.renamed}
+	for _, g := range n.gone() {
+		if n.today.Compare(g.Seen.AddDays(goneDays)) < 0 && len(m.Pending) < maxPending {
+			m.Pending = append(m.Pending, g)
+		}
+	}
+	sums := map[string]bool{}
+	for _, p := range m.Pending {
+		sums[p.Sum] = true
+	}
+	for content, c := range n.recent {
+		if sums[c.sum] {
+			m.Booked[content] = c.many
+		}
+	}
+	if len(n.recent) >= maxRecent || len(m.Booked) > maxRenamed {
+		m.Pending, m.Booked = nil, nil // what is new could not be told from what was there
+	}
+	m.forget(begin.AddDays(-renamedDays))
+	return m
+}
+
+// forget drops names that were taken over before a day, and the oldest ones where there are
+// too many.
+func (m *Memory) forget(before passerelle.Date) {
+	days := slices.SortedFunc(maps.Keys(m.Renamed), func(a, b string) int { return m.Renamed[b].Day.Compare(m.Renamed[a].Day) })
+	for i, name := range days {
+		if i >= maxRenamed || m.Renamed[name].Day.Compare(before) < 0 {
+			delete(m.Renamed, name)
+		}
+	}
+}
+
+// content is what a transaction without an id is named by.
+func (t Transaction) content() string {
+	parts := make([]string, len(t.Content))
+	for i, part := range t.Content {
+		parts[i] = strings.Join(strings.Fields(strings.ToUpper(part)), " ")
+	}
+	return "content/" + Hash(strings.Join(parts, "\x00"))
+}
+
+// traits are what the transaction can be recognised by.
+func (t Transaction) traits() traits {
+	about := traits{Sum: t.Sum}
+	if id := strings.ToUpper(t.EndToEnd); id != "" && id != "NOTPROVIDED" {
+		about.EndToEnd = shortHash(id)
+	}
+	if t.Number != "" {
+		about.Number = shortHash(t.Number)
+	}
+	for _, word := range strings.FieldsFunc(strings.ToUpper(t.Text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if hashed := shortHash(word); significant(word) && len(about.Words) < maxWords && !slices.Contains(about.Words, hashed) {
+			about.Words = append(about.Words, hashed)
+		}
+	}
+	return about
+}
+
+// significant words have three characters or more, and not only digits.
+func significant(word string) bool {
+	return len(word) >= 3 && strings.ContainsFunc(word, unicode.IsLetter)
+}
+
+// Hash is a short text for a long one.
+func Hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
+
+func shortHash(text string) string { return Hash(text)[:8] }
