@@ -62,6 +62,9 @@ type DataRequest struct {
 	// ReturnURL is where the institution sends the browser after webauth. It leads back to
 	// this connection.
 	ReturnURL string
+	// NotificationURL is where the institution may tell, by a POST, that the consent has
+	// changed; empty for nowhere.
+	NotificationURL string
 	// Memory is what the last read returned: tokens, a session. It is stored encrypted.
 	Memory []byte
 	// Present means that the person takes part. Without them a read must not

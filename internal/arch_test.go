@@ -57,15 +57,16 @@ var mayImport = map[string][]string{
 	"internal/api":              {".", "payment", "webhook", "internal/httpapi", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/documents", "internal/api/banking", "internal/delivery", "internal/simulation", "internal/picture"},
 	"internal/api/banking":      {".", "internal/httpapi", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/documents", "internal/archive", "internal/picture"},
 	"internal/wire":             {".", "payment"},
-	"internal/initiation":       {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/jwe", "internal/failpoint"},
+	"internal/notification":     {".", "internal/store"},
+	"internal/initiation":       {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/jwe", "internal/failpoint", "internal/notification"},
 	"internal/statement":        {".", "cfonb"},
 	"internal/documents":        {".", "connector", "internal/store", "internal/blob"},
-	"internal/aggregation":      {".", "webhook", "connector", "internal/store", "internal/certificate", "internal/wire", "internal/settings", "internal/jwe", "internal/statement", "internal/failpoint"},
+	"internal/aggregation":      {".", "webhook", "connector", "internal/store", "internal/certificate", "internal/wire", "internal/settings", "internal/jwe", "internal/statement", "internal/failpoint", "internal/notification"},
 	"internal/archive":          {".", "internal/store", "internal/blob", "internal/wire", "internal/aggregation"},
 	"internal/delivery":         {".", "webhook", "internal/keys", "internal/store", "internal/settings", "internal/failpoint"},
 	"internal/simulation":       {".", "payment", "connector/sandbox", "internal/store", "internal/settings", "internal/initiation", "internal/aggregation", "internal/delivery"},
 	"internal/web":              {"."},
-	"internal/webview":          {".", "payment", "internal/httpd", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation"},
+	"internal/webview":          {".", "payment", "internal/httpd", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/notification"},
 	"internal/mail":             {"."},
 	"internal/console/page":     {".", "internal/httpd", "internal/web", "internal/operators", "internal/store"},
 	"internal/console/webhooks": {".", "webhook", "internal/web", "internal/console/page", "internal/operators", "internal/settings", "internal/store", "internal/delivery"},
@@ -129,7 +130,7 @@ var impure = map[string][]string{
 // sandbox domain has a clock of its own.
 var clockless = []string{
 	".", "payment", "webhook", "cfonb", "connector",
-	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/initiation", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
+	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/notification", "internal/initiation", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
 }
 
 // clocked are the files of such packages that read the clock all the same, and

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
@@ -148,4 +149,52 @@ func TestWrongUserName(t *testing.T) {
 			t.Errorf("%d connections are left", len(out.Connections))
 		}
 	})
+}
+
+// TestABankNotifiesOfConsents: a bank that notifies has the consent checked though the person
+// does not come back, and when they end it there; nobody else can, and a notification alone
+// changes nothing. One who comes back late is received all the same.
+func TestABankNotifiesOfConsents(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, s *servicetest.Instance) {
+		c := newCustomer(t, s, banks)
+		page := c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}})
+		if state := c.afterNotification("webauthRequired", 2); state != "webauthRequired" {
+			t.Fatalf("before the person decides the state is %q", state)
+		}
+		back := c.browse(page, url.Values{"decision": {"approve"}, "customer": {"anna"}}) // and stays away
+		if state := c.afterNotification("webauthRequired", 15); state != "" {
+			t.Errorf("after the bank has reported a consent the state is %q\n%s", state, s.Logs)
+		}
+		if to := c.browse(back, nil); !strings.HasPrefix(to, landing) || strings.Contains(to, "error") || len(c.accounts()) != 3 {
+			t.Errorf("the person came to %s, and there are %d accounts", to, len(c.accounts()))
+		}
+		c.share(c.accounts())
+		var out struct{ Consents []struct{ ID, Status string } }
+		banks.steer("GET", "redirect/consents", nil, &out)
+		for _, consent := range out.Consents {
+			banks.steer("POST", "redirect/consents/"+consent.ID+"/revoke", nil, nil)
+		}
+		if state := c.afterNotification("", 15); state != "webauthRequired" {
+			t.Errorf("after the bank has reported the end of the consent the state is %q\n%s", state, s.Logs)
+		}
+	})
+}
+
+// afterNotification has the service do what is due some times, until the state of the
+// connection is another than before, and returns it.
+func (c *customer) afterNotification(before string, times int) string {
+	c.t.Helper()
+	state := before
+	for ; state == before && times > 0; times-- {
+		<-time.After(100 * time.Millisecond) // in which the bank's message comes
+		c.OK(c.Call("POST", "/sandbox/clock", c.ConfigToken, map[string]any{"advance": "61s"}))
+		c.OK(c.Call("POST", "/sandbox/run", c.ConfigToken, nil))
+		state = ""
+		if reported := c.connection().State; reported != nil {
+			state = *reported
+		}
+	}
+	return state
 }

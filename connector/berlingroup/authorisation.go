@@ -135,6 +135,14 @@ func (p *Profile) prefer(h http.Header) {
 	h.Set("TPP-Explicit-Authorisation-Preferred", fmt.Sprint(p.Start == "explicit"))
 }
 
+// notify adds to a header where the bank tells of changes, if it does.
+func (p *Profile) notify(h http.Header, address string) {
+	if p.Notifications && address != "" {
+		h.Set("TPP-Notification-URI", address)
+		h.Set("TPP-Notification-Content-Preferred", "status=SCA,PROCESS,LAST")
+	}
+}
+
 // stepLinks are the links by which a bank says what it waits for. The first that is there
 // counts. Those that begin with start are posted to.
 var stepLinks = []struct {

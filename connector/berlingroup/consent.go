@@ -248,6 +248,7 @@ func (v *reading) wish(ctx context.Context) error {
 		Access: v.access(), Recurring: true, ValidUntil: v.day().AddDays(v.file.Profile.Accounts.ConsentDays).String(), Frequency: v.file.Profile.CallsADay,
 	}}
 	v.file.Profile.prefer(r.header)
+	v.file.Profile.notify(r.header, v.NotificationURL)
 	got, err := v.call(ctx, r)
 	if err != nil {
 		return err

@@ -154,10 +154,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 		body: profile.order(v.Payment, service), id: requestID(v.Key), order: true,
 	}
 	profile.prefer(r.header)
-	if profile.Notifications {
-		r.header.Set("TPP-Notification-URI", v.NotificationURL)
-		r.header.Set("TPP-Notification-Content-Preferred", "status=SCA,PROCESS,LAST")
-	}
+	profile.notify(r.header, v.NotificationURL)
 	a, err := v.call(ctx, r)
 	if err == nil && !a.good() {
 		return payment.Report{}, v.refusal(r, a)

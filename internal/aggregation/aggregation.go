@@ -19,6 +19,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/notification"
 	"passerelle/internal/store"
 )
 
@@ -38,6 +39,8 @@ type Aggregation struct {
 	// Background runs work that no caller waits for. It returns false when too much is
 	// running.
 	Background func(work func(context.Context)) bool
+	// Notifications issues the addresses at which institutions report; nil for none.
+	Notifications *notification.Notifications
 	// LeaseTimeout is how long a change waits for a connection that is being read.
 	LeaseTimeout time.Duration
 	// Name differs from the names of all other processes on the database.

@@ -141,7 +141,7 @@ func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a rea
 	failpoint.Before("bank")
 	request := connector.DataRequest{
 		Domain: run.domain.ID, Connection: run.c.ID, Source: run.source.Name, Values: run.values, Answers: a.answers, Resumed: a.resumed,
-		Callback: a.callback, ReturnURL: back, Memory: run.memory, Present: a.attended, Now: run.started,
+		Callback: a.callback, ReturnURL: back, NotificationURL: run.Notifications.OfConsent(run.domain, run.c.ID), Memory: run.memory, Present: a.attended, Now: run.started,
 	}
 	if shared, known := run.devices.LoadAndDelete(run.c.ID); known && run.c.Soon {
 		request.Device, _ = shared.(connector.Device)

@@ -268,12 +268,12 @@ func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error
 	return run.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {formatReturn(run.c.ID, back.Nonce)}}.Encode(), nil
 }
 
-// storeReturn leaves the way back open while the person is wanted at the institution,
-// and closes it otherwise.
+// storeReturn leaves the way back open while the person is wanted at the institution, or may
+// still come back from there, and closes it otherwise.
 func (run *syncRun) storeReturn(tx *store.Tx) {
 	if run.c.State == passerelle.WebauthRequired && run.back.Nonce != nil {
 		tx.ExpectReturn(run.domain.ID, run.c.ID, run.back)
-	} else {
+	} else if run.attended {
 		tx.EndReturn(run.domain.ID, run.c.ID)
 	}
 }

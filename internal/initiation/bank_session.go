@@ -66,7 +66,7 @@ func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	return connector.Order{
 		Domain: s.domain.ID, Key: s.attempt.Key, Payment: p, Mechanism: s.attempt.Mechanism,
 		Fields: maps.Clone(s.attempt.Fields), ManualConfirmation: s.attempt.Waits,
-		ReturnURL: i.returnURL(s.domain, p.ID, s.attempt.Kind), NotificationURL: i.notificationURL(s.domain, p.ID), Now: i.now(s.domain),
+		ReturnURL: i.returnURL(s.domain, p.ID, s.attempt.Kind), NotificationURL: i.Notifications.OfPayment(s.domain, p.ID), Now: i.now(s.domain),
 		Memory: slices.Clone(s.attempt.Memory), Callback: maps.Clone(s.callback), Device: connector.DeviceOf(ctx),
 	}
 }

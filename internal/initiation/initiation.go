@@ -28,6 +28,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/notification"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -46,6 +47,8 @@ type Initiation struct {
 	Now func() time.Time
 	// MAC authenticates the return links that pass through the payer's browser.
 	MAC func(purpose string, data []byte) []byte
+	// Notifications issues the addresses at which banks report; nil for none.
+	Notifications *notification.Notifications
 	// Wake tells the sender of webhooks that an event was committed.
 	Wake func()
 	Log  *slog.Logger

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 
@@ -24,7 +23,6 @@ const (
 	stateNumber = 8
 	stateMAC    = 16
 	cancelMark  = "c"
-	notifyMark  = "n"
 )
 
 // returnURL is where a bank sends the payer's browser. It names the payment, and its MAC
@@ -52,31 +50,6 @@ func (i *Initiation) returning(d passerelle.Domain, state string) (passerelle.Pa
 	}
 	id, mark := passerelle.PaymentID(binary.BigEndian.Uint64(raw)), string(raw[stateNumber:len(raw)-stateMAC])
 	return id, subtle.ConstantTimeCompare([]byte(state), []byte(i.returnState(d, id, mark))) == 1
-}
-
-// notificationURL is where a bank may tell that an order has changed. It is authenticated
-// like a return link.
-func (i *Initiation) notificationURL(d passerelle.Domain, id passerelle.PaymentID) string {
-	return d.BaseURL + "/webauth/notification?" + url.Values{"state": {i.returnState(d, id, notifyMark)}}.Encode()
-}
-
-// Notified receives a bank's notification about an order with the state of the
-// notification link. The bank is asked for the status at the next opportunity. A
-// notification is not believed by itself: anybody who knows the link may send one. An
-// altered state is no such resource.
-func (i *Initiation) Notified(ctx context.Context, d passerelle.Domain, state string) error {
-	id, authentic := i.returning(d, state)
-	if !authentic || state != i.returnState(d, id, notifyMark) {
-		return passerelle.Missing()
-	}
-	err := i.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.HastenCheck(d.ID, id, i.now(d))
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("note that a bank has told of payment %d: %w", id, err)
-	}
-	return nil
 }
 
 // FromCancellation reports whether the payer of a valid state was sent to approve a

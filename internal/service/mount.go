@@ -62,7 +62,7 @@ func (s *Service) entry() *httpd.Limiter {
 func (s *Service) busyPlaces() places {
 	pages := s.noteDevice(webview.New(webview.Config{
 		Domain: s.domain, RequestID: httpd.RequestID, Access: s.Access, DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation,
-		MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
+		Notifications: s.notifications, MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 	}), false)
 	manual := s.ofDomain(reference.New(func() []byte { return s.api.Document() }, s.config.Log))
 	return places{rest: s.noteDevice(s.api, true), below: append(s.consolePlaces(), []place{

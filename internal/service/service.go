@@ -40,6 +40,7 @@ import (
 	"passerelle/internal/httpd"
 	"passerelle/internal/initiation"
 	"passerelle/internal/keys"
+	"passerelle/internal/notification"
 	"passerelle/internal/oidc"
 	"passerelle/internal/operators"
 	"passerelle/internal/simulation"
@@ -139,6 +140,8 @@ type Service struct {
 	Bank *sandbox.Bank
 
 	config Config
+	// notifications are those of banks.
+	notifications *notification.Notifications
 	// registry has every connector; banks are those of files, by path.
 	registry  connector.Registry
 	banks     map[string]*berlingroup.Bank
@@ -228,10 +231,12 @@ func (s *Service) assemble(ctx context.Context) error {
 		Client: delivery.NewClient(delivery.Outbound{Loopback: c.Loopback, Networks: c.Networks, Ports: c.Ports}),
 	})
 	s.sender = delivery.NewSender(s.Delivery)
+	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
+	s.notifications = &notification.Notifications{DB: s.DB, MAC: c.Keys.MAC, Now: c.Now, Sync: synchronise.Wake}
 	send := &background.Loop{Name: "send webhooks", Every: time.Second, Pass: s.sender.Pass, Log: c.Log}
 	s.Initiation = &initiation.Initiation{
 		Callers: &initiation.Callers{},
-		DB:      s.DB, Connectors: &s.registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Wake: send.Wake, Log: c.Log,
+		DB:      s.DB, Connectors: &s.registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Notifications: s.notifications, Wake: send.Wake, Log: c.Log,
 	}
 	place, err := blob.New(c.Files)
 	if err != nil {
@@ -244,10 +249,9 @@ func (s *Service) assemble(ctx context.Context) error {
 	fetchers := s.fetchers(s.registry.All())
 	erase := &background.Loop{Name: "erase", Every: time.Minute, Pass: s.erase, Log: c.Log}
 	terminate := &background.Loop{Name: "terminate consents", Every: time.Minute, Pass: s.eachDomain(s.terminateConsents), Log: c.Log}
-	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
 	s.syncs = &background.Pool{Size: maxSyncs, Log: c.Log}
 	s.Aggregation = &aggregation.Aggregation{
-		DB: s.DB, Connectors: &s.registry, Now: c.Now, Wake: send.Wake, Erase: func() { erase.Wake(); terminate.Wake() }, Sync: synchronise.Wake, LeaseTimeout: cmp.Or(c.LeaseTimeout, 10*time.Second), Background: s.syncs.Go, Name: rand.Text(), Log: c.Log,
+		DB: s.DB, Connectors: &s.registry, Now: c.Now, Wake: send.Wake, Erase: func() { erase.Wake(); terminate.Wake() }, Sync: synchronise.Wake, Notifications: s.notifications, LeaseTimeout: cmp.Or(c.LeaseTimeout, 10*time.Second), Background: s.syncs.Go, Name: rand.Text(), Log: c.Log,
 		Fetch: func(connector string) {
 			if loop := fetchers[connector]; loop != nil {
 				loop.Wake()

@@ -215,7 +215,6 @@ var elsewhere = map[string]string{
 	"initiation.(*Initiation).keep":              "payers of this load fill in nothing",
 	"initiation.(*Initiation).postponeAttempt":   "banks of this load answer",
 	"initiation.(*Initiation).dismiss":           "banks of this load know each order they were given",
-	"initiation.(*Initiation).Notified":          "banks of this load do not notify",
 	"aggregation.(*Aggregation).terminate":       "nobody in this load leaves",
 	"initiation.(*Initiation).RunDue":            "payments of this load do not expire",
 	"initiation.(*Initiation).postpone":          "a bank of this load has news whenever it is asked, or nobody asks",

@@ -77,6 +77,15 @@ func (r *Reader) CountConsents(ctx context.Context, f ConsentFilter) (int64, err
 // Place is the position of a consent in the list.
 func (c Consent) Place() []any { return []any{micros(c.Granted), c.ID} }
 
+// HastenRead has a connection read in the background now, where it is to be read later, or
+// at a later instant where its person is at the institution. One that waits for something
+// else is left as it is.
+func (tx *Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
+	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled')": later} {
+		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+opaque(states+" AND deleted IS NULL"), micros(at), int64(domain), int64(id))
+	}
+}
+
 // ReadSoon has a connection read in the background at the next occasion, on
 // behalf of its person, unless it waits for them.
 func (tx *Tx) ReadSoon(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {

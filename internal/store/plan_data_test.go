@@ -185,6 +185,7 @@ func (h *savings) connectionQueries() map[string]query {
 		"renewal": {run: h.writing(func(tx *Tx) { tx.KeepConnection(h.domain, id, reader, time.Minute) }), index: "PRIMARY KEY (rowid=?)"},
 		"release": {run: h.writing(func(tx *Tx) { tx.ReleaseConnection(h.domain, id, "me") }), index: "PRIMARY KEY (rowid=?)"},
 		"saving":  {run: h.writing(func(tx *Tx) { tx.SaveConnection(h.connection, 99) }), index: "PRIMARY KEY (rowid=?)"},
+		"hasten":  {run: h.writing(func(tx *Tx) { tx.HastenRead(h.domain, id, now, now) }), index: "PRIMARY KEY (rowid=?)"},
 		"soon":    {run: h.writing(func(tx *Tx) { tx.ReadSoon(h.domain, id, now) }), index: "PRIMARY KEY (rowid=?)"},
 		"consents": {run: reading(func() ([]Consent, error) {
 			return db.Consents(ctx, ConsentFilter{h.domain, 7}, Window{Limit: 5, From: []any{int64(1), int64(1)}})

@@ -32,6 +32,7 @@ import (
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/initiation"
+	"passerelle/internal/notification"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 )
@@ -39,8 +40,8 @@ import (
 // CallbackPath is where banks send people back.
 const CallbackPath = "/2.0/webauth/callback"
 
-// NotificationPath is where banks tell that an order has changed.
-const NotificationPath = "/2.0/webauth/notification"
+// NotificationPath is where banks report that an order or a consent has changed.
+const NotificationPath = "/2.0" + notification.Path
 
 // PageRoots lists the roots of the pages, without trailing slashes. The second
 // is where older programs of this API family look for them.
@@ -81,6 +82,8 @@ type Config struct {
 	Initiation *initiation.Initiation
 	// Aggregation owns the connections of people.
 	Aggregation *aggregation.Aggregation
+	// Notifications receives what banks report.
+	Notifications *notification.Notifications
 	// MAC derives the key of the cookies from a secret of the deployment: at
 	// least 32 bytes, or New panics.
 	MAC func(purpose string, data []byte) []byte
@@ -295,12 +298,12 @@ func (w *Webview) payment(pc *pageContext) error {
 	return w.show(pc, s)
 }
 
-// notified receives what banks tell of their orders. The body is not read.
+// notified receives what banks report. The body is not read.
 func (w *Webview) notified(pc *pageContext) error {
 	if pc.request.Method != http.MethodPost {
 		return errMethod
 	}
-	if err := w.Initiation.Notified(pc.context(), pc.domain, pc.request.URL.Query().Get("state")); err != nil {
+	if err := w.Notifications.Receive(pc.context(), pc.domain, pc.request.URL.Query().Get("state")); err != nil {
 		return err
 	}
 	pc.writer.WriteHeader(http.StatusNoContent)

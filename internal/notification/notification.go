@@ -1,0 +1,111 @@
+// Package notification receives what banks report by themselves: that an order or a consent
+// has changed.
+//
+// It owns the addresses at which they report, and wakes the check of the order or the
+// connection. It does not own what is reported. Nobody reads that, because anybody who knows
+// the address could have sent it. So a notification alone changes nothing.
+//
+// An address that was not issued here fails with Missing.
+package notification
+
+import (
+	"context"
+	"crypto/hmac"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/store"
+)
+
+// Path is where banks report, below the address of a domain.
+const Path = "/webauth/notification"
+
+// Notifications issues addresses and receives what is sent there. Every field is required.
+type Notifications struct {
+	DB *store.DB
+	// MAC authenticates the addresses.
+	MAC func(purpose string, data []byte) []byte
+	// Now is real time; each domain's clock turns it into its own.
+	Now func() time.Time
+	// Sync wakes the loop that reads connections in the background.
+	Sync func()
+}
+
+// A state has the number of the order or connection, its kind, and a MAC over both and the
+// domain's number.
+const (
+	stateNumber = 8
+	stateMAC    = 16
+	ofPayment   = 'p'
+	ofConsent   = 'c'
+
+	purpose = "notification of a bank"
+)
+
+// OfPayment is where a bank reports about an order. Without Notifications there is none.
+func (n *Notifications) OfPayment(d passerelle.Domain, id passerelle.PaymentID) string {
+	return n.address(d, ofPayment, int64(id))
+}
+
+// OfConsent is where a bank reports about the consent of a connection. Without Notifications
+// there is none.
+func (n *Notifications) OfConsent(d passerelle.Domain, id passerelle.ConnectionID) string {
+	return n.address(d, ofConsent, int64(id))
+}
+
+func (n *Notifications) address(d passerelle.Domain, kind byte, id int64) string {
+	if n == nil {
+		return ""
+	}
+	return d.BaseURL + Path + "?" + url.Values{"state": {n.state(d, kind, id)}}.Encode()
+}
+
+func (n *Notifications) state(d passerelle.Domain, kind byte, id int64) string {
+	state := append(binary.BigEndian.AppendUint64(nil, uint64(id)), kind)
+	mac := n.MAC(purpose, binary.BigEndian.AppendUint64(slices.Clone(state), uint64(d.ID)))
+	return base64.RawURLEncoding.EncodeToString(append(state, mac[:stateMAC]...))
+}
+
+// parse reads a state. It compares the whole text with the one that was issued, because
+// base64 decoding ignores line breaks.
+func (n *Notifications) parse(d passerelle.Domain, state string) (byte, int64, bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(state)
+	if err != nil || len(raw) != stateNumber+1+stateMAC {
+		return 0, 0, false
+	}
+	kind, id := raw[stateNumber], int64(binary.BigEndian.Uint64(raw))
+	return kind, id, hmac.Equal([]byte(state), []byte(n.state(d, kind, id)))
+}
+
+// returnTime is how long a person who has agreed at the bank may take to come back before
+// the consent is checked without them. It keeps the check out of their way.
+const returnTime = time.Minute
+
+// Receive handles a notification that came to the address with that state. The order is
+// checked, or the connection read, at the next opportunity. It fails with Missing when the
+// state was not issued for the domain.
+func (n *Notifications) Receive(ctx context.Context, d passerelle.Domain, state string) error {
+	kind, id, authentic := n.parse(d, state)
+	if !authentic {
+		return passerelle.Missing()
+	}
+	now := d.Clock.Now(n.Now()).Truncate(time.Microsecond)
+	err := n.DB.Write(ctx, func(tx *store.Tx) error {
+		if kind == ofPayment {
+			tx.HastenCheck(d.ID, passerelle.PaymentID(id), now)
+			return nil
+		}
+		tx.HastenRead(d.ID, passerelle.ConnectionID(id), now, now.Add(returnTime))
+		tx.AfterCommit(n.Sync)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note that a bank has reported: %w", err)
+	}
+	return nil
+}
