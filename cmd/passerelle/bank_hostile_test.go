@@ -1,0 +1,120 @@
+package main
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"passerelle/internal/servicetest"
+)
+
+// hostile are ways in which a bank, its file or its certificates are wrong while the service
+// runs: by a change of a line of the file, or by a fault of every call. An order that the bank
+// may have is not sent again.
+var hostile = map[string]struct {
+	line, with string
+	fault      map[string]any
+	// says is what the log has, paid the state of a payment, read that of a connection, and
+	// later the state of the payment after the bank is well again and its payer approves.
+	says, paid, read, later string
+}{
+	"a wrong file": {
+		line: `start = .*`, with: `start = "sideways"`, says: `"field":"profile.start"`, paid: "validating", later: "done",
+	},
+	"a bank that is gone": {
+		line: `api = .*`, with: `api = "https://127.0.0.1:1/redirect"`,
+		says: "it cannot be reached at address.api", paid: "rejected websiteUnavailable", read: "websiteUnavailable",
+	},
+	"an expired certificate": {
+		line: `/qwac\.`, with: `/expired-qwac.`,
+		says: "put the new certificate in its place and have the banks read again", paid: "rejected websiteUnavailable", read: "websiteUnavailable",
+	},
+	"a certificate that the bank does not trust": {
+		line: `/qwac\.`, with: `/foreign-qwac.`,
+		says: "CERTIFICATE_INVALID: look at tls.certificate", paid: "rejected bug", read: "bug",
+	},
+	"a bank of another authority": {
+		line: `authorities = .*`, with: `authorities = "../certs/foreign-qwac.pem"`,
+		says: "by an authority that tls.authorities does not have", paid: "rejected websiteUnavailable", read: "websiteUnavailable",
+	},
+	"a clock that is wrong": {
+		fault: map[string]any{"code": "TIMESTAMP_INVALID"}, says: "look whether this machine's clock is right", paid: "rejected bug", read: "bug",
+	},
+	"answers of a gigabyte": {
+		fault: map[string]any{"wire": "huge"}, says: "its answer is larger than is read", paid: "validating", read: "websiteUnavailable", later: "done",
+	},
+	"answers of great depth": {
+		fault: map[string]any{"wire": "deep"}, says: "its answer is not JSON as the standard has it", paid: "validating", read: "websiteUnavailable", later: "done",
+	},
+	"redirects to elsewhere": {
+		fault: map[string]any{"wire": "elsewhere"}, says: "it redirects to elsewhere", paid: "created", read: "websiteUnavailable", later: "created",
+	},
+}
+
+// TestHostileBanks: whatever is wrong with a bank, the log names it and the remedy, the service
+// and its other banks go on, nothing is lost, and all is well once the bank is.
+func TestHostileBanks(t *testing.T) {
+	banks := newBanks(t, "redirect,signed")
+	path := filepath.Join(banks.Folder, "redirect.toml")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(t *testing.T, content []byte) {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		c := newCustomer(t, i, banks)
+		i.OK(i.Call("PUT", "/clients/"+i.ClientID, i.ConfigToken, map[string]any{"redirect_uris": []string{landing, "https://shop.example/back", "https://shop.example/pay"}}))
+		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")
+		c.share(c.accounts())
+		for name, test := range hostile {
+			t.Run(name, func(t *testing.T) {
+				s, known, logged := newShopper(t, i, banks, "redirect"), len(c.transactions()), len(i.Logs.String())
+				if test.line != "" {
+					put(t, regexp.MustCompile(test.line).ReplaceAll(whole, []byte(test.with)))
+					i.ReloadBanks(t.Context())
+				} else {
+					banks.steer("POST", "redirect/faults", test.fault, nil)
+				}
+				p := s.pay(order(line("Shop", nil)))
+				c.sync("true")
+				read, said := "", i.Logs.String()[logged:]
+				if state := c.connection().State; state != nil {
+					read = *state
+				}
+				if !strings.HasPrefix(inWords(p), test.paid) || read != test.read {
+					t.Errorf("the payment is %s, the connection %s", inWords(p), read)
+				}
+				if !strings.Contains(said, test.says) || test.fault != nil && !strings.Contains(said, "Example Bank (Berlin Group, redirect) (") {
+					t.Errorf("the log says %s", said)
+				}
+				if other := newShopper(t, i, banks, "signed"); other.pay(order(line("Shop", nil))).State != "validating" {
+					t.Error("another bank takes no payments meanwhile")
+				}
+
+				put(t, whole)
+				i.ReloadBanks(t.Context())
+				banks.steer("DELETE", "redirect/faults", nil, nil)
+				c.sync("true")
+				if state := c.connection().State; state != nil || len(c.transactions()) < known {
+					t.Errorf("afterwards the connection is %v, and there are %d transactions of %d", *state, len(c.transactions()), known)
+				}
+				s.due("1m")
+				if test.later != "" {
+					if p = s.settle(s.act(s.payment(p.ID), "approve")); p.State != test.later || s.sent(p) > 1 {
+						t.Errorf("afterwards the payment is %s, of which the bank has %d", inWords(p), s.sent(p))
+					}
+				}
+				if p := s.pay(order(line("Shop", nil))); p.State != "validating" {
+					t.Errorf("afterwards another payment is %s", inWords(p))
+				}
+			})
+		}
+	})
+}
