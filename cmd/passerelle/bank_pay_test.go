@@ -227,6 +227,37 @@ func TestPayAtABank(t *testing.T) {
 	})
 }
 
+// TestRenewedPage: a payer who comes to the bank after its page has ended gets a new one, and
+// pays once.
+func TestRenewedPage(t *testing.T) {
+	names := []string{"redirect", "redirect-explicit", "confirmation"}
+	banks := newBanks(t, strings.Join(names, ","))
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		for _, bank := range names {
+			t.Run(bank, func(t *testing.T) {
+				s := newShopper(t, i, banks, bank)
+				p := s.pay(order(line("Shop", nil)))
+				s.due("5m")
+				if still := s.payment(p.ID); *still.ValidateURI != *p.ValidateURI {
+					t.Error("a page that waits is renewed")
+				}
+				for range 2 {
+					before := *s.payment(p.ID).ValidateURI
+					banks.steer("POST", bank+"/clock", map[string]any{"advance": "20m"}, nil)
+					s.due("20m")
+					if after := s.payment(p.ID); after.State != "validating" || after.ValidateURI == nil || *after.ValidateURI == before {
+						t.Fatalf("after the page has ended: %s\n%s", inWords(after), s.Logs)
+					}
+				}
+				if p = s.settle(s.act(s.payment(p.ID), "approve")); p.State != "done" || s.sent(p) != 1 {
+					t.Errorf("in the end: %s\n%s", inWords(p), s.Logs)
+				}
+				s.booked("single", p)
+			})
+		}
+	})
+}
+
 // TestABankNotifies: a bank that notifies has the status asked for at once, though the payer
 // does not come back; nobody else can, and a notification alone changes nothing.
 func TestABankNotifies(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"passerelle/connector"
 	"passerelle/payment"
@@ -52,6 +53,8 @@ type authorisation struct {
 	FirstStep step   `json:"first_step,omitempty"`
 	// Page is where the person's browser goes.
 	Page string `json:"page,omitempty"`
+	// Opened is when the bank gave the page to a payer.
+	Opened time.Time `json:"opened,omitzero"`
 	// Message is what the bank says to the person about the step.
 	Message string `json:"message,omitempty"`
 	// Person is their user name at the bank, once it was told on the way.

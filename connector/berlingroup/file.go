@@ -71,7 +71,7 @@ type Profile struct {
 	Start              string   `toml:"start" preset:"implicit" doc:"Whether the bank begins the authorisation with the order (implicit) or is asked to (explicit). A bank that answers otherwise is followed all the same."`
 	Confirmation       bool     `toml:"confirmation" doc:"The bank wants a confirmation after the payer comes back, and executes nothing before. Domains that confirm payments themselves need such a bank."`
 	DebtorAccount      string   `toml:"debtor_account" preset:"optional" doc:"Whether the order names the payer's account: required, optional, or refused."`
-	RedirectSeconds    int      `toml:"redirect_seconds" preset:"600" doc:"How long the bank's page waits for the payer, in seconds."`
+	RedirectSeconds    int      `toml:"redirect_seconds" preset:"600" doc:"How long the bank's page waits for the person, in seconds. After that a new page is asked for, of a payment when its status is asked for."`
 	AuthorisationHours int      `toml:"authorisation_hours" preset:"24" doc:"How long an authorisation may take, in hours."`
 	CallsADay          int      `toml:"calls_a_day" preset:"4" doc:"How often a day the bank may be read without the person."`
 	PSUID              bool     `toml:"psu_id" doc:"The bank wants the payer's user name with the order, so the payer is asked for it first."`

@@ -273,13 +273,37 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 	a, report := v.current(), v.report(s)
 	waits := report.Status == payment.Awaiting || v.memory.Cancelling != nil && report.Cancellation == payment.CancellationAwaiting
 	if waits {
+		v.renew(ctx, a)
 		err = v.proceed(ctx, a, v.person())
+		if a.Step == atPage && a.Opened.IsZero() {
+			a.Opened = v.Now
+		}
 		v.show(&report, a)
 	}
 	if err == nil && report.Action == "" && report.Cancellation == payment.CancellationAwaiting {
 		err = errUnknownOutcome // nobody could approve it
 	}
 	return report, err
+}
+
+// renew starts the approval anew where the bank's page does not wait for the payer any more. A
+// bank that does not have that leaves the payer with the page they had.
+func (v *ordering) renew(ctx context.Context, a *authorisation) {
+	life := time.Duration(v.file.Profile.RedirectSeconds) * time.Second
+	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(life)) {
+		return
+	}
+	kind := "/authorisations"
+	if v.memory.Cancelling != nil {
+		kind = "/cancellation-authorisations"
+	}
+	next := startAt(v.memory.Path + kind)
+	next.Person = a.Person
+	if err := v.proceed(ctx, &next, v.person()); err != nil {
+		a.Opened = v.Now // for the next attempt
+		return
+	}
+	*a = next
 }
 
 // toConfirm reports whether the client is to confirm what the payer approved.
