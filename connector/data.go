@@ -21,6 +21,8 @@ type Field struct {
 	// Mechanisms and Sources are those for which the field is asked; empty means all.
 	Mechanisms []passerelle.AuthMechanism
 	Sources    []string
+	// Image is a picture that the person needs for the value, as a data URL, or empty.
+	Image string
 }
 
 // FieldValue is one choice of a list.

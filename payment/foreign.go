@@ -197,11 +197,18 @@ func (l Line) tidy() Line {
 // imageForm is a picture that browsers show and do not execute.
 var imageForm = regexp.MustCompile(`^data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/]+=*$`)
 
+// Picture returns a data URL of a picture that a page may show, and nothing for any other text:
+// one that is not PNG, JPEG or GIF, or has more than MaxFieldImage bytes.
+func Picture(address string) string {
+	if len(address) > MaxFieldImage || !imageForm.MatchString(address) {
+		return ""
+	}
+	return address
+}
+
 func (f Field) tidy() Field {
 	f.Label = clean(f.Label, MaxDescription)
-	if len(f.Image) > MaxFieldImage || !imageForm.MatchString(f.Image) {
-		f.Image = ""
-	}
+	f.Image = Picture(f.Image)
 	f.Values = slices.Clone(f.Values)
 	for i := range f.Values {
 		f.Values[i].Label = clean(f.Values[i].Label, MaxDescription)

@@ -62,8 +62,11 @@ func (c *customer) answers(one seenConnection, decision string) map[string]any {
 		case "password":
 			values["password"] = "1234"
 		case "method":
-			values["method"] = field.Values[0].Value
+			values["method"] = "photo"
 		case "code":
+			if strings.HasPrefix(field.Image, "data:image/png;base64,") {
+				c.pictures++
+			}
 			values["code"] = map[string]string{"approve": "123456", "refuse": "000000"}[decision]
 		}
 	}
@@ -109,6 +112,9 @@ func consent(t *testing.T, s *servicetest.Instance, banks *banksOf, p bank.Profi
 		t.Errorf("after %v the state is %s, and there are %d accounts\n%s", states, *state, len(accounts), s.Logs)
 	case decision == "refuse" && (state == nil || *state != "webauthRequired" && *state != "SCARequired" || len(accounts) > 0):
 		t.Errorf("after %v the state is %v, and there are %d accounts", states, state, len(accounts))
+	}
+	if embedded := p.SCA[0] == bank.Embedded; embedded != (c.pictures > 0) {
+		t.Errorf("%d pictures were shown", c.pictures)
 	}
 	if p.Codes > 1 && decision == "approve" && strings.Count(strings.Join(states, " "), "additionalInformationNeeded") != 2+p.Codes {
 		t.Errorf("the steps are %v", states)

@@ -74,6 +74,8 @@ type customer struct {
 	banks   *banksOf
 	token   string
 	browser *http.Client
+	// pictures counts those that were shown beside a field.
+	pictures int
 }
 
 func newCustomer(t *testing.T, s *servicetest.Instance, banks *banksOf) *customer {
@@ -88,7 +90,7 @@ func newCustomer(t *testing.T, s *servicetest.Instance, banks *banksOf) *custome
 		t.Fatal(err)
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &customer{s, t, banks, out.Token, &http.Client{Jar: jar, CheckRedirect: stay}}
+	return &customer{Instance: s, t: t, banks: banks, token: out.Token, browser: &http.Client{Jar: jar, CheckRedirect: stay}}
 }
 
 // browse asks for a page, or sends a form to it, and is sent elsewhere.
@@ -149,6 +151,7 @@ type seenConnection struct {
 	State  *string
 	Fields []struct {
 		Name   string
+		Image  string
 		Values []struct{ Value string }
 	}
 }

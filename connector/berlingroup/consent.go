@@ -202,7 +202,7 @@ func (v *reading) waitForPerson(message string) error {
 func connectionFields(fields []payment.Field) []connector.Field {
 	all := make([]connector.Field, len(fields))
 	for i, f := range fields {
-		all[i] = connector.Field{Name: f.Name, Label: f.Label, Type: f.Type, Regex: f.Regex, Required: f.Required}
+		all[i] = connector.Field{Name: f.Name, Label: f.Label, Type: f.Type, Regex: f.Regex, Required: f.Required, Image: payment.Picture(f.Image)}
 		if f.Name == passwordField {
 			all[i].Type = "password"
 		}

@@ -139,9 +139,6 @@ func (r reader) Read(ctx context.Context, request connector.DataRequest, out con
 	if errors.As(err, &ended) {
 		outcome, err = ended.Outcome, nil
 	}
-	if c := v.memory.Approval.Challenge; c != nil {
-		c.Image = nil // connections have no field that shows one, and it may be large
-	}
 	memory, encodeErr := v.memory.encode()
 	outcome.Memory = memory
 	return outcome, errors.Join(err, encodeErr)

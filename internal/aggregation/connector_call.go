@@ -204,7 +204,7 @@ func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) c
 const (
 	maxMessage    = 1000
 	maxMemory     = 1 << 20
-	maxFields     = 64 << 10
+	maxFields     = 192 << 10
 	maxRetryAfter = 7 * 24 * time.Hour
 	maxConsent    = 10 * 366 * 24 * time.Hour
 )

@@ -54,7 +54,7 @@ func asked(b wire.Bank, w way) []payment.Field {
 func asForms(fields []wire.ConnectorField) []payment.Field {
 	shown := make([]payment.Field, len(fields))
 	for i, f := range fields {
-		shown[i] = payment.Field{Name: f.Name, Type: f.Type, Label: f.Label, Required: f.Required}
+		shown[i] = payment.Field{Name: f.Name, Type: f.Type, Label: f.Label, Required: f.Required, Image: payment.Picture(f.Image)}
 		if f.Regex != nil && *f.Regex != "" {
 			shown[i].Regex = "^" + *f.Regex + "$"
 		}

@@ -114,6 +114,8 @@ type ConnectorField struct {
 	AuthMechanisms   []passerelle.AuthMechanism `json:"auth_mechanisms" doc:"with which it is to be given; empty for all"`
 	ConnectorSources []string                   `json:"connector_sources" doc:"names of the sources with which it is to be given; empty for all"`
 	Description      *string                    `json:"description"`
+	// Image is left out without one.
+	Image string `json:"image,omitempty" doc:"a picture that the person needs for the value, as a data URL (PNG, JPEG or GIF)"`
 }
 
 // ConnectorSource is a channel by which a bank is reached. Members that concern
