@@ -108,6 +108,8 @@ type person struct {
 	device connector.Device
 	// name is their user name at the bank, as far as it is known.
 	name string
+	// corporate is the identification of their company, if any.
+	corporate string
 	// back is where their browser returns to, with a parameter state of ours.
 	back string
 	// scope is what access is asked for at the authorisation server, such as PIS:id.
@@ -119,6 +121,9 @@ func (p person) header() http.Header {
 	h := deviceHeader(p.device)
 	if p.name != "" {
 		h.Set("PSU-ID", p.name)
+	}
+	if p.corporate != "" {
+		h.Set("PSU-Corporate-ID", p.corporate)
 	}
 	if p.back != "" {
 		h.Set("TPP-Redirect-URI", p.back)

@@ -91,7 +91,7 @@ func (m *readMemory) path() string { return consentsPath + "/" + url.PathEscape(
 
 // person is who consents.
 func (v *reading) person() person {
-	return person{device: v.Device, name: v.Values[psuIDField], back: v.ReturnURL, scope: "AIS:" + v.memory.Consent}
+	return person{device: v.Device, name: v.Values[psuIDField], corporate: v.Values[corporateIDField], back: v.ReturnURL, scope: "AIS:" + v.memory.Consent}
 }
 
 // admit sees to it that there is a consent that is valid, or ends the read with what the

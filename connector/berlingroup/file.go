@@ -75,6 +75,7 @@ type Profile struct {
 	AuthorisationHours int      `toml:"authorisation_hours" preset:"24" doc:"How long an authorisation may take, in hours."`
 	CallsADay          int      `toml:"calls_a_day" preset:"4" doc:"How often a day the bank may be read without the person."`
 	PSUID              bool     `toml:"psu_id" doc:"The bank wants the payer's user name with the order, so the payer is asked for it first."`
+	CorporateID        bool     `toml:"psu_corporate_id" doc:"The bank tells companies apart by an identification (PSU-Corporate-ID). The person is asked for it first, and leaves it empty for private accounts."`
 	LastStatus         string   `toml:"last_status" preset:"ACSC" doc:"The best status of a payment that the bank ever reports: ACTC, ACCP, ACSP, ACWC, ACSC or ACCC. Where it is before ACSC, a payment that has it is accepted."`
 	Idempotent         bool     `toml:"idempotent" doc:"The bank documents that it takes a repeated X-Request-ID for the same order. An order whose answer was lost is then sent again; otherwise it waits for a person."`
 	Notifications      bool     `toml:"notifications" doc:"The bank tells of changes at TPP-Notification-URI. Its host, that of the domain, has to be one of the transport certificate's."`

@@ -221,6 +221,10 @@ func TestProfile(t *testing.T) {
 			p.PaymentFields = []payment.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true}}
 			p.Data.Fields = []connector.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true}}
 		}},
+		{"with a company", "sca =", "psu_corporate_id = true\nsca =", func(p *connector.Profile, _ *payment.Settings) {
+			p.PaymentFields = []payment.Field{{Name: "psu_corporate_id", Type: "text", Label: "Company identification at Example Bank (Berlin Group, redirect), if any"}}
+			p.Data.Fields = []connector.Field{{Name: "psu_corporate_id", Type: "text", Label: "Company identification at Example Bank (Berlin Group, redirect), if any"}}
+		}},
 		{"in the app", `["redirect", "oauth", "decoupled", "embedded"]`, `["decoupled"]`, func(p *connector.Profile, _ *payment.Settings) {
 			p.Sources[0].Mechanisms = []passerelle.AuthMechanism{passerelle.ByCredentials}
 			p.Data.Fields = []connector.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true}}

@@ -125,7 +125,7 @@ func requestID(key string) string {
 
 // person is the payer, as the bank is told.
 func (v *ordering) person() person {
-	return person{device: v.Device, name: v.Fields[psuIDField], back: v.ReturnURL, scope: "PIS:" + path.Base(v.memory.Path)}
+	return person{device: v.Device, name: v.Fields[psuIDField], corporate: v.Fields[corporateIDField], back: v.ReturnURL, scope: "PIS:" + path.Base(v.memory.Path)}
 }
 
 // placedOrder is the answer to an order.

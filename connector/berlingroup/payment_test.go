@@ -425,3 +425,20 @@ func TestChallenges(t *testing.T) {
 		}
 	}
 }
+
+// TestCompanies: a bank is told for which company the payer acts, if for any.
+func TestCompanies(t *testing.T) {
+	for company, want := range map[string]string{"ACME-7": "ACME-7", "": ""} {
+		bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}
+		w := newWorld(t, bank, nil)
+		w.with("sca =", "psu_corporate_id = true\nsca =")
+		o := orderOf(instruction(payment.FirstOpenDay))
+		o.Fields = map[string]string{"psu_corporate_id": company}
+		if _, err := w.initiator().Initiate(t.Context(), o); err != nil {
+			t.Errorf("%q: %v", company, err)
+		}
+		if got := bank.requests[0].Header.Get("PSU-Corporate-ID"); got != want {
+			t.Errorf("the bank is told of %q, want %q", got, want)
+		}
+	}
+}

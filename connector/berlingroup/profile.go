@@ -14,6 +14,21 @@ const euro passerelle.Currency = "EUR"
 // psuIDField is the payment field for the payer's user name at the bank.
 const psuIDField = "psu_id"
 
+// corporateIDField is the field for the identification of the person's company.
+const corporateIDField = "psu_corporate_id"
+
+// identifications are the fields by which the bank is told first who the person is.
+func (f *File) identifications(user bool) []payment.Field {
+	var all []payment.Field
+	if user {
+		all = append(all, payment.Field{Name: psuIDField, Type: "text", Label: "User name at " + f.Name, Required: true})
+	}
+	if f.Profile.CorporateID {
+		all = append(all, payment.Field{Name: corporateIDField, Type: "text", Label: "Company identification at " + f.Name + ", if any"})
+	}
+	return all
+}
+
 // profile is the file in the words of the service.
 func (f *File) profile() connector.Profile {
 	p := connector.Profile{
@@ -29,8 +44,8 @@ func (f *File) profile() connector.Profile {
 		p.Data = f.dataSettings()
 		p.Sources[0].Mechanisms = []passerelle.AuthMechanism{f.mechanism()}
 	}
-	if f.Profile.PSUID && f.Profile.Payments != nil {
-		p.PaymentFields = []payment.Field{{Name: psuIDField, Type: "text", Label: "User name at " + f.Name, Required: true}}
+	if f.Profile.Payments != nil {
+		p.PaymentFields = f.identifications(f.Profile.PSUID)
 	}
 	return p
 }

@@ -34,9 +34,7 @@ func (f *File) dataSettings() *connector.DataSettings {
 	if a.CardAccounts {
 		s.AccountTypes = append(s.AccountTypes, "card")
 	}
-	if f.Profile.PSUID || f.mechanism() == passerelle.ByCredentials {
-		s.Fields = append(s.Fields, connector.Field{Name: psuIDField, Type: "text", Label: "User name at " + f.Name, Required: true})
-	}
+	s.Fields = append(s.Fields, connectionFields(f.identifications(f.Profile.PSUID || f.mechanism() == passerelle.ByCredentials))...)
 	if a.kind() == detailedConsent {
 		s.Fields = append(s.Fields, connector.Field{Name: ibanField, Type: "text", Label: "IBAN of your account", Required: true, Regex: "[A-Za-z]{2}[0-9A-Za-z ]{13,40}"})
 	}
