@@ -51,7 +51,8 @@ func TestBookedWithOtherWords(t *testing.T) {
 		},
 		"several alike": {
 			[]string{pending("-2.50", "Coffee"), pending("-2.50", "Coffee"), pending("-2.50", "Tea")},
-			[]string{booked("-2.50", "Paid: tea"), booked("-2.50", "Paid: coffee"), booked("-2.50", "Paid: coffee")}, 3,
+			[]string{booked("-2.50", "Paid: tea"), booked("-2.50", "Paid: coffee"), booked("-2.50", "Paid: coffee")},
+			3,
 		},
 		"one of two": {
 			[]string{pending("-2.50", "Coffee"), pending("-2.50", "Coffee")}, []string{booked("-2.50", "Paid: coffee"), pending("-2.50", "Coffee")}, 2,

@@ -278,12 +278,7 @@ func (a traits) likeness(b traits, only bool) (int, bool) {
 	if a.Sum != b.Sum || differ(a.EndToEnd, b.EndToEnd) || differ(a.Number, b.Number) {
 		return 0, false
 	}
-	likeness := 0
-	for _, word := range a.Words {
-		if slices.Contains(b.Words, word) {
-			likeness++
-		}
-	}
+	likeness := common(a.Words, b.Words)
 	if a.Number != "" && b.Number != "" {
 		likeness += maxWords
 	}
@@ -292,6 +287,17 @@ func (a traits) likeness(b traits, only bool) (int, bool) {
 	}
 	silent := len(a.Words) == 0 || len(b.Words) == 0
 	return likeness, likeness > 0 || only && silent
+}
+
+// common counts the words of a that b has.
+func common(a, b []string) int {
+	n := 0
+	for _, word := range a {
+		if slices.Contains(b, word) {
+			n++
+		}
+	}
+	return n
 }
 
 // differ reports whether two texts are there and are not the same.
