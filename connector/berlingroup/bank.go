@@ -34,7 +34,7 @@ type Bank struct {
 	base     string
 	client   client
 	signer   *signer
-	health   *health
+	health   *connector.Circuit
 	// now is real time, for certificates, signatures and health.
 	now func() time.Time
 }
@@ -56,7 +56,7 @@ func Load(path string) (*Bank, error) {
 	}
 	return &Bank{
 		file: file, profile: file.profile(), where: where, material: material, base: strings.TrimRight(file.Address.API, "/"),
-		client: newClient(material), signer: newSigner(file.Signature, material), health: &health{}, now: time.Now,
+		client: newClient(material), signer: newSigner(file.Signature, material), health: &connector.Circuit{}, now: time.Now,
 	}, nil
 }
 
@@ -71,7 +71,7 @@ func (b *Bank) Path() string { return b.where.path }
 // and not to be changed.
 func (b *Bank) Profile() connector.Profile {
 	p := b.profile
-	p.Disturbed = b.health.disturbed()
+	p.Disturbed = b.health.Open()
 	return p
 }
 

@@ -147,15 +147,15 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	if wrong := b.expired(begun); wrong != "" {
 		return answer{}, b.fault(r, connector.ErrNotSent, wrong)
 	}
-	if !b.health.enter(begun) {
+	if !b.health.Enter(begun) {
 		return answer{}, b.fault(r, connector.ErrNotSent, "it has failed several times in a row and is left alone for a moment")
 	}
 	a, err := b.exchange(ctx, r)
 	if errors.Is(err, context.Canceled) {
-		b.health.leave() // which says nothing of the bank
+		b.health.Leave() // which says nothing of the bank
 		return a, err
 	}
-	b.health.record(r.call, begun, b.now(), err == nil && a.status < http.StatusInternalServerError)
+	b.health.Record(r.call, begun, b.now(), err == nil && a.status < http.StatusInternalServerError)
 	return a, err
 }
 

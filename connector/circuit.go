@@ -1,0 +1,115 @@
+package connector
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A bank that fails so often in a row is left alone for so long. Then one call finds
+// out whether it is back.
+const (
+	failuresToOpen = 5
+	openTime       = 30 * time.Second
+)
+
+// remembered is how many calls of a kind figures are made of.
+const remembered = 256
+
+// Circuit records how the calls to one bank went lately in this process, and opens after
+// failures in a row: a bank that is away then costs its callers no time. The zero value is
+// ready. It is for any number of goroutines.
+type Circuit struct {
+	mu    sync.Mutex
+	calls map[string]*callHealth
+	// inARow counts failures since the last success; until is when the next call
+	// may be made, and probing says that one is on its way to find out.
+	inARow  int
+	until   time.Time
+	probing bool
+	success time.Time
+	failure time.Time
+}
+
+// callHealth is a ring of what became of calls of one kind.
+type callHealth struct {
+	took [remembered]time.Duration
+	good [remembered]bool
+	many int
+}
+
+// Enter lets a call through unless the circuit is open. Each call that is let through has to
+// Record, or to Leave.
+func (c *Circuit) Enter(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inARow < failuresToOpen {
+		return true
+	}
+	if c.probing || now.Before(c.until) {
+		return false
+	}
+	c.probing = true
+	return true
+}
+
+// Open reports whether the bank is left alone.
+func (c *Circuit) Open() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inARow >= failuresToOpen
+}
+
+// Leave ends a call that says nothing of the bank.
+func (c *Circuit) Leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.probing = false
+}
+
+// Record notes what became of a call of a kind.
+func (c *Circuit) Record(call string, begun, ended time.Time, good bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls == nil {
+		c.calls = map[string]*callHealth{}
+	}
+	if c.calls[call] == nil {
+		c.calls[call] = &callHealth{}
+	}
+	ring := c.calls[call]
+	ring.took[ring.many%remembered], ring.good[ring.many%remembered] = ended.Sub(begun), good
+	ring.many++
+	c.probing = false
+	if good {
+		c.inARow, c.success = 0, ended
+		return
+	}
+	c.inARow, c.failure, c.until = c.inARow+1, ended, ended.Add(openTime)
+}
+
+// Health returns how the calls went lately, without certificates.
+func (c *Circuit) Health() BankHealth {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reported := BankHealth{LastSuccess: c.success, LastFailure: c.failure, Failures: c.inARow, Open: c.inARow >= failuresToOpen}
+	for _, call := range slices.Sorted(maps.Keys(c.calls)) {
+		reported.Calls = append(reported.Calls, c.calls[call].figures(call))
+	}
+	return reported
+}
+
+func (c *callHealth) figures(call string) CallHealth {
+	window := min(c.many, remembered)
+	reported := CallHealth{Call: call, Calls: c.many, Window: window}
+	for _, good := range c.good[:window] {
+		if good {
+			reported.Good++
+		}
+	}
+	took := slices.SortedFunc(slices.Values(c.took[:window]), cmp.Compare[time.Duration])
+	reported.P95 = took[(window*95+99)/100-1]
+	return reported
+}
