@@ -1,0 +1,117 @@
+package remote
+
+import (
+	"context"
+
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// Connector makes a connector of the program. Its profile is what the program described
+// earlier, so that a program that is away is still a connector. It fails when the profile is
+// wrong.
+func (p *Program) Connector(described Profile, number int64) (connector.Connector, error) {
+	if err := described.Check(); err != nil {
+		return nil, err
+	}
+	c := remote{p, described, described.withNumber(number)}
+	pays, reads := payer{c}, reader{c}
+	switch cancels := described.Payments != nil && described.Payments.Cancellable; {
+	case described.Payments == nil:
+		return reads, nil
+	case described.Data == nil && cancels:
+		return canceller{pays}, nil
+	case described.Data == nil:
+		return pays, nil
+	case cancels:
+		return readingCanceller{canceller{pays}, reads}, nil
+	}
+	return readingPayer{pays, reads}, nil
+}
+
+// remote is what every program is.
+type remote struct {
+	*Program
+	described Profile
+	profile   connector.Profile
+}
+
+// Profile returns what the program is, and whether it is disturbed.
+func (r remote) Profile() connector.Profile {
+	p := r.profile
+	p.Disturbed = r.circuit.Open()
+	return p
+}
+
+// Health returns how the calls went lately.
+func (r remote) Health() connector.BankHealth { return r.circuit.Health() }
+
+// payer, canceller and reader are programs by their abilities.
+type (
+	payer     struct{ remote }
+	canceller struct{ payer }
+	reader    struct{ remote }
+
+	readingPayer struct {
+		payer
+		reader
+	}
+	readingCanceller struct {
+		canceller
+		reader
+	}
+)
+
+var (
+	_ connector.Responder  = payer{}
+	_ connector.Canceller  = canceller{}
+	_ connector.FileReader = reader{}
+	_ connector.Terminator = reader{}
+	_ connector.Monitored  = reader{}
+)
+
+// Profile returns what the program is.
+func (r readingPayer) Profile() connector.Profile { return r.payer.Profile() }
+
+// Health returns how the calls went lately.
+func (r readingPayer) Health() connector.BankHealth { return r.payer.Health() }
+
+// Profile returns what the program is.
+func (r readingCanceller) Profile() connector.Profile { return r.canceller.Profile() }
+
+// Health returns how the calls went lately.
+func (r readingCanceller) Health() connector.BankHealth { return r.canceller.Health() }
+
+// Initiate sends the order.
+func (p payer) Initiate(ctx context.Context, o connector.Order) (payment.Report, error) {
+	return p.order(ctx, callInitiate, o, nil)
+}
+
+// Status asks for the order.
+func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, error) {
+	return p.order(ctx, callStatus, o, nil)
+}
+
+// Answer passes an answer on. A program that takes none is asked for the order.
+func (p payer) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
+	if !p.described.Answers {
+		return p.Status(ctx, o)
+	}
+	return p.order(ctx, callAnswer, o, &a)
+}
+
+// Cancel asks to cancel the order.
+func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Report, error) {
+	return c.order(ctx, callCancel, o, nil)
+}
+
+func (r remote) order(ctx context.Context, call string, o connector.Order, a *connector.Answer) (payment.Report, error) {
+	var got orderAnswer
+	if err := r.call(ctx, call, orderCall{deadline(ctx), newOrder(o), a}, &got); err != nil {
+		return payment.Report{}, err
+	}
+	if got.Error != nil {
+		return payment.Report{Memory: got.Report.Memory}, got.Error.err()
+	}
+	return got.Report, nil
+}

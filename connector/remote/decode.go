@@ -1,0 +1,109 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+// errMalformed marks a body that is not JSON of the protocol. What is said with it names
+// fields and repeats no value.
+var errMalformed = errors.New("the body is not as the protocol has it")
+
+// lenient ignores members that it does not know, as later versions of a program may send
+// some. Strict refuses them: most are misspelt.
+var (
+	lenient = json.JoinOptions(json.MatchCaseInsensitiveNames(true), json.WithUnmarshalers(readers))
+	strict  = json.JoinOptions(lenient, json.RejectUnknownMembers(true))
+)
+
+// decode reads a body. Names match whatever their case and underscores.
+func decode(body []byte, into any, how json.Options) error {
+	err := json.Unmarshal(body, into, how)
+	if err == nil {
+		return nil
+	}
+	var wrong *json.SemanticError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%w: %s%s", errMalformed, wrong.JSONPointer, reason(wrong))
+	}
+	return errMalformed
+}
+
+// reason says what is wrong with a member, in words of our own alone.
+func reason(err error) string {
+	for _, one := range []error{json.ErrUnknownName, errNoValue, errNotText} {
+		if errors.Is(err, one) {
+			return ": " + one.Error()
+		}
+	}
+	return " has another form"
+}
+
+var (
+	errNoValue = errors.New("a transaction needs a value")
+	errNotText = errors.New("amounts are decimal numbers in strings, such as \"-12.50\"")
+)
+
+// readers are the types whose JSON does not follow from their Go type.
+var readers = json.JoinUnmarshalers(
+	json.UnmarshalFromFunc(readMoney), json.UnmarshalFromFunc(readDuration),
+	json.UnmarshalFromFunc(readDecimal), json.UnmarshalFromFunc(readTransaction),
+)
+
+func readMoney(in *jsontext.Decoder, into *passerelle.Money) error {
+	var m money
+	err := json.UnmarshalDecode(in, &m)
+	if err == nil {
+		*into, err = passerelle.ParseMoney("amount", m.Value, m.Currency)
+	}
+	return err
+}
+
+func readDuration(in *jsontext.Decoder, into *time.Duration) error {
+	var text string
+	err := json.UnmarshalDecode(in, &text)
+	if err == nil {
+		*into, err = time.ParseDuration(text)
+	}
+	return err
+}
+
+// readDecimal takes strings alone: a number in JSON is a float in most languages.
+func readDecimal(in *jsontext.Decoder, into *decimal.Decimal) error {
+	token, err := in.ReadToken()
+	if err != nil {
+		return err
+	}
+	if token.Kind() != '"' {
+		return errNotText
+	}
+	if *into, err = decimal.Parse(token.String()); err != nil {
+		return errNotText
+	}
+	return nil
+}
+
+// transaction has a value or none, whereas that of a TransactionDetails is then zero.
+type transaction struct {
+	passerelle.TransactionDetails
+	Value *decimal.Decimal
+}
+
+func readTransaction(in *jsontext.Decoder, into *passerelle.TransactionDetails) error {
+	var t transaction
+	if err := json.UnmarshalDecode(in, &t); err != nil {
+		return err
+	}
+	if t.Value == nil {
+		return errNoValue
+	}
+	*into, into.Value = t.TransactionDetails, *t.Value
+	return nil
+}

@@ -1,0 +1,233 @@
+package remote
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"path"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// maxRequest bounds the body of a request, in bytes.
+const maxRequest = 4 << 20
+
+// Handler serves a connector by the protocol, to whoever has the secret. Requests that are
+// not signed with it are answered with 401 and reach nothing.
+func Handler(c connector.Connector, shared string) (http.Handler, error) {
+	if _, err := NewProgram("https://program.invalid", shared); err != nil {
+		return nil, err
+	}
+	return &handler{connector: c, secret: secret(shared)}, nil
+}
+
+type handler struct {
+	connector connector.Connector
+	secret    secret
+	nonces    nonces
+}
+
+// exchange is one request and the way to answer it.
+type exchange struct {
+	*handler
+	w     http.ResponseWriter
+	nonce string
+}
+
+// ServeHTTP answers one call.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		http.Error(w, "the body is too large, or was cut", http.StatusRequestEntityTooLarge)
+		return
+	}
+	if err := h.secret.verify(r, body, &h.nonces, time.Now()); err != nil {
+		http.Error(w, err.Error(), http.StatusUnauthorized)
+		return
+	}
+	e := exchange{h, w, r.Header.Get(headerNonce)}
+	name := path.Base(r.URL.Path)
+	serve := e.calls()[name]
+	if serve == nil {
+		http.NotFound(w, r)
+		return
+	}
+	if err := serve(r.Context(), name, body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	}
+}
+
+// calls are those that the connector is able to answer. They fail with a body that is
+// malformed.
+func (e exchange) calls() map[string]func(context.Context, string, []byte) error {
+	calls := map[string]func(context.Context, string, []byte) error{callProfile: e.profile}
+	if _, able := e.connector.(connector.Initiator); able {
+		calls[callInitiate], calls[callStatus] = e.order, e.order
+	}
+	if _, able := e.connector.(connector.Responder); able {
+		calls[callAnswer] = e.order
+	}
+	if _, able := e.connector.(connector.Canceller); able {
+		calls[callCancel] = e.order
+	}
+	if _, able := e.connector.(connector.DataReader); able {
+		calls[callAccounts], calls[callRead] = e.data, e.data
+	}
+	if _, able := e.connector.(connector.FileReader); able {
+		calls[callFile] = e.data
+	}
+	if _, able := e.connector.(connector.Terminator); able {
+		calls[callTerminate] = e.data
+	}
+	return calls
+}
+
+// answer sends a signed body.
+func (e exchange) answer(body any) error {
+	raw, err := encode(body)
+	if err != nil {
+		return err
+	}
+	sum := e.secret.answerMAC(http.StatusOK, e.nonce)
+	sum.Write(raw)
+	e.w.Header().Set("Content-Type", "application/json")
+	e.w.Header().Set(headerSignature, text(sum))
+	_, _ = e.w.Write(raw) // nobody is left to tell
+	return nil
+}
+
+func (e exchange) profile(context.Context, string, []byte) error {
+	return e.answer(Describe(e.connector))
+}
+
+// Describe is what a connector says of itself by the protocol.
+func Describe(c connector.Connector) Profile {
+	p := c.Profile()
+	described := Profile{
+		UUID: p.UUID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Sandbox: p.Sandbox, Idempotent: p.Idempotent, ExecutesAtOnce: p.ExecutesAtOnce,
+		Payments: p.Payments, PaymentFields: p.PaymentFields, Data: p.Data, Mechanism: p.Mechanism, Labels: p.Labels,
+	}
+	for _, s := range p.Sources {
+		described.Sources = append(described.Sources, Source{s.Name, s.Mechanisms, s.Priority})
+	}
+	_, described.Answers = c.(connector.Responder)
+	_, described.Files = c.(connector.FileReader)
+	_, described.Terminates = c.(connector.Terminator)
+	return described
+}
+
+func (e exchange) order(ctx context.Context, name string, body []byte) error {
+	var call orderCall
+	if err := decode(body, &call, lenient); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithDeadline(ctx, call.Deadline)
+	defer cancel()
+	report, err := e.ask(ctx, name, call)
+	return e.answer(orderAnswer{report, failureOf(err)})
+}
+
+// ask makes a call that the connector is able to answer.
+func (e exchange) ask(ctx context.Context, name string, call orderCall) (payment.Report, error) {
+	var report payment.Report
+	initiator, _ := e.connector.(connector.Initiator)
+	responder, _ := e.connector.(connector.Responder)
+	canceller, _ := e.connector.(connector.Canceller)
+	err := connector.Guard(func() error {
+		var err error
+		switch o := call.Order.order(); {
+		case name == callInitiate:
+			report, err = initiator.Initiate(ctx, o)
+		case name == callAnswer && call.Answer != nil:
+			report, err = responder.Answer(ctx, o, *call.Answer)
+		case name == callCancel:
+			report, err = canceller.Cancel(ctx, o)
+		default:
+			report, err = initiator.Status(ctx, o)
+		}
+		return err
+	})
+	return report, err
+}
+
+func (e exchange) data(ctx context.Context, name string, body []byte) error {
+	var call dataCall
+	if err := decode(body, &call, lenient); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithDeadline(ctx, call.Deadline)
+	defer cancel()
+	reader, _ := e.connector.(connector.DataReader)
+	switch name {
+	case callAccounts:
+		var listed lister
+		o, err := guardedRead(ctx, reader, call.Request, &listed)
+		return e.answer(accountsAnswer{o, listed.accounts, listed.subscriptions, failureOf(err)})
+	case callTerminate:
+		terminator, _ := e.connector.(connector.Terminator)
+		err := connector.Guard(func() error { return terminator.Terminate(ctx, call.Request) })
+		return e.answer(accountsAnswer{Error: failureOf(err)})
+	case callFile:
+		return e.file(ctx, call)
+	}
+	out := e.stream()
+	o, err := guardedRead(ctx, reader, call.Request, newForwarder(out, call))
+	out.end(end{Outcome: o, Error: failureOf(err)})
+	return nil
+}
+
+func (e exchange) file(ctx context.Context, call dataCall) error {
+	files, _ := e.connector.(connector.FileReader)
+	if call.File == nil {
+		return errMalformed
+	}
+	out := e.stream()
+	var last end
+	err := connector.Guard(func() error {
+		var err error
+		last.MediaType, err = files.File(ctx, call.Request, *call.File, out)
+		return err
+	})
+	last.Error = failureOf(err)
+	out.end(last)
+	return nil
+}
+
+func guardedRead(ctx context.Context, reader connector.DataReader, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+	var o connector.Outcome
+	err := connector.Guard(func() error {
+		var err error
+		o, err = reader.Read(ctx, req, out)
+		return err
+	})
+	return o, err
+}
+
+// lister is a sink that wants the lists alone.
+type lister struct {
+	connector.Sink
+	accounts      []passerelle.AccountDetails
+	subscriptions []passerelle.SubscriptionDetails
+}
+
+func (l *lister) Accounts(all []passerelle.AccountDetails) error {
+	l.accounts = append([]passerelle.AccountDetails{}, all...)
+	return nil
+}
+
+func (l *lister) Subscriptions(all []passerelle.SubscriptionDetails) error {
+	l.subscriptions = append([]passerelle.SubscriptionDetails{}, all...)
+	return nil
+}
+
+func (*lister) Wanted(string) (passerelle.Date, bool) { return passerelle.Date{}, false }
+func (*lister) SubscriptionWanted(string) bool        { return false }
+
+// stream begins a stream.
+func (e exchange) stream() *stream {
+	e.w.Header().Set("Content-Type", "application/x-ndjson")
+	return &stream{w: e.w, sum: e.secret.answerMAC(http.StatusOK, e.nonce)}
+}

@@ -1,0 +1,259 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"passerelle"
+	"passerelle/connector"
+)
+
+const (
+	// callTime bounds a call that is no stream, dialTime the making of a connection.
+	callTime = 20 * time.Second
+	dialTime = 5 * time.Second
+	// silence is how long a stream may pause.
+	silence = time.Minute
+)
+
+// Program is a program that speaks the protocol, reached at an address.
+type Program struct {
+	address string
+	secret  secret
+	how     json.Options
+	// kept has connections that wait for the next request; an order gets a connection of
+	// its own, because a kept one may have been closed at the other end.
+	kept, single *http.Client
+	circuit      *connector.Circuit
+	now          func() time.Time
+}
+
+// NewProgram prepares calls to a program. It fails with Invalid for an address that is no
+// http(s) URL and for a secret of less than 32 bytes. http is only for addresses on this
+// machine and in private networks, which the first call finds out.
+func NewProgram(address, shared string) (*Program, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, passerelle.InvalidField("address", "must be the https address of a program, or its http address on this machine or in a private network, without user, query and fragment")
+	}
+	if len(shared) < minSecret || len(shared) > maxSecret {
+		return nil, passerelle.InvalidField("secret", "must have %d to %d characters", minSecret, maxSecret)
+	}
+	return &Program{
+		address: strings.TrimRight(address, "/"), secret: secret(shared), how: lenient,
+		kept: newClient(u.Scheme == "http", false), single: newClient(u.Scheme == "http", true), circuit: &connector.Circuit{}, now: time.Now,
+	}, nil
+}
+
+// Strict has the program's answers refused when they have members that the protocol does not
+// have.
+func (p *Program) Strict() *Program {
+	twin := *p
+	twin.how = strict
+	return &twin
+}
+
+// Continue takes over how the calls went from what was known of the program before.
+func (p *Program) Continue(former *Program) { p.circuit = former.circuit }
+
+// Address is where the program is.
+func (p *Program) Address() string { return p.address }
+
+// Close lets go of connections that wait for the next request.
+func (p *Program) Close() { p.kept.CloseIdleConnections() }
+
+func newClient(plain, single bool) *http.Client {
+	dialer := &net.Dialer{Timeout: dialTime}
+	if plain {
+		dialer.Control = refusePublic
+	}
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTime, DisableKeepAlives: single, DisableCompression: true,
+			MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: maxHeaders,
+		},
+	}
+}
+
+var errPublic = errors.New("an address without https is only for this machine and private networks")
+
+// refusePublic keeps banking data off networks where others can read it.
+func refusePublic(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if ip := at.Addr().Unmap(); !ip.IsLoopback() && !ip.IsPrivate() {
+		return errPublic
+	}
+	return nil
+}
+
+// Describe asks the program what it is. It fails when the answer is not a coherent profile.
+func (p *Program) Describe(ctx context.Context) (Profile, error) {
+	var described Profile
+	if err := p.call(ctx, callProfile, struct{ Deadline time.Time }{deadline(ctx)}, &described); err != nil {
+		return described, err
+	}
+	if err := described.Check(); err != nil {
+		return described, p.fault(callProfile, err, "its profile is wrong: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return described, nil
+}
+
+// deadline is when a call that begins now has to be answered.
+func deadline(ctx context.Context) time.Time {
+	if at, set := ctx.Deadline(); set {
+		return at
+	}
+	return time.Now().Add(callTime)
+}
+
+// fault is a failure in words for the operator, which hold nothing of bodies.
+func (p *Program) fault(call string, err error, says string) error {
+	return &connector.Fault{Says: fmt.Sprintf("the connector at %s (%s): %s", p.address, call, says), Err: err}
+}
+
+// errNotAnswer is an answer with another status than 200.
+var errNotAnswer = errors.New("it did not answer with the status 200")
+
+// errLarge is an answer or a line beyond its limit.
+var errLarge = errors.New("its answer is larger than the protocol allows")
+
+// errCut is a stream without its end.
+var errCut = errors.New("its answer ends before its end")
+
+// call makes one call whose answer is a single body.
+func (p *Program) call(ctx context.Context, name string, body, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	return p.measured(ctx, name, func() error {
+		response, nonce, err := p.send(ctx, name, body)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+		if err != nil {
+			return err
+		}
+		if len(raw) > maxAnswer {
+			return errLarge
+		}
+		sum := p.secret.answerMAC(response.StatusCode, nonce)
+		sum.Write(raw)
+		if !equal(sum, response.Header.Get(headerSignature)) {
+			return errors.Join(statusError(response), errUnsigned)
+		}
+		if response.StatusCode != http.StatusOK {
+			return errNotAnswer
+		}
+		return decode(raw, into, p.how)
+	})
+}
+
+// statusError is why an answer without a signature was no answer.
+func statusError(r *http.Response) error {
+	if r.StatusCode == http.StatusOK {
+		return nil
+	}
+	return fmt.Errorf("%w but with %d", errNotAnswer, r.StatusCode)
+}
+
+// measured makes a call unless the program is left alone, and records how it went.
+func (p *Program) measured(ctx context.Context, name string, call func() error) error {
+	begun := p.now()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", connector.ErrNotSent, err)
+	}
+	if !p.circuit.Enter(begun) {
+		return p.fault(name, connector.ErrNotSent, "it has failed several times in a row and is left alone for a moment")
+	}
+	err := call()
+	if errors.Is(err, context.Canceled) || errors.As(err, new(*sinkError)) {
+		p.circuit.Leave() // which says nothing of the program
+		return err
+	}
+	p.circuit.Record(name, begun, p.now(), err == nil)
+	if err != nil {
+		return p.fault(name, err, remedy(err))
+	}
+	return nil
+}
+
+// orderCalls may reach the bank: they are not repeated on another connection.
+var orderCalls = map[string]bool{callInitiate: true, callAnswer: true, callCancel: true}
+
+// send sends a signed request. Its error is connector.ErrNotSent when not one byte left.
+func (p *Program) send(ctx context.Context, name string, body any) (*http.Response, string, error) {
+	r, nonce, err := p.request(ctx, name, body)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: %w", connector.ErrNotSent, err)
+	}
+	var connected atomic.Bool
+	r = r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
+	client := p.kept
+	if orderCalls[name] {
+		client = p.single
+	}
+	response, err := client.Do(r)
+	if err != nil && !connected.Load() {
+		return nil, "", fmt.Errorf("%w: %w", connector.ErrNotSent, err)
+	}
+	return response, nonce, err
+}
+
+func (p *Program) request(ctx context.Context, name string, body any) (*http.Request, string, error) {
+	raw, err := encode(body)
+	if err != nil {
+		return nil, "", err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.address+"/"+version+"/"+name, bytes.NewReader(raw))
+	if err != nil {
+		return nil, "", err
+	}
+	timestamp, nonce := strconv.FormatInt(p.now().Unix(), 10), rand.Text()
+	sum := p.secret.requestMAC(r.Method, r.URL.EscapedPath(), timestamp, nonce)
+	sum.Write(raw)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(headerTimestamp, timestamp)
+	r.Header.Set(headerNonce, nonce)
+	r.Header.Set(headerSignature, text(sum))
+	return r, nonce, nil
+}
+
+// remedy says what a failure means, in words that hold nothing of bodies.
+func remedy(err error) string {
+	var network net.Error
+	for _, own := range []error{errUnsigned, errNotAnswer, errLarge, errCut, errPublic} {
+		if errors.Is(err, own) {
+			return strings.ReplaceAll(err.Error(), "\n", "; ")
+		}
+	}
+	switch {
+	case errors.Is(err, errMalformed):
+		return err.Error()
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return "it did not answer in time"
+	case errors.Is(err, connector.ErrNotSent):
+		return "it cannot be reached: look whether it runs and whether the address is right"
+	}
+	return "the connection broke off"
+}

@@ -1,0 +1,251 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"passerelle/connector"
+)
+
+// sinkError is a failure of whoever takes what is read, which says nothing of the program.
+type sinkError struct{ error }
+
+func (s *sinkError) Unwrap() error { return s.error }
+
+func taken(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &sinkError{err}
+}
+
+// Read lists the accounts first and then asks for those that are wanted, so that the program
+// is asked for nothing that the person does not share.
+func (r reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+	var listed accountsAnswer
+	if err := r.call(ctx, callAccounts, dataCall{Deadline: deadline(ctx), Request: req}, &listed); err != nil {
+		return connector.Outcome{}, err
+	}
+	first := listed.Outcome
+	if err := checkOutcome(first); err != nil {
+		return connector.Outcome{}, r.fault(callAccounts, err, err.Error())
+	}
+	if listed.Error != nil || first.State != "" {
+		return first, listed.Error.err()
+	}
+	next := dataCall{Deadline: deadline(ctx), Request: req}
+	next.Request.Answers, next.Request.Callback, next.Request.Resumed = nil, nil, false
+	if first.Memory != nil {
+		next.Request.Memory = first.Memory
+	}
+	if err := next.choose(listed, out); err != nil {
+		return first, err
+	}
+	if len(next.Accounts)+len(next.Subscriptions) == 0 {
+		return first, nil
+	}
+	last, err := r.stream(ctx, callRead, next, func(one record) error { return one.pass(out) })
+	if err == nil {
+		err = checkOutcome(last.Outcome)
+	}
+	if err != nil {
+		return connector.Outcome{Memory: first.Memory, ConsentUntil: first.ConsentUntil}, err
+	}
+	return merge(first, last.Outcome), last.Error.err()
+}
+
+// choose hands the lists over and notes what is wanted of them.
+func (c *dataCall) choose(listed accountsAnswer, out connector.Sink) error {
+	if listed.Accounts != nil {
+		if err := out.Accounts(listed.Accounts); err != nil {
+			return err
+		}
+	}
+	if listed.Subscriptions != nil {
+		if err := out.Subscriptions(listed.Subscriptions); err != nil {
+			return err
+		}
+	}
+	for _, a := range listed.Accounts {
+		if from, wanted := out.Wanted(a.Key); wanted {
+			c.Accounts = append(c.Accounts, wantedAccount{a.Key, from})
+		}
+	}
+	for _, s := range listed.Subscriptions {
+		if out.SubscriptionWanted(s.Key) {
+			c.Subscriptions = append(c.Subscriptions, s.Key)
+		}
+	}
+	return nil
+}
+
+// pass hands a record over. The order of records is for the sink to check.
+func (one record) pass(out connector.Sink) error {
+	var err error
+	if len(one.Transactions) > 0 {
+		err = out.Transactions(one.Account, one.Transactions)
+	}
+	if err == nil && one.Assets != nil {
+		err = out.Assets(one.Account, *one.Assets)
+	}
+	if err == nil && len(one.Documents) > 0 {
+		err = out.Documents(one.Subscription, one.Documents)
+	}
+	switch {
+	case err != nil || !one.Read:
+		return err
+	case one.Account != "":
+		return out.AccountRead(one.Account, one.From)
+	}
+	return out.SubscriptionRead(one.Subscription)
+}
+
+// checkOutcome refuses what would harm whoever is shown it: a state that does not exist, and
+// an address that a browser would execute.
+func checkOutcome(o connector.Outcome) error {
+	if !o.State.Known() {
+		return fmt.Errorf("%w: the state is not a known one", errMalformed)
+	}
+	if o.URL != "" && !strings.HasPrefix(o.URL, "https://") && !strings.HasPrefix(o.URL, "http://") {
+		return fmt.Errorf("%w: the url is not an http(s) URL", errMalformed)
+	}
+	return nil
+}
+
+// File streams a file.
+func (r reader) File(ctx context.Context, req connector.DataRequest, of connector.FileName, w io.Writer) (string, error) {
+	if !r.described.Files {
+		return "", errors.New("the program has no files")
+	}
+	last, err := r.stream(ctx, callFile, dataCall{Deadline: deadline(ctx), Request: req, File: &of}, func(one record) error {
+		_, err := w.Write(one.Data)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return last.MediaType, last.Error.err()
+}
+
+// Terminate ends a consent. A program that holds none is not asked.
+func (r reader) Terminate(ctx context.Context, req connector.DataRequest) error {
+	if !r.described.Terminates {
+		return nil
+	}
+	var got accountsAnswer
+	if err := r.call(ctx, callTerminate, dataCall{Deadline: deadline(ctx), Request: req}, &got); err != nil {
+		return err
+	}
+	return got.Error.err()
+}
+
+// stream makes a call whose answer is a stream, and passes the records on as they come: who
+// takes them slowly slows the program down. It returns the end, once its signature is right.
+func (p *Program) stream(ctx context.Context, name string, body any, pass func(record) error) (end, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var last end
+	err := p.measured(ctx, name, func() error {
+		timer := time.AfterFunc(silence, func() { cancel(context.DeadlineExceeded) })
+		defer timer.Stop()
+		response, nonce, err := p.send(ctx, name, body)
+		if err != nil {
+			return cause(ctx, err)
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return statusError(response)
+		}
+		lines := lines{from: bufio.NewReaderSize(io.LimitReader(response.Body, maxStream), 64<<10), sum: p.secret.answerMAC(http.StatusOK, nonce)}
+		last, err = lines.read(p, func(one record) error {
+			timer.Stop() // the time that the sink takes is not the program's
+			defer timer.Reset(silence)
+			return taken(pass(one))
+		})
+		return cause(ctx, err)
+	})
+	var sink *sinkError
+	if errors.As(err, &sink) {
+		return end{}, sink.error
+	}
+	return last, err
+}
+
+// cause is the error of a call, or why the call was ended.
+func cause(ctx context.Context, err error) error {
+	if why := context.Cause(ctx); err != nil && why != nil {
+		return errors.Join(why, err)
+	}
+	return err
+}
+
+// lines are those of a stream.
+type lines struct {
+	from *bufio.Reader
+	sum  hash.Hash
+}
+
+// read reads to the end of the stream.
+func (l *lines) read(p *Program, pass func(record) error) (end, error) {
+	for {
+		line, err := l.next()
+		if err != nil {
+			return end{}, err
+		}
+		l.sum.Write(line)
+		var one record
+		if err := decode(line, &one, p.how); err != nil {
+			return end{}, err
+		}
+		if one.End != nil {
+			return *one.End, l.verify()
+		}
+		if err := pass(one); err != nil {
+			return end{}, err
+		}
+	}
+}
+
+// next reads a line of at most maxLine bytes with its line feed.
+func (l *lines) next() ([]byte, error) {
+	var whole []byte
+	for {
+		part, err := l.from.ReadSlice('\n')
+		if whole = append(whole, part...); len(whole) > maxLine {
+			return nil, errLarge
+		}
+		switch {
+		case err == nil:
+			return whole, nil
+		case errors.Is(err, io.EOF):
+			return nil, errCut
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+// signature is the last line of a stream.
+type signature struct{ Signature string }
+
+func (l *lines) verify() error {
+	line, err := l.next()
+	if err != nil {
+		return err
+	}
+	var last signature
+	if err := decode(line, &last, strict); err != nil {
+		return err
+	}
+	if !equal(l.sum, last.Signature) {
+		return errUnsigned
+	}
+	return nil
+}

@@ -1,0 +1,292 @@
+// Package remote connects to connectors that are other programs, in any language, over HTTP.
+//
+// It owns the connector protocol: its paths, bodies, signatures and limits, a Program that
+// makes a connector.Connector of what speaks it, and a Handler that lets any connector speak
+// it. It does not own which programs a deployment has, nor what becomes of what they say.
+//
+// A program is as little trusted as a bank. The package checks the form of what it says; the
+// callers of connectors check the meaning. It fails as every connector does: ErrNotSent means
+// that the program did not get an order, or has signed that the bank did not; every other
+// failure leaves the outcome unknown. A stream that lacks its signed end is an error, however
+// much of it arrived.
+package remote
+
+import (
+	"cmp"
+	"errors"
+	"net/url"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// The limits of the protocol, in bytes.
+const (
+	// maxAnswer bounds an answer, maxLine a line of a stream.
+	maxAnswer = 4 << 20
+	maxLine   = 1 << 20
+	// maxStream bounds a stream.
+	maxStream = 512 << 20
+	// maxHeaders bounds the headers of an answer.
+	maxHeaders = 16 << 10
+)
+
+// The calls of the protocol: what follows /v1/ in the path.
+const (
+	callProfile   = "profile"
+	callInitiate  = "initiate"
+	callStatus    = "status"
+	callAnswer    = "answer"
+	callCancel    = "cancel"
+	callAccounts  = "accounts"
+	callRead      = "read"
+	callFile      = "file"
+	callTerminate = "terminate"
+)
+
+const version = "v1"
+
+// Profile is what a program says of itself. The numbers of a connector.Profile are the
+// deployment's.
+type Profile struct {
+	UUID      string
+	Name      string
+	Countries []string
+	// Sources are the channels of the connector; without any there is one, openapi, which
+	// is read with credentials when the program reads data.
+	Sources        []Source
+	Hidden         bool
+	Sandbox        bool
+	Idempotent     bool
+	ExecutesAtOnce bool
+	Payments       *payment.Settings
+	PaymentFields  []payment.Field
+	Data           *connector.DataSettings
+	Mechanism      passerelle.AuthMechanism
+	Labels         connector.Labels
+	// Answers, Files and Terminates say that the program has the calls answer, file and
+	// terminate. It has cancel when its payments are cancellable.
+	Answers, Files, Terminates bool
+}
+
+// Source is one channel of a connector.
+type Source struct {
+	Name       string
+	Mechanisms []passerelle.AuthMechanism
+	Priority   int
+}
+
+// withNumber is the profile as a deployment has it. The sources have ten times the number of
+// the connector, plus 1 and on.
+func (p Profile) withNumber(number int64) connector.Profile {
+	named := connector.Profile{
+		UUID: p.UUID, ID: number, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Sandbox: p.Sandbox, Payments: p.Payments,
+		PaymentFields: p.PaymentFields, Data: p.Data, Idempotent: p.Idempotent, Mechanism: p.Mechanism, Labels: p.Labels,
+		ExecutesAtOnce: p.ExecutesAtOnce || !p.Answers, // which cannot be asked to wait
+	}
+	sources := p.Sources
+	if len(sources) == 0 {
+		sources = []Source{{Name: "openapi"}}
+		if p.Data != nil {
+			sources[0].Mechanisms = []passerelle.AuthMechanism{passerelle.ByCredentials}
+		}
+	}
+	for i, s := range sources {
+		named.Sources = append(named.Sources, connector.Source{ID: number*10 + 1 + int64(i), Name: s.Name, Mechanisms: s.Mechanisms, Priority: s.Priority})
+	}
+	return named
+}
+
+// maxSources is how many sources a connector may have: their numbers have one digit.
+const maxSources = 9
+
+// Check returns what is wrong with the profile, or nil.
+func (p Profile) Check() error {
+	var most error
+	if len(p.Sources) > maxSources {
+		most = errors.New("there are more than nine sources")
+	}
+	if p.Payments == nil && p.Data == nil {
+		most = errors.Join(most, errors.New("there are neither payments nor data"))
+	}
+	return errors.Join(most, p.withNumber(1).Check())
+}
+
+// order is a connector.Order without what the bank has no business with.
+type order struct {
+	Domain             passerelle.DomainID
+	Key                string
+	Payment            orderPayment
+	Mechanism          string
+	Fields             map[string]string
+	ReturnURL          string
+	NotificationURL    string
+	ManualConfirmation bool
+	Memory             []byte
+	Callback           url.Values
+	Device             connector.Device
+	Now                time.Time
+}
+
+// orderPayment is what an order has of its payment.
+type orderPayment struct {
+	ID               passerelle.PaymentID
+	State            payment.State
+	Detail           payment.Detail
+	BankPaymentID    string
+	Payer            *passerelle.Account
+	PayerIdentity    *passerelle.Identity
+	OperatorIdentity *passerelle.Identity
+	Instructions     []payment.Instruction
+}
+
+func newOrder(o connector.Order) order {
+	p := o.Payment
+	return order{
+		Domain: o.Domain, Key: o.Key, Mechanism: o.Mechanism, Fields: o.Fields, ReturnURL: o.ReturnURL, NotificationURL: o.NotificationURL,
+		ManualConfirmation: o.ManualConfirmation, Memory: o.Memory, Callback: o.Callback, Device: o.Device, Now: o.Now,
+		Payment: orderPayment{p.ID, p.State, p.Detail, p.BankPaymentID, p.Payer, p.PayerIdentity, p.OperatorIdentity, p.Instructions},
+	}
+}
+
+func (o order) order() connector.Order {
+	p := o.Payment
+	return connector.Order{
+		Domain: o.Domain, Key: o.Key, Mechanism: o.Mechanism, Fields: o.Fields, ReturnURL: o.ReturnURL, NotificationURL: o.NotificationURL,
+		ManualConfirmation: o.ManualConfirmation, Memory: o.Memory, Callback: o.Callback, Device: o.Device, Now: o.Now,
+		Payment: payment.Payment{
+			ID: p.ID, State: p.State, Detail: p.Detail, BankPaymentID: p.BankPaymentID, Payer: p.Payer,
+			PayerIdentity: p.PayerIdentity, OperatorIdentity: p.OperatorIdentity, Instructions: p.Instructions,
+		},
+	}
+}
+
+// orderCall is the body of initiate, status, answer and cancel.
+type orderCall struct {
+	// Deadline is when nobody waits for the answer any more.
+	Deadline time.Time
+	Order    order
+	// Answer comes with the call answer.
+	Answer *connector.Answer
+}
+
+// orderAnswer answers an orderCall. The memory of the report counts beside an error too.
+type orderAnswer struct {
+	Report payment.Report
+	Error  *failure
+}
+
+// dataCall is the body of accounts, read, file and terminate.
+type dataCall struct {
+	Deadline time.Time
+	Request  connector.DataRequest
+	// Accounts and Subscriptions are those that read is to read.
+	Accounts      []wantedAccount
+	Subscriptions []string
+	// File comes with the call file.
+	File *connector.FileName
+}
+
+// wantedAccount is an account to read, from a day on; without one all there is.
+type wantedAccount struct {
+	Account string
+	From    passerelle.Date
+}
+
+// accountsAnswer answers accounts and terminate. Accounts and Subscriptions are null where the
+// institution was not read.
+type accountsAnswer struct {
+	Outcome       connector.Outcome
+	Accounts      []passerelle.AccountDetails
+	Subscriptions []passerelle.SubscriptionDetails
+	Error         *failure
+}
+
+// record is one line of a stream: a page of an account or a subscription, the end of one, a
+// piece of a file, or the end of the stream. The line after the end has the signature.
+type record struct {
+	Account      string
+	Transactions []passerelle.TransactionDetails
+	Assets       *passerelle.Assets
+	Subscription string
+	Documents    []passerelle.DocumentDetails
+	// Read ends an account or a subscription: everything was handed over, of an account
+	// From the day on.
+	Read bool
+	From passerelle.Date
+	// Data is a piece of a file.
+	Data []byte
+	End  *end
+}
+
+// end is the end of a stream.
+type end struct {
+	Outcome   connector.Outcome
+	MediaType string
+	Error     *failure
+}
+
+// failure is why a program could not do what it was asked.
+type failure struct {
+	// Kind is refused, notSent, unknownOrder or failed.
+	Kind string
+	// Code and Description are for refused: why, and in words for the payer.
+	Code        payment.ErrorCode
+	Description string
+}
+
+// The kinds of failure.
+const (
+	refused      = "refused"
+	notSent      = "notSent"
+	unknownOrder = "unknownOrder"
+	failed       = "failed"
+)
+
+// errFailed is that a program says it failed.
+var errFailed = errors.New("the program reports a failure")
+
+// err is the failure as connectors return it.
+func (f *failure) err() error {
+	switch {
+	case f == nil:
+		return nil
+	case f.Kind == refused:
+		return &payment.Refusal{Code: f.Code, Description: f.Description}
+	case f.Kind == notSent:
+		return connector.ErrNotSent
+	case f.Kind == unknownOrder:
+		return connector.ErrUnknownOrder
+	}
+	return errFailed
+}
+
+// failureOf is an error of a connector as the protocol has it.
+func failureOf(err error) *failure {
+	var refusal *payment.Refusal
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refusal):
+		return &failure{refused, refusal.Code, refusal.Description}
+	case errors.Is(err, connector.ErrNotSent):
+		return &failure{Kind: notSent}
+	case errors.Is(err, connector.ErrUnknownOrder):
+		return &failure{Kind: unknownOrder}
+	}
+	return &failure{Kind: failed}
+}
+
+// merge adds what the end of a read says to what its beginning said.
+func merge(first, last connector.Outcome) connector.Outcome {
+	if last.Memory == nil {
+		last.Memory = first.Memory
+	}
+	if last.ConsentUntil == nil {
+		last.ConsentUntil = first.ConsentUntil
+	}
+	last.RetryAfter = cmp.Or(last.RetryAfter, first.RetryAfter)
+	return last
+}

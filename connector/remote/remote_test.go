@@ -1,0 +1,327 @@
+package remote_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/connectortest"
+	"passerelle/connector/remote"
+	"passerelle/connector/sandbox"
+	"passerelle/payment"
+)
+
+const (
+	sharedSecret = "a secret of thirty-two characters, or more"
+	returnURL    = "https://service.test/2.0/webauth/callback?state=abc"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func mac(purpose string, data []byte) []byte {
+	sum := hmac.New(sha256.New, []byte("secret "+purpose))
+	sum.Write(data)
+	return sum.Sum(nil)
+}
+
+func newBank() (*sandbox.Bank, *sandbox.MemoryLedger) {
+	ledger := sandbox.NewMemoryLedger()
+	return &sandbox.Bank{
+		Ledger: ledger, Timing: sandbox.CI, MAC: mac, Log: slog.New(slog.DiscardHandler),
+		Base: func(domain passerelle.DomainID) string { return fmt.Sprintf("http://domain%d.test", domain) },
+	}, ledger
+}
+
+// behind puts a connector of a bank behind the protocol.
+func behind(t *testing.T, b *sandbox.Bank, uuid string) connector.Connector {
+	t.Helper()
+	for _, c := range b.Connectors() {
+		if c.Profile().UUID == uuid {
+			h, err := remote.Handler(c, sharedSecret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return connectorAt(t, h, remote.Describe(c))
+		}
+	}
+	t.Fatalf("there is no connector %s", uuid)
+	return nil
+}
+
+// connectorAt is the connector of a program that a handler plays.
+func connectorAt(t *testing.T, h http.Handler, described remote.Profile) connector.Connector {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	program, err := remote.NewProgram(server.URL, sharedSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := program.Connector(described, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var keys atomic.Int64
+
+func order(t *testing.T, p connector.Profile, script string) func() connector.Order {
+	t.Helper()
+	return func() connector.Order {
+		in := payment.Instruction{
+			ReferenceID: "ORDER-1", Amount: passerelle.Money{Minor: 1250, Currency: p.Payments.Currencies[0]}, Label: script + "Order 1", DateType: payment.FirstOpenDay,
+			Beneficiary: passerelle.Account{Scheme: passerelle.SortCode, Identification: "00000055779911", Label: "The Shop"},
+		}
+		if p.Payments.Schemes[0] == passerelle.IBAN {
+			in.Beneficiary.Scheme, in.Beneficiary.Identification = passerelle.IBAN, "FR7699999000000000000000033"
+		}
+		made, _, err := payment.New(payment.Draft{ClientRedirectURI: "https://shop.test/back", Instructions: []payment.Instruction{in}}, payment.Policy{}, strings.NewReader(strings.Repeat("r", 1<<16)), noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := connector.Order{Domain: 7, Key: fmt.Sprintf("key-%d", keys.Add(1)), Payment: *made, Mechanism: "webauth", ReturnURL: returnURL, Now: noon}
+		if p.Payments.PayerAccount == payment.PayerMandatory {
+			o.Payment.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7699999000010000000000018", Label: "The Payer"}
+		}
+		return o
+	}
+}
+
+// TestPayersConform holds every simulated bank behind the protocol to the rules.
+func TestPayersConform(t *testing.T) {
+	banks, _ := newBank()
+	for _, c := range banks.Connectors() {
+		p := c.Profile()
+		if p.Payments == nil {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			connectortest.Run(t, func(t *testing.T) connectortest.Subject { return subject(t, p) })
+		})
+	}
+}
+
+func subject(t *testing.T, p connector.Profile) connectortest.Subject {
+	t.Helper()
+	bank, ledger := newBank()
+	initiator, _ := behind(t, bank, p.UUID).(connector.Initiator)
+	decide := func(decision string) func(context.Context, connector.Order, payment.Report) error {
+		return func(ctx context.Context, _ connector.Order, asked payment.Report) error {
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, asked.ValidateURI, strings.NewReader(url.Values{"decision": {decision}}.Encode()))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			w := httptest.NewRecorder()
+			if bank.Pages().ServeHTTP(w, r); w.Code != http.StatusSeeOther {
+				return fmt.Errorf("%s was answered with %d", decision, w.Code)
+			}
+			return nil
+		}
+	}
+	return connectortest.Subject{
+		Initiator: initiator, Submissions: ledger.Orders, Order: order(t, p, ""), Lasting: order(t, p, "pdng:2d/done - "),
+		Approve: decide("approve"), Refuse: decide("refuse"), Agree: decide("cancel"), Keep: decide("keep"),
+	}
+}
+
+// TestReadersConform holds a simulated bank that is read through the protocol to the rules.
+func TestReadersConform(t *testing.T) {
+	for _, source := range []string{"directaccess", "openapi"} {
+		t.Run(source, func(t *testing.T) {
+			connectortest.RunReader(t, func(t *testing.T) connectortest.Customer { return customer(t, source) })
+		})
+	}
+}
+
+func customer(t *testing.T, source string) connectortest.Customer {
+	t.Helper()
+	bank, _ := newBank()
+	reader, _ := behind(t, bank, sandbox.TestConnector).(connector.DataReader)
+	c := connectortest.Customer{
+		Reader: reader,
+		Request: func() connector.DataRequest {
+			return connector.DataRequest{
+				Domain: 1, Connection: 7, Source: source, Values: map[string]string{"login": "jeanne", "password": sandbox.Password}, Present: true,
+				ReturnURL: returnURL, Now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
+			}
+		},
+		Agree: func(_ context.Context, _ connector.Outcome, next *connector.DataRequest) error {
+			next.Callback = url.Values{"code": {bank.AccessCode(next.Domain, next.Connection)}, "login": {"jeanne"}}
+			return nil
+		},
+	}
+	if source == "openapi" {
+		c.Refuse = func(_ context.Context, _ connector.Outcome, next *connector.DataRequest) error {
+			next.Callback = url.Values{"error": {"access_denied"}}
+			return nil
+		}
+	}
+	return c
+}
+
+// signed answers like a program that has the secret.
+func signed(w http.ResponseWriter, r *http.Request, body string) {
+	sum := hmac.New(sha256.New, []byte(sharedSecret))
+	io.WriteString(sum, "answer\n200\n"+r.Header.Get("Passerelle-Nonce")+"\n"+body)
+	w.Header().Set("Passerelle-Signature", hex.EncodeToString(sum.Sum(nil)))
+	io.WriteString(w, body)
+}
+
+// TestHostilePrograms: whatever a program does to an order, the outcome is unknown unless the
+// program has signed another one; and no answer becomes a report that is not signed.
+func TestHostilePrograms(t *testing.T) {
+	bank, _ := newBank()
+	described := remote.Describe(bank.Connectors()[0])
+	for name, test := range map[string]struct {
+		answer  http.HandlerFunc
+		is      error
+		refused bool
+	}{
+		"no signature":     {answer: func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"report":{"status":"settled"}}`) }},
+		"another status":   {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }},
+		"no JSON":          {answer: func(w http.ResponseWriter, r *http.Request) { signed(w, r, "settled") }},
+		"a huge answer":    {answer: func(w http.ResponseWriter, r *http.Request) { signed(w, r, strings.Repeat(" ", 5<<20)) }},
+		"a failure":        {answer: func(w http.ResponseWriter, r *http.Request) { signed(w, r, `{"error":{"kind":"failed"}}`) }},
+		"an unknown kind":  {answer: func(w http.ResponseWriter, r *http.Request) { signed(w, r, `{"error":{"kind":"?"}}`) }},
+		"a cut connection": {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+		"a redirect": {answer: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/elsewhere", http.StatusTemporaryRedirect)
+		}},
+		"nothing sent": {answer: func(w http.ResponseWriter, r *http.Request) { signed(w, r, `{"error":{"kind":"notSent"}}`) }, is: connector.ErrNotSent},
+		"unknown":      {answer: func(w http.ResponseWriter, r *http.Request) { signed(w, r, `{"error":{"kind":"unknownOrder"}}`) }, is: connector.ErrUnknownOrder},
+		"a refusal": {answer: func(w http.ResponseWriter, r *http.Request) {
+			signed(w, r, `{"error":{"kind":"refused","code":"bankMessage"}}`)
+		}, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			initiator, _ := connectorAt(t, test.answer, described).(connector.Initiator)
+			report, err := initiator.Initiate(t.Context(), order(t, initiator.Profile(), "")())
+			var refusal *payment.Refusal
+			for _, known := range []error{connector.ErrNotSent, connector.ErrUnknownOrder} {
+				if errors.Is(err, known) != (test.is != nil && errors.Is(test.is, known)) {
+					t.Errorf("the error %v is %v, or is not", err, known)
+				}
+			}
+			if err == nil || errors.As(err, &refusal) != test.refused || report.Status != "" {
+				t.Errorf("answered with %+v, %v", report, err)
+			}
+		})
+	}
+}
+
+// TestReplay: what was sent once reaches the connector once, and nothing reaches it unsigned.
+func TestReplay(t *testing.T) {
+	bank, _ := newBank()
+	h, err := remote.Handler(bank.Connectors()[0], sharedSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen *http.Request
+	var body []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ = io.ReadAll(r.Body)
+		seen = r.Clone(context.Background())
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		h.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	program, err := remote.NewProgram(server.URL, sharedSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := program.Strict().Describe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*http.Request){
+		"as it was":              func(*http.Request) {},
+		"with its nonce changed": func(r *http.Request) { r.Header.Set("Passerelle-Nonce", "other") },
+		"without headers":        func(r *http.Request) { r.Header = http.Header{} },
+		"to another path":        func(r *http.Request) { r.URL.Path = "/v1/status" },
+	} {
+		again := seen.Clone(t.Context())
+		again.Body = io.NopCloser(strings.NewReader(string(body)))
+		change(again)
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, again); w.Code != http.StatusUnauthorized {
+			t.Errorf("the request again %s: %d", name, w.Code)
+		}
+	}
+}
+
+// TestStreams: only a whole, signed stream is a read.
+func TestStreams(t *testing.T) {
+	bank, _ := newBank()
+	described := remote.Describe(bank.Connectors()[0])
+	for _, c := range bank.Connectors() {
+		if c.Profile().UUID == sandbox.TestConnector {
+			described = remote.Describe(c)
+		}
+	}
+	const page = `{"account":"a","transactions":[{"key":"1","date":"2026-01-02","value":"-12.50"}]}` + "\n"
+	const last = `{"end":{}}` + "\n"
+	for name, test := range map[string]struct {
+		stream string
+		whole  bool
+		ends   bool
+	}{
+		"whole":                        {stream: page + `{"account":"a","read":true,"from":"2026-01-01"}` + "\n" + last, ends: true, whole: true},
+		"without its end":              {stream: page},
+		"without its signature":        {stream: page + last},
+		"with a line that is long":     {stream: strings.Repeat(" ", 2<<20) + "\n" + last, ends: true},
+		"with a float":                 {stream: strings.Replace(page, `"-12.50"`, "-12.5", 1) + last, ends: true},
+		"with a missing amount":        {stream: strings.Replace(page, `,"value":"-12.50"`, "", 1) + last, ends: true},
+		"with a day that is none":      {stream: strings.Replace(page, "01-02", "02-30", 1) + last, ends: true},
+		"with a state that is none":    {stream: `{"end":{"outcome":{"state":"fine"}}}` + "\n", ends: true},
+		"with a name that comes twice": {stream: `{"account":"a","account":"b"}` + "\n" + last, ends: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reader, _ := connectorAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "/accounts") {
+					signed(w, r, `{"accounts":[{"key":"a","currency":"EUR"}]}`)
+					return
+				}
+				sum := hmac.New(sha256.New, []byte(sharedSecret))
+				io.WriteString(sum, "answer\n200\n"+r.Header.Get("Passerelle-Nonce")+"\n"+test.stream)
+				io.WriteString(w, test.stream)
+				if test.ends {
+					fmt.Fprintf(w, "{\"signature\":%q}\n", hex.EncodeToString(sum.Sum(nil)))
+				}
+			}), described).(connector.DataReader)
+			out := &sink{}
+			_, err := reader.Read(t.Context(), connector.DataRequest{Source: "openapi"}, out)
+			if (err == nil) != test.whole || test.whole && (out.values != "-12.50" || out.ended != "2026-01-01") {
+				t.Errorf("read %q to %q, %v", out.values, out.ended, err)
+			}
+		})
+	}
+}
+
+// sink notes what it takes.
+type sink struct {
+	connector.Sink
+	values, ended string
+}
+
+func (*sink) Accounts([]passerelle.AccountDetails) error      { return nil }
+func (*sink) Wanted(string) (passerelle.Date, bool)           { return passerelle.Date{}, true }
+func (s *sink) AccountRead(_ string, d passerelle.Date) error { s.ended = d.String(); return nil }
+
+func (s *sink) Transactions(_ string, page []passerelle.TransactionDetails) error {
+	for _, one := range page {
+		s.values += one.Value.String()
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package remote
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Both sides share a secret and sign what they send with HMAC-SHA256, in hexadecimal:
+//
+//	a request: "request", method, path, timestamp, nonce, body
+//	an answer: "answer", status, nonce of the request, body
+//
+// with a line feed after each part but the body. The body of a stream is all its lines up to
+// the end, and its signature is the last line.
+const (
+	headerTimestamp = "Passerelle-Timestamp"
+	headerNonce     = "Passerelle-Nonce"
+	headerSignature = "Passerelle-Signature"
+)
+
+const (
+	// minSecret and maxSecret bound a secret, in bytes.
+	minSecret = 32
+	maxSecret = 256
+	// tolerance is how far the clocks of both sides may be apart.
+	tolerance = 5 * time.Minute
+	// maxNonces is how many nonces are remembered for that time, of up to maxNonce bytes.
+	maxNonces = 1 << 20
+	maxNonce  = 64
+)
+
+var (
+	errUnsigned = errors.New("the signature is missing or wrong: both sides need the same secret")
+	errReplayed = errors.New("the request is a repetition, or older or newer than five minutes")
+)
+
+// secret is what both sides share.
+type secret []byte
+
+// mac begins a signature over parts, to which the body is then written.
+func (s secret) mac(parts ...string) hash.Hash {
+	sum := hmac.New(sha256.New, s)
+	for _, part := range parts {
+		io.WriteString(sum, part+"\n")
+	}
+	return sum
+}
+
+// requestMAC and answerMAC begin the signatures of the two directions.
+func (s secret) requestMAC(method, path, timestamp, nonce string) hash.Hash {
+	return s.mac("request", method, path, timestamp, nonce)
+}
+
+func (s secret) answerMAC(status int, nonce string) hash.Hash {
+	return s.mac("answer", strconv.Itoa(status), nonce)
+}
+
+func text(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
+
+// equal compares a signature in constant time.
+func equal(sum hash.Hash, signature string) bool {
+	raw, err := hex.DecodeString(signature)
+	return err == nil && hmac.Equal(raw, sum.Sum(nil))
+}
+
+// nonces remembers the requests of the last minutes.
+type nonces struct {
+	mu sync.Mutex
+	// seen holds until when each is remembered.
+	seen  map[string]time.Time
+	purge time.Time
+}
+
+// take accepts a nonce once. It accepts none when there are too many.
+func (n *nonces) take(nonce string, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.seen == nil {
+		n.seen = map[string]time.Time{}
+	}
+	if now.After(n.purge) {
+		maps.DeleteFunc(n.seen, func(_ string, until time.Time) bool { return now.After(until) })
+		n.purge = now.Add(tolerance / 10)
+	}
+	if _, known := n.seen[nonce]; known || len(n.seen) >= maxNonces {
+		return false
+	}
+	n.seen[nonce] = now.Add(2 * tolerance)
+	return true
+}
+
+// verify checks the signature of a request, its age, and that it did not come before.
+func (s secret) verify(r *http.Request, body []byte, before *nonces, now time.Time) error {
+	timestamp, nonce := r.Header.Get(headerTimestamp), r.Header.Get(headerNonce)
+	sum := s.requestMAC(r.Method, r.URL.EscapedPath(), timestamp, nonce)
+	sum.Write(body)
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil || nonce == "" || len(nonce) > maxNonce || !equal(sum, r.Header.Get(headerSignature)) {
+		return errUnsigned
+	}
+	if age := now.Sub(time.Unix(seconds, 0)); age.Abs() > tolerance || !before.take(nonce, now) {
+		return errReplayed
+	}
+	return nil
+}
