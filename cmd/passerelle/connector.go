@@ -23,6 +23,10 @@ type connectorCommand struct {
 	Show   connectorShow   `cmd:"" help:"Print one connector."`
 	Update connectorUpdate `cmd:"" help:"Configure a connector for the domain. An empty value restores the connector's own."`
 	Source connectorSource `cmd:"" help:"Disable or enable a source of a connector, or choose its authentication mechanism."`
+
+	Add    connectorAdd    `cmd:"" help:"Add a connector that is another program, for all domains. docs/connectors-in-any-language.md has the protocol."`
+	Check  connectorCheck  `cmd:"" help:"Ask a connector that was added what it is, and store the answer."`
+	Remove connectorRemove `cmd:"" help:"Remove a connector that was added. Its connections and payments stay, and are followed no more."`
 }
 
 // connectorView is a connector as it is printed.
@@ -75,8 +79,12 @@ func viewConnector(b wire.Bank) connectorView {
 
 // connectors is the use cases of connectors on the command's database. None of
 // them is called.
-func (d target) connectors(banks bankFolder) (*aggregation.Aggregation, error) {
-	own := service.Connectors(&sandbox.Bank{})
+func (d target) connectors(c *console, banks bankFolder) (*aggregation.Aggregation, error) {
+	programs, err := service.ProgramConnectors(c.ctx, &d.db.Reader)
+	if err != nil {
+		return nil, err
+	}
+	own := append(service.Connectors(&sandbox.Bank{}), programs...)
 	files, err := banks.read(own)
 	if err != nil {
 		return nil, err
@@ -95,7 +103,7 @@ func (d target) connectors(banks bankFolder) (*aggregation.Aggregation, error) {
 
 // connector finds one by its UUID or its number.
 func (d target) connector(c *console, banks bankFolder, name string) (any, error) {
-	a, err := d.connectors(banks)
+	a, err := d.connectors(c, banks)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +127,7 @@ type connectorList struct{}
 // Run lists connectors.
 func (*connectorList) Run(c *console, g *connectorCommand) error {
 	return g.at(c, func(d target) (any, error) {
-		a, err := d.connectors(g.bankFolder)
+		a, err := d.connectors(c, g.bankFolder)
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +196,7 @@ func (s *connectorSource) Run(c *console, g *connectorCommand) error {
 // change makes a change of a connector and shows what it is then.
 func (g *connectorCommand) change(c *console, name string, change func(target, *aggregation.Aggregation) error) error {
 	return g.at(c, func(d target) (any, error) {
-		a, err := d.connectors(g.bankFolder)
+		a, err := d.connectors(c, g.bankFolder)
 		if err == nil {
 			err = change(d, a)
 		}

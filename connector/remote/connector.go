@@ -8,8 +8,8 @@ import (
 )
 
 // Connector makes a connector of the program. Its profile is what the program described
-// earlier, so that a program that is away is still a connector. It fails when the profile is
-// wrong.
+// earlier, so that a program that is away is still a connector. The zero Program makes
+// connectors that describe themselves and cannot be called. It fails when the profile is wrong.
 func (p *Program) Connector(described Profile, number int64) (connector.Connector, error) {
 	if err := described.Check(); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ type remote struct {
 // Profile returns what the program is, and whether it is disturbed.
 func (r remote) Profile() connector.Profile {
 	p := r.profile
-	p.Disturbed = r.circuit.Open()
+	p.Disturbed = r.circuit != nil && r.circuit.Open()
 	return p
 }
 

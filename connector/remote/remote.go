@@ -99,6 +99,18 @@ func (p Profile) withNumber(number int64) connector.Profile {
 	return named
 }
 
+// Encode returns the profile as programs send it.
+func (p Profile) Encode() (string, error) {
+	raw, err := encode(p)
+	return string(raw), err
+}
+
+// DecodeProfile reads what Encode returned.
+func DecodeProfile(text string) (Profile, error) {
+	var p Profile
+	return p, decode([]byte(text), &p, lenient)
+}
+
 // maxSources is how many sources a connector may have: their numbers have one digit.
 const maxSources = 9
 

@@ -100,14 +100,28 @@ func (s *Service) ReloadBanks(ctx context.Context) {
 	}
 }
 
-// loadBanks puts the connectors of the program and of the folder into the registry.
+// loadBanks puts the connectors of this program, other programs and the folder into the
+// registry.
 func (s *Service) loadBanks(ctx context.Context) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
-	all := Connectors(s.Bank)
-	if s.config.Banks == "" {
-		return s.registry.Replace(all...)
+	programs, next, err := s.loadPrograms(ctx)
+	if err != nil {
+		return err
 	}
+	all := append(Connectors(s.Bank), programs...)
+	if s.config.Banks != "" {
+		return s.loadFiles(ctx, all, next)
+	}
+	if err := s.registry.Replace(all...); err != nil {
+		return fmt.Errorf("list the connectors: %w", err)
+	}
+	s.programs = next
+	return nil
+}
+
+// loadFiles puts connectors and those of the folder into the registry.
+func (s *Service) loadFiles(ctx context.Context, all []connector.Connector, programs map[int64]program) error {
 	files, err := readBanks(s.config.Banks, all, s.banks)
 	if err != nil {
 		return err
@@ -127,7 +141,7 @@ func (s *Service) loadBanks(ctx context.Context) error {
 	if err := s.registry.Replace(all...); err != nil {
 		return fmt.Errorf("list the connectors: %w", err)
 	}
-	s.banks = next
+	s.banks, s.programs = next, programs
 	s.config.Log.InfoContext(ctx, "banks were read", "folder", s.config.Banks, "files", len(files), "banks", len(next))
 	return nil
 }

@@ -143,8 +143,10 @@ type Service struct {
 	// notifications are those of banks.
 	notifications *notification.Notifications
 	// registry has every connector; banks are those of files, by path.
-	registry  connector.Registry
-	banks     map[string]*berlingroup.Bank
+	registry connector.Registry
+	banks    map[string]*berlingroup.Bank
+	// programs are the connectors that are other programs, by their rows.
+	programs  map[int64]program
 	reloading sync.Mutex
 
 	api *httpapi.API
@@ -246,22 +248,22 @@ func (s *Service) assemble(ctx context.Context) error {
 	if s.provider, err = identities(c); err != nil {
 		return err
 	}
-	fetchers := s.fetchers(s.registry.All())
+	fetchers := s.fetchers(Connectors(s.Bank))
+	fetchPrograms := &background.Loop{Name: "fetch files of connector programs", Every: time.Minute, Pass: s.fetchFromPrograms, Log: c.Log}
 	erase := &background.Loop{Name: "erase", Every: time.Minute, Pass: s.erase, Log: c.Log}
 	terminate := &background.Loop{Name: "terminate consents", Every: time.Minute, Pass: s.eachDomain(s.terminateConsents), Log: c.Log}
 	s.syncs = &background.Pool{Size: maxSyncs, Log: c.Log}
 	s.Aggregation = &aggregation.Aggregation{
 		DB: s.DB, Connectors: &s.registry, Now: c.Now, Wake: send.Wake, Erase: func() { erase.Wake(); terminate.Wake() }, Sync: synchronise.Wake, Notifications: s.notifications, LeaseTimeout: cmp.Or(c.LeaseTimeout, 10*time.Second), Background: s.syncs.Go, Name: rand.Text(), Log: c.Log,
 		Fetch: func(connector string) {
-			if loop := fetchers[connector]; loop != nil {
-				loop.Wake()
-			}
+			cmp.Or(fetchers[connector], fetchPrograms).Wake()
 		},
 	}
 	s.fileFetches = &background.Pool{Size: maxFileFetches, Log: c.Log}
 	s.Documents = &documents.Documents{DB: s.DB, Files: kept, Connectors: &s.registry, Now: c.Now, Erase: erase.Wake, Background: s.fileFetches.Go, Log: c.Log}
 	s.loops = background.Group{
-		send, erase, terminate, synchronise,
+		send, erase, terminate, synchronise, fetchPrograms,
+		{Name: "follow connector programs", Every: 5 * time.Second, Pass: s.followPrograms, Log: c.Log},
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
 		{Name: "note the use of credentials", Every: time.Minute, Pass: s.Access.KeepUses, Log: c.Log},
 		{Name: "forget attempts to sign in", Every: time.Minute, Pass: s.Operators.Forget, Log: c.Log},

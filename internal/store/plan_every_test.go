@@ -24,7 +24,7 @@ var bounded = map[string]string{
 	"schema_migration": "one for each migration", "audit_turn": "one row", "audit_end": "one for each domain", "unit_mark": "one for each process and transaction under way",
 	"purge_place": "a few for each domain", "webhook": "registered by hand, and bounded", "auth_provider": "registered by hand", "client": "registered by hand",
 	"client_logo": "one for each client", "terms": "published by hand", "terms_text": "published by hand", "document_type": "published by hand", "operator": "made by hand",
-	"operator_identity": "one for each operator", "sign_key": "made by hand", "field_key": "made by hand", "setting_change": "made by hand",
+	"connector_program": "made by hand", "operator_identity": "one for each operator", "sign_key": "made by hand", "field_key": "made by hand", "setting_change": "made by hand",
 	"sign_in_failure": "kept up to a number", "received": "kept up to a number, in sandboxes", "mail": "alerts, one in an hour for each webhook",
 }
 

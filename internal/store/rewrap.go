@@ -22,6 +22,7 @@ type sealedColumn struct {
 // cannot be put under another master key, and is lost with the one it is under.
 var sealedColumns = []sealedColumn{
 	{table: "key_check", name: "sealed", key: "only_row", everywhere: true},
+	{table: "connector_program", name: "secret", key: "id", everywhere: true},
 	{table: "operator", name: "totp", key: "id", everywhere: true},
 	{table: "operator", name: "totp_proposed", key: "id", everywhere: true},
 	{table: "auth_provider", name: "secret", key: "id"},

@@ -349,6 +349,15 @@ column connector_name.uuid text NOT NULL
 column connector_name.name text NOT NULL
 constraint connector_name.connector_name_pkey PRIMARY KEY (uuid)
 CREATE UNIQUE INDEX connector_name_pkey ON connector_name USING btree (uuid)
+column connector_program.id bigint NOT NULL IDENTITY
+column connector_program.uuid text NOT NULL
+column connector_program.address text NOT NULL
+column connector_program.secret bytea NOT NULL
+column connector_program.profile text NOT NULL
+column connector_program.added bigint NOT NULL
+constraint connector_program.connector_program_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX connector_program_by_uuid ON connector_program USING btree (uuid)
+CREATE UNIQUE INDEX connector_program_pkey ON connector_program USING btree (id)
 column consent.id bigint NOT NULL IDENTITY
 column consent.domain_id bigint NOT NULL {n_distinct=100}
 column consent.user_id bigint NOT NULL

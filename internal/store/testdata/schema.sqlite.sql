@@ -326,6 +326,15 @@ CREATE TABLE connector_name (
   uuid TEXT NOT NULL PRIMARY KEY,
   name TEXT NOT NULL
 );
+CREATE TABLE connector_program (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  uuid    TEXT NOT NULL,
+  address TEXT NOT NULL,
+  secret  BLOB NOT NULL,
+  profile TEXT NOT NULL,
+  added   BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX connector_program_by_uuid ON connector_program (uuid);
 CREATE TABLE "consent" (
   id              INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id       BIGINT NOT NULL REFERENCES domain (id),
