@@ -25,6 +25,7 @@ type connectorCommand struct {
 	Source connectorSource `cmd:"" help:"Disable or enable a source of a connector, or choose its authentication mechanism."`
 
 	Add    connectorAdd    `cmd:"" help:"Add a connector that is another program, for all domains. docs/connectors-in-any-language.md has the protocol."`
+	New    connectorNew    `cmd:"" help:"Write programs to begin a connector with: a bank that takes payments, and a source that reads a folder."`
 	Check  connectorCheck  `cmd:"" help:"Ask a connector that was added what it is, and store the answer."`
 	Remove connectorRemove `cmd:"" help:"Remove a connector that was added. Its connections and payments stay, and are followed no more."`
 }

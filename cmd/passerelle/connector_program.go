@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"passerelle/connector/remote/start"
 	"passerelle/internal/service"
 	"passerelle/internal/store"
 )
@@ -50,6 +51,25 @@ func (a *connectorAdd) Run(c *console, g *connectorCommand) error {
 		}
 		return programView{row.UUID, row.Address, "added"}, nil
 	})
+}
+
+type connectorNew struct {
+	Language string `default:"python" placeholder:"LANGUAGE" help:"Language of the programs: python."`
+	Folder   string `arg:"" type:"path" help:"Folder to write to."`
+}
+
+// fileView is a file that was written as it is printed.
+type fileView struct {
+	File string `json:"file"`
+}
+
+// Run writes the programs. A file that is there already is not overwritten.
+func (n *connectorNew) Run(c *console) error {
+	written, err := start.Write(n.Language, n.Folder)
+	if err != nil {
+		return err
+	}
+	return c.show(views(written, func(path string) fileView { return fileView{path} }))
 }
 
 type connectorCheck struct {

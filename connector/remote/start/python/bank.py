@@ -1,0 +1,79 @@
+"""A bank that takes payments and asks the payer on a page. It keeps each order in a file.
+
+Usage: SECRET=... python3 bank.py PORT FOLDER
+"""
+import html, json, os, pathlib, sys, tempfile, threading, urllib.parse
+
+from protocol import serve
+
+PORT, FOLDER = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+ADDRESS = os.environ.get("ADDRESS", "http://127.0.0.1:%d" % PORT)  # of this program, for browsers
+PROFILE = {
+    "uuid": "c1f6a4de-3f3a-4b0b-8f0d-2f7f5a8f1c55", "name": "Python Bank", "countries": ["FR"], "sandbox": True,
+    "idempotent": True,
+    "payments": {"mechanisms": ["webauth"], "schemes": ["iban"], "date_types": ["first_open_day", "instant"],
+                 "currencies": ["EUR"], "payer_account": "not_used", "max_instructions": 1},
+}
+lock = threading.Lock()
+
+
+def path(key):
+    return FOLDER / (urllib.parse.quote(key, safe="") + ".json")
+
+
+def load(key):
+    return json.loads(path(key).read_text()) if path(key).exists() else None
+
+
+def store(order):
+    with tempfile.NamedTemporaryFile("w", dir=FOLDER, delete=False) as file:
+        json.dump(order, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(file.name, path(order["key"]))
+
+
+def report(order):
+    if order is None:
+        return {"error": {"kind": "unknownOrder"}}
+    answer = {"status": order["status"], "bank_payment_id": order["key"]}
+    if order["status"] == "awaiting":
+        answer |= {"action": "redirect", "validate_uri": ADDRESS + "/pay/" + urllib.parse.quote(order["key"], safe="")}
+    if order["status"] == "declined":
+        answer |= {"code": "CancelledByUser", "description": "The payer refused."}
+    return {"report": answer}
+
+
+def initiate(call):
+    order = call["order"]
+    with lock:  # an order that comes twice is one order
+        if load(order["key"]) is None:
+            first = order["payment"]["instructions"][0]
+            store({"key": order["key"], "status": "awaiting", "return_url": order["return_url"],
+                   "amount": first["amount"], "to": first["beneficiary"]["label"]})
+        return report(load(order["key"]))
+
+
+def status(call):
+    with lock:
+        return report(load(call["order"]["key"]))
+
+
+def page(address, form):
+    key = urllib.parse.unquote(address.removeprefix("/pay/"))
+    with lock:
+        order = load(key) if address.startswith("/pay/") else None
+        if order is None:
+            return None
+        if form is None:
+            return "<h1>Pay %s %s to %s</h1><form method=post>%s</form>" % (
+                html.escape(order["amount"]["value"]), order["amount"]["currency"], html.escape(order["to"]),
+                "".join("<button name=decision value=%s>%s</button>" % (d, d) for d in ("approve", "refuse")))
+        if order["status"] == "awaiting":
+            approved = urllib.parse.parse_qs(form).get("decision") == ["approve"]
+            order["status"] = "settled" if approved else "declined"
+            store(order)
+        return order["return_url"]
+
+
+serve(PORT, {"profile": lambda call: PROFILE, "initiate": initiate, "status": status}, page)

@@ -1,0 +1,34 @@
+"""A connector that reads accounts and transactions from a folder.
+
+Each file NAME.csv is an account, with lines of day, amount and wording.
+Usage: SECRET=... python3 source.py PORT FOLDER
+"""
+import csv, pathlib, sys
+
+from protocol import serve
+
+FOLDER = pathlib.Path(sys.argv[2])
+PROFILE = {
+    "uuid": "5b0c1d7e-0f5c-4b57-9d5e-6f1f6a1f4b10", "name": "Folder", "countries": ["FR"],
+    "data": {"capabilities": ["bank"], "account_types": ["checking"]},
+}
+
+
+def accounts(call):
+    return {"accounts": [{"key": file.stem, "name": file.stem, "type": "checking", "currency": "EUR"}
+                         for file in sorted(FOLDER.glob("*.csv"))]}
+
+
+def read(call):
+    for wanted in call.get("accounts", []):
+        name, first = wanted["account"], wanted.get("from", "")
+        with open(FOLDER / (pathlib.Path(name).name + ".csv"), newline="") as file:
+            for number, (day, amount, wording) in enumerate(csv.reader(file)):
+                if day >= first:
+                    yield {"account": name, "transactions": [
+                        {"key": str(number), "date": day, "value": amount, "wording": wording}]}
+        yield {"account": name, "read": True, "from": first}
+    yield {"end": {}}
+
+
+serve(int(sys.argv[1]), {"profile": lambda call: PROFILE, "accounts": accounts, "read": read})
