@@ -19,6 +19,7 @@ import (
 	"passerelle/connector/berlingroup/berlingrouptest"
 	"passerelle/internal/database"
 	"passerelle/internal/keys"
+	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
 )
 
@@ -114,4 +115,12 @@ func token(ts *testscript.TestScript, _ bool, args []string) {
 		_, _ = body.ReadFrom(answer.Body)
 		ts.Fatalf("answered %d, want %s: %s", answer.StatusCode, args[0], &body)
 	}
+}
+
+// TestConnectorPrograms plays a script beside a connector that is another program.
+func TestConnectorPrograms(t *testing.T) {
+	address := servicetest.StartProgram(t, "source.py", t.TempDir())
+	storetest.Each(t, func(t *testing.T, database string) {
+		play(t, "testdata/program/connector.txtar", "PASSERELLE_DATABASE="+database, "PROGRAM="+address)
+	})
 }

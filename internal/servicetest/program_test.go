@@ -2,8 +2,11 @@ package servicetest_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -144,6 +147,54 @@ func TestPaymentThroughAProgram(t *testing.T) {
 		checkReceived(t, s.Received("first"), secret, "validating", "pending", "done")
 		if orders, err := filepath.Glob(filepath.Join(folder, "*.json")); err != nil || len(orders) != 1 {
 			t.Errorf("the bank has %d orders, %v", len(orders), err)
+		}
+	})
+}
+
+// TestSyncThroughAProgram: accounts of a folder are read by a program in Python, once each,
+// and a program that is away makes its connection websiteUnavailable and loses nothing.
+func TestSyncThroughAProgram(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p *person) {
+		away := false
+		address := servicetest.StartProgram(t, "source.py", statements(t))
+		upstream, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy := httputil.NewSingleHostReverseProxy(upstream)
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if away {
+				panic(http.ErrAbortHandler)
+			}
+			proxy.ServeHTTP(w, r)
+		}))
+		defer front.Close()
+		row, err := service.AddProgram(t.Context(), p.DB, front.URL, servicetest.ConnectorSecret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.ReloadBanks(t.Context())
+		var connection struct {
+			ID    int64
+			State *string
+		}
+		p.JSON(p.OK(p.Call("POST", "/users/me/connections", p.token, map[string]any{"connector_uuid": row.UUID})), &connection)
+		p.OK(p.Call("PUT", "/users/me/accounts?all", p.token, map[string]any{"disabled": false}))
+		at := fmt.Sprint("/users/me/connections/", connection.ID)
+		count := func() (all struct{ Transactions []struct{ Value json.Number } }) {
+			p.JSON(p.OK(p.Call("GET", "/users/me/transactions?limit=10", p.token, nil)), &all)
+			return all
+		}
+		for range 2 {
+			p.JSON(p.OK(p.Call("PUT", at, p.token, nil)), &connection)
+			if all := count(); connection.State != nil || len(all.Transactions) != 3 {
+				t.Fatalf("after a sync: %+v, %+v", connection, all)
+			}
+		}
+		away = true
+		p.JSON(p.OK(p.Call("PUT", at, p.token, nil)), &connection)
+		if all := count(); connection.State == nil || *connection.State != "websiteUnavailable" || len(all.Transactions) != 3 {
+			t.Errorf("while the program is away: %+v, %+v", connection, all)
 		}
 	})
 }
