@@ -325,3 +325,56 @@ func (s *sink) Transactions(_ string, page []passerelle.TransactionDetails) erro
 	}
 	return nil
 }
+
+// TestProgramsThatHang: an order that is not answered has an unknown outcome at its deadline.
+// A program that fails in a row is left alone, and then nothing is sent.
+func TestProgramsThatHang(t *testing.T) {
+	bank, _ := newBank()
+	over := make(chan struct{})
+	initiator, _ := connectorAt(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }), remote.Describe(bank.Connectors()[0])).(connector.Initiator)
+	t.Cleanup(func() { close(over) })
+	draft := order(t, initiator.Profile(), "")
+	for call := range 6 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		_, err := initiator.Initiate(ctx, draft())
+		cancel()
+		if left := call == 5; err == nil || errors.Is(err, connector.ErrNotSent) != left || errors.Is(err, context.DeadlineExceeded) == left {
+			t.Errorf("call %d: %v", call+1, err)
+		}
+	}
+	if !initiator.Profile().Disturbed {
+		t.Error("nobody is told before they choose it")
+	}
+}
+
+// TestEndlessLine: a line without an end is read up to its limit, and the program is hung up
+// on.
+func TestEndlessLine(t *testing.T) {
+	var sent atomic.Int64
+	hungUp := make(chan struct{})
+	reader, _ := connectorAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/accounts") {
+			signed(w, r, `{"accounts":[{"key":"a","currency":"EUR"}]}`)
+			return
+		}
+		defer close(hungUp)
+		for chunk := []byte(strings.Repeat(" ", 1<<20)); sent.Load() < 10<<30; sent.Add(1 << 20) {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}), readProfile()).(connector.DataReader)
+	if _, err := reader.Read(t.Context(), connector.DataRequest{Source: "openapi"}, &sink{}); err == nil {
+		t.Error("it was read")
+	}
+	if <-hungUp; sent.Load() > 64<<20 {
+		t.Errorf("%d bytes were taken", sent.Load())
+	}
+}
+
+// readProfile is a profile of a program that reads.
+func readProfile() remote.Profile {
+	return remote.Profile{
+		UUID: "5b0c1d7e-0f5c-4b57-9d5e-6f1f6a1f4b10", Name: "Reader", Countries: []string{"FR"}, Data: &connector.DataSettings{Capabilities: []string{"bank"}},
+	}
+}
