@@ -54,7 +54,7 @@ func (a *connectorAdd) Run(c *console, g *connectorCommand) error {
 }
 
 type connectorNew struct {
-	Language string `default:"python" placeholder:"LANGUAGE" help:"Language of the programs: python."`
+	Language string `default:"python" placeholder:"LANGUAGE" help:"Language of the programs: python or node."`
 	Folder   string `arg:"" type:"path" help:"Folder to write to."`
 }
 

@@ -21,12 +21,16 @@ const ConnectorSecret = "a secret of thirty-two characters, or more" //nolint:go
 func StartProgram(t *testing.T, name, folder string) string {
 	t.Helper()
 	code := t.TempDir()
-	if _, err := start.Write("python", code); err != nil {
+	language, interpreter := "python", "python3"
+	if filepath.Ext(name) == ".mjs" {
+		language, interpreter = "node", "node"
+	}
+	if _, err := start.Write(language, code); err != nil {
 		t.Fatal(err)
 	}
 	port := freePort(t)
 	ctx, stop := context.WithCancel(context.Background())
-	program := exec.CommandContext(ctx, "python3", filepath.Join(code, name), fmt.Sprint(port), folder)
+	program := exec.CommandContext(ctx, interpreter, filepath.Join(code, name), fmt.Sprint(port), folder)
 	program.Env, program.Stderr = append(os.Environ(), "SECRET="+ConnectorSecret), os.Stderr
 	out, err := program.StdoutPipe()
 	if err == nil {

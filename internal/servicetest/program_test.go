@@ -55,16 +55,27 @@ func statements(t *testing.T) string {
 	return folder
 }
 
-// TestStartedSourceConforms holds the source in Python to the rules.
-func TestStartedSourceConforms(t *testing.T) {
-	reader, _ := programConnector(t, servicetest.StartProgram(t, "source.py", statements(t))).(connector.DataReader)
-	connectortest.RunReader(t, func(*testing.T) connectortest.Customer {
-		return connectortest.Customer{Reader: reader, Request: func() connector.DataRequest { return connector.DataRequest{Source: "openapi", Present: true} }}
-	})
+// TestStartedSourcesConform holds the source in each language to the rules.
+func TestStartedSourcesConform(t *testing.T) {
+	for _, name := range []string{"source.py", "source.mjs"} {
+		t.Run(name, func(t *testing.T) {
+			reader, _ := programConnector(t, servicetest.StartProgram(t, name, statements(t))).(connector.DataReader)
+			connectortest.RunReader(t, func(*testing.T) connectortest.Customer {
+				return connectortest.Customer{Reader: reader, Request: func() connector.DataRequest { return connector.DataRequest{Source: "openapi", Present: true} }}
+			})
+		})
+	}
 }
 
-// TestStartedBankConforms holds the bank in Python to the rules.
-func TestStartedBankConforms(t *testing.T) {
+// TestStartedBanksConform holds the bank in each language to the rules.
+func TestStartedBanksConform(t *testing.T) {
+	for _, name := range []string{"bank.py", "bank.mjs"} {
+		t.Run(name, func(t *testing.T) { bankConforms(t, name) })
+	}
+}
+
+func bankConforms(t *testing.T, name string) {
+	t.Helper()
 	var keys atomic.Int64
 	decide := func(decision string) func(context.Context, connector.Order, payment.Report) error {
 		return func(_ context.Context, _ connector.Order, asked payment.Report) error {
@@ -74,7 +85,7 @@ func TestStartedBankConforms(t *testing.T) {
 	}
 	connectortest.Run(t, func(t *testing.T) connectortest.Subject {
 		folder := t.TempDir()
-		initiator, _ := programConnector(t, servicetest.StartProgram(t, "bank.py", folder)).(connector.Initiator)
+		initiator, _ := programConnector(t, servicetest.StartProgram(t, name, folder)).(connector.Initiator)
 		return connectortest.Subject{
 			Initiator: initiator, Approve: decide("approve"), Refuse: decide("refuse"),
 			Order: func() connector.Order {

@@ -18,11 +18,11 @@ import (
 	"passerelle"
 )
 
-//go:embed python
+//go:embed node python
 var programs embed.FS
 
 // Languages lists the languages.
-func Languages() []string { return []string{"python"} }
+func Languages() []string { return []string{"node", "python"} }
 
 // Write copies the programs of a language into a folder, which it makes. It returns their
 // paths.

@@ -1,0 +1,73 @@
+// The connector protocol over HTTP: signatures, answers and streams.
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+
+const SECRET = process.env.SECRET; // of 32 to 256 characters, the same as at Passerelle
+const seen = new Map();
+
+function sign(...parts) {
+  return createHmac("sha256", SECRET).update(parts.map((part) => part + "\n").join(""));
+}
+
+function equal(a, b) {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+}
+
+// isNew refuses requests that are old, and those that came before.
+function isNew(stamp, nonce) {
+  const now = Date.now() / 1000;
+  for (const [old, until] of seen) if (until < now) seen.delete(old);
+  if (!/^\d+$/.test(stamp) || Math.abs(now - stamp) > 300 || !nonce || seen.has(nonce)) return false;
+  seen.set(nonce, now + 600);
+  return true;
+}
+
+async function stream(response, records, nonce) {
+  response.writeHead(200, { "Content-Type": "application/x-ndjson" });
+  const signed = sign("answer", 200, nonce);
+  for await (const record of records) {
+    const line = JSON.stringify(record) + "\n";
+    signed.update(line);
+    if (!response.write(line)) await once(response, "drain");
+  }
+  response.end(JSON.stringify({ signature: signed.digest("hex") }) + "\n");
+}
+
+function show(response, answer) {
+  if (answer === undefined) return response.writeHead(404).end();
+  if (answer.startsWith("http")) return response.writeHead(303, { Location: answer }).end();
+  response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" }).end(answer);
+}
+
+// serve serves calls, by their names: each gets the body and returns an answer or yields a
+// stream. A page gets the path and the form of a browser, undefined for a GET, and returns
+// HTML or an address.
+export function serve(port, calls, page = () => undefined) {
+  const server = createServer(async (request, response) => {
+    try {
+      const chunks = [];
+      for await (const chunk of request) chunks.push(chunk);
+      const body = Buffer.concat(chunks);
+      if (!request.url.startsWith("/v1/")) {
+        return show(response, page(request.url, request.method === "POST" ? body.toString() : undefined));
+      }
+      const stamp = request.headers["passerelle-timestamp"] ?? "", nonce = request.headers["passerelle-nonce"] ?? "";
+      const right = sign("request", "POST", request.url, stamp, nonce).update(body).digest("hex");
+      if (!equal(right, request.headers["passerelle-signature"] ?? "") || !isNew(stamp, nonce)) {
+        return response.writeHead(401).end();
+      }
+      const call = calls[request.url.slice("/v1/".length)];
+      if (call === undefined) return response.writeHead(404).end();
+      const answer = call(JSON.parse(body));
+      if (answer[Symbol.asyncIterator] || answer[Symbol.iterator]) return await stream(response, answer, nonce);
+      const raw = JSON.stringify(answer);
+      response.writeHead(200, { "Content-Type": "application/json", "Passerelle-Signature": sign("answer", 200, nonce).update(raw).digest("hex") });
+      response.end(raw);
+    } catch (error) {
+      console.error(error.message);
+      response.destroy(); // what was sent is then known to be cut
+    }
+  });
+  server.listen(port, "127.0.0.1", () => console.log(server.address().port));
+}

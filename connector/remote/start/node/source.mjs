@@ -1,0 +1,32 @@
+// A connector that reads accounts and transactions from a folder.
+//
+// Each file NAME.csv is an account, with lines of day, amount and wording.
+// Usage: SECRET=... node source.mjs PORT FOLDER
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { serve } from "./protocol.mjs";
+
+const [port, folder] = process.argv.slice(2);
+const profile = {
+  uuid: "e3a7c9b2-5d1f-4c7e-8a60-9b2d4f6c8e01", name: "Folder", countries: ["FR"],
+  data: { capabilities: ["bank"], account_types: ["checking"] },
+};
+
+function accounts() {
+  const files = readdirSync(folder).filter((name) => name.endsWith(".csv")).sort().map((name) => basename(name, ".csv"));
+  return { accounts: files.map((name) => ({ key: name, name, type: "checking", currency: "EUR" })) };
+}
+
+function* read(call) {
+  for (const { account, from = "" } of call.accounts ?? []) {
+    const lines = readFileSync(join(folder, basename(account) + ".csv"), "utf8").split("\n").filter((line) => line);
+    for (const [number, line] of lines.entries()) {
+      const [date, value, ...wording] = line.split(",");
+      if (date >= from) yield { account, transactions: [{ key: String(number), date, value, wording: wording.join(",") }] };
+    }
+    yield { account, read: true, from };
+  }
+  yield { end: {} };
+}
+
+serve(Number(port), { profile: () => profile, accounts, read });
