@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"payment":                   {"."},
 	"webhook":                   {"."},
 	"cfonb":                     {"."},
+	"statementfile":             {".", "cfonb"},
 	"connector":                 {".", "payment"},
 	"internal/failpoint":        {},
 	"internal/keys":             {"."},
@@ -112,7 +113,7 @@ var ownImport = []struct{ prefix, owner, why string }{
 
 // pure names the packages that compute and nothing else. They meet no file,
 // no environment, no log and no server.
-var pure = []string{".", "payment", "webhook", "cfonb", "connector"}
+var pure = []string{".", "payment", "webhook", "cfonb", "statementfile", "connector"}
 
 // impure maps imports refused to pure packages to the exceptions: the root
 // package tells loggers what to leave out, and package webhook reads the
@@ -129,7 +130,7 @@ var impure = map[string][]string{
 // clockless names the packages whose present instant is an argument, because a
 // sandbox domain has a clock of its own.
 var clockless = []string{
-	".", "payment", "webhook", "cfonb", "connector",
+	".", "payment", "webhook", "cfonb", "statementfile", "connector",
 	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/notification", "internal/initiation", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
 }
 

@@ -269,37 +269,9 @@ func (t *transaction) counterparty(leaves bool) *passerelle.Counterparty {
 	return c
 }
 
-// kinds are our types by the beginnings of ISO 20022 bank transaction codes, the longer
-// ones first.
-var kinds = []struct {
-	code string
-	kind passerelle.TransactionType
-}{
-	{"PMNT-CCRD-CWDL", "withdrawal"},
-	{"PMNT-CNTR-CWDL", "withdrawal"},
-	{"PMNT-CNTR-CDPT", "deposit"},
-	{"PMNT-CCRD", "card"},
-	{"PMNT-MCRD", "card"},
-	{"PMNT-ICDT", "transfer"},
-	{"PMNT-RCDT", "transfer"},
-	{"PMNT-IRCT", "transfer"},
-	{"PMNT-RRCT", "transfer"},
-	{"PMNT-RDDT", "order"},
-	{"PMNT-IDDT", "order"},
-	{"PMNT-ICHQ", "check"},
-	{"PMNT-RCHQ", "check"},
-	{"LDAS", "loan_repayment"},
-	{"ACMT", "bank"},
-}
-
 func (t *transaction) kind() passerelle.TransactionType {
-	for _, one := range kinds {
-		if strings.HasPrefix(t.Code, one.code) {
-			return one.kind
-		}
-	}
-	if strings.HasSuffix(t.Code, "-FEES") || strings.HasSuffix(t.Code, "-CHRG") {
-		return "bank"
+	if kind := passerelle.TypeOfBankCode(t.Code); kind != "" {
+		return kind
 	}
 	if t.Card != "" || t.CardID != "" || t.CardDetails != "" {
 		return "card"

@@ -1,0 +1,391 @@
+package statementfile
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/encoding/htmlindex"
+
+	"passerelle"
+)
+
+// messages are the elements of the messages, with their names and the elements of the
+// statements in them.
+var messages = map[string]struct{ name, statement string }{
+	"BkToCstmrStmt":         {"camt.053", "Stmt"},
+	"BkToCstmrAcctRpt":      {"camt.052", "Rpt"},
+	"BkToCstmrDbtCdtNtfctn": {"camt.054", "Ntfctn"},
+}
+
+// The bounds of XML.
+const (
+	maxDepth   = 40
+	namespaces = "urn:iso:std:iso:20022:tech:xsd:"
+)
+
+// readCAMT reads camt.052, camt.053 and camt.054 in any version. The message may be in an
+// envelope. Versions differ where elements moved; both places are read.
+func readCAMT(in *input, emit func(Record) error) error {
+	tokens := &tokenLimit{in: in}
+	c := &camt{emit: emit, xml: xml.NewDecoder(tokens), tokens: tokens}
+	c.xml.CharsetReader = charset
+	return c.read()
+}
+
+// charset decodes what the XML declaration names. UTF-16 is decoded already.
+func charset(label string, r io.Reader) (io.Reader, error) {
+	if strings.HasPrefix(strings.ToLower(label), "utf-16") {
+		return r, nil
+	}
+	e, err := htmlindex.Get(label)
+	if err != nil {
+		return nil, errEncoding
+	}
+	return e.NewDecoder().Reader(r), nil
+}
+
+var errEncoding = errors.New("the encoding is unknown; use UTF-8")
+
+// tokenLimit bounds the memory of one token of the XML reader.
+type tokenLimit struct {
+	in   *input
+	used int
+}
+
+var errToken = errors.New("a value is too long")
+
+func (t *tokenLimit) ReadByte() (byte, error) {
+	if t.used++; t.used > maxToken {
+		return 0, errToken
+	}
+	return t.in.ReadByte()
+}
+
+func (t *tokenLimit) Read(p []byte) (int, error) {
+	n, err := t.in.Read(p)
+	if t.used += n; t.used > maxToken {
+		return 0, errToken
+	}
+	return n, err
+}
+
+// camt reads one file. Path is that of the element within its statement, such as Ntry/Amt.
+type camt struct {
+	emit   func(Record) error
+	xml    *xml.Decoder
+	tokens *tokenLimit
+
+	// open are the open elements; inside is how many of them lead to the statement.
+	open   []string
+	inside int
+	path   []byte
+	text   []byte
+	// currency is the attribute of the last amount.
+	currency string
+
+	message   string
+	version   string
+	statement *Statement
+	balance   camtBalance
+	interim   []StatementBalance
+	entry     *camtEntry
+	found     bool
+}
+
+// camtBalance is a balance while it is read.
+type camtBalance struct {
+	kind  string
+	debit bool
+	StatementBalance
+}
+
+func (c *camt) line() int {
+	line, _ := c.xml.InputPos()
+	return line
+}
+
+func (c *camt) fail(field string, err error) error {
+	return &FileError{Line: c.line(), Field: field, Err: err}
+}
+
+func (c *camt) read() error {
+	for {
+		token, err := c.xml.RawToken()
+		c.tokens.used = 0
+		if errors.Is(err, io.EOF) {
+			return c.end()
+		}
+		if err != nil {
+			return c.broken(err)
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			err = c.start(t)
+		case xml.EndElement:
+			err = c.close(t.Name.Local)
+		case xml.CharData:
+			err = c.addText(t)
+		case xml.Directive:
+			err = c.fail("", errors.New("document types and entities are refused"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (c *camt) addText(text []byte) error {
+	if c.text = append(c.text, text...); len(c.text) > maxToken {
+		return c.fail("", errToken)
+	}
+	return nil
+}
+
+// broken is an error of the XML reader, which names the line itself in some cases.
+func (c *camt) broken(err error) error {
+	var own *FileError
+	var syntax *xml.SyntaxError
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &syntax):
+		return &FileError{Line: syntax.Line, Err: errors.New("not well-formed XML")}
+	case errors.Is(err, errToken), errors.Is(err, errEncoding):
+		return c.fail("", err)
+	}
+	return c.fail("", errors.New("not well-formed XML: "+c.plain(err)))
+}
+
+// plain is what the XML reader says of an encoding; other texts could repeat the file.
+func (c *camt) plain(err error) string {
+	if strings.Contains(err.Error(), "encoding") {
+		return "the encoding cannot be read"
+	}
+	return "it cannot be read"
+}
+
+func (c *camt) end() error {
+	switch {
+	case len(c.open) > 0:
+		return c.fail("", errors.New("the file ends within an element"))
+	case !c.found:
+		return at(0, "", "the file is XML and has no camt.052, camt.053 or camt.054 message")
+	}
+	return nil
+}
+
+func (c *camt) start(t xml.StartElement) error {
+	name := t.Name.Local
+	if len(c.open) >= maxDepth {
+		return c.fail("", errors.New("elements are nested too deeply"))
+	}
+	c.open, c.text = append(c.open, name), c.text[:0]
+	if c.statement != nil {
+		return c.startInside(name, t.Attr)
+	}
+	if name == "Document" {
+		return c.document(t)
+	}
+	if m, is := messages[name]; is && c.message == "" {
+		if c.version != "" && !strings.HasPrefix(c.version, m.name+".") {
+			return c.fail("Document", errors.New("the namespace is that of another message"))
+		}
+		c.message, c.found = name, true
+	}
+	if c.message != "" && name == messages[c.message].statement {
+		message := messages[c.message].name
+		if c.version != "" {
+			message = c.version
+		}
+		c.statement = &Statement{Line: c.line(), Format: CAMT, Message: message}
+		c.inside, c.path, c.interim = len(c.open), c.path[:0], nil
+	}
+	return nil
+}
+
+// document checks the namespace of the message, if it has one of ISO 20022.
+func (c *camt) document(t xml.StartElement) error {
+	c.version = ""
+	for _, a := range t.Attr {
+		own := a.Name.Space == "" && a.Name.Local == "xmlns" && t.Name.Space == "" || a.Name.Space == "xmlns" && a.Name.Local == t.Name.Space
+		version, iso := strings.CutPrefix(a.Value, namespaces)
+		if own && iso {
+			c.version = version
+		}
+	}
+	if c.version != "" && !isCAMT(c.version) {
+		return c.fail("Document", errors.New("must be a camt.052, camt.053 or camt.054 message"))
+	}
+	return nil
+}
+
+func isCAMT(version string) bool {
+	for _, m := range messages {
+		if strings.HasPrefix(version, m.name+".001.") && len(version) <= len("camt.053.001.00") {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *camt) startInside(name string, attributes []xml.Attr) error {
+	if len(c.path) > 0 {
+		c.path = append(c.path, '/')
+	}
+	c.path = append(c.path, name...)
+	switch string(c.path) {
+	case "Bal":
+		c.balance = camtBalance{}
+	case "Ntry":
+		c.entry = &camtEntry{StatementEntry: StatementEntry{Line: c.line()}, booked: true}
+	case "Ntry/NtryDtls/TxDtls":
+		if c.entry.transactions++; c.entry.transactions > 1 {
+			c.entry.counterparty = [2]side{}
+		}
+	}
+	c.currency = ""
+	for _, a := range attributes {
+		if a.Name.Local == "Ccy" {
+			c.currency = a.Value
+		}
+	}
+	return nil
+}
+
+// close ends an element.
+func (c *camt) close(name string) error {
+	if len(c.open) == 0 || c.open[len(c.open)-1] != name {
+		return c.fail("", errors.New("an element ends that is not open"))
+	}
+	c.open = c.open[:len(c.open)-1]
+	switch {
+	case c.statement == nil:
+		if name == c.message {
+			c.message = ""
+		}
+		return nil
+	case len(c.open) < c.inside:
+		return c.endStatement()
+	}
+	err := c.value()
+	c.path = c.path[:max(0, len(c.path)-len(name)-1)]
+	c.text = c.text[:0]
+	return err
+}
+
+// value takes the value of an element, or ends a balance or an entry.
+func (c *camt) value() error {
+	switch string(c.path) {
+	case "Bal":
+		return c.endBalance()
+	case "Ntry":
+		return c.endEntry()
+	}
+	take, known := camtFields[string(c.path)]
+	if !known {
+		return nil
+	}
+	text := strings.TrimSpace(string(c.text))
+	if text == "" {
+		return nil
+	}
+	if err := take(c, text); err != nil {
+		return c.fail(string(c.path), err)
+	}
+	return nil
+}
+
+func (c *camt) endBalance() error {
+	b := c.balance
+	if b.debit {
+		b.Amount = b.Amount.Neg()
+	}
+	s := c.statement
+	switch b.kind {
+	case "OPBD":
+		s.Opening = &b.StatementBalance
+	case "PRCD":
+		if s.Opening == nil {
+			s.Opening = &b.StatementBalance
+		}
+	case "CLBD":
+		s.Closing = &b.StatementBalance
+	case "ITBD":
+		c.interim = append(c.interim, b.StatementBalance)
+	default:
+		return nil
+	}
+	if b.Date.IsZero() {
+		return c.fail("Bal/Dt", errDate)
+	}
+	return nil
+}
+
+// begin completes a statement before its first entry, or at its end. A page of a long
+// camt.053 has intermediate balances in place of those that other pages have.
+func (c *camt) begin() error {
+	s := c.statement
+	if len(c.interim) > 0 && strings.HasPrefix(s.Message, "camt.053") {
+		first, last := c.interim[0], c.interim[len(c.interim)-1]
+		if s.Opening == nil && (s.Closing != nil || len(c.interim) > 1) {
+			s.Opening = &first
+		}
+		if s.Closing == nil {
+			s.Closing = &last
+		}
+	}
+	c.interim = nil
+	return s.Account.check(s.Line, "Acct")
+}
+
+func (c *camt) endEntry() error {
+	e := c.entry
+	c.entry = nil
+	if e == nil || !e.booked {
+		return nil
+	}
+	if err := c.begin(); err != nil {
+		return err
+	}
+	entry, field, err := e.entry()
+	if err != nil {
+		return &FileError{Line: e.Line, Field: field, Err: err}
+	}
+	return c.emit(Record{Statement: c.statement, Entry: entry})
+}
+
+func (c *camt) endStatement() error {
+	err := c.begin()
+	s := c.statement
+	c.statement = nil
+	if err != nil {
+		return err
+	}
+	return c.emit(Record{Statement: s})
+}
+
+// setCurrency takes the currency of an amount for the account's, or refuses another one.
+func (c *camt) setCurrency() error {
+	currency, err := currencyOf(c.currency)
+	if err != nil {
+		return err
+	}
+	own := &c.statement.Account.Currency
+	if *own == "" {
+		*own = currency
+	}
+	if *own != currency {
+		return errors.New("must be in the currency of the account")
+	}
+	return nil
+}
+
+// camtAccounts are the codes of ISO 20022 for cash accounts.
+var camtAccounts = map[string]passerelle.AccountType{"CACC": "checking", "CURR": "checking", "TRAN": "checking", "SVGS": "savings", "LOAN": "loan", "CARD": "card"}
+
+func code(words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "-")
+}

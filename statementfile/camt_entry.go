@@ -1,0 +1,223 @@
+package statementfile
+
+import (
+	"cmp"
+	"strings"
+
+	"passerelle"
+)
+
+// camtEntry is an entry while it is read.
+type camtEntry struct {
+	StatementEntry
+	debit, booked bool
+	// transactions counts the details: an entry may stand for a batch.
+	transactions int
+	// counterparty are the sides of the transaction: the debtor, and the creditor.
+	counterparty         [2]side
+	domain, family, sub  string
+	remittance           []string
+	structured           string
+	entryText, moreText  string
+	endToEnd, entryRef   string
+	transactionReference string
+}
+
+type side struct{ name, number string }
+
+const (
+	debtor = iota
+	creditor
+)
+
+// entry returns the entry, or the field that is wrong.
+func (e *camtEntry) entry() (*StatementEntry, string, error) {
+	if e.Booked.IsZero() {
+		e.Booked = e.Value
+	}
+	if e.Booked.IsZero() {
+		return nil, "Ntry/BookgDt", errDate
+	}
+	other := e.counterparty[debtor]
+	if e.debit {
+		e.Amount, other = e.Amount.Neg(), e.counterparty[creditor]
+	}
+	if e.transactions <= 1 {
+		e.Name, e.Number = tidy(other.name), number(other.number)
+		e.EndToEnd = e.endToEnd
+	} else {
+		e.OriginalAmount, e.OriginalCurrency = nil, ""
+	}
+	if e.Reference == "" && e.transactions <= 1 {
+		e.Reference = e.transactionReference
+	}
+	e.Type = passerelle.TypeOfBankCode(code(e.domain, e.family, e.sub))
+	e.Wording = e.wording()
+	return &e.StatementEntry, "", nil
+}
+
+// wording is what the payer wrote, or what else the bank says of the entry.
+func (e *camtEntry) wording() string {
+	if e.transactions > 1 {
+		return tidy(cmp.Or(e.entryText, strings.Join(e.remittance, " "), e.entryRef))
+	}
+	return tidy(cmp.Or(strings.Join(e.remittance, " "), e.structured, e.moreText, e.entryText, e.Name, e.endToEnd, e.entryRef))
+}
+
+// reference is a reference, or empty for the words that stand for none.
+func reference(text string) string {
+	switch text = tidy(text); strings.ToUpper(text) {
+	case "NOTPROVIDED", "NONREF", "NOREF":
+		return ""
+	}
+	return text
+}
+
+func (c *camt) addRemittance(text string) error {
+	if size := len(strings.Join(c.entry.remittance, " ")); size < maxText {
+		c.entry.remittance = append(c.entry.remittance, text)
+	}
+	return nil
+}
+
+// camtFields are the elements that are read, by their path in the statement.
+var camtFields = map[string]func(c *camt, text string) error{
+	"Id":       func(c *camt, text string) error { c.statement.ID = tidy(text); return nil },
+	"Acct/Nm":  func(c *camt, text string) error { c.statement.Account.Name = tidy(text); return nil },
+	"Acct/Ccy": func(c *camt, text string) error { return into(&c.statement.Account.Currency, currencyOf, text) },
+	"Acct/Id/IBAN": func(c *camt, text string) error {
+		c.statement.Account.setNumber(text)
+		return nil
+	},
+	"Acct/Id/Othr/Id": func(c *camt, text string) error { c.statement.Account.setNumber(text); return nil },
+	"Acct/Id/PrtryAcct/Id": func(c *camt, text string) error {
+		c.statement.Account.setNumber(text)
+		return nil
+	},
+	"Acct/Ownr/Nm":               func(c *camt, text string) error { c.statement.Account.Owner = tidy(text); return nil },
+	"Acct/Svcr/FinInstnId/BIC":   func(c *camt, text string) error { c.statement.Account.Bank = number(text); return nil },
+	"Acct/Svcr/FinInstnId/BICFI": func(c *camt, text string) error { c.statement.Account.Bank = number(text); return nil },
+	"Acct/Tp/Cd":                 func(c *camt, text string) error { c.statement.Account.Type = camtAccounts[text]; return nil },
+	"FrToDt/FrDtTm":              func(c *camt, text string) error { return into(&c.statement.From, dateOf, text) },
+	"FrToDt/ToDtTm":              func(c *camt, text string) error { return into(&c.statement.To, dateOf, text) },
+	"Bal/Tp/CdOrPrtry/Cd":        func(c *camt, text string) error { c.balance.kind = text; return nil },
+	"Bal/CdtDbtInd":              func(c *camt, text string) error { c.balance.debit = text == debit; return direction(text) },
+	"Bal/Dt/Dt":                  func(c *camt, text string) error { return into(&c.balance.Date, dateOf, text) },
+	"Bal/Dt/DtTm":                func(c *camt, text string) error { return into(&c.balance.Date, dateOf, text) },
+	"Bal/Amt":                    (*camt).balanceAmount,
+	"Ntry/Amt":                   (*camt).entryAmount,
+	"Ntry/CdtDbtInd":             func(c *camt, text string) error { c.entry.debit = text == debit; return direction(text) },
+	"Ntry/Sts":                   (*camt).status,
+	"Ntry/Sts/Cd":                (*camt).status,
+	"Ntry/BookgDt/Dt":            func(c *camt, text string) error { return into(&c.entry.Booked, dateOf, text) },
+	"Ntry/BookgDt/DtTm":          func(c *camt, text string) error { return into(&c.entry.Booked, dateOf, text) },
+	"Ntry/ValDt/Dt":              func(c *camt, text string) error { return into(&c.entry.Value, dateOf, text) },
+	"Ntry/ValDt/DtTm":            func(c *camt, text string) error { return into(&c.entry.Value, dateOf, text) },
+	"Ntry/NtryRef":               func(c *camt, text string) error { c.entry.entryRef = tidy(text); return nil },
+	"Ntry/AcctSvcrRef":           func(c *camt, text string) error { c.entry.Reference = reference(text); return nil },
+	"Ntry/AddtlNtryInf":          func(c *camt, text string) error { c.entry.entryText = tidy(text); return nil },
+	"Ntry/BkTxCd/Domn/Cd":        func(c *camt, text string) error { c.entry.domain = text; return nil },
+	"Ntry/BkTxCd/Domn/Fmly/Cd":   func(c *camt, text string) error { c.entry.family = text; return nil },
+	transaction + "AddtlTxInf":   func(c *camt, text string) error { c.entry.moreText = tidy(text); return nil },
+	transaction + "RmtInf/Ustrd": (*camt).addRemittance,
+	transaction + "Refs/EndToEndId": func(c *camt, text string) error {
+		c.entry.endToEnd = reference(text)
+		return nil
+	},
+	transaction + "Refs/AcctSvcrRef": func(c *camt, text string) error { c.entry.transactionReference = reference(text); return nil },
+	transaction + "RmtInf/Strd/CdtrRefInf/Ref": func(c *camt, text string) error {
+		c.entry.structured = tidy(text)
+		return nil
+	},
+	transaction + "RmtInf/Strd/CdtrRefInf/CdtrRef": func(c *camt, text string) error {
+		c.entry.structured = tidy(text)
+		return nil
+	},
+	transaction + "AmtDtls/InstdAmt/Amt": (*camt).originalAmount,
+
+	"Ntry/BkTxCd/Domn/Fmly/SubFmlyCd": func(c *camt, text string) error { c.entry.sub = text; return nil },
+
+	parties + "Dbtr/Nm":             nameOf(debtor),
+	parties + "Dbtr/Pty/Nm":         nameOf(debtor),
+	parties + "DbtrAcct/Id/IBAN":    numberOf(debtor),
+	parties + "DbtrAcct/Id/Othr/Id": numberOf(debtor),
+	parties + "Cdtr/Nm":             nameOf(creditor),
+	parties + "Cdtr/Pty/Nm":         nameOf(creditor),
+	parties + "CdtrAcct/Id/IBAN":    numberOf(creditor),
+	parties + "CdtrAcct/Id/Othr/Id": numberOf(creditor),
+}
+
+const (
+	debit       = "DBIT"
+	transaction = "Ntry/NtryDtls/TxDtls/"
+	parties     = transaction + "RltdPties/"
+)
+
+func into[T any](to *T, read func(string) (T, error), text string) error {
+	value, err := read(text)
+	if err == nil {
+		*to = value
+	}
+	return err
+}
+
+func direction(text string) error {
+	if text != debit && text != "CRDT" {
+		return errDirection
+	}
+	return nil
+}
+
+func (c *camt) status(text string) error {
+	c.entry.booked = text == "BOOK"
+	return nil
+}
+
+func (c *camt) balanceAmount(text string) error {
+	if err := c.setCurrency(); err != nil {
+		return err
+	}
+	return into(&c.balance.Amount, pointAmount, text)
+}
+
+func (c *camt) entryAmount(text string) error {
+	if err := c.setCurrency(); err != nil {
+		return err
+	}
+	return into(&c.entry.Amount, pointAmount, text)
+}
+
+// originalAmount is kept when it is in another currency than the account.
+func (c *camt) originalAmount(text string) error {
+	currency, err := currencyOf(c.currency)
+	if err != nil || currency == c.statement.Account.Currency {
+		return nil //nolint:nilerr // further currencies are for people to read
+	}
+	amount, err := pointAmount(text)
+	if err != nil {
+		return err
+	}
+	if c.entry.debit {
+		amount = amount.Neg()
+	}
+	c.entry.OriginalAmount, c.entry.OriginalCurrency = &amount, currency
+	return nil
+}
+
+func nameOf(which int) func(*camt, string) error {
+	return func(c *camt, text string) error {
+		if c.entry.transactions == 1 {
+			c.entry.counterparty[which].name = text
+		}
+		return nil
+	}
+}
+
+func numberOf(which int) func(*camt, string) error {
+	return func(c *camt, text string) error {
+		if c.entry.transactions == 1 {
+			c.entry.counterparty[which].number = text
+		}
+		return nil
+	}
+}

@@ -1,0 +1,28 @@
+package statementfile
+
+import (
+	"regexp"
+	"strings"
+)
+
+// mtTag begins a field of an MT940 message.
+var mtTag = regexp.MustCompile(`(?m)^(?:.*\{4:)?\s*:(?:20|25P?|28C?|60[FM]|61):`)
+
+// oldBalance begins a CFONB 120 file.
+var oldBalance = regexp.MustCompile(`^01[0-9A-Z]{5}.{4}[0-9A-Z]{5}[A-Z]{3}[0-9]`)
+
+// detect returns the format of a file by its beginning.
+func detect(first []byte) (Format, error) {
+	text := strings.TrimLeft(string(first), " \t\r\n")
+	switch {
+	case text == "":
+		return "", at(0, "", "the file is empty")
+	case strings.HasPrefix(text, "<"):
+		return CAMT, nil
+	case oldBalance.MatchString(text):
+		return CFONB, nil
+	case mtTag.MatchString(text):
+		return MT940, nil
+	}
+	return "", at(0, "", "the file is none of camt.052, camt.053, camt.054, MT940, MT942 and CFONB 120")
+}

@@ -1,0 +1,183 @@
+package statementfile
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// input is a file as UTF-8.
+type input struct {
+	*bufio.Reader
+	// first is the beginning of the file, for detection.
+	first []byte
+}
+
+// peeked is how much of a file decides about its format.
+const peeked = 4 << 10
+
+// foreign are files that people mistake for statements, by their first bytes.
+var foreign = []struct{ magic, what string }{
+	{"PK\x03\x04", "a zip archive or a spreadsheet; send the statement files in it"},
+	{"\x1f\x8b", "a gzip archive; send the file in it"},
+	{"BZh", "a bzip2 archive; send the file in it"},
+	{"7z\xbc\xaf", "a 7z archive; send the files in it"},
+	{"%PDF", "a PDF; send the statement as camt.053, MT940 or CFONB 120"},
+	{"\xd0\xcf\x11\xe0", "an Excel file; send the statement as camt.053, MT940 or CFONB 120"},
+}
+
+// open finds out the encoding and the format.
+func open(r io.Reader) (*input, Format, error) {
+	raw := bufio.NewReaderSize(&capped{r: r, left: MaxSize}, peeked)
+	first, err := raw.Peek(peeked)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, "", readError(0, err)
+	}
+	for _, f := range foreign {
+		if bytes.HasPrefix(first, []byte(f.magic)) {
+			return nil, "", at(0, "", "the file is %s", f.what)
+		}
+	}
+	text, err := decoded(raw, first)
+	if err != nil {
+		return nil, "", readError(0, err)
+	}
+	in := &input{Reader: bufio.NewReaderSize(text, maxToken)}
+	if in.first, err = in.Peek(peeked); err != nil && !errors.Is(err, io.EOF) {
+		return nil, "", readError(0, err)
+	}
+	format, err := detect(in.first)
+	return in, format, err
+}
+
+// readError is an error of the reader below.
+func readError(line int, err error) error {
+	var own *FileError
+	if errors.As(err, &own) {
+		return own
+	}
+	return &FileError{Line: line, Err: fmt.Errorf("read: %w", err)}
+}
+
+// capped ends a file that is too large with an error.
+type capped struct {
+	r    io.Reader
+	left int64
+}
+
+var errSize = at(0, "", "a file has at most %d bytes", MaxSize)
+
+func (c *capped) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if c.left -= int64(n); c.left < 0 {
+		return 0, errSize
+	}
+	return n, err
+}
+
+// decoded is the file as UTF-8 without byte order mark. UTF-16 is known by its byte order mark
+// or by the zero bytes of its first characters. XML that declares another encoding is passed as
+// it is, see camt.go. In other files each byte that is not UTF-8 stands for its character in
+// Windows-1252, of which ISO 8859-1 is a part, except that the euro sign of ISO 8859-15 replaces
+// the currency sign, which no bank uses.
+func decoded(raw *bufio.Reader, first []byte) (io.Reader, error) {
+	utf16 := func(order unicode.Endianness, mark unicode.BOMPolicy) io.Reader {
+		return transform.NewReader(raw, unicode.UTF16(order, mark).NewDecoder())
+	}
+	switch {
+	case bytes.HasPrefix(first, []byte{0xfe, 0xff}), bytes.HasPrefix(first, []byte{0xff, 0xfe}):
+		return utf16(unicode.BigEndian, unicode.ExpectBOM), nil
+	case len(first) > 3 && first[0] == 0 && first[1] != 0 && first[2] == 0:
+		return utf16(unicode.BigEndian, unicode.IgnoreBOM), nil
+	case len(first) > 3 && first[0] != 0 && first[1] == 0 && first[3] == 0:
+		return utf16(unicode.LittleEndian, unicode.IgnoreBOM), nil
+	case bytes.HasPrefix(first, utf8Mark):
+		_, err := raw.Discard(len(utf8Mark))
+		return transform.NewReader(raw, lenient{}), err
+	case declaresEncoding(first):
+		return raw, nil
+	}
+	return transform.NewReader(raw, lenient{}), nil
+}
+
+var utf8Mark = []byte("\xef\xbb\xbf")
+
+// declaresEncoding reports whether a file is XML that declares another encoding than UTF-8.
+func declaresEncoding(first []byte) bool {
+	head, _, complete := bytes.Cut(bytes.ToLower(first), []byte("?>"))
+	return complete && bytes.HasPrefix(bytes.TrimSpace(head), []byte("<?xml")) &&
+		bytes.Contains(head, []byte("encoding")) && !bytes.Contains(head, []byte("utf-8"))
+}
+
+// lenient passes UTF-8 and replaces each byte that is none by its character in Windows-1252.
+type lenient struct{ transform.NopResetter }
+
+const (
+	currencySign = 0xa4
+	euroSign     = '€'
+)
+
+// Transform is that of transform.Transformer.
+func (lenient) Transform(dst, src []byte, atEOF bool) (int, int, error) {
+	written, read := 0, 0
+	for read < len(src) {
+		if b := src[read]; b < utf8.RuneSelf && written < len(dst) {
+			dst[written] = b
+			written, read = written+1, read+1
+			continue
+		}
+		if !atEOF && !utf8.FullRune(src[read:]) {
+			return written, read, transform.ErrShortSrc
+		}
+		r, size := utf8.DecodeRune(src[read:])
+		if r == utf8.RuneError && size == 1 {
+			r = windows(src[read])
+		}
+		if written+utf8.RuneLen(r) > len(dst) {
+			return written, read, transform.ErrShortDst
+		}
+		written += utf8.EncodeRune(dst[written:], r)
+		read += size
+	}
+	return written, read, nil
+}
+
+func windows(b byte) rune {
+	if b == currencySign {
+		return euroSign
+	}
+	return charmap.Windows1252.DecodeByte(b)
+}
+
+// lines reads a file line by line. Lines end in LF or CR LF.
+type lines struct {
+	in *input
+	// line is the number of the last line, from 1.
+	line int
+}
+
+// next returns the next line, or io.EOF.
+func (l *lines) next() (string, error) {
+	text, err := l.in.ReadSlice('\n')
+	l.line++
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return "", at(l.line, "", "a line has at most %d bytes", maxToken)
+	case errors.Is(err, io.EOF) && len(text) == 0:
+		return "", io.EOF
+	case err != nil && !errors.Is(err, io.EOF):
+		return "", readError(l.line, err)
+	}
+	if bytes.IndexByte(text, 0) >= 0 {
+		return "", at(l.line, "", "the file is not text")
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
+}

@@ -1,0 +1,401 @@
+package statementfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+// mtField begins a line with a field. Lines of other text that begin with a colon exist, so
+// only the tags of the messages count.
+var mtField = regexp.MustCompile(`^(?:\{4:)?:(13D?|20|21|25P?|28C?|34F|60[FM]|61|62[FM]|64|65|86|90[CD]):(.*)$`)
+
+// maxFieldLines bounds the lines of one field: the norm allows 6.
+const maxFieldLines = 60
+
+// readMT940 reads MT940 and MT942 messages with or without their SWIFT envelope.
+func readMT940(in *input, emit func(Record) error) error {
+	m := &mt{lines: lines{in: in}, emit: emit}
+	return m.read()
+}
+
+// mt reads one file.
+type mt struct {
+	lines
+	emit      func(Record) error
+	statement *Statement
+	// interim says that the message is an MT942, which has no balances.
+	interim bool
+	// sums are those that an MT942 names, and counted what its entries sum up to.
+	sums, counted [2]*decimal.Decimal
+	entry         *StatementEntry
+	// more is the second line of field 61.
+	more string
+	// ended says that the closing balance came.
+	ended bool
+}
+
+// mtLines are the lines of one field.
+type mtLines struct {
+	line int
+	tag  string
+	text []string
+}
+
+func (f *mtLines) fail(err error) error {
+	return &FileError{Line: f.line, Field: ":" + f.tag + ":", Err: err}
+}
+
+func (m *mt) read() error {
+	var field *mtLines
+	for {
+		text, err := m.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if field, err = m.addLine(field, text); err != nil {
+			return err
+		}
+	}
+	if err := m.take(field); err != nil {
+		return err
+	}
+	return m.finish()
+}
+
+// addLine begins a field, or adds a line to the one that is open, or ends it.
+func (m *mt) addLine(field *mtLines, text string) (*mtLines, error) {
+	text = strings.TrimRight(strings.Trim(text, "\x01\x03"), " ")
+	if _, block, enveloped := strings.Cut(text, "{4:"); enveloped {
+		text = block
+	}
+	if found := mtField.FindStringSubmatch(text); found != nil {
+		err := m.take(field)
+		return &mtLines{line: m.line, tag: found[1], text: []string{found[2]}}, err
+	}
+	if text == "-" || strings.HasPrefix(text, "-}") || strings.HasPrefix(text, "{") {
+		return nil, m.take(field)
+	}
+	if field == nil || text == "" {
+		return field, nil
+	}
+	if len(field.text) >= maxFieldLines {
+		return nil, field.fail(errors.New("has too many lines"))
+	}
+	field.text = append(field.text, text)
+	return field, nil
+}
+
+// take takes a field that is complete.
+func (m *mt) take(f *mtLines) error {
+	if f == nil {
+		return nil
+	}
+	if err := m.enter(f); err != nil {
+		return err
+	}
+	read := mtFields[f.tag]
+	if read == nil {
+		return nil
+	}
+	if f.tag != "86" && f.tag != "61" {
+		if err := m.flush(); err != nil {
+			return err
+		}
+	}
+	err := read(m, f)
+	var own *FileError
+	if err == nil || errors.As(err, &own) {
+		return err
+	}
+	return f.fail(err)
+}
+
+// enter begins a statement with field 20 or, at banks that leave it out, with the field that
+// follows it.
+func (m *mt) enter(f *mtLines) error {
+	if f.tag == "20" || m.statement == nil && slices.Contains([]string{"25", "28C", "60F"}, f.tag) {
+		return m.begin(f)
+	}
+	if m.statement == nil {
+		return f.fail(errors.New("is outside of a message, which begins with the field 20"))
+	}
+	return nil
+}
+
+var mtFields = map[string]func(*mt, *mtLines) error{
+	"13D": func(m *mt, _ *mtLines) error { m.interim = true; return nil },
+	"13":  func(m *mt, _ *mtLines) error { m.interim = true; return nil },
+	"25":  (*mt).account, "25P": (*mt).account,
+	"28": (*mt).number, "28C": (*mt).number,
+	"34F": (*mt).floor,
+	"60F": (*mt).opening, "60M": (*mt).opening,
+	"61":  (*mt).line61,
+	"62F": (*mt).closing, "62M": (*mt).closing,
+	"86":  (*mt).information,
+	"90C": func(m *mt, f *mtLines) error { return m.sum(f, credits) },
+	"90D": func(m *mt, f *mtLines) error { return m.sum(f, debits) },
+}
+
+const (
+	debits = iota
+	credits
+)
+
+// begin ends the statement before, and begins one.
+func (m *mt) begin(f *mtLines) error {
+	if err := m.finish(); err != nil {
+		return err
+	}
+	m.statement = &Statement{Line: f.line, Format: MT940, Message: "MT940"}
+	m.sums, m.counted, m.interim, m.ended = [2]*decimal.Decimal{}, [2]*decimal.Decimal{}, false, false
+	return nil
+}
+
+// finish ends the statement.
+func (m *mt) finish() error {
+	s := m.statement
+	if s == nil {
+		return nil
+	}
+	if err := m.flush(); err != nil {
+		return err
+	}
+	m.statement = nil
+	if m.interim {
+		s.Message = "MT942"
+	} else if !m.ended {
+		return at(s.Line, ":62F:", "the closing balance is missing")
+	}
+	if err := s.Account.check(s.Line, ":25:"); err != nil {
+		return err
+	}
+	if err := m.checkSums(s); err != nil {
+		return err
+	}
+	return m.emit(Record{Statement: s})
+}
+
+// currencySuffix is the currency that some banks write after the number of the account.
+var currencySuffix = regexp.MustCompile(`^(.*[0-9])\s*/?([A-Z]{3})$`)
+
+// account reads field 25: an IBAN, or a bank and a number, with or without a currency.
+func (m *mt) account(f *mtLines) error {
+	text, a := number(f.text[0]), &m.statement.Account
+	if parts := currencySuffix.FindStringSubmatch(text); parts != nil && passerelle.Currency(parts[2]).Known() {
+		text, a.Currency = parts[1], passerelle.Currency(parts[2])
+	}
+	if bank, rest, both := strings.Cut(text, "/"); both {
+		a.Bank, text = bank, strings.TrimLeft(rest, "/")
+	}
+	a.setNumber(text)
+	return nil
+}
+
+func (m *mt) number(f *mtLines) error {
+	m.statement.ID = tidy(f.text[0])
+	return nil
+}
+
+// floor reads the currency of an MT942, which has no balances.
+func (m *mt) floor(f *mtLines) error {
+	m.interim = true
+	if text := strings.TrimSpace(f.text[0]); len(text) >= 3 {
+		return into(&m.statement.Account.Currency, currencyOf, text[:3])
+	}
+	return errCurrency
+}
+
+// mtBalance is a balance: the mark, the day, the currency and the amount.
+var mtBalance = regexp.MustCompile(`^(R?[CD])([0-9]{6})([A-Z]{3})([0-9]+,[0-9]*)$`)
+
+func (m *mt) balance(f *mtLines) (*StatementBalance, error) {
+	parts := mtBalance.FindStringSubmatch(strings.TrimSpace(f.text[0]))
+	if parts == nil {
+		return nil, errors.New("must be C or D, a day of 6 digits, a currency and an amount with a comma")
+	}
+	day, err := shortDate(parts[2])
+	if err != nil {
+		return nil, err
+	}
+	currency, err := currencyOf(parts[3])
+	if err != nil {
+		return nil, err
+	}
+	own := &m.statement.Account.Currency
+	if *own == "" || m.statement.Opening == nil {
+		*own = currency
+	}
+	if *own != currency {
+		return nil, errors.New("must be in the currency of the opening balance")
+	}
+	amount, err := amountOf(parts[4], ',')
+	if parts[1] == "D" || parts[1] == "RC" {
+		amount = amount.Neg()
+	}
+	return &StatementBalance{Date: day, Amount: amount}, err
+}
+
+func (m *mt) opening(f *mtLines) error {
+	b, err := m.balance(f)
+	m.statement.Opening = b
+	return err
+}
+
+func (m *mt) closing(f *mtLines) error {
+	b, err := m.balance(f)
+	m.statement.Closing, m.ended = b, true
+	return err
+}
+
+// entryLine is field 61: value day, booking day, mark, amount, kind, references.
+var entryLine = regexp.MustCompile(`^([0-9]{6})([0-9]{4}| {4})?(R?[CD]|E[CD])([A-Z])?([0-9]+(?:,[0-9]*)?)([A-Z][A-Z0-9 ]{3})?(.*)$`)
+
+// line61 begins an entry.
+func (m *mt) line61(f *mtLines) error {
+	if err := m.flush(); err != nil {
+		return err
+	}
+	if m.ended {
+		return errors.New("follows the closing balance")
+	}
+	parts := entryLine.FindStringSubmatch(strings.TrimSpace(f.text[0]))
+	if parts == nil {
+		return errors.New("must be a day of 6 digits, a mark such as C or D, an amount with a comma, and a kind")
+	}
+	if err := m.statement.Account.check(f.line, ":25:"); err != nil {
+		return err
+	}
+	e := &StatementEntry{Line: f.line}
+	var err error
+	if e.Value, err = shortDate(parts[1]); err != nil {
+		return err
+	}
+	if e.Booked, err = bookingDay(e.Value, parts[2]); err != nil {
+		return err
+	}
+	if e.Amount, err = amountOf(parts[5], ','); err != nil {
+		return err
+	}
+	if mark := parts[3]; mark == "D" || mark == "RC" || mark == "ED" {
+		e.Amount = e.Amount.Neg()
+	}
+	customer, bank, _ := strings.Cut(parts[7], "//")
+	e.EndToEnd, e.Reference = reference(customer), reference(bank)
+	e.Type = mtKinds[strings.TrimPrefix(strings.TrimPrefix(parts[6], "N"), "F")]
+	m.entry, m.more = e, strings.Join(f.text[1:], " ")
+	return m.count(e)
+}
+
+// mtKinds are the kinds of field 61 that say what a transaction is.
+var mtKinds = map[string]passerelle.TransactionType{
+	"TRF": "transfer", "CHK": "check", "CHG": "bank", "COM": "bank", "DDT": "order", "INT": "profit", "STO": "transfer", "LDP": "loan_repayment", "CMI": "transfer", "BOE": "payment",
+}
+
+// shortDate reads YYMMDD. Years from 80 on are of the last century.
+func shortDate(text string) (passerelle.Date, error) {
+	century := "20"
+	if text >= "80" {
+		century = "19"
+	}
+	return dateOf(century + text)
+}
+
+// bookingDay is the day MMDD that is nearest to the value day.
+func bookingDay(value passerelle.Date, text string) (passerelle.Date, error) {
+	if strings.TrimSpace(text) == "" {
+		return value, nil
+	}
+	year := value.In(time.UTC).Year()
+	switch month := value.In(time.UTC).Month(); {
+	case month == time.January && text[:2] == "12", month == time.February && text[:2] > "10":
+		year--
+	case month == time.December && text[:2] == "01", month == time.November && text[:2] < "03":
+		year++
+	}
+	return dateOf(fmt.Sprintf("%04d%s", year, text))
+}
+
+// information adds what field 86 says to the entry. After the closing balance it is about
+// the statement.
+func (m *mt) information(f *mtLines) error {
+	if m.entry == nil {
+		return nil
+	}
+	describe(m.entry, f.text)
+	return m.flush()
+}
+
+// flush hands the entry over.
+func (m *mt) flush() error {
+	e := m.entry
+	if e == nil {
+		return nil
+	}
+	m.entry = nil
+	if e.Wording == "" {
+		e.Wording = tidy(m.more)
+	}
+	if e.Wording == "" {
+		e.Wording = e.EndToEnd
+	}
+	return m.emit(Record{Statement: m.statement, Entry: e})
+}
+
+// count adds an entry to the sums that an MT942 names.
+func (m *mt) count(e *StatementEntry) error {
+	which := credits
+	if e.Amount.IsNeg() {
+		which = debits
+	}
+	sum := e.Amount.Abs()
+	if m.counted[which] != nil {
+		var err error
+		if sum, err = m.counted[which].Add(sum); err != nil {
+			return errAmount
+		}
+	}
+	m.counted[which] = &sum
+	return nil
+}
+
+// mtSum is the number of entries, the currency and the sum.
+var mtSum = regexp.MustCompile(`^[0-9]{1,5}[A-Z]{3}([0-9]+,[0-9]*)$`)
+
+func (m *mt) sum(f *mtLines, which int) error {
+	parts := mtSum.FindStringSubmatch(strings.TrimSpace(f.text[0]))
+	if parts == nil {
+		return errors.New("must be a number, a currency and an amount with a comma")
+	}
+	amount, err := amountOf(parts[1], ',')
+	m.interim, m.sums[which] = true, &amount
+	return err
+}
+
+// checkSums compares the sums of an MT942 with its entries.
+func (m *mt) checkSums(s *Statement) error {
+	for which, tag := range []string{":90D:", ":90C:"} {
+		if m.sums[which] == nil {
+			continue
+		}
+		counted := decimal.Zero
+		if m.counted[which] != nil {
+			counted = *m.counted[which]
+		}
+		if counted.Cmp(*m.sums[which]) != 0 {
+			return at(s.Line, tag, "the entries sum up to %s", counted)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+// Package statementfile reads account statements as banks exchange them: camt.052, camt.053
+// and camt.054, MT940 and MT942, and CFONB 120.
+//
+// It owns the formats, with the dialects of banks, the detection of formats and character
+// encodings. It does not own where files come from, whose accounts they are about, or what
+// becomes of them.
+//
+// Reading is a stream: memory does not grow with the number of entries, except that CFONB 120
+// is read statement by statement. It fails with a *FileError that names the line and the field.
+// Files are untrusted: document types, entities, archives, and values beyond the bounds of this
+// package are refused. An error repeats nothing that a file says of a person.
+package statementfile
+
+import (
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+// Format is a family of statement files.
+type Format string
+
+// The formats. MT940 includes MT942, and CAMT includes camt.052, camt.053 and camt.054.
+const (
+	CAMT  Format = "camt053"
+	MT940 Format = "mt940"
+	CFONB Format = "cfonb120"
+)
+
+// Statement is what a file says about one account and one period. Account and Opening are
+// complete with the first entry of the statement, the rest with its end.
+type Statement struct {
+	// Line is where the statement begins, from 1. It is 0 in CFONB 120.
+	Line   int
+	Format Format
+	// Message is the kind of message, such as camt.053.001.08 or MT942.
+	Message string
+	// ID is the bank's name or number of the statement.
+	ID      string
+	Account StatementAccount
+	// Opening and Closing are the booked balances before and after the entries, nil where the
+	// file has none.
+	Opening, Closing *StatementBalance
+	// From and To are the days of the period, zero where the file has none.
+	From, To passerelle.Date
+}
+
+// StatementAccount is the account of a statement. It has an IBAN or a number.
+type StatementAccount struct {
+	IBAN, Number string
+	// Bank is the BIC or a national code.
+	Bank string
+	// Name and Owner are for people.
+	Name, Owner string
+	Currency    passerelle.Currency
+	// Type is empty when the file does not say it.
+	Type passerelle.AccountType
+}
+
+// StatementBalance is the booked balance at the end of a day.
+type StatementBalance struct {
+	Date   passerelle.Date
+	Amount decimal.Decimal
+}
+
+// StatementEntry is one booked movement of an account.
+type StatementEntry struct {
+	// Line is where the entry begins, from 1. It is 0 in CFONB 120.
+	Line int
+	// Booked is the booking day. Value is the value day, or zero.
+	Booked, Value passerelle.Date
+	// Amount is negative for money that leaves, in the currency of the account.
+	Amount decimal.Decimal
+	// Reference is the bank's reference of the entry, unique within its account, or empty.
+	Reference string
+	// EndToEnd is the reference that the payer gave the payment.
+	EndToEnd string
+	Wording  string
+	// Type is empty when the file does not say it.
+	Type passerelle.TransactionType
+	// Name and Number are those of the other side. Number is an IBAN or a national number.
+	Name, Number string
+	// OriginalAmount is the amount in OriginalCurrency, nil when that is the account's.
+	OriginalAmount   *decimal.Decimal
+	OriginalCurrency passerelle.Currency
+}
+
+// Record is an entry of a statement or, without an entry, the end of the statement.
+type Record struct {
+	Statement *Statement
+	Entry     *StatementEntry
+}
+
+// FileError says what is wrong with a file. Line is 0 when the whole file is.
+type FileError struct {
+	Line int
+	// Field is the name of the field in the words of the format.
+	Field string
+	Err   error
+}
+
+func (e *FileError) Error() string {
+	switch {
+	case e.Line == 0:
+		return e.Err.Error()
+	case e.Field == "":
+		return fmt.Sprintf("line %d: %s", e.Line, e.Err)
+	}
+	return fmt.Sprintf("line %d, %s: %s", e.Line, e.Field, e.Err)
+}
+
+// Unwrap yields the cause.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// The bounds of a file.
+const (
+	// MaxSize is how many bytes a file may have.
+	MaxSize = 1 << 30
+	// maxEntries is how many entries a file may have.
+	maxEntries = 2_000_000
+	// maxText is how many bytes of a text of an entry are kept.
+	maxText = 1000
+	// maxToken is how many bytes one value may have.
+	maxToken = 64 << 10
+)
+
+// errStopped ends a reader whose caller wants no more.
+var errStopped = fmt.Errorf("the caller stopped")
+
+// reader reads one format.
+type reader func(in *input, emit func(Record) error) error
+
+var readers = map[Format]reader{CAMT: readCAMT, MT940: readMT940, CFONB: readCFONB}
+
+// Read reads the statements of a file in any of the formats. Statements come one after the
+// other, each with its entries in the order of the file and then its end. After an error
+// nothing comes.
+func Read(r io.Reader) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		entries := 0
+		emit := func(record Record) error {
+			if record.Entry != nil {
+				if entries++; entries > maxEntries {
+					return at(record.Entry.Line, "", "a file has at most %d entries", maxEntries)
+				}
+			}
+			if !yield(record, nil) {
+				return errStopped
+			}
+			return nil
+		}
+		if err := read(r, emit); err != nil && err != errStopped { //nolint:errorlint // the bare one is ours
+			yield(Record{}, err)
+		}
+	}
+}
+
+func read(r io.Reader, emit func(Record) error) error {
+	in, format, err := open(r)
+	if err != nil {
+		return err
+	}
+	return readers[format](in, emit)
+}
+
+// at is the error of a field in a line.
+func at(line int, field, format string, args ...any) *FileError {
+	return &FileError{Line: line, Field: field, Err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,322 @@
+package statementfile_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/govalues/decimal"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+
+	"passerelle/statementfile"
+)
+
+// listed reads a file into one line for each entry and each end of a statement.
+func listed(r io.Reader) ([]string, error) {
+	var all []string
+	for record, err := range statementfile.Read(r) {
+		if err != nil {
+			return all, err
+		}
+		s, e := record.Statement, record.Entry
+		if e != nil {
+			all = append(all, fmt.Sprintf("%d %s %s %s %s ref=%s e2e=%s %q %q %s", e.Line, e.Booked, e.Value, e.Amount, e.Type, e.Reference, e.EndToEnd, e.Wording, e.Name, e.Number))
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s %s %s%s %s %s..%s", s.Message, s.ID, s.Account.IBAN, s.Account.Number, s.Account.Currency, shown(s.Opening), shown(s.Closing)))
+	}
+	return all, nil
+}
+
+func shown(b *statementfile.StatementBalance) string {
+	if b == nil {
+		return "none"
+	}
+	return b.Date.String() + "=" + b.Amount.String()
+}
+
+func camtDocument(version, entries string) string {
+	return `<?xml version="1.0" encoding="UTF-8"?>
+<Document xmlns="urn:iso:std:iso:20022:tech:xsd:` + version + `"><BkToCstmrStmt><GrpHdr><MsgId>1</MsgId></GrpHdr><Stmt><Id>S1</Id>
+<Acct><Id><IBAN>FR7630006000011234567890189</IBAN></Id><Ccy>EUR</Ccy></Acct>
+<Bal><Tp><CdOrPrtry><Cd>OPBD</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">100.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>2026-10-31</Dt></Dt></Bal>
+<Bal><Tp><CdOrPrtry><Cd>CLBD</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">10.50</Amt><CdtDbtInd>DBIT</CdtDbtInd><Dt><Dt>2026-11-30</Dt></Dt></Bal>
+` + entries + `</Stmt></BkToCstmrStmt></Document>`
+}
+
+const rent = `<Ntry><Amt Ccy="EUR">110.50</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>BOOK</Sts><BookgDt><Dt>2026-11-02</Dt></BookgDt><ValDt><Dt>2026-11-03</Dt></ValDt><AcctSvcrRef>R1</AcctSvcrRef>
+<BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>ICDT</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn></BkTxCd>
+<NtryDtls><TxDtls><Refs><EndToEndId>E1</EndToEndId></Refs><RltdPties><Cdtr><Nm>Café du Parc</Nm></Cdtr><CdtrAcct><Id><IBAN>DE89370400440532013000</IBAN></Id></CdtrAcct></RltdPties><RmtInf><Ustrd>Loyer</Ustrd><Ustrd>novembre</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>
+`
+
+var rentListed = []string{
+	`6 2026-11-02 2026-11-03 -110.50 transfer ref=R1 e2e=E1 "Loyer novembre" "Café du Parc" DE89370400440532013000`,
+	`camt.053.001.02 S1 FR7630006000011234567890189 EUR 2026-10-31=100.00..2026-11-30=-10.50`,
+}
+
+func TestCAMT(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"version 2": {camtDocument("camt.053.001.02", rent), rentListed},
+		"prefix": {
+			strings.NewReplacer("<Document xmlns=", "<p:Document xmlns:p=", "</Document", "</p:Document").Replace(camtDocument("camt.053.001.02", rent)), rentListed,
+		},
+		"version 8": {
+			camtDocument("camt.053.001.08", strings.NewReplacer("<Sts>BOOK</Sts>", "<Sts><Cd>BOOK</Cd></Sts>", "<Nm>Café du Parc</Nm>", "<Pty><Nm>Café du Parc</Nm></Pty>").Replace(rent)),
+			[]string{rentListed[0], strings.Replace(rentListed[1], ".02", ".08", 1)},
+		},
+		"no leading zero": {
+			camtDocument("camt.053.001.02", strings.Replace(rent, "110.50", ".50", 1)), []string{strings.Replace(rentListed[0], "-110.50", "-0.50", 1), rentListed[1]},
+		},
+		"pending entries are not booked": {camtDocument("camt.053.001.02", strings.Replace(rent, "BOOK", "PDNG", 1)), rentListed[1:]},
+	} {
+		got, err := listed(strings.NewReader(c.text))
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
+}
+
+// A batch is one entry, whose details are those of nobody in particular.
+func TestBatchIsOneEntry(t *testing.T) {
+	details := rent[strings.Index(rent, "<TxDtls>") : strings.Index(rent, "</TxDtls>")+len("</TxDtls>")]
+	got, err := listed(strings.NewReader(camtDocument("camt.053.001.02", strings.Replace(rent, details, details+details, 1))))
+	want := `6 2026-11-02 2026-11-03 -110.50 transfer ref=R1 e2e= "Loyer novembre Loyer novembre" "" `
+	if err != nil || len(got) != 2 || got[0] != want {
+		t.Errorf("%v %q", err, got)
+	}
+}
+
+// The same text in each encoding is the same file.
+func TestEncodings(t *testing.T) {
+	text := camtDocument("camt.053.001.02", rent)
+	for name, encode := range map[string]func(string) (string, error){
+		"UTF-8 with mark": func(s string) (string, error) { return "\xef\xbb\xbf" + s, nil },
+		"ISO 8859-1": func(s string) (string, error) {
+			return charmap.ISO8859_1.NewEncoder().String(strings.Replace(s, "UTF-8", "ISO-8859-1", 1))
+		},
+		"ISO 8859-15": func(s string) (string, error) {
+			return charmap.ISO8859_15.NewEncoder().String(strings.Replace(s, "UTF-8", "ISO-8859-15", 1))
+		},
+		"Windows-1252": func(s string) (string, error) {
+			return charmap.Windows1252.NewEncoder().String(strings.Replace(s, "UTF-8", "windows-1252", 1))
+		},
+		"UTF-16 with mark": func(s string) (string, error) {
+			return unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String(strings.Replace(s, "UTF-8", "UTF-16", 1))
+		},
+		"UTF-16 without mark": func(s string) (string, error) {
+			return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().String(strings.Replace(s, "UTF-8", "UTF-16", 1))
+		},
+	} {
+		file, err := encode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := listed(strings.NewReader(file))
+		if diff := cmp.Diff(rentListed, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
+}
+
+func mt940(entries string) string {
+	return ":20:START\n:25:30006/1234567890\n:28C:7/1\n:60F:C261031EUR100,00\n" + entries + ":62F:D261130EUR10,50\n-\n"
+}
+
+func TestMT940(t *testing.T) {
+	const line = ":61:2611031102DR110,5NTRFE1//R1\n"
+	const end = "MT940 7/1 1234567890 EUR 2026-10-31=100.00..2026-11-30=-10.50"
+	for name, c := range map[string]struct{ text, want string }{
+		"German": {
+			mt940(line + ":86:116?00UEBERWEISUNG?20EREF+E2?21SVWZ+Loyer?22novembre?31DE89370400440532013000\n?32Cafe du ?33Parc\n"),
+			`5 2026-11-02 2026-11-03 -110.5 transfer ref=R1 e2e=E2 "Loyer novembre" "Cafe du Parc" DE89370400440532013000`,
+		},
+		"Dutch": {
+			mt940(line + ":86:/TRTP/SEPA OVERBOEKING/IBAN/DE89370400440532013000/NAME/Cafe du P\narc/REMI/Loyer novembre/EREF/NOTPROVIDED\n"),
+			`5 2026-11-02 2026-11-03 -110.5 transfer ref=R1 e2e=E1 "Loyer novembre" "Cafe du Parc" DE89370400440532013000`,
+		},
+		"free text": {
+			mt940(line + ":86:Loyer\r\nnovembre\n"), `5 2026-11-02 2026-11-03 -110.5 transfer ref=R1 e2e=E1 "Loyer novembre" "" `,
+		},
+		"supplementary details": {
+			mt940(line + "LOYER\n"), `5 2026-11-02 2026-11-03 -110.5 transfer ref=R1 e2e=E1 "LOYER" "" `,
+		},
+	} {
+		got, err := listed(strings.NewReader(c.text))
+		if diff := cmp.Diff([]string{c.want, end}, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
+}
+
+// The booking day has no year: around New Year it is that of the nearest day.
+func TestBookingDayAroundNewYear(t *testing.T) {
+	for line, want := range map[string]string{"2701021231": "2026-12-31 2027-01-02", "2612310102": "2027-01-02 2026-12-31", "261231": "2026-12-31 2026-12-31", "261231    ": "2026-12-31 2026-12-31"} {
+		got, err := listed(strings.NewReader(mt940(":61:" + line + "C1,NTRFNONREF\n")))
+		if err != nil || !strings.HasPrefix(got[0], "5 "+want) {
+			t.Errorf("%s: %v %q", line, err, got)
+		}
+	}
+}
+
+func TestMT942(t *testing.T) {
+	text := ":20:A\n:25:DE89370400440532013000\n:28C:1\n:34F:EUR0,\n:13D:2611251200+0100\n:61:261125C2,50NTRFNONREF\n:86:Hello\n:90C:1EUR2,50\n:90D:0EUR0,\n-\n"
+	want := []string{`6 2026-11-25 2026-11-25 2.50 transfer ref= e2e= "Hello" "" `, "MT942 1 DE89370400440532013000 EUR none..none"}
+	got, err := listed(strings.NewReader(text))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	if _, err := listed(strings.NewReader(strings.Replace(text, "1EUR2,50", "1EUR3,50", 1))); err == nil || !strings.Contains(err.Error(), ":90C:") {
+		t.Errorf("entries that miss their sum: %v", err)
+	}
+}
+
+func TestCFONB(t *testing.T) {
+	text := `0130006    00001EUR2 12345678901  301126                                                  0000000015000{                
+0430006    00001EUR2 1234567890106011226        LOYER DECEMBRE                   0000000000000000007505}                
+0730006    00001EUR2 12345678901  011226                                                  0000000007495{                
+`
+	want := []string{`0 2026-12-01  -750.50  ref= e2e= "LOYER DECEMBRE" "" `, "CFONB 120  300060000112345678901 EUR 2026-11-30=1500.00..2026-12-01=749.50"}
+	got, err := listed(strings.NewReader(text))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+}
+
+// Each file is refused with the line and the field, and nothing of its content.
+func TestRefusals(t *testing.T) {
+	whole := camtDocument("camt.053.001.02", rent)
+	for name, c := range map[string]struct{ text, want string }{
+		"empty":          {"", "the file is empty"},
+		"zip":            {"PK\x03\x04xx", "a zip archive"},
+		"PDF":            {"%PDF-1.7", "a PDF"},
+		"gzip":           {"\x1f\x8b\x08", "a gzip archive"},
+		"other text":     {"Date;Amount\n", "is none of"},
+		"other XML":      {"<html></html>", "has no camt"},
+		"other message":  {camtDocument("pain.001.001.03", rent), "line 2, Document:"},
+		"entities":       {`<!DOCTYPE x [<!ENTITY a "b">]><Document/>`, "document types and entities are refused"},
+		"unknown entity": {strings.Replace(whole, "Loyer", "&a;", 1), "not well-formed"},
+		"cut short":      {whole[:len(whole)-30], "line 9: not well-formed XML"}, "cut between elements": {strings.TrimSuffix(whole, "</Document>"), "ends within an element"},
+		"wrong nesting":      {strings.Replace(whole, "</Ustrd>", "</Ntry>", 1), "line 8: an element ends that is not open"},
+		"deep":               {strings.Repeat("<a>", 100), "nested too deeply"},
+		"long value":         {strings.Replace(whole, "Loyer", strings.Repeat("x", 1<<20), 1), "a value is too long"},
+		"amount of letters":  {strings.Replace(whole, "110.50", "1e9", 1), "line 6, Ntry/Amt: must be an amount"},
+		"no such day":        {strings.Replace(whole, "2026-11-02", "2026-02-30", 1), "line 6, Ntry/BookgDt/Dt: must be an existing day"},
+		"other currency":     {strings.Replace(whole, `<Ntry><Amt Ccy="EUR"`, `<Ntry><Amt Ccy="USD"`, 1), "line 6, Ntry/Amt: must be in the currency of the account"},
+		"no account":         {strings.Replace(whole, "FR7630006000011234567890189", "", 1), "Acct: the account has no number"},
+		"MT no closing":      {":20:A\n:25:1/2\n:60F:C261031EUR1,\n", "line 1, :62F:"},
+		"MT entry of words":  {mt940(":61:hello\n"), "line 5, :61:"},
+		"MT balance of word": {":20:A\n:25:1\n:60F:hello\n", "line 3, :60F:"},
+		"MT endless field":   {mt940(":61:261103C1,NTRF\n:86:" + strings.Repeat("x\n", 1000)), "line 6, :86:: has too many lines"},
+		"MT endless line":    {mt940(":61:261103C1,NTRF\n:86:" + strings.Repeat("x", 1<<20)), "line 6: a line has at most"},
+		"MT zero bytes":      {mt940(":61:261103C1,NTRF\x00\n"), "line 5: the file is not text"},
+	} {
+		_, err := listed(strings.NewReader(c.text))
+		var own *statementfile.FileError
+		if !errors.As(err, &own) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "Parc") {
+			t.Errorf("%s: the error repeats the file: %v", name, err)
+		}
+	}
+}
+
+// large is a camt.053 with many entries that is made while it is read.
+func large(entries int) io.Reader {
+	head, tail, _ := strings.Cut(camtDocument("camt.053.001.02", "|"), "|")
+	readers := []io.Reader{strings.NewReader(head)}
+	for range entries {
+		readers = append(readers, strings.NewReader(rent))
+	}
+	return io.MultiReader(append(readers, strings.NewReader(tail))...)
+}
+
+// A long file is read in bounded memory.
+func TestLargeFileIsStreamed(t *testing.T) {
+	const entries = 20_000
+	file := large(entries)
+	var before, now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	n, sum, most := 0, decimal.Zero, uint64(0)
+	for record, err := range statementfile.Read(file) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record.Entry == nil {
+			continue
+		}
+		n++
+		sum, _ = sum.Add(record.Entry.Amount)
+		if n%5000 == 0 {
+			runtime.GC()
+			runtime.ReadMemStats(&now)
+			most = max(most, now.HeapAlloc-min(now.HeapAlloc, before.HeapAlloc))
+		}
+	}
+	if n != entries || sum.String() != "-2210000.00" {
+		t.Errorf("%d entries of %s", n, sum)
+	}
+	if most > 4<<20 {
+		t.Errorf("%d bytes are kept while it is read", most)
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	file, err := io.ReadAll(large(10_000))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("camt", func(b *testing.B) {
+		b.SetBytes(int64(len(file)))
+		for range b.N {
+			for _, err := range statementfile.Read(bytes.NewReader(file)) {
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+	b.Run("tokens", func(b *testing.B) {
+		b.SetBytes(int64(len(file)))
+		for range b.N {
+			for d := xml.NewDecoder(bytes.NewReader(file)); ; {
+				if _, err := d.Token(); err != nil {
+					break
+				}
+			}
+		}
+	})
+}
+
+// No file makes the reader panic, and every entry has a day, and every statement an account.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(camtDocument("camt.053.001.02", rent)))
+	f.Add([]byte(mt940(":61:2611031102D110,5NTRFE1//R1\n:86:116?00A?20EREF+E2?21SVWZ+B?31DE1?32C\n")))
+	f.Add([]byte(mt940(":61:2611031102D110,5NTRFE1//R1\n:86:/TRTP/A/CNTP/DE1/BIC/N/C///REMI/USTD//B/\n")))
+	f.Add([]byte(":20:A\n:25:1EUR\n:34F:EUR0,\n:13D:2611251200+0100\n:61:261125C2,50NTRFNONREF\n:90C:1EUR2,50\n"))
+	f.Add([]byte("\xff\xfe<\x00D\x00"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		for record, err := range statementfile.Read(bytes.NewReader(file)) {
+			if err != nil {
+				return
+			}
+			if e := record.Entry; e != nil && e.Booked.IsZero() {
+				t.Error("an entry has no day")
+			}
+			if a := record.Statement.Account; a.IBAN == "" && a.Number == "" || a.Currency == "" {
+				t.Error("a statement has no account")
+			}
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package statementfile
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+var (
+	errAmount    = errors.New("must be an amount of at most 18 digits")
+	errDate      = errors.New("must be an existing day")
+	errCurrency  = errors.New("must be a currency of ISO 4217")
+	errDirection = errors.New("must be CRDT or DBIT")
+)
+
+// maxDigits is how many digits an amount may have, so that sums fit.
+const maxDigits = 18
+
+// amountOf reads an amount whose decimals follow the separator. It takes no exponent and no
+// grouping.
+func amountOf(text string, separator byte) (decimal.Decimal, error) {
+	text = strings.TrimPrefix(strings.TrimSpace(text), "+")
+	if separator != '.' {
+		if strings.Contains(text, ".") {
+			return decimal.Decimal{}, errAmount
+		}
+		text = strings.Replace(text, string(separator), ".", 1)
+	}
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(text, "-"), ".")
+	if digits := whole + fraction; digits == "" || len(digits) > maxDigits || strings.Trim(digits, "0123456789") != "" {
+		return decimal.Decimal{}, errAmount
+	}
+	text = strings.TrimSuffix(text, ".")
+	d, err := decimal.Parse(text)
+	if err != nil {
+		return d, errAmount
+	}
+	return d, nil
+}
+
+// dateOf reads the day of YYYY-MM-DD or YYYYMMDD with which a text begins.
+func dateOf(text string) (passerelle.Date, error) {
+	text = strings.TrimSpace(text)
+	if len(text) >= 8 && !strings.Contains(text[:8], "-") {
+		text = text[:4] + "-" + text[4:6] + "-" + text[6:8]
+	}
+	d, err := passerelle.ParseDate("date", text[:min(len(text), len("2006-01-02"))])
+	if err != nil {
+		return d, errDate
+	}
+	return d, nil
+}
+
+func currencyOf(text string) (passerelle.Currency, error) {
+	c := passerelle.Currency(strings.TrimSpace(text))
+	if !c.Known() {
+		return "", errCurrency
+	}
+	return c, nil
+}
+
+// tidy is a text of a file as it is kept: words with one blank between them, without control
+// characters, and of at most maxText bytes.
+func tidy(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, " "))
+	text = strings.Join(strings.Fields(text), " ")
+	return strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), maxText)], ""))
+}
+
+// number brings the number of an account into one form: without blanks, in capitals.
+func number(text string) string { return strings.ToUpper(strings.Join(strings.Fields(tidy(text)), "")) }
+
+// setNumber sets the IBAN when the text is one, and else the number.
+func (a *StatementAccount) setNumber(text string) {
+	text = number(text)
+	one := passerelle.Account{Scheme: passerelle.IBAN, Identification: text, Label: "account"}
+	if one.Check("") == nil {
+		a.IBAN = text
+		return
+	}
+	a.Number = text
+}
+
+// check refuses an account without a number or a currency.
+func (a *StatementAccount) check(line int, field string) error {
+	if a.IBAN == "" && a.Number == "" {
+		return at(line, field, "the account has no number")
+	}
+	if !a.Currency.Known() {
+		return at(line, field, "the account has no currency")
+	}
+	return nil
+}
+
+func pointAmount(text string) (decimal.Decimal, error) { return amountOf(text, '.') }
