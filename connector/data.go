@@ -45,6 +45,9 @@ type DataSettings struct {
 	// UnattendedReads is how often in 24 hours the institution may be read without the
 	// person; zero means no limit.
 	UnattendedReads int
+	// TakesFiles says that the data comes in files that people hand over. Without a file a
+	// read finds nothing, and the service does not read by itself.
+	TakesFiles bool
 }
 
 // DataRequest is what a connector gets to read an institution for a person.
@@ -75,6 +78,8 @@ type DataRequest struct {
 	// Device is the person's, empty unless they are present or have just shared what is
 	// read.
 	Device Device
+	// File is what the person hands over to a connector that takes files, and else nil.
+	File io.ReadSeeker
 	// Now is the present instant of the domain.
 	Now time.Time
 }

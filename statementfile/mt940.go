@@ -196,10 +196,14 @@ func (m *mt) account(f *mtLines) error {
 	if parts := currencySuffix.FindStringSubmatch(text); parts != nil && passerelle.Currency(parts[2]).Known() {
 		text, a.Currency = parts[1], passerelle.Currency(parts[2])
 	}
-	if bank, rest, both := strings.Cut(text, "/"); both {
-		a.Bank, text = bank, strings.TrimLeft(rest, "/")
+	bank, rest, both := strings.Cut(text, "/")
+	if !both {
+		bank, rest = "", text
 	}
-	a.setNumber(text)
+	a.Bank = bank
+	if a.setNumber(strings.TrimLeft(rest, "/")); a.IBAN == "" {
+		a.Number = text // numbers are unique within a bank
+	}
 	return nil
 }
 

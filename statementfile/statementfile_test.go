@@ -134,7 +134,7 @@ func mt940(entries string) string {
 
 func TestMT940(t *testing.T) {
 	const line = ":61:2611031102DR110,5NTRFE1//R1\n"
-	const end = "MT940 7/1 1234567890 EUR 2026-10-31=100.00..2026-11-30=-10.50"
+	const end = "MT940 7/1 30006/1234567890 EUR 2026-10-31=100.00..2026-11-30=-10.50"
 	for name, c := range map[string]struct{ text, want string }{
 		"German": {
 			mt940(line + ":86:116?00UEBERWEISUNG?20EREF+E2?21SVWZ+Loyer?22novembre?31DE89370400440532013000\n?32Cafe du ?33Parc\n"),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"time"
 
@@ -33,6 +34,8 @@ type Request struct {
 	Landing Landing
 	// Absent means that the person takes no part.
 	Absent bool
+	// File is for a connector that takes files.
+	File io.ReadSeeker
 	// Active sets whether the connection is read in the background. Nil leaves it as it is.
 	Active *bool
 	// Background returns an answer before anything is read.
@@ -165,7 +168,7 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 			return run.c, err
 		}
 	}
-	with := readRequest{attended: run.attended, answers: answers, resumed: r.Resume, landing: r.Landing}
+	with := readRequest{attended: run.attended, answers: answers, resumed: r.Resume, landing: r.Landing, file: r.File}
 	if r.Background {
 		return run.firstRead(ctx, reader, with)
 	}

@@ -362,9 +362,9 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 }
 
 // cover moves the first day of which everything is known. A read without a
-// bound covers what it gave, and today when that is nothing.
+// bound, or a first one in parts, covers what it gave, and today when that is nothing.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
-	if from.IsZero() {
+	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		if from = a.first; from.IsZero() {
 			from = today
 		}

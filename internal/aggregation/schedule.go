@@ -23,7 +23,7 @@ const (
 // next is when to read a connection without a request; nil means only on request.
 func (run *syncRun) next(now time.Time, o connector.Outcome) *time.Time {
 	wait, wanted := run.pause(o)
-	if !wanted || !run.c.Active || !run.settings.On(settings.AutosyncEnabled) {
+	if !wanted || !run.c.Active || run.profile.Data.TakesFiles || !run.settings.On(settings.AutosyncEnabled) {
 		return nil
 	}
 	next := now.Add(max(wait, o.RetryAfter))

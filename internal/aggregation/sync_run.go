@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"passerelle"
@@ -65,6 +66,7 @@ type readRequest struct {
 	resumed  bool
 	callback map[string][]string
 	landing  Landing
+	file     io.ReadSeeker
 }
 
 // zone is the time zone of the times in event bodies.
@@ -141,7 +143,7 @@ func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a rea
 	failpoint.Before("bank")
 	request := connector.DataRequest{
 		Domain: run.domain.ID, Connection: run.c.ID, Source: run.source.Name, Values: run.values, Answers: a.answers, Resumed: a.resumed,
-		Callback: a.callback, ReturnURL: back, NotificationURL: run.Notifications.OfConsent(run.domain, run.c.ID), Memory: run.memory, Present: a.attended, Now: run.started,
+		Callback: a.callback, ReturnURL: back, NotificationURL: run.Notifications.OfConsent(run.domain, run.c.ID), Memory: run.memory, Present: a.attended, File: a.file, Now: run.started,
 	}
 	if shared, known := run.devices.LoadAndDelete(run.c.ID); known && run.c.Soon {
 		request.Device, _ = shared.(connector.Device)

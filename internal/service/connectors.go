@@ -7,6 +7,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
+	"passerelle/connector/statements"
 	"passerelle/internal/store"
 )
 
@@ -14,7 +15,7 @@ import (
 // it supports. Without the simulated bank, simulated connectors can only describe
 // themselves.
 func Connectors(simulated *sandbox.Bank) []connector.Connector {
-	return simulated.Connectors()
+	return append(simulated.Connectors(), statements.Connector{})
 }
 
 // newBank is the simulated bank, whose ledger is in the database, so that it

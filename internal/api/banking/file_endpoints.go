@@ -1,0 +1,120 @@
+package banking
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"passerelle/internal/httpapi"
+	"passerelle/internal/imports"
+	"passerelle/statementfile"
+)
+
+// maxStatementFile is how large the body with a statement file is at most.
+const maxStatementFile = 32 << 20
+
+func (s *Service) fileRoutes() []httpapi.Route {
+	return []httpapi.Route{{
+		Method: http.MethodPost, Pattern: "/users/{userId}/connections/{connectionId}/files", Aliases: []string{"/connections/{connectionId}/files"}, Needs: ofUser,
+		MaxBody: maxStatementFile, Endpoint: httpapi.Handle(s.importFile), Errors: []string{"conflict", "connectionLocked"},
+		Summary: "Hand over a statement file",
+		Doc:     "Reads a camt.052, camt.053, camt.054, MT940, MT942 or CFONB 120 file into a connection to the connector of statement files: all of it or nothing. Transactions that are stored already stay as they are, so files may overlap and come twice. New accounts are shared. With preview, nothing is written.",
+	}}
+}
+
+type importFileInput struct {
+	oneConnectionInput
+	Preview    bool                `query:"preview" doc:"report what the file would bring, and write nothing"`
+	Unbalanced bool                `query:"unbalanced" doc:"take statements whose entries do not lead from their opening to their closing balance"`
+	File       httpapi.FileContent `body:"file,required" doc:"the statement file"`
+}
+
+// importFileOutput reports what a file has. Unbalanced has the lines of statements.
+type importFileOutput struct {
+	Preview  bool          `json:"preview" doc:"nothing was written"`
+	Format   string        `json:"format" doc:"camt053, mt940 or cfonb120"`
+	Message  string        `json:"message" doc:"the kind of message, such as camt.053.001.08"`
+	Accounts []fileAccount `json:"accounts"`
+}
+
+type fileAccount struct {
+	ID           *int64         `json:"id" doc:"null while the account is not stored"`
+	IBAN         *string        `json:"iban"`
+	Number       *string        `json:"number"`
+	Currency     string         `json:"currency"`
+	Disabled     bool           `json:"disabled" doc:"the end user has disabled the account, so its transactions are not stored"`
+	Statements   int            `json:"statements"`
+	Transactions int            `json:"transactions"`
+	New          int            `json:"new" doc:"transactions that were not stored"`
+	FirstDate    *string        `json:"first_date" doc:"booking day of the first transaction"`
+	LastDate     *string        `json:"last_date" doc:"booking day of the last transaction"`
+	Opening      *fileBalance   `json:"opening"`
+	Closing      *fileBalance   `json:"closing"`
+	Sum          json.Number    `json:"sum" doc:"sum of the transactions"`
+	Unbalanced   []int          `json:"unbalanced" doc:"lines of statements whose transactions do not lead from their opening to their closing balance"`
+	Gaps         []statementGap `json:"gaps" doc:"days between statements of which the file has nothing"`
+}
+
+type fileBalance struct {
+	Date   string      `json:"date"`
+	Amount json.Number `json:"amount"`
+}
+
+type statementGap struct {
+	After  string      `json:"after" doc:"day of the closing balance before the gap"`
+	Before string      `json:"before" doc:"day of the opening balance after the gap"`
+	Amount json.Number `json:"amount" doc:"sum of what is missing"`
+}
+
+func (s *Service) importFile(ctx context.Context, c *httpapi.Caller, in importFileInput) (importFileOutput, error) {
+	one, err := s.connection(ctx, c, in.oneConnectionInput)
+	if err != nil {
+		return importFileOutput{}, err
+	}
+	use := &imports.Imports{DB: s.DB, Aggregation: s.Aggregation}
+	read := use.Import
+	if in.Preview {
+		read = use.Preview
+	}
+	report, err := read(ctx, c.Domain, imports.File{User: one.User, Connection: one.ID, Content: bytes.NewReader(in.File), Unbalanced: in.Unbalanced})
+	if err != nil {
+		return importFileOutput{}, err
+	}
+	out := importFileOutput{Preview: in.Preview, Format: string(report.Summary.Format), Message: report.Summary.Message, Accounts: []fileAccount{}}
+	for i, a := range report.Accounts {
+		out.Accounts = append(out.Accounts, showFileAccount(report.Summary.Accounts[i], a))
+	}
+	return out, nil
+}
+
+func showFileAccount(of statementfile.AccountSummary, stored imports.AccountReport) fileAccount {
+	shown := fileAccount{
+		Currency: string(of.Account.Currency), Disabled: stored.Disabled, Statements: of.Statements, Transactions: of.Entries, New: stored.New,
+		Opening: showFileBalance(of.Opening), Closing: showFileBalance(of.Closing), Sum: json.Number(of.Sum.String()),
+		Unbalanced: append([]int{}, of.Unbalanced...), Gaps: []statementGap{},
+		IBAN: textOrNull(of.Account.IBAN), Number: textOrNull(of.Account.Number), FirstDate: textOrNull(of.First.String()), LastDate: textOrNull(of.Last.String()),
+	}
+	if stored.ID != 0 {
+		id := int64(stored.ID)
+		shown.ID = &id
+	}
+	for _, g := range of.Gaps {
+		shown.Gaps = append(shown.Gaps, statementGap{g.After.String(), g.Before.String(), json.Number(g.Missing.String())})
+	}
+	return shown
+}
+
+func showFileBalance(b *statementfile.StatementBalance) *fileBalance {
+	if b == nil {
+		return nil
+	}
+	return &fileBalance{b.Date.String(), json.Number(b.Amount.String())}
+}
+
+func textOrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

@@ -1,0 +1,102 @@
+package imports
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/store"
+	"passerelle/statementfile"
+)
+
+// comparison is a sink that compares what a file has with what is stored, and writes nothing.
+type comparison struct {
+	connector.Sink
+	ctx        context.Context
+	db         *store.DB
+	domain     passerelle.DomainID
+	connection passerelle.ConnectionID
+	format     statementfile.Format
+
+	stored   map[string]store.StoredAccount
+	accounts map[string]*AccountReport
+}
+
+// Accounts loads the stored accounts, and refuses those that came in another format: banks
+// write other texts there, so every transaction would come a second time.
+func (c *comparison) Accounts(all []passerelle.AccountDetails) error {
+	var err error
+	if c.stored, err = accountsOf(c.ctx, c.db, c.domain, c.connection); err != nil {
+		return err
+	}
+	c.accounts = map[string]*AccountReport{}
+	for _, details := range all {
+		one, there := c.stored[details.Key]
+		c.accounts[details.Key] = &AccountReport{ID: one.ID, Disabled: there && one.Disabled != nil}
+		if !there {
+			continue
+		}
+		if err := c.checkFormat(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *comparison) checkFormat(a store.StoredAccount) error {
+	var other statementfile.Format
+	err := c.db.EachKey(c.ctx, store.SyncedTransactions(a), passerelle.Date{}, func(_ int64, key string) {
+		if f := formatOf(key); f != c.format {
+			other = f
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("list the keys of account %d: %w", a.ID, err)
+	}
+	if other != "" {
+		return passerelle.Conflicting("account %d has transactions from %s files, whose texts differ, so they would come twice; send %s files, or create another connection", a.ID, other, other)
+	}
+	return nil
+}
+
+// Wanted wants what an import would store.
+func (c *comparison) Wanted(account string) (passerelle.Date, bool) {
+	one := c.accounts[account]
+	return passerelle.Date{}, one != nil && !one.Disabled
+}
+
+// Transactions counts what is new.
+func (c *comparison) Transactions(account string, page []passerelle.TransactionDetails) error {
+	report, into := c.accounts[account], c.stored[account]
+	if report.ID == 0 {
+		report.New += len(page)
+		return nil
+	}
+	for some := range slices.Chunk(page, pageSize) {
+		keys := make([]string, len(some))
+		for i, d := range some {
+			keys[i] = d.Key
+		}
+		known, err := c.db.KnownByKey(c.ctx, store.SyncedTransactions(into), keys)
+		if err != nil {
+			return fmt.Errorf("find the transactions of account %d: %w", into.ID, err)
+		}
+		report.New += len(some) - len(known)
+	}
+	return nil
+}
+
+// pageSize is how many keys one query has.
+const pageSize = 500
+
+// AccountRead ends an account.
+func (*comparison) AccountRead(string, passerelle.Date) error { return nil }
+
+func (c *comparison) report(account string) AccountReport {
+	if one := c.accounts[account]; one != nil {
+		return *one
+	}
+	return AccountReport{}
+}

@@ -1,0 +1,216 @@
+// Package imports hands statement files to connections: it checks a file, shows what it would
+// bring, and has the connection read it.
+//
+// It owns the check before anything is written, the comparison with what is stored, and the
+// consent to accounts that come with a file. It does not own the formats (package
+// statementfile), the identity of entries (connector/statements) or the storing (package
+// aggregation).
+//
+// It fails with a *passerelle.Error that names the field file, with the line, when a file is
+// not as it should be. Then nothing is written. A crash while a file is stored leaves a part of
+// it, which the same file completes.
+package imports
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/statements"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
+	"passerelle/statementfile"
+)
+
+// Imports has the use cases of statement files. Every field is required.
+type Imports struct {
+	DB          *store.DB
+	Aggregation *aggregation.Aggregation
+}
+
+// File is a file for a connection.
+type File struct {
+	User       passerelle.UserID
+	Connection passerelle.ConnectionID
+	Content    io.ReadSeeker
+	// Unbalanced files are taken even when entries do not fit their balances.
+	Unbalanced bool
+}
+
+// Report is what a file has, and what of it was new when it came.
+type Report struct {
+	Summary statementfile.Summary
+	// Accounts are in the order of the summary.
+	Accounts []AccountReport
+}
+
+// AccountReport compares an account of the file with what is stored. ID is zero while the
+// account is not stored. Disabled accounts are stored without their transactions.
+type AccountReport struct {
+	ID       passerelle.AccountID
+	Disabled bool
+	// New counts transactions that are not stored.
+	New int
+}
+
+// origin is where the consent to accounts that come with a file was granted.
+const origin = "file"
+
+// Preview reports what a file would bring, and writes nothing.
+func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (Report, error) {
+	if err := i.takesFiles(ctx, d, f); err != nil {
+		return Report{}, err
+	}
+	summary, err := summarize(f.Content)
+	if err != nil {
+		return Report{}, err
+	}
+	c := &comparison{ctx: ctx, db: i.DB, domain: d.ID, connection: f.Connection, format: summary.Format}
+	if _, err := (statements.Connector{}).Read(ctx, connector.DataRequest{File: f.Content, Now: i.Aggregation.Now()}, c); err != nil {
+		return Report{}, refusal(err)
+	}
+	report := Report{Summary: summary}
+	for _, a := range summary.Accounts {
+		report.Accounts = append(report.Accounts, c.report(statements.KeyOf(a.Account)))
+	}
+	return report, nil
+}
+
+// Import stores a file: all of it or, when it is not as it should be, nothing. Accounts that
+// are new are shared, because the person hands their statements over. Accounts that the person
+// has disabled stay so.
+func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (Report, error) {
+	report, err := i.Preview(ctx, d, f)
+	if err != nil {
+		return report, err
+	}
+	if err := balanced(report.Summary); err != nil && !f.Unbalanced {
+		return report, err
+	}
+	if report.hasNewAccounts() {
+		if err := i.shareNew(ctx, d, f, report); err != nil {
+			return report, err
+		}
+	}
+	if err := i.read(ctx, d, f); err != nil {
+		return report, err
+	}
+	return report, i.number(ctx, d, f, &report)
+}
+
+func (r *Report) hasNewAccounts() bool {
+	for _, a := range r.Accounts {
+		if a.ID == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// takesFiles refuses connections that read an institution.
+func (i *Imports) takesFiles(ctx context.Context, d passerelle.Domain, f File) error {
+	c, err := i.Aggregation.Connection(ctx, d, f.User, f.Connection)
+	if err != nil {
+		return err
+	}
+	if c.Connector != statements.UUID {
+		return passerelle.Conflicting("the connection reads an institution and takes no files; create one to the connector %s", statements.UUID)
+	}
+	return nil
+}
+
+func summarize(content io.ReadSeeker) (statementfile.Summary, error) {
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return statementfile.Summary{}, fmt.Errorf("read a file: %w", err)
+	}
+	summary, err := statementfile.Summarize(content)
+	return summary, refusal(err)
+}
+
+// refusal is an error of a file for the client.
+func refusal(err error) error {
+	var wrong *statementfile.FileError
+	if errors.As(err, &wrong) {
+		return passerelle.InvalidField("file", "%s", wrong)
+	}
+	return err
+}
+
+// balanced refuses statements whose entries do not fit their balances.
+func balanced(s statementfile.Summary) error {
+	for _, a := range s.Accounts {
+		if len(a.Unbalanced) > 0 {
+			return passerelle.InvalidField("file", "line %d: the entries of the statement do not lead from its opening to its closing balance; send unbalanced=true to take it all the same", a.Unbalanced[0])
+		}
+	}
+	return nil
+}
+
+// read has the connection read the file. A state of the connection other than none is one that
+// the file cannot change.
+func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
+	c, err := i.Aggregation.Resume(ctx, d, f.User, f.Connection, aggregation.Request{File: f.Content})
+	if err != nil {
+		return err
+	}
+	if c.State != "" {
+		return fmt.Errorf("connection %d is in the state %s after a file was read", c.ID, c.State)
+	}
+	return nil
+}
+
+// shareNew stores the new accounts and shares them.
+func (i *Imports) shareNew(ctx context.Context, d passerelle.Domain, f File, report Report) error {
+	if err := i.read(ctx, d, f); err != nil {
+		return err
+	}
+	stored, err := i.accounts(ctx, d.ID, f.Connection)
+	if err != nil {
+		return err
+	}
+	var ids []passerelle.AccountID
+	for n, a := range report.Accounts {
+		if one, there := stored[statements.KeyOf(report.Summary.Accounts[n].Account)]; there && a.ID == 0 {
+			ids = append(ids, one.ID)
+		}
+	}
+	enabled := false
+	_, err = i.Aggregation.ChangeAccounts(ctx, d, f.User, ids, aggregation.AccountChange{Disabled: &enabled, Origin: origin})
+	return err
+}
+
+// number adds the ids of the accounts that the file brought.
+func (i *Imports) number(ctx context.Context, d passerelle.Domain, f File, report *Report) error {
+	stored, err := i.accounts(ctx, d.ID, f.Connection)
+	for n := range report.Accounts {
+		report.Accounts[n].ID = stored[statements.KeyOf(report.Summary.Accounts[n].Account)].ID
+	}
+	return err
+}
+
+// accounts are those of a connection by their keys.
+func (i *Imports) accounts(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[string]store.StoredAccount, error) {
+	return accountsOf(ctx, i.DB, domain, connection)
+}
+
+func accountsOf(ctx context.Context, db *store.DB, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[string]store.StoredAccount, error) {
+	all, err := db.AccountsOf(ctx, domain, connection)
+	if err != nil {
+		return nil, fmt.Errorf("list the accounts of connection %d: %w", connection, err)
+	}
+	byKey := map[string]store.StoredAccount{}
+	for _, a := range all {
+		byKey[a.Key] = a
+	}
+	return byKey, nil
+}
+
+// formatOf is the format that a key of a transaction begins with.
+func formatOf(key string) statementfile.Format {
+	format, _, _ := strings.Cut(key, "/")
+	return statementfile.Format(format)
+}
