@@ -12,6 +12,7 @@
 package statementfile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -129,7 +130,7 @@ const (
 )
 
 // errStopped ends a reader whose caller wants no more.
-var errStopped = fmt.Errorf("the caller stopped")
+var errStopped = errors.New("the caller stopped")
 
 // reader reads one format.
 type reader func(in *input, emit func(Record) error) error
@@ -153,7 +154,7 @@ func Read(r io.Reader) iter.Seq2[Record, error] {
 			}
 			return nil
 		}
-		if err := read(r, emit); err != nil && err != errStopped { //nolint:errorlint // the bare one is ours
+		if err := read(r, emit); err != nil && !errors.Is(err, errStopped) {
 			yield(Record{}, err)
 		}
 	}

@@ -37,7 +37,7 @@ var _ connector.DataReader = Connector{}
 // Profile describes the connector.
 func (Connector) Profile() connector.Profile {
 	return connector.Profile{
-		UUID: UUID, ID: 30, Name: "Statement files", Countries: []string{"FR", "AT", "BE", "CH", "DE", "ES", "GB", "IT", "LU", "NL", "PL", "PT"}, Hidden: true,
+		UUID: UUID, ID: 30, Name: "Statement files", Countries: []string{"FR", "AT", "BE", "CH", "DE", "ES", "IT", "LU", "NL", "PL", "PT"}, Hidden: true,
 		Sources: []connector.Source{{ID: 301, Name: "files", Mechanisms: []passerelle.AuthMechanism{passerelle.ByCredentials}}},
 		Data: &connector.DataSettings{
 			Capabilities: []string{"bank"}, AccountTypes: []passerelle.AccountType{"checking", "savings", "card", "loan"},

@@ -159,11 +159,11 @@ func (run *syncRun) changeAccount(tx *store.Tx, account store.StoredAccount, cha
 		return nil
 	}
 	tx.EnableAccount(run.domain.ID, run.user.ID, account.ID)
-	tx.ReadSoon(run.domain.ID, run.c.ID, now)
-	tx.AfterCommit(run.Sync)
-	return tx.RecordConsent(run.domain.ID, store.Consent{
-		User: run.user.ID, Connection: run.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: change.Origin, Granted: now,
-	})
+	if !run.profile.Data.TakesFiles {
+		tx.ReadSoon(run.domain.ID, run.c.ID, now)
+		tx.AfterCommit(run.Sync)
+	}
+	return tx.RecordConsent(run.domain.ID, store.Consent{User: run.user.ID, Connection: run.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: change.Origin, Granted: now})
 }
 
 func apply(account *store.StoredAccount, change AccountChange) {

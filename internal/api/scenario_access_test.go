@@ -128,6 +128,7 @@ PUT    /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 
 DELETE /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
 GET    /users/{userId}/connections/{connectionId}/sources 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+POST   /users/{userId}/connections/{connectionId}/files 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 409 403
 POST   /users/{userId}/connections/{connectionId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 PUT    /users/{userId}/connections/{connectionId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections/{connectionId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
@@ -332,6 +333,7 @@ var rightBody = map[string]string{
 	"POST /webhooks/{webhookId}/recover":                          `{"since":"2026-11-20 00:00:00"}`,
 	"POST /webhooks/{webhookId}/test":                             `{"data":{"a":1.50}}`,
 
+	"POST /users/{userId}/connections/{connectionId}/files":                                             `{"file":"eA=="}`,
 	"POST /users/{userId}/connections/{connectionId}/sources/{sourceId}":                                `{"disabled":false}`,
 	"PUT /users/{userId}/connections/{connectionId}/sources/{sourceId}":                                 `{}`,
 	"POST /users/{userId}/accounts/{accountId}/transactions/{transactionId}":                            `{"comment":"n"}`,

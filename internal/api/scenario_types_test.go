@@ -176,6 +176,8 @@ func complete(t *testing.T, call string) any {
 		"POST /connections/{connectionId}/transactions/{transactionId}/documents":                                     `{"id_document":1}`,
 		"POST /connections/{connectionId}/accounts/{accountId}/transactions/{transactionId}/documents":                `{"id_document":1}`,
 		"POST /documenttypes/{typeId}":                                                                                `{}`,
+		"POST /users/{userId}/connections/{connectionId}/files":                                                       `{}`,
+		"POST /connections/{connectionId}/files":                                                                      `{}`,
 		"POST /users/{userId}/connections/{connectionId}/sources/{sourceId}":                                          `{}`,
 		"POST /connections/{connectionId}/sources/{sourceId}":                                                         `{}`,
 		"POST /auth/init":                              `{}`,

@@ -1,0 +1,205 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/connector/statements"
+	"passerelle/internal/store/storetest"
+)
+
+// camtFile is a camt.053 file of one statement for each pair of days and balances, with
+// entries of that day and amount.
+func camtFile(opened, opening, closed, closing string, entries ...string) string {
+	balance := func(kind, day, amount string) string {
+		return `<Bal><Tp><CdOrPrtry><Cd>` + kind + `</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">` + amount + `</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>` + day + `</Dt></Dt></Bal>` + "\n"
+	}
+	text := `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt><Stmt><Id>1</Id><Acct><Id><IBAN>FR7630006000011234567890189</IBAN></Id><Ccy>EUR</Ccy><Nm>Main</Nm></Acct>` + "\n" +
+		balance("OPBD", opened, opening) + balance("CLBD", closed, closing)
+	for _, e := range entries {
+		part := strings.Fields(e)
+		text += `<Ntry><Amt Ccy="EUR">` + part[1] + `</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>` + part[0] + `</Dt></BookgDt><NtryDtls><TxDtls><RmtInf><Ustrd>` + part[2] + `</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>` + "\n"
+	}
+	return text + `</Stmt></BkToCstmrStmt></Document>`
+}
+
+// fileReport is what the answer to a file has of its one account.
+type fileReport struct {
+	Preview  bool
+	Message  string
+	Accounts []struct {
+		ID                *int64
+		IBAN              string
+		Disabled          bool
+		Transactions, New int
+		Sum               json.Number
+		Closing           struct {
+			Date   string
+			Amount json.Number
+		}
+		Unbalanced []int
+		Gaps       []struct {
+			After, Before string
+			Amount        json.Number
+		}
+	}
+}
+
+// fileForm is a form with a file.
+func fileForm(file string) (string, string) {
+	const boundary = "b0undary"
+	return "multipart/form-data; boundary=" + boundary, "--" + boundary + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.xml\"\r\nContent-Type: application/xml\r\n\r\n" + file + "\r\n--" + boundary + "--\r\n"
+}
+
+func (s *fixture) handOver(t *testing.T, connection int64, query, file string) reply {
+	t.Helper()
+	contentType, body := fileForm(file)
+	return s.do(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files%s", connection, query), token: "user", contentType: contentType, body: body})
+}
+
+// fileConnection is a connection that takes files.
+func (s *fixture) fileConnection(t *testing.T) int64 {
+	t.Helper()
+	var made struct{ ID int64 }
+	s.do(t, ask{method: http.MethodPost, path: "/users/me/connections", token: "user", body: `{"connector_uuid":"` + statements.UUID + `"}`}).decode(t, &made)
+	return made.ID
+}
+
+// listedTransactions are the transactions of a connection, oldest first.
+func (s *fixture) listedTransactions(t *testing.T, connection int64) []string {
+	t.Helper()
+	var list struct {
+		Transactions []struct {
+			Date            string
+			Value           json.Number
+			OriginalWording string `json:"original_wording"`
+		}
+	}
+	s.do(t, ask{method: http.MethodGet, path: fmt.Sprintf("/users/me/connections/%d/transactions?limit=100", connection), token: "user"}).decode(t, &list)
+	var all []string
+	for _, one := range list.Transactions {
+		all = append([]string{one.Date + " " + one.Value.String() + " " + one.OriginalWording}, all...)
+	}
+	return all
+}
+
+// Files overlap, come in any order and twice: nothing is stored twice, and nothing is lost.
+func TestStatementFiles(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		connection := s.fileConnection(t)
+		first := camtFile("2026-10-31", "100.00", "2026-11-05", "125.00", "2026-11-02 10.00 Rent", "2026-11-03 5.00 Coffee", "2026-11-03 5.00 Coffee", "2026-11-05 5.00 Tea")
+		next := camtFile("2026-11-02", "110.00", "2026-11-10", "132.00", "2026-11-03 5.00 Coffee", "2026-11-03 5.00 Coffee", "2026-11-05 5.00 Tea", "2026-11-10 7.00 Salt")
+		before := s.record()
+		var out fileReport
+		s.handOver(t, connection, "?preview=true", next).decode(t, &out)
+		if a := out.Accounts[0]; !out.Preview || out.Message != "camt.053.001.08" || a.ID != nil || a.Transactions != 4 || a.New != 4 || a.Sum != "22.00" || a.Closing.Date != "2026-11-10" {
+			t.Errorf("the preview is %+v", out)
+		}
+		s.untouched(t, before)
+		for _, step := range []struct {
+			file         string
+			transactions int
+			fresh        int
+		}{{next, 4, 4}, {first, 4, 1}, {next, 4, 0}, {first, 4, 0}} {
+			s.handOver(t, connection, "", step.file).decode(t, &out)
+			if a := out.Accounts[0]; a.ID == nil || a.Transactions != step.transactions || a.New != step.fresh {
+				t.Errorf("%d transactions, %d new, want %+v", a.Transactions, a.New, step)
+			}
+		}
+		want := []string{"2026-11-02 10.00 Rent", "2026-11-03 5.00 Coffee", "2026-11-03 5.00 Coffee", "2026-11-05 5.00 Tea", "2026-11-10 7.00 Salt"}
+		if diff := cmp.Diff(want, s.listedTransactions(t, connection)); diff != "" {
+			t.Error(diff)
+		}
+		var account struct {
+			Balance  json.Number
+			Disabled *string
+			Covered  string `json:"covered_from"`
+			Name     string
+		}
+		path := fmt.Sprintf("/users/me/accounts/%d", *out.Accounts[0].ID)
+		s.do(t, ask{method: http.MethodGet, path: path, token: "user"}).decode(t, &account)
+		if account.Balance != "132.00" || account.Disabled != nil || account.Covered != "2026-11-03" || account.Name != "Main" {
+			t.Errorf("the account is %+v: the balance is that of the latest day", account)
+		}
+
+		// A withheld account stays so.
+		s.do(t, ask{method: http.MethodPut, path: path, token: "user", body: `{"disabled":true}`}).says(t, 200, "", "")
+		s.handOver(t, connection, "", first).decode(t, &out)
+		if a := out.Accounts[0]; !a.Disabled || a.New != 0 {
+			t.Errorf("a withheld account got %+v", a)
+		}
+		s.do(t, ask{method: http.MethodGet, path: path + "/transactions?limit=1", token: "user"}).says(t, 409, "noAccount", "")
+	})
+}
+
+// The events of the first file are those of a first read, with the consent that it implies.
+func TestEventsOfAStatementFile(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
+		connection := s.fileConnection(t)
+		before := s.record()
+		s.handOver(t, connection, "", camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")).says(t, 200, "", "")
+		rows, events := before.since(s.record())
+		var names []string
+		for _, e := range events {
+			name, _, _ := strings.Cut(e, " ")
+			names = append(names, name)
+		}
+		if diff := cmp.Diff([]string{"ACCOUNT_FOUND", "ACCOUNTS_FETCHED", "CONNECTION_SYNCED", "ACCOUNT_ENABLED", "ACCOUNTS_FETCHED", "ACCOUNT_SYNCED", "ACCOUNT_CATEGORIZED", "ACCOUNT_OWNERSHIPS_FOUND", "CONNECTION_SYNCED"}, names); diff != "" {
+			t.Error(diff)
+		}
+		if rows["consent"] != 1 || rows["bank_transaction"] != 1 {
+			t.Errorf("stored %v", rows)
+		}
+	})
+}
+
+// What is not as it should be is refused with the line, and nothing is written.
+func TestStatementFilesThatAreRefused(t *testing.T) {
+	s := newFixture(t, storetest.SQLite(t))
+	connection := s.fileConnection(t)
+	whole := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
+	var other struct{ ID int64 }
+	s.do(t, ask{method: http.MethodPost, path: "/users/me/connections", token: "user", body: connecting}).decode(t, &other)
+	before := s.record()
+	for name, c := range map[string]struct {
+		file, about string
+	}{
+		"empty":      {"\n", "file: the file is empty"},
+		"zip":        {"PK\x03\x04", "file: the file is a zip archive"},
+		"entities":   {`<!DOCTYPE x [<!ENTITY a "b">]>` + whole, "file: line 1: document types"},
+		"damaged":    {strings.Replace(whole, "2026-11-02", "2026-11-32", 1), "file: line 4, Ntry/BookgDt/Dt: must be an existing day"},
+		"unbalanced": {strings.Replace(whole, "110.00", "111.00", 1), "file: line 1: the entries of the statement"},
+	} {
+		if _, reported := s.handOver(t, connection, "", c.file).message(t); !strings.HasPrefix(reported, c.about) {
+			t.Errorf("%s: %q, want %q", name, reported, c.about)
+		}
+	}
+	s.handOver(t, other.ID, "", whole).says(t, 409, "conflict", "")
+	s.handOver(t, connection+other.ID+7, "", whole).says(t, 404, "notFound", "")
+	s.untouched(t, before)
+
+	s.handOver(t, connection, "", whole).says(t, 200, "", "")
+	before = s.record()
+	mt := ":20:A\n:25:FR7630006000011234567890189\n:60F:C261031EUR100,00\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:62F:C261105EUR110,00\n-\n"
+	s.handOver(t, connection, "", mt).says(t, 409, "conflict", "")
+	s.untouched(t, before)
+	s.handOver(t, connection, "?unbalanced=true", strings.Replace(whole, "110.00", "111.00", 1)).says(t, 200, "", "")
+}
+
+// Days that are missing between two statements are named.
+func TestGapsBetweenStatements(t *testing.T) {
+	s := newFixture(t, storetest.SQLite(t))
+	first := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
+	next := camtFile("2026-11-06", "115.00", "2026-11-10", "122.00", "2026-11-10 7.00 Salt")
+	_, statement, _ := strings.Cut(next, "<BkToCstmrStmt>")
+	var out fileReport
+	s.handOver(t, s.fileConnection(t), "", strings.Replace(first, "</BkToCstmrStmt></Document>", statement, 1)).decode(t, &out)
+	if g := out.Accounts[0].Gaps; len(g) != 1 || g[0].After != "2026-11-05" || g[0].Before != "2026-11-06" || g[0].Amount != "5.00" {
+		t.Errorf("the gaps are %+v", g)
+	}
+}
