@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"internal/domains":          {".", "internal/store"},
 	"internal/httpapi":          {".", "internal/httpd", "internal/access", "internal/settings", "internal/store"},
 	"internal/api":              {".", "payment", "webhook", "internal/httpapi", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/documents", "internal/api/banking", "internal/delivery", "internal/simulation", "internal/picture"},
-	"internal/api/banking":      {".", "internal/httpapi", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/documents", "internal/archive", "internal/imports", "internal/picture"},
+	"internal/api/banking":      {".", "internal/httpapi", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/documents", "internal/archive", "internal/imports", "internal/picture", "statementfile"},
 	"internal/wire":             {".", "payment"},
 	"internal/notification":     {".", "internal/store"},
 	"internal/initiation":       {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/jwe", "internal/failpoint", "internal/notification"},

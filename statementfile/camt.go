@@ -88,7 +88,7 @@ type camt struct {
 
 	message   string
 	version   string
-	statement *Statement
+	statement *FileStatement
 	balance   camtBalance
 	interim   []StatementBalance
 	entry     *camtEntry
@@ -200,7 +200,7 @@ func (c *camt) start(t xml.StartElement) error {
 		if c.version != "" {
 			message = c.version
 		}
-		c.statement = &Statement{Line: c.line(), Format: CAMT, Message: message}
+		c.statement = &FileStatement{Line: c.line(), Format: CAMT, Message: message}
 		c.inside, c.path, c.interim = len(c.open), c.path[:0], nil
 	}
 	return nil

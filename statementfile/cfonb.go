@@ -35,7 +35,7 @@ func emitCFONB(s *cfonb.Statement, emit func(Record) error) error {
 	if err != nil {
 		return &FileError{Err: err}
 	}
-	out := &Statement{
+	out := &FileStatement{
 		Format: CFONB, Message: "CFONB 120", From: s.Opened, To: s.Closed,
 		Account: StatementAccount{Bank: s.Account.Bank, Number: s.Account.Bank + s.Account.Branch + s.Account.Number, Currency: s.Account.Currency},
 		Opening: &StatementBalance{s.Opened, units(opening)}, Closing: &StatementBalance{s.Closed, units(s.Balance)},

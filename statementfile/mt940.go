@@ -31,7 +31,7 @@ func readMT940(in *input, emit func(Record) error) error {
 type mt struct {
 	lines
 	emit      func(Record) error
-	statement *Statement
+	statement *FileStatement
 	// interim says that the message is an MT942, which has no balances.
 	interim bool
 	// sums are those that an MT942 names, and counted what its entries sum up to.
@@ -158,7 +158,7 @@ func (m *mt) begin(f *mtLines) error {
 	if err := m.finish(); err != nil {
 		return err
 	}
-	m.statement = &Statement{Line: f.line, Format: MT940, Message: "MT940"}
+	m.statement = &FileStatement{Line: f.line, Format: MT940, Message: "MT940"}
 	m.sums, m.counted, m.interim, m.ended = [2]*decimal.Decimal{}, [2]*decimal.Decimal{}, false, false
 	return nil
 }
@@ -388,7 +388,7 @@ func (m *mt) sum(f *mtLines, which int) error {
 }
 
 // checkSums compares the sums of an MT942 with its entries.
-func (m *mt) checkSums(s *Statement) error {
+func (m *mt) checkSums(s *FileStatement) error {
 	for which, tag := range []string{":90D:", ":90C:"} {
 		if m.sums[which] == nil {
 			continue

@@ -32,9 +32,9 @@ const (
 	CFONB Format = "cfonb120"
 )
 
-// Statement is what a file says about one account and one period. Account and Opening are
+// FileStatement is what a file says about one account and one period. Account and Opening are
 // complete with the first entry of the statement, the rest with its end.
-type Statement struct {
+type FileStatement struct {
 	// Line is where the statement begins, from 1. It is 0 in CFONB 120.
 	Line   int
 	Format Format
@@ -92,7 +92,7 @@ type StatementEntry struct {
 
 // Record is an entry of a statement or, without an entry, the end of the statement.
 type Record struct {
-	Statement *Statement
+	Statement *FileStatement
 	Entry     *StatementEntry
 }
 

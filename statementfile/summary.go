@@ -113,7 +113,7 @@ func (a *accountSummarizing) addEntry(e *StatementEntry) error {
 	return nil
 }
 
-func (a *accountSummarizing) addStatement(s *Statement) error {
+func (a *accountSummarizing) addStatement(s *FileStatement) error {
 	a.Statements++
 	sum := a.sum
 	a.sum = decimal.Zero

@@ -5,7 +5,8 @@
 // are, so that files may overlap, come in any order, and come twice. It does not own the
 // formats (package statementfile) or how files come to it.
 //
-// A file that cannot be read hands nothing over: the connector reads it to its end before it
+// It fails with a *statementfile.FileError when a file cannot be read, and with the error of the
+// sink. A file that cannot be read hands nothing over: the connector reads it to its end before it
 // calls the sink. Nothing is ever missed because a file does not have it.
 package statements
 
@@ -147,7 +148,7 @@ func survey(ctx context.Context, file io.ReadSeeker, known map[string]*account) 
 }
 
 // update takes what a statement says of its account.
-func (a *account) update(key string, s *statementfile.Statement) {
+func (a *account) update(key string, s *statementfile.FileStatement) {
 	from := s.Account
 	a.Key, a.IBAN, a.Number, a.Currency = key, from.IBAN, cmp.Or(from.Number, from.IBAN), from.Currency
 	a.Name = cmp.Or(from.Name, a.Name, from.Owner, a.Number)

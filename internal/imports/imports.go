@@ -41,8 +41,8 @@ type File struct {
 	Unbalanced bool
 }
 
-// Report is what a file has, and what of it was new when it came.
-type Report struct {
+// FileReport is what a file has, and what of it was new when it came.
+type FileReport struct {
 	Summary statementfile.Summary
 	// Accounts are in the order of the summary.
 	Accounts []AccountReport
@@ -61,19 +61,19 @@ type AccountReport struct {
 const origin = "file"
 
 // Preview reports what a file would bring, and writes nothing.
-func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (Report, error) {
+func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	if err := i.takesFiles(ctx, d, f); err != nil {
-		return Report{}, err
+		return FileReport{}, err
 	}
 	summary, err := summarize(f.Content)
 	if err != nil {
-		return Report{}, err
+		return FileReport{}, err
 	}
 	c := &comparison{ctx: ctx, db: i.DB, domain: d.ID, connection: f.Connection, format: summary.Format}
 	if _, err := (statements.Connector{}).Read(ctx, connector.DataRequest{File: f.Content, Now: i.Aggregation.Now()}, c); err != nil {
-		return Report{}, refusal(err)
+		return FileReport{}, refusal(err)
 	}
-	report := Report{Summary: summary}
+	report := FileReport{Summary: summary}
 	for _, a := range summary.Accounts {
 		report.Accounts = append(report.Accounts, c.report(statements.KeyOf(a.Account)))
 	}
@@ -83,7 +83,7 @@ func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (Rep
 // Import stores a file: all of it or, when it is not as it should be, nothing. Accounts that
 // are new are shared, because the person hands their statements over. Accounts that the person
 // has disabled stay so.
-func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (Report, error) {
+func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	report, err := i.Preview(ctx, d, f)
 	if err != nil {
 		return report, err
@@ -102,7 +102,7 @@ func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (Repo
 	return report, i.number(ctx, d, f, &report)
 }
 
-func (r *Report) hasNewAccounts() bool {
+func (r *FileReport) hasNewAccounts() bool {
 	for _, a := range r.Accounts {
 		if a.ID == 0 {
 			return true
@@ -164,7 +164,7 @@ func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 }
 
 // shareNew stores the new accounts and shares them.
-func (i *Imports) shareNew(ctx context.Context, d passerelle.Domain, f File, report Report) error {
+func (i *Imports) shareNew(ctx context.Context, d passerelle.Domain, f File, report FileReport) error {
 	if err := i.read(ctx, d, f); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (i *Imports) shareNew(ctx context.Context, d passerelle.Domain, f File, rep
 }
 
 // number adds the ids of the accounts that the file brought.
-func (i *Imports) number(ctx context.Context, d passerelle.Domain, f File, report *Report) error {
+func (i *Imports) number(ctx context.Context, d passerelle.Domain, f File, report *FileReport) error {
 	stored, err := i.accounts(ctx, d.ID, f.Connection)
 	for n := range report.Accounts {
 		report.Accounts[n].ID = stored[statements.KeyOf(report.Summary.Accounts[n].Account)].ID
