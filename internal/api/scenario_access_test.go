@@ -487,7 +487,7 @@ func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 		t.Errorf("%s: %d, want %d: %s", what, r.status, status, r.body)
 		return
 	}
-	if code, _ := r.message(t); code != map[int]string{401: "invalidToken", 403: "forbidden", 404: "notFound"}[status] {
+	if code, _ := r.message(t); code != map[int]string{401: "invalidToken", 403: "forbidden", 404: "notFound", 409: "conflict"}[status] {
 		t.Errorf("%s: code %s", what, code)
 	}
 	if challenge := r.header.Get("WWW-Authenticate"); (challenge != "") != (status == 401) {
