@@ -310,9 +310,7 @@ const lockedCode = "connectionLocked"
 
 // locked is the error while another reads the connection.
 func locked() error {
-	e := passerelle.Conflicting("the connection is being synchronised; try again in a few seconds")
-	e.Code = lockedCode
-	return e
+	return &passerelle.Error{Kind: passerelle.Conflict, Code: lockedCode, Message: "the connection is being synchronised; try again in a few seconds"}
 }
 
 func (run *syncRun) release(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package aggregation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -365,9 +366,7 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 // bound, or a first one in parts, covers what it gave, and today when that is nothing.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
-		if from = a.first; from.IsZero() {
-			from = today
-		}
+		from = cmp.Or(a.first, today)
 	}
 	if a.CoveredFrom.IsZero() || from.Compare(a.CoveredFrom) < 0 {
 		a.CoveredFrom = from
