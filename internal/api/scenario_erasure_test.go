@@ -46,8 +46,9 @@ var apart = map[string]string{
 	"operator": "of the operator", "operator_identity": "of the operator", "console_session": "of the operator", "sign_in_failure": "of the operator", "audit": "what operators did, which names no person", "audit_end": "hashes of that", "audit_turn": "of the program",
 	"maintenance": "of the operator", "schema_migration": "of the program", "sealing": "of the program", "key_check": "of the program", "purge_place": "of the program",
 	"field_key": "keys of the domain", "sign_key": "keys of the domain",
-	"document_type": "what the domain says of types",
-	"received":      "what the built-in receiver of a sandbox got, which is for trying out",
+	"document_type":     "what the domain says of types",
+	"connector_program": "of the deployment",
+	"received":          "what the built-in receiver of a sandbox got, which is for trying out",
 }
 
 // lines are the rows of all tables as text.

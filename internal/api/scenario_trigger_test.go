@@ -13,6 +13,8 @@ func mostMiB(call string) int {
 		return 4
 	case strings.HasSuffix(call, "/documents/{documentId}"), strings.HasSuffix(call, "/documents") && !strings.Contains(call, "/transactions/"):
 		return 10 // with a file
+	case strings.HasSuffix(call, "/connections/{connectionId}/files"):
+		return 32 // a statement file
 	}
 	return 1
 }
