@@ -132,9 +132,14 @@ func (r *Querier) Dialect() *Dialect { return r.engine.words() }
 // while nothing else uses the database.
 func (p *Handle) Observe(fn func(ctx context.Context, statements []Statement) error) { p.observer = fn }
 
-func (r *Querier) observe(ctx context.Context, statements ...Statement) error {
+// observe reports a query.
+func (r *Querier) observe(ctx context.Context, sql string, args []any) error {
 	if r.observer == nil {
 		return nil
 	}
-	return r.observer(ctx, statements)
+	values, err := arguments(args)
+	if err != nil {
+		return err
+	}
+	return r.observer(ctx, []Statement{{sql, values}})
 }

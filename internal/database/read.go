@@ -67,12 +67,10 @@ func ScanString(row Row) (string, error) {
 // Each calls row for each row of a query until it returns false or an error.
 func (r *Querier) Each(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
 	r.engine.words().seen(sql)
-	return r.by(ctx, func(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
-		if err := r.observe(ctx, Statement{sql, args}); err != nil {
-			return err
-		}
-		return r.engine.read(ctx, sql, args, row)
-	}, sql, args, row)
+	if err := r.observe(ctx, sql, args); err != nil {
+		return err
+	}
+	return r.by(ctx, r.engine.read, sql, args, row)
 }
 
 // EachWhole is Each for a query that goes through whole tables.

@@ -43,8 +43,8 @@ func (u *Unit) NewID(sequence string) (int64, error) { return u.NewIDs(sequence,
 
 // NewIDs returns the first of as many ids as are asked for, one after the other.
 func (u *Unit) NewIDs(sequence string, count int) (int64, error) {
-	return u.pool.sequences.of(sequence).take(u.ctx, int64(count), func(ctx context.Context, size int64) (int64, error) {
-		return u.pool.reserve(ctx, sequence, size)
+	return u.handle.sequences.of(sequence).take(u.ctx, int64(count), func(ctx context.Context, size int64) (int64, error) {
+		return u.handle.reserve(ctx, sequence, size)
 	})
 }
 

@@ -49,7 +49,7 @@ func TestIDsOfAnEndedContext(t *testing.T) {
 	onEach(t, func(t *testing.T, db *Handle) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := (&Unit{ctx: ctx, pool: db}).NewID("payment")
+		_, err := (&Unit{ctx: ctx, handle: db}).NewID("payment")
 		wantError(t, err, context.Canceled)
 		if got := nextID(t, db, "payment"); got != 1 {
 			t.Errorf("the next id is %d", got)

@@ -15,7 +15,7 @@ import (
 type Unit struct {
 	// ctx is the caller's: reserving ids writes while statements are collected.
 	ctx        context.Context
-	pool       *Handle
+	handle     *Handle
 	statements []statement
 	totals     map[total]int64 // by how much it changes them
 	after      []func()
@@ -56,7 +56,7 @@ type statement struct {
 // is over, after a few seconds at most. A panic in fn, or in a function that reads rows,
 // undoes the unit and continues in the caller.
 func (p *Handle) Write(ctx context.Context, fn func(u *Unit) error) error {
-	u := &Unit{ctx: ctx, pool: p}
+	u := &Unit{ctx: ctx, handle: p}
 	if err := fn(u); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (p *Handle) execute(ctx context.Context, u *Unit) error {
 	}
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
-	if err := p.observe(ctx, u.observed()...); err != nil {
+	if err := u.observe(ctx); err != nil {
 		return err
 	}
 	failpoint.Before("commit")
@@ -130,7 +130,7 @@ func (u *Unit) add(s statement, args []any) {
 	if u.handedOver {
 		panic("database: a statement for a unit that is already being executed")
 	}
-	u.pool.engine.words().seen(s.sql)
+	u.handle.engine.words().seen(s.sql)
 	values, err := arguments(args)
 	if err != nil && u.err == nil {
 		u.err = fmt.Errorf("prepare %q: %w", opening(s.sql), err)
@@ -165,17 +165,17 @@ func (u *Unit) renewed(ctx context.Context) error {
 	return u.reset()
 }
 
-// observed returns the statements for [Handle.Observe].
-func (u *Unit) observed() []Statement {
-	if u.pool.observer == nil {
+// observe reports the statements of the unit.
+func (u *Unit) observe(ctx context.Context) error {
+	if u.handle.observer == nil {
 		return nil
 	}
 	all := u.run()
-	seen := make([]Statement, len(all))
+	statements := make([]Statement, len(all))
 	for i, s := range all {
-		seen[i] = Statement{s.sql, s.args}
+		statements[i] = Statement{s.sql, s.args}
 	}
-	return seen
+	return u.handle.observer(ctx, statements)
 }
 
 func (u *Unit) reset() error {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -84,7 +83,10 @@ func (tx *Tx) AfterCommit(fn func()) { tx.unit.AfterCommit(fn) }
 
 // Together answers several questions at once, see [database.Querier.Together].
 func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) error) error {
-	rows := cmp.Or(r.rows, &database.Querier{})
+	rows := r.rows
+	if rows == nil {
+		rows = &database.Querier{}
+	}
 	all := make([]func(*database.Querier) error, len(questions))
 	for i, question := range questions {
 		all[i] = func(rows *database.Querier) error {

@@ -134,13 +134,10 @@ func New(before Memory, read, today passerelle.Date) *Names {
 	n := &Names{
 		before: before, today: today, since: read.AddDays(-recentDays),
 		sums: map[string]bool{}, was: map[string]bool{}, seen: map[string]bool{}, taken: map[string]bool{}, alike: map[string]int{},
-		counted: map[string]int{}, recent: map[string]countedSum{}, renamed: maps.Clone(before.Renamed),
+		known: map[string]int{}, counted: map[string]int{}, recent: map[string]countedSum{}, renamed: maps.Clone(before.Renamed),
 	}
 	if n.renamed == nil {
 		n.renamed = map[string]renamed{}
-	}
-	if n.known == nil {
-		n.known = map[string]int{}
 	}
 	for _, p := range before.Pending {
 		n.sums[p.Sum], n.was[p.Name] = true, true

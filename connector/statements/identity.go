@@ -1,4 +1,4 @@
-package connector
+package statements
 
 import (
 	"crypto/sha256"
@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Identities makes keys for the transactions of one account to which an institution gives no id
+// identities makes keys for the transactions of one account to which an institution gives no id
 // that lasts. The key comes from what stays the same, and from a number where several
 // transactions are alike. A reader has one for each account and read, and passes transactions
 // of a day in the institution's order and completely, so that the numbers stay the same.
-type Identities map[string]int
+type identities map[string]int
 
-// Key returns the key of the next transaction with that content. Case and blanks do not count.
-func (n Identities) Key(kind string, content ...string) string {
+// key returns the key of the next transaction with that content. Case and blanks do not count.
+func (n identities) key(kind string, content ...string) string {
 	words := make([]string, len(content))
 	for i, part := range content {
 		words[i] = strings.Join(strings.Fields(strings.ToUpper(part)), " ")
