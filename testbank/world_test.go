@@ -40,6 +40,10 @@ type world struct {
 // settlement is longer than any test: time passes when a test says so.
 const settlement = time.Hour
 
+// largestAnswer is the most that a client of this test reads, in bytes. A huge answer is
+// 1 GiB, the deepest 10 MiB.
+const largestAnswer = 64 << 20
+
 // certificates are made once: each key takes a moment.
 var certificates = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "testbank")
@@ -242,9 +246,11 @@ func (w *world) try(method, address string, body any, h headers) (reply, error) 
 	return read(answer)
 }
 
+// read reads the whole answer. It fails when the answer is larger than a client of
+// this test takes, so that a fast machine does not read a huge one to its end.
 func read(answer *http.Response) (reply, error) {
 	defer answer.Body.Close()
-	raw, err := io.ReadAll(answer.Body)
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, answer.Body, largestAnswer))
 	if err != nil {
 		return reply{}, err
 	}
