@@ -15,6 +15,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
 )
@@ -153,7 +154,7 @@ func (r *reading) syncing(h historian) side {
 			if err == nil && n != 1 {
 				err = fmt.Errorf("%d connections were read", n)
 			}
-			stored, counting := r.DB.CountTransactions(ctx, store.TransactionFilter{Domain: r.domain.ID, User: user.ID})
+			stored, counting := bankstore.From(r.DB).CountTransactions(ctx, bankstore.TransactionFilter{Domain: r.domain.ID, User: user.ID})
 			if err == nil && stored != int64(h.transactions) {
 				err = fmt.Errorf("%d transactions are stored", stored)
 			}
@@ -164,7 +165,7 @@ func (r *reading) syncing(h historian) side {
 
 // share enables the account of a user, which is their consent.
 func (r *reading) share(ctx context.Context, user passerelle.UserID) error {
-	found, err := r.DB.BankAccounts(ctx, store.AccountFilter{Domain: r.domain.ID, User: user, All: true}, store.Window{Limit: 1})
+	found, err := bankstore.From(r.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: r.domain.ID, User: user, All: true}, store.Window{Limit: 1})
 	if err != nil || len(found) == 0 {
 		return fmt.Errorf("no account was found (%w)", err)
 	}

@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"internal/database":         {".", "internal/failpoint"},
 	"internal/store":            {".", "payment", "webhook", "internal/database", "internal/keys"},
 	"internal/store/storetest":  {},
+	"internal/bankstore":        {".", "internal/database", "internal/keys", "internal/store"},
 	"internal/settings":         {".", "connector", "internal/store"},
 	"internal/backup":           {".", "internal/database"},
 	"internal/jwe":              {".", "internal/keys", "internal/store"},
@@ -55,24 +56,24 @@ var mayImport = map[string][]string{
 	"internal/oidc/oidctest":    {},
 	"internal/domains":          {".", "internal/store"},
 	"internal/httpapi":          {".", "internal/httpd", "internal/access", "internal/settings", "internal/store"},
-	"internal/api":              {".", "payment", "webhook", "internal/httpapi", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/documents", "internal/api/banking", "internal/delivery", "internal/simulation", "internal/picture"},
-	"internal/api/banking":      {".", "internal/httpapi", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/documents", "internal/archive", "internal/imports", "internal/picture", "statementfile"},
+	"internal/api":              {".", "payment", "webhook", "internal/httpapi", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/documents", "internal/api/banking", "internal/delivery", "internal/simulation", "internal/picture"},
+	"internal/api/banking":      {".", "internal/httpapi", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/documents", "internal/archive", "internal/imports", "internal/picture", "statementfile"},
 	"internal/wire":             {".", "payment"},
-	"internal/notification":     {".", "internal/store"},
+	"internal/notification":     {".", "internal/store", "internal/bankstore"},
 	"internal/initiation":       {".", "payment", "connector", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/jwe", "internal/failpoint", "internal/notification"},
 	"internal/statement":        {".", "cfonb"},
-	"internal/documents":        {".", "connector", "internal/store", "internal/blob"},
-	"internal/aggregation":      {".", "webhook", "connector", "internal/store", "internal/certificate", "internal/wire", "internal/settings", "internal/jwe", "internal/statement", "internal/failpoint", "internal/notification"},
-	"internal/imports":          {".", "connector", "connector/statements", "statementfile", "internal/store", "internal/aggregation"},
-	"internal/archive":          {".", "internal/store", "internal/blob", "internal/wire", "internal/aggregation"},
+	"internal/documents":        {".", "connector", "internal/store", "internal/bankstore", "internal/blob"},
+	"internal/aggregation":      {".", "webhook", "connector", "internal/store", "internal/bankstore", "internal/certificate", "internal/wire", "internal/settings", "internal/jwe", "internal/statement", "internal/failpoint", "internal/notification"},
+	"internal/imports":          {".", "connector", "connector/statements", "statementfile", "internal/store", "internal/bankstore", "internal/aggregation"},
+	"internal/archive":          {".", "internal/store", "internal/bankstore", "internal/blob", "internal/wire", "internal/aggregation"},
 	"internal/delivery":         {".", "webhook", "internal/keys", "internal/store", "internal/settings", "internal/failpoint"},
-	"internal/simulation":       {".", "payment", "connector/sandbox", "internal/store", "internal/settings", "internal/initiation", "internal/aggregation", "internal/delivery"},
+	"internal/simulation":       {".", "payment", "connector/sandbox", "internal/store", "internal/bankstore", "internal/settings", "internal/initiation", "internal/aggregation", "internal/delivery"},
 	"internal/web":              {"."},
-	"internal/webview":          {".", "payment", "internal/httpd", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/notification"},
+	"internal/webview":          {".", "payment", "internal/httpd", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/notification"},
 	"internal/mail":             {"."},
 	"internal/console/page":     {".", "internal/httpd", "internal/web", "internal/operators", "internal/store"},
 	"internal/console/webhooks": {".", "webhook", "internal/web", "internal/console/page", "internal/operators", "internal/settings", "internal/store", "internal/delivery"},
-	"internal/console":          {".", "payment", "webhook", "internal/wire", "internal/web", "internal/console/page", "internal/console/webhooks", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/settings", "internal/store", "internal/initiation", "internal/aggregation", "internal/blob", "internal/archive", "internal/delivery", "internal/simulation"},
+	"internal/console":          {".", "payment", "webhook", "internal/wire", "internal/web", "internal/console/page", "internal/console/webhooks", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/blob", "internal/archive", "internal/delivery", "internal/simulation"},
 	"internal/reference":        {"internal/web"},
 	"internal/background":       {},
 	"internal/httpd":            {},
@@ -151,6 +152,7 @@ var vague = []string{"util", "utils", "common", "helper", "helpers", "model", "m
 
 const (
 	maxPackageLines  = 5000
+	maxStoreLines    = 8000 // of the tables that payments, webhooks and operators share
 	maxFunctionLines = 80
 	minDocSentences  = 3
 )
@@ -449,9 +451,12 @@ func TestNothingGrowsTooLarge(t *testing.T) {
 				t.Error(problem)
 			}
 		}
-		// All SQL stays in one package, however many tables there are.
-		if lines > maxPackageLines && p.path != "internal/store" {
-			t.Errorf("%s has %d lines, %d is the limit: split it by capability", p.path, lines, maxPackageLines)
+		limit := maxPackageLines
+		if p.path == "internal/store" {
+			limit = maxStoreLines
+		}
+		if lines > limit {
+			t.Errorf("%s has %d lines, %d is the limit: split it by capability", p.path, lines, limit)
 		}
 	}
 }

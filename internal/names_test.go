@@ -247,6 +247,8 @@ var sharedTypeNames = map[string]string{
 	"Service":    "the type that a package is about",
 	"Route":      "an address and its handler, of the API or of the console",
 	"Delivery":   "the use cases of package delivery, and the row in the store",
+	"Reader":     "what reads committed rows, of store or of bankstore",
+	"Tx":         "what collects the statements of a unit, of store or of bankstore",
 	"Field":      "a form field, of a connection or of a payment",
 	"FieldValue": "a choice of such a field",
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -24,7 +25,7 @@ type connectionView struct {
 	NextTry    string                     `json:"next_try,omitempty"`
 }
 
-func (d target) viewConnection(c store.Connection) connectionView {
+func (d target) viewConnection(c bankstore.Connection) connectionView {
 	return connectionView{c.ID, c.User, c.Connector, c.State, d.moment(&c.Created), d.moment(c.LastUpdate), d.moment(c.NextTry)}
 }
 
@@ -48,7 +49,7 @@ func (l *connectionList) Run(c *console, g *connectionCommand) error {
 		if l.Before != 0 {
 			w.From = []any{int64(l.Before)}
 		}
-		all, err := d.db.ConnectionsInTrouble(c.ctx, store.TroubleFilter{Domain: d.domain.ID, State: l.State, Connector: l.Connector}, w)
+		all, err := bankstore.From(d.db).ConnectionsInTrouble(c.ctx, bankstore.TroubleFilter{Domain: d.domain.ID, State: l.State, Connector: l.Connector}, w)
 		if err != nil {
 			return nil, fmt.Errorf("list the connections: %w", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -17,7 +18,7 @@ const MaxAttached = 20
 func (a *Aggregation) AttachDocument(ctx context.Context, d passerelle.Domain, user passerelle.UserID, to passerelle.TransactionID, document passerelle.DocumentID) error {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("At most %d documents are attached to a transaction; detach one first.", MaxAttached)}
 	return a.aboutTransaction(ctx, to, func(tx *store.Tx) error {
-		return tx.AttachDocument(d.ID, user, to, document, a.now(d), MaxAttached, full)
+		return bankstore.In(tx).AttachDocument(d.ID, user, to, document, a.now(d), MaxAttached, full)
 	})
 }
 
@@ -25,7 +26,7 @@ func (a *Aggregation) AttachDocument(ctx context.Context, d passerelle.Domain, u
 // of a user. The documents stay.
 func (a *Aggregation) DetachDocuments(ctx context.Context, d passerelle.Domain, user passerelle.UserID, from passerelle.TransactionID, document passerelle.DocumentID) error {
 	return a.aboutTransaction(ctx, from, func(tx *store.Tx) error {
-		tx.DetachDocuments(d.ID, user, from, document, a.now(d))
+		bankstore.In(tx).DetachDocuments(d.ID, user, from, document, a.now(d))
 		return nil
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/webhook"
@@ -57,10 +58,10 @@ func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) ([]
 
 // foundAttachments returns the attachments that this run found in an account, grouped by
 // transaction.
-func (run *syncRun) foundAttachments(ctx context.Context, a store.StoredAccount) ([]wire.FoundAttachments, error) {
+func (run *syncRun) foundAttachments(ctx context.Context, a bankstore.StoredAccount) ([]wire.FoundAttachments, error) {
 	var found []wire.FoundAttachments
 	for after := (passerelle.Attachment{}); ; {
-		page, err := run.DB.FoundAttachments(ctx, a, after, payloadPage)
+		page, err := bankstore.From(run.DB).FoundAttachments(ctx, a, after, payloadPage)
 		if err != nil {
 			return nil, fmt.Errorf("list attachments found in account %d: %w", a.ID, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -52,7 +53,7 @@ func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
 	for more := true; more && ctx.Err() == nil; {
 		var err error
 		begun := a.Now()
-		if more, err = a.DB.EraseWithdrawn(ctx, rows); err != nil {
+		if more, err = bankstore.EraseWithdrawn(ctx, a.DB, rows); err != nil {
 			return err
 		}
 		took := a.Now().Sub(begun)
@@ -75,7 +76,7 @@ func rest(ctx context.Context, pause time.Duration) {
 
 // readOne reads a connection. The run is nil when another reads it already, or when its
 // person is away and it is barred.
-func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c store.Connection, attended bool) (*syncRun, error) {
+func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankstore.Connection, attended bool) (*syncRun, error) {
 	run, reader, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
 	if errors.As(err, &refused) {
@@ -127,15 +128,15 @@ func (run *syncRun) postpone(ctx context.Context) error {
 	run.c.Unattended--
 	run.c.NextTry = &next
 	return run.write(ctx, func(tx *store.Tx) error {
-		tx.SaveConnection(run.c, run.c.Version)
-		tx.ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
+		bankstore.In(tx).SaveConnection(run.c, run.c.Version)
+		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
 		return nil
 	})
 }
 
 // ExpireConnections deletes the connections of a domain that were not established in time.
 func (a *Aggregation) ExpireConnections(ctx context.Context, d passerelle.Domain) error {
-	expired, err := a.DB.ConnectionsExpired(ctx, d.ID, a.now(d), maxDue)
+	expired, err := bankstore.From(a.DB).ConnectionsExpired(ctx, d.ID, a.now(d), maxDue)
 	if err != nil {
 		return fmt.Errorf("list unfinished connections: %w", err)
 	}

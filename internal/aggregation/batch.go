@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/webhook"
@@ -27,7 +28,7 @@ type batch struct {
 
 // readAll reads connections, a limited number at once. A failure of one does not affect the
 // others. It emits USER_SYNCED for each user with two or more finished runs.
-func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []store.Connection, read func(context.Context, store.Connection) (*syncRun, error)) error {
+func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []bankstore.Connection, read func(context.Context, bankstore.Connection) (*syncRun, error)) error {
 	b := &batch{Aggregation: a, domain: d, ended: map[passerelle.UserID][]*syncRun{}}
 	var reading sync.WaitGroup
 	room := make(chan struct{}, maxReading)
@@ -96,13 +97,13 @@ func (b *batch) emitUserSyncedOnce(ctx context.Context, u passerelle.User, runs 
 	e.User, e.Held, e.Created = u.ID, u.Permanent == nil, b.now(b.domain)
 	return b.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.BumpUser(u)
-		tx.HoldUserAs(u)
+		bankstore.In(tx).HoldUserAs(u)
 		for _, run := range runs {
 			for _, a := range run.report.accounts {
-				tx.HoldAccount(run.domain.ID, a)
+				bankstore.In(tx).HoldAccount(run.domain.ID, a)
 			}
 			for _, s := range run.report.subscriptions {
-				tx.HoldSubscription(run.domain.ID, s)
+				bankstore.In(tx).HoldSubscription(run.domain.ID, s)
 			}
 		}
 		tx.AfterCommit(b.Wake)
@@ -120,15 +121,15 @@ func (b *batch) current(ctx context.Context, u passerelle.User, runs []*syncRun)
 			subscribed = append(subscribed, s.ID)
 		}
 	}
-	there, err := b.DB.ConnectionsByID(ctx, u.Domain, u.ID, ids)
+	there, err := bankstore.From(b.DB).ConnectionsByID(ctx, u.Domain, u.ID, ids)
 	if err != nil {
 		return nil, fmt.Errorf("load the connections of user %d: %w", u.ID, err)
 	}
-	accounts, err := b.DB.BankAccounts(ctx, store.AccountFilter{Domain: u.Domain, User: u.ID, Connections: ids}, store.Window{Limit: maxAccounts * len(ids)})
+	accounts, err := bankstore.From(b.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: u.Domain, User: u.ID, Connections: ids}, store.Window{Limit: maxAccounts * len(ids)})
 	if err != nil {
 		return nil, fmt.Errorf("load the accounts of user %d: %w", u.ID, err)
 	}
-	subscriptions, err := b.DB.Subscriptions(ctx, store.SubscriptionFilter{Domain: u.Domain, User: u.ID, IDs: subscribed}, store.Window{Limit: len(subscribed)})
+	subscriptions, err := bankstore.From(b.DB).Subscriptions(ctx, bankstore.SubscriptionFilter{Domain: u.Domain, User: u.ID, IDs: subscribed}, store.Window{Limit: len(subscribed)})
 	if err != nil {
 		return nil, fmt.Errorf("load the subscriptions of user %d: %w", u.ID, err)
 	}
@@ -142,14 +143,14 @@ func (b *batch) current(ctx context.Context, u passerelle.User, runs []*syncRun)
 	return withoutWithdrawn(runs, there, shared), nil
 }
 
-func withoutWithdrawn(runs []*syncRun, there map[passerelle.ConnectionID]store.Connection, shared map[store.Holding]bool) []*syncRun {
+func withoutWithdrawn(runs []*syncRun, there map[passerelle.ConnectionID]bankstore.Connection, shared map[store.Holding]bool) []*syncRun {
 	var left []*syncRun
 	for _, run := range runs {
 		if _, is := there[run.c.ID]; !is {
 			continue
 		}
-		run.report.accounts = slices.DeleteFunc(run.report.accounts, func(a store.StoredAccount) bool { return !shared[a.Holding()] })
-		run.report.subscriptions = slices.DeleteFunc(run.report.subscriptions, func(s store.StoredSubscription) bool { return !shared[s.Holding()] })
+		run.report.accounts = slices.DeleteFunc(run.report.accounts, func(a bankstore.StoredAccount) bool { return !shared[a.Holding()] })
+		run.report.subscriptions = slices.DeleteFunc(run.report.subscriptions, func(s bankstore.StoredSubscription) bool { return !shared[s.Holding()] })
 		left = append(left, run)
 	}
 	return left
@@ -191,11 +192,11 @@ func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, er
 	if err != nil || !values.On(settings.AutosyncEnabled) {
 		return 0, err
 	}
-	due, err := a.DB.ConnectionsDue(ctx, d.ID, a.now(d), maxDue)
+	due, err := bankstore.From(a.DB).ConnectionsDue(ctx, d.ID, a.now(d), maxDue)
 	if err != nil {
 		return 0, fmt.Errorf("list connections that are due: %w", err)
 	}
-	return len(due), a.readAll(ctx, d, due, func(ctx context.Context, c store.Connection) (*syncRun, error) {
+	return len(due), a.readAll(ctx, d, due, func(ctx context.Context, c bankstore.Connection) (*syncRun, error) {
 		return a.readOne(ctx, d, c, false)
 	})
 }
@@ -206,12 +207,12 @@ const maxConnections = 100
 // SyncAll reads the connections of a user, with the person present or not, and returns them
 // oldest first. It skips those that another reads, and without the person those that are
 // barred. It fails with Conflict when the user has more than maxConnections.
-func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID, attended bool) ([]store.Connection, error) {
+func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID, attended bool) ([]bankstore.Connection, error) {
 	all, err := a.atMost(ctx, d, user)
 	if err != nil {
 		return nil, err
 	}
-	err = a.readAll(ctx, d, all, func(ctx context.Context, c store.Connection) (*syncRun, error) {
+	err = a.readAll(ctx, d, all, func(ctx context.Context, c bankstore.Connection) (*syncRun, error) {
 		return a.readOne(ctx, d, c, attended)
 	})
 	if err != nil {
@@ -221,8 +222,8 @@ func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user pas
 }
 
 // atMost returns the connections of a user that a request may read.
-func (a *Aggregation) atMost(ctx context.Context, d passerelle.Domain, user passerelle.UserID) ([]store.Connection, error) {
-	all, err := a.DB.Connections(ctx, d.ID, user, store.Window{Limit: maxConnections + 1})
+func (a *Aggregation) atMost(ctx context.Context, d passerelle.Domain, user passerelle.UserID) ([]bankstore.Connection, error) {
+	all, err := bankstore.From(a.DB).Connections(ctx, d.ID, user, store.Window{Limit: maxConnections + 1})
 	if err != nil {
 		return nil, fmt.Errorf("list the connections of user %d: %w", user, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -18,7 +19,7 @@ func (a *Aggregation) Category(ctx context.Context, d passerelle.Domain, user pa
 	if c, known := passerelle.CategoryByID(id); known {
 		return c, nil
 	}
-	own, err := a.DB.OwnCategories(ctx, d.ID, user, []passerelle.CategoryID{id})
+	own, err := bankstore.From(a.DB).OwnCategories(ctx, d.ID, user, []passerelle.CategoryID{id})
 	if err != nil {
 		return passerelle.Category{}, fmt.Errorf("load category %d: %w", id, err)
 	}
@@ -38,9 +39,9 @@ func (a *Aggregation) SaveCategory(ctx context.Context, d passerelle.Domain, c p
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("A user has at most %d categories of their own; delete one first.", maxOwnCategories)}
 	err := a.categories(ctx, d, c.User, func(tx *store.Tx) error {
 		if c.ID == 0 {
-			return tx.CreateCategory(d.ID, &c, maxOwnCategories, full)
+			return bankstore.In(tx).CreateCategory(d.ID, &c, maxOwnCategories, full)
 		}
-		tx.UpdateCategory(d.ID, c)
+		bankstore.In(tx).UpdateCategory(d.ID, c)
 		return nil
 	})
 	c.Code = passerelle.OwnCode(c.ID, parent)
@@ -49,7 +50,7 @@ func (a *Aggregation) SaveCategory(ctx context.Context, d passerelle.Domain, c p
 
 // DeleteCategory removes a category of a user.
 func (a *Aggregation) DeleteCategory(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.CategoryID) error {
-	return a.categories(ctx, d, user, func(tx *store.Tx) error { tx.DeleteCategory(d.ID, user, id); return nil })
+	return a.categories(ctx, d, user, func(tx *store.Tx) error { bankstore.In(tx).DeleteCategory(d.ID, user, id); return nil })
 }
 
 // categories runs a unit about the categories of an existing user.

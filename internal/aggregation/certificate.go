@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/certificate"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -47,7 +48,7 @@ func (a *Aggregation) Certificate(ctx context.Context, d passerelle.Domain, user
 }
 
 // institution is the name of the one of a connection.
-func (a *Aggregation) institution(c store.Connection) string {
+func (a *Aggregation) institution(c bankstore.Connection) string {
 	reader, known := a.Connectors.DataReader(c.Connector)
 	if !known {
 		return ""
@@ -56,12 +57,12 @@ func (a *Aggregation) institution(c store.Connection) string {
 }
 
 // certified are the payment accounts of a connection that are shared.
-func (a *Aggregation) certified(ctx context.Context, d passerelle.Domain, c store.Connection, zone *time.Location) ([]certificate.CertifiedAccount, error) {
-	all, err := a.DB.BankAccounts(ctx, store.AccountFilter{Domain: d.ID, User: c.User, Connection: c.ID}, store.Window{Limit: maxAccounts})
+func (a *Aggregation) certified(ctx context.Context, d passerelle.Domain, c bankstore.Connection, zone *time.Location) ([]certificate.CertifiedAccount, error) {
+	all, err := bankstore.From(a.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: d.ID, User: c.User, Connection: c.ID}, store.Window{Limit: maxAccounts})
 	if err != nil {
 		return nil, fmt.Errorf("list the accounts of connection %d: %w", c.ID, err)
 	}
-	supplied, err := a.DB.ConsentTimes(ctx, d.ID, c.ID)
+	supplied, err := bankstore.From(a.DB).ConsentTimes(ctx, d.ID, c.ID)
 	if err != nil {
 		return nil, fmt.Errorf("list the consents of connection %d: %w", c.ID, err)
 	}

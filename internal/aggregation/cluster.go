@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -25,15 +26,15 @@ func (im *importer) cluster(a *syncedAccount) error {
 	if !a.changedTransactions {
 		return nil
 	}
-	recent, err := im.DB.Transactions(im.ctx, store.TransactionFilter{Domain: im.domain.ID, User: a.User, Account: a.ID, Epoch: a.Epoch, ByDate: true}, store.Window{Limit: clusterDepth})
+	recent, err := bankstore.From(im.DB).Transactions(im.ctx, bankstore.TransactionFilter{Domain: im.domain.ID, User: a.User, Account: a.ID, Epoch: a.Epoch, ByDate: true}, store.Window{Limit: clusterDepth})
 	if err != nil {
 		return fmt.Errorf("%w: list the last transactions of account %d: %w", errStore, a.ID, err)
 	}
-	stored, err := im.DB.ClustersOf(im.ctx, a.StoredAccount, maxClusters)
+	stored, err := bankstore.From(im.DB).ClustersOf(im.ctx, a.StoredAccount, maxClusters)
 	if err != nil {
 		return fmt.Errorf("%w: list the clusters of account %d: %w", errStore, a.ID, err)
 	}
-	c := clustering{known: map[string]store.StoredCluster{}, in: map[passerelle.TransactionID]passerelle.ClusterID{}}
+	c := clustering{known: map[string]bankstore.StoredCluster{}, in: map[passerelle.TransactionID]passerelle.ClusterID{}}
 	for _, one := range stored {
 		c.known[one.Key] = one
 	}
@@ -51,7 +52,7 @@ func (im *importer) cluster(a *syncedAccount) error {
 
 // clustering is what was known of the series of an account, and what is new.
 type clustering struct {
-	known map[string]store.StoredCluster
+	known map[string]bankstore.StoredCluster
 	in    map[passerelle.TransactionID]passerelle.ClusterID
 	added []passerelle.Recurrence
 	made  int
@@ -78,15 +79,15 @@ func (c *clustering) compare(r passerelle.Recurrence, room int) {
 	c.added = append(c.added, r)
 }
 
-func (c *clustering) write(tx *store.Tx, im *importer, a store.StoredAccount) error {
+func (c *clustering) write(tx *store.Tx, im *importer, a bankstore.StoredAccount) error {
 	for _, r := range c.added {
 		if r.ID != 0 {
-			tx.UpdateCluster(im.domain.ID, a.User, r.Cluster)
-		} else if err := tx.CreateCluster(im.domain.ID, a, &r.Cluster, 2*maxClusters, store.ErrConflict); err != nil {
+			bankstore.In(tx).UpdateCluster(im.domain.ID, a.User, r.Cluster)
+		} else if err := bankstore.In(tx).CreateCluster(im.domain.ID, a, &r.Cluster, 2*maxClusters, store.ErrConflict); err != nil {
 			return err
 		}
 		if len(r.Transactions) > 0 {
-			tx.Cluster(a, r.ID, r.Transactions)
+			bankstore.In(tx).Cluster(a, r.ID, r.Transactions)
 		}
 	}
 	return nil
@@ -94,13 +95,13 @@ func (c *clustering) write(tx *store.Tx, im *importer, a store.StoredAccount) er
 
 // SaveCluster stores a cluster of a user: a new one of an account when it has no
 // id, which it is then given.
-func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account store.StoredAccount, c passerelle.Cluster) (passerelle.Cluster, error) {
+func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account bankstore.StoredAccount, c passerelle.Cluster) (passerelle.Cluster, error) {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("An account has at most %d clusters; delete one first.", maxClusters)}
 	err := a.clusters(ctx, account.User, func(tx *store.Tx) error {
 		if c.ID == 0 {
-			return tx.CreateCluster(d.ID, account, &c, maxClusters, full)
+			return bankstore.In(tx).CreateCluster(d.ID, account, &c, maxClusters, full)
 		}
-		tx.UpdateCluster(d.ID, account.User, c)
+		bankstore.In(tx).UpdateCluster(d.ID, account.User, c)
 		return nil
 	})
 	return c, err
@@ -109,7 +110,7 @@ func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, acco
 // DeleteCluster takes the transactions of a cluster out of it. It is not found
 // again.
 func (a *Aggregation) DeleteCluster(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ClusterID) error {
-	return a.clusters(ctx, user, func(tx *store.Tx) error { tx.DeleteCluster(d.ID, user, id, a.now(d)); return nil })
+	return a.clusters(ctx, user, func(tx *store.Tx) error { bankstore.In(tx).DeleteCluster(d.ID, user, id, a.now(d)); return nil })
 }
 
 func (a *Aggregation) clusters(ctx context.Context, user passerelle.UserID, fn func(tx *store.Tx) error) error {

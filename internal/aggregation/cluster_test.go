@@ -10,13 +10,14 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
-func (h *fixture) clusters() []store.StoredCluster {
+func (h *fixture) clusters() []bankstore.StoredCluster {
 	h.t.Helper()
-	all, err := h.DB.Clusters(h.t.Context(), store.ClusterFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 100})
+	all, err := bankstore.From(h.DB).Clusters(h.t.Context(), bankstore.ClusterFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 100})
 	must(h.t, err)
 	return all
 }
@@ -84,7 +85,7 @@ func (h *fixture) clusterEvents(n int) {
 }
 
 // sameClusters: a read of the same leaves them as they are.
-func (h *fixture) sameClusters(c store.Connection) {
+func (h *fixture) sameClusters(c bankstore.Connection) {
 	h.t.Helper()
 	eyes := storetest.Inspect(h.t, h.url)
 	kept := map[string]string{"clusters": `SELECT * FROM transaction_cluster`, "transactions": `SELECT * FROM bank_transaction`}

@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/jwe"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -50,14 +51,14 @@ type Request struct {
 // Connect creates a connection and reads it. Refused credentials store nothing and are
 // Invalid with code wrongpass. Every other outcome is a state of the connection. In the
 // background, a refusal is a state as well.
-func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user passerelle.UserID, r Request) (store.Connection, error) {
+func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user passerelle.UserID, r Request) (bankstore.Connection, error) {
 	var err error
 	if r.Values, err = jwe.Open(ctx, &a.DB.Reader, d, "", r.Values); err != nil {
-		return store.Connection{}, err
+		return bankstore.Connection{}, err
 	}
 	run, reader, err := a.open(ctx, d, user, r)
 	if err != nil {
-		return store.Connection{}, err
+		return bankstore.Connection{}, err
 	}
 	if err := run.create(ctx, own(run.profile.Data.Fields, r.Values), r.Execution); err != nil {
 		return run.c, err
@@ -112,8 +113,8 @@ func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerel
 	run := a.newRun(d, user, profile, values)
 	run.attended, run.sync = true, 1
 	expire := run.started.Add(time.Duration(values.Int(settings.ConnectionExpire)) * time.Minute)
-	run.c = store.Connection{Domain: d.ID, User: id, Connector: profile.UUID, Created: run.started, State: passerelle.Validating, Active: true, Expire: &expire}
-	run.source = store.ConnectionSource{ConnectorSource: source.ID, Name: source.Name, Created: run.started}
+	run.c = bankstore.Connection{Domain: d.ID, User: id, Connector: profile.UUID, Created: run.started, State: passerelle.Validating, Active: true, Expire: &expire}
+	run.source = bankstore.ConnectionSource{ConnectorSource: source.ID, Name: source.Name, Created: run.started}
 	return run, reader, nil
 }
 
@@ -128,13 +129,13 @@ func (a *Aggregation) newRun(d passerelle.Domain, user passerelle.User, profile 
 // call is on record however the run ends.
 func (run *syncRun) create(ctx context.Context, values map[string]string, e store.Execution) error {
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.HoldUserAs(run.user)
-		if err := tx.CreateConnection(&run.c, values, run.holder, runLease); err != nil {
+		bankstore.In(tx).HoldUserAs(run.user)
+		if err := bankstore.In(tx).CreateConnection(&run.c, values, run.holder, runLease); err != nil {
 			return err
 		}
 		run.source.Connection = run.c.ID
 		tx.Executed(e, int64(run.c.ID))
-		return tx.CreateSource(run.domain.ID, &run.source)
+		return bankstore.In(tx).CreateSource(run.domain.ID, &run.source)
 	})
 	if errors.Is(err, store.ErrConflict) && run.userBecamePermanent(ctx) {
 		return run.create(ctx, values, e)
@@ -142,21 +143,21 @@ func (run *syncRun) create(ctx context.Context, values map[string]string, e stor
 	if err != nil {
 		return fmt.Errorf("store a connection: %w", err)
 	}
-	run.values, run.sources = values, []store.ConnectionSource{run.source}
+	run.values, run.sources = values, []bankstore.ConnectionSource{run.source}
 	return nil
 }
 
 // Resume continues a connection: with new values, after the person acted elsewhere, or to
 // read it again. Without the person it leaves a connection as it is when the daily limit of
 // the institution is reached or the consent has ended.
-func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (store.Connection, error) {
+func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (bankstore.Connection, error) {
 	take := a.awaitLease
 	if r.Background {
 		take = a.takeLease
 	}
 	run, reader, err := take(ctx, d, user, id, r.Acts...)
 	if err != nil {
-		return store.Connection{}, err
+		return bankstore.Connection{}, err
 	}
 	run.attended = !r.Absent
 	answers, err := run.prepare(ctx, r)
@@ -197,7 +198,7 @@ func (run *syncRun) prepare(ctx context.Context, r Request) (map[string]string, 
 
 // firstRead reads in the background. The connection is validating until that ends. If the
 // process dies, the connection becomes due.
-func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, a readRequest) (store.Connection, error) {
+func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, a readRequest) (bankstore.Connection, error) {
 	former, overdue := run.c, run.started.Add(maxRunTime)
 	run.c.State, run.c.Message, run.c.Fields, run.c.URL, run.c.NextTry = passerelle.Validating, "", "", "", &overdue
 	if err := run.save(ctx); err != nil {
@@ -218,7 +219,7 @@ func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, 
 }
 
 // start begins a new connection, and removes it when too much is running.
-func (run *syncRun) start(ctx context.Context, reader connector.DataReader, a readRequest) (store.Connection, error) {
+func (run *syncRun) start(ctx context.Context, reader connector.DataReader, a readRequest) (bankstore.Connection, error) {
 	c, err := run.firstRead(ctx, reader, a)
 	if err != nil {
 		err = errors.Join(err, run.Disconnect(context.WithoutCancel(ctx), run.domain, run.user.ID, run.c.ID))
@@ -228,7 +229,7 @@ func (run *syncRun) start(ctx context.Context, reader connector.DataReader, a re
 
 func (run *syncRun) save(ctx context.Context) error {
 	return run.write(ctx, func(tx *store.Tx) error {
-		tx.SaveConnection(run.c, run.c.Version)
+		bankstore.In(tx).SaveConnection(run.c, run.c.Version)
 		return nil
 	})
 }
@@ -263,11 +264,11 @@ func (a *Aggregation) awaitLease(ctx context.Context, d passerelle.Domain, id pa
 // error while another holds the lease.
 func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*syncRun, connector.DataReader, error) {
 	var user passerelle.User
-	var c store.Connection
+	var c bankstore.Connection
 	var values settings.Values
 	err := a.DB.Together(ctx,
 		store.Into(&user, func(r *store.Reader) (passerelle.User, error) { return a.userBy(ctx, r, d, id) }),
-		store.Into(&c, func(r *store.Reader) (store.Connection, error) { return connectionBy(ctx, r, d, id, connection) }),
+		store.Into(&c, func(r *store.Reader) (bankstore.Connection, error) { return connectionBy(ctx, r, d, id, connection) }),
 		store.Into(&values, func(r *store.Reader) (settings.Values, error) { return settings.Load(ctx, r, d.ID) }))
 	if err != nil {
 		return nil, nil, err
@@ -286,10 +287,10 @@ func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id pas
 
 // lock takes the lease and reads the connection.
 func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
-	var leased store.Leased
+	var leased bankstore.Leased
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.LeaseConnection(run.domain.ID, run.c.ID, run.holder, runLease)
-		tx.Leased(run.domain.ID, run.c.ID, &leased)
+		bankstore.In(tx).LeaseConnection(run.domain.ID, run.c.ID, run.holder, runLease)
+		bankstore.In(tx).Leased(run.domain.ID, run.c.ID, &leased)
 		return tx.Audit(acts...)
 	})
 	if errors.Is(err, store.ErrConflict) {
@@ -302,7 +303,7 @@ func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
 		return errors.Join(fmt.Errorf("connection %d has no source", run.c.ID), run.release(ctx))
 	}
 	run.c, run.source, run.sources, run.sync = leased.Connection, leased.Sources[0], leased.Sources, leased.Sync+1
-	run.values, run.memory, run.secretless = run.DB.Secrets(leased)
+	run.values, run.memory, run.secretless = bankstore.From(run.DB).Secrets(leased)
 	return nil
 }
 
@@ -315,7 +316,7 @@ func locked() error {
 
 func (run *syncRun) release(ctx context.Context) error {
 	return run.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		tx.ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
+		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
 		return nil
 	})
 }
@@ -339,7 +340,7 @@ func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (map[s
 		return nil, err
 	}
 	run.values = values
-	return answers, run.write(ctx, func(tx *store.Tx) error { return tx.SetConnectionValues(run.c, values) })
+	return answers, run.write(ctx, func(tx *store.Tx) error { return bankstore.In(tx).SetConnectionValues(run.c, values) })
 }
 
 // own returns the values that belong to fields of the connector. Others are not stored.
@@ -354,12 +355,12 @@ func own(fields []connector.Field, supplied map[string]string) map[string]string
 }
 
 // Connection reads a connection of a user.
-func (a *Aggregation) Connection(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID) (store.Connection, error) {
+func (a *Aggregation) Connection(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID) (bankstore.Connection, error) {
 	return connectionBy(ctx, &a.DB.Reader, d, user, id)
 }
 
-func connectionBy(ctx context.Context, r *store.Reader, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID) (store.Connection, error) {
-	c, err := r.Connection(ctx, d.ID, user, id)
+func connectionBy(ctx context.Context, r *store.Reader, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID) (bankstore.Connection, error) {
+	c, err := bankstore.From(r).Connection(ctx, d.ID, user, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return c, passerelle.Missing()
 	}
@@ -391,7 +392,7 @@ func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id pa
 // DisconnectAll deletes the connections of a user.
 func (a *Aggregation) DisconnectAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID) error {
 	for {
-		page, err := a.DB.Connections(ctx, d.ID, user, store.Window{Limit: maxDue})
+		page, err := bankstore.From(a.DB).Connections(ctx, d.ID, user, store.Window{Limit: maxDue})
 		if err != nil {
 			return fmt.Errorf("list the connections of user %d: %w", user, err)
 		}
@@ -406,7 +407,7 @@ func (a *Aggregation) DisconnectAll(ctx context.Context, d passerelle.Domain, us
 	}
 }
 
-func (a *Aggregation) disconnect(ctx context.Context, d passerelle.Domain, user passerelle.User, c store.Connection, acts []store.Audit) error {
+func (a *Aggregation) disconnect(ctx context.Context, d passerelle.Domain, user passerelle.User, c bankstore.Connection, acts []store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
 		return err
@@ -416,9 +417,9 @@ func (a *Aggregation) disconnect(ctx context.Context, d passerelle.Domain, user 
 		if err := tx.Audit(acts...); err != nil {
 			return err
 		}
-		tx.HoldUserAs(user)
-		tx.VersionConnection(d.ID, c.ID, c.Version, c.Version+1)
-		tx.DeleteConnection(d.ID, user.ID, c.ID, now)
+		bankstore.In(tx).HoldUserAs(user)
+		bankstore.In(tx).VersionConnection(d.ID, c.ID, c.Version, c.Version+1)
+		bankstore.In(tx).DeleteConnection(d.ID, user.ID, c.ID, now)
 		tx.AfterCommit(a.Wake)
 		tx.AfterCommit(a.Erase)
 		return tx.Emit(store.EmittedEvent{

@@ -15,6 +15,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -121,28 +122,28 @@ func names(events []event) string {
 	return strings.Join(list, " ")
 }
 
-func (h *fixture) connect(login, password string) (store.Connection, error) {
+func (h *fixture) connect(login, password string) (bankstore.Connection, error) {
 	h.t.Helper()
 	return h.Connect(h.t.Context(), h.domain, h.user.ID, aggregation.Request{
 		Connector: sandbox.TestConnector, Source: "directaccess", Values: map[string]string{"login": login, "password": password},
 	})
 }
 
-func (h *fixture) accounts(all bool) []store.StoredAccount {
+func (h *fixture) accounts(all bool) []bankstore.StoredAccount {
 	h.t.Helper()
-	list, err := h.DB.BankAccounts(h.t.Context(), store.AccountFilter{Domain: h.domain.ID, User: h.user.ID, All: all}, store.Window{Limit: 1000})
+	list, err := bankstore.From(h.DB).BankAccounts(h.t.Context(), bankstore.AccountFilter{Domain: h.domain.ID, User: h.user.ID, All: all}, store.Window{Limit: 1000})
 	must(h.t, err)
 	return list
 }
 
 func (h *fixture) transactions() int64 {
 	h.t.Helper()
-	n, err := h.DB.CountTransactions(h.t.Context(), store.TransactionFilter{Domain: h.domain.ID, User: h.user.ID})
+	n, err := bankstore.From(h.DB).CountTransactions(h.t.Context(), bankstore.TransactionFilter{Domain: h.domain.ID, User: h.user.ID})
 	must(h.t, err)
 	return n
 }
 
-func (h *fixture) share(a store.StoredAccount, yes bool) store.StoredAccount {
+func (h *fixture) share(a bankstore.StoredAccount, yes bool) bankstore.StoredAccount {
 	h.t.Helper()
 	disabled := !yes
 	changed, err := h.ChangeAccounts(h.t.Context(), h.domain, h.user.ID, []passerelle.AccountID{a.ID}, aggregation.AccountChange{Disabled: &disabled, Origin: "api"})
@@ -192,7 +193,7 @@ func TestConsentComesFirst(t *testing.T) {
 	})
 }
 
-func (h *fixture) withheldAgain(a store.StoredAccount, n int64) {
+func (h *fixture) withheldAgain(a bankstore.StoredAccount, n int64) {
 	h.t.Helper()
 	h.now = h.now.Add(24 * time.Hour)
 	if h.sync() != 1 {
@@ -209,7 +210,7 @@ func (h *fixture) withheldAgain(a store.StoredAccount, n int64) {
 	if got := names(h.events()); got != "ACCOUNT_DISABLED" || h.transactions() != 0 || len(h.accounts(false)) != 0 {
 		h.t.Errorf("withheld: events %s, %d transactions", got, h.transactions())
 	}
-	consents, err := h.DB.Consents(h.t.Context(), store.ConsentFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 10})
+	consents, err := bankstore.From(h.DB).Consents(h.t.Context(), bankstore.ConsentFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 10})
 	if err != nil || len(consents) != 1 || consents[0].Withdrawn == nil || consents[0].Account != a.ID {
 		h.t.Errorf("consents %+v (%v)", consents, err)
 	}
@@ -277,7 +278,7 @@ func TestStepsOfAPerson(t *testing.T) {
 // refused and leaves all as it was.
 func TestReadingInTheBackground(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
-		later := func(id passerelle.ConnectionID) (store.Connection, error) {
+		later := func(id passerelle.ConnectionID) (bankstore.Connection, error) {
 			return h.Resume(t.Context(), h.domain, h.user.ID, id, aggregation.Request{Background: true, Values: map[string]string{"otp": "123456"}})
 		}
 		var ids []passerelle.ConnectionID
@@ -319,7 +320,7 @@ func TestReadingInTheBackground(t *testing.T) {
 // once; a refusal is a state of it, and of what is too much nothing is left.
 func TestConnectingInTheBackground(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
-		later := func(password string) (store.Connection, error) {
+		later := func(password string) (bankstore.Connection, error) {
 			return h.Connect(t.Context(), h.domain, h.user.ID, aggregation.Request{
 				Connector: sandbox.TestConnector, Source: "directaccess", Values: map[string]string{"login": "one", "password": password}, Background: true,
 			})
@@ -350,7 +351,7 @@ func TestConnectingInTheBackground(t *testing.T) {
 				t.Errorf("in the end: %+v (%v), want %q", c, err, want)
 			}
 		}
-		if n, err := h.DB.CountConnections(t.Context(), h.domain.ID, h.user.ID); n != 2 || err != nil {
+		if n, err := bankstore.From(h.DB).CountConnections(t.Context(), h.domain.ID, h.user.ID); n != 2 || err != nil {
 			t.Errorf("%d connections are left (%v)", n, err)
 		}
 	})

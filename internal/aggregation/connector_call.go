@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -83,7 +84,7 @@ func lateAnswer(answers <-chan answer) (connector.Outcome, error) {
 // renewLease renews the lease, and ends the run when it is lost.
 func (run *syncRun) renewLease(ctx context.Context, end context.CancelCauseFunc) {
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.KeepConnection(run.domain.ID, run.c.ID, run.holder, runLease)
+		bankstore.In(tx).KeepConnection(run.domain.ID, run.c.ID, run.holder, runLease)
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
@@ -62,7 +63,7 @@ func TestMillionTransactionsWithdrawn(t *testing.T) {
 
 // contend books transactions in turns alone and beside the erasure, and is how
 // long 99 in a hundred took at most.
-func (h *fixture) contend(a store.StoredAccount) (alone, beside time.Duration) {
+func (h *fixture) contend(a bankstore.StoredAccount) (alone, beside time.Duration) {
 	h.t.Helper()
 	var quiet, loud []time.Duration
 	for range 10 {
@@ -82,7 +83,7 @@ func (h *fixture) contend(a store.StoredAccount) (alone, beside time.Duration) {
 }
 
 // write books single transactions and adds how long each took.
-func (h *fixture) write(a store.StoredAccount, took []time.Duration) []time.Duration {
+func (h *fixture) write(a bankstore.StoredAccount, took []time.Duration) []time.Duration {
 	h.t.Helper()
 	for range 50 {
 		start := time.Now()
@@ -93,7 +94,7 @@ func (h *fixture) write(a store.StoredAccount, took []time.Duration) []time.Dura
 }
 
 // sharedAccount is an account of a new connection that is shared and read.
-func (h *fixture) sharedAccount(s *stranger) store.StoredAccount {
+func (h *fixture) sharedAccount(s *stranger) bankstore.StoredAccount {
 	h.t.Helper()
 	id := h.shared(s)
 	for _, a := range h.accounts(false) {
@@ -102,11 +103,11 @@ func (h *fixture) sharedAccount(s *stranger) store.StoredAccount {
 		}
 	}
 	h.t.Fatal("no account is shared")
-	return store.StoredAccount{}
+	return bankstore.StoredAccount{}
 }
 
 // book stores transactions of an account, a page at a time.
-func (h *fixture) book(a store.StoredAccount, prefix string, n int) {
+func (h *fixture) book(a bankstore.StoredAccount, prefix string, n int) {
 	h.t.Helper()
 	for first := 0; first < n; first += 500 {
 		last := min(first+500, n)
@@ -114,18 +115,18 @@ func (h *fixture) book(a store.StoredAccount, prefix string, n int) {
 			for i := first; i < last; i++ {
 				d := booked(fmt.Sprint(prefix, i), i*7000/n)
 				one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.Date, Scraped: noon, LastUpdate: noon}
-				if err := tx.CreateTransactions(h.domain.ID, a, a.NextReading(), store.NewTransaction{Transaction: &one}); err != nil {
+				if err := bankstore.In(tx).CreateTransactions(h.domain.ID, a, a.NextReading(), bankstore.NewTransaction{Transaction: &one}); err != nil {
 					return err
 				}
 			}
-			tx.CountTransactions(h.domain.ID, a, int64(last-first), 0)
+			bankstore.In(tx).CountTransactions(h.domain.ID, a, int64(last-first), 0)
 			return nil
 		}))
 	}
 }
 
 // withhold withdraws an account, and is how long that took.
-func (h *fixture) withhold(a store.StoredAccount) time.Duration {
+func (h *fixture) withhold(a bankstore.StoredAccount) time.Duration {
 	h.t.Helper()
 	start := time.Now()
 	h.share(a, false)

@@ -6,6 +6,7 @@ import (
 	"passerelle"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -13,7 +14,7 @@ import (
 // withheld ones have instead of none.
 func (h *fixture) errors() (all []passerelle.ConnectionState) {
 	h.t.Helper()
-	subscriptions, err := h.DB.Subscriptions(h.t.Context(), store.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, All: true}, store.Window{Limit: 1000})
+	subscriptions, err := bankstore.From(h.DB).Subscriptions(h.t.Context(), bankstore.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, All: true}, store.Window{Limit: 1000})
 	must(h.t, err)
 	for _, a := range h.accounts(true) {
 		if a.Disabled == nil {

@@ -20,6 +20,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
@@ -336,7 +337,7 @@ func (h *fixture) recovers(name string, s *stranger, id passerelle.ConnectionID)
 
 func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key string) {
 	h.t.Helper()
-	all, err := h.DB.Subscriptions(h.t.Context(), store.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, Connection: connection, All: true}, store.Window{Limit: 10})
+	all, err := bankstore.From(h.DB).Subscriptions(h.t.Context(), bankstore.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, Connection: connection, All: true}, store.Window{Limit: 10})
 	must(h.t, err)
 	no := false
 	for _, one := range all {
@@ -398,7 +399,7 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 		if len(reported) != 1 || reported[0].(map[string]any)["original_wording"] != "CAF\uFFFD \uFFFD\uFFFD!" {
 			t.Errorf("told of %v", reported)
 		}
-		found, err := h.DB.Transactions(t.Context(), store.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Wording: "caf\uFFFD \uFFFD"}, store.Window{Limit: 10})
+		found, err := bankstore.From(h.DB).Transactions(t.Context(), bankstore.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Wording: "caf\uFFFD \uFFFD"}, store.Window{Limit: 10})
 		if err != nil || len(found) != 1 || found[0].TransactionDetails.Wording != "CAF\uFFFD \uFFFD\uFFFD!" {
 			t.Errorf("found %+v (%v)", found, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/webhook"
@@ -44,8 +45,8 @@ type importer struct {
 	accounts    map[string]*syncedAccount
 	accountKeys []string
 	// goneAccounts and goneSubscriptions are no longer listed.
-	goneAccounts      []store.StoredAccount
-	goneSubscriptions []store.StoredSubscription
+	goneAccounts      []bankstore.StoredAccount
+	goneSubscriptions []bankstore.StoredSubscription
 
 	subscriptions    map[string]*syncedSubscription
 	subscriptionKeys []string
@@ -53,11 +54,11 @@ type importer struct {
 
 // syncedAccount is an account of the run.
 type syncedAccount struct {
-	store.StoredAccount
+	bankstore.StoredAccount
 	transactions reconciler[passerelle.TransactionDetails]
 	// changedTransactions says that a transaction came, changed or went.
 	changedTransactions bool
-	investments         reconciler[store.NewAsset]
+	investments         reconciler[bankstore.NewAsset]
 	// first is the first day of what was handed over.
 	first passerelle.Date
 	read  bool
@@ -65,7 +66,7 @@ type syncedAccount struct {
 
 // reported is the account as events show it: without transactions unless it was read
 // to its end.
-func (a *syncedAccount) reported() store.StoredAccount {
+func (a *syncedAccount) reported() bankstore.StoredAccount {
 	shown := a.StoredAccount
 	if !a.read {
 		shown.Readings = noReadingNumber
@@ -79,11 +80,11 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	if im.accounts != nil || len(all) > maxAccounts {
 		return fmt.Errorf("%w: accounts come once, at most %d", errInvalidData, maxAccounts)
 	}
-	stored, err := im.DB.AccountsOf(im.ctx, im.domain.ID, im.c.ID)
+	stored, err := bankstore.From(im.DB).AccountsOf(im.ctx, im.domain.ID, im.c.ID)
 	if err != nil {
 		return fmt.Errorf("%w: list accounts: %w", errStore, err)
 	}
-	known := map[string]*store.StoredAccount{}
+	known := map[string]*bankstore.StoredAccount{}
 	for i := range stored {
 		known[stored[i].Key] = &stored[i]
 	}
@@ -124,12 +125,12 @@ func (im *importer) checkEmpty() error {
 	return nil
 }
 
-func (im *importer) account(known *store.StoredAccount, details passerelle.AccountDetails) error {
+func (im *importer) account(known *bankstore.StoredAccount, details passerelle.AccountDetails) error {
 	if _, twice := im.accounts[details.Key]; twice || !validKey(details.Key) {
 		return fmt.Errorf("%w: accounts have distinct keys of 1 to %d bytes", errInvalidData, maxKeyLength)
 	}
 	details.Type = details.Type.Details().Type
-	encoded, err := store.EncodeDetails(details)
+	encoded, err := bankstore.EncodeDetails(details)
 	if err = errors.Join(err, checkCurrencies(details.Currency)); err != nil {
 		return fmt.Errorf("%w: %w", errInvalidData, err)
 	}
@@ -145,16 +146,16 @@ func (im *importer) account(known *store.StoredAccount, details passerelle.Accou
 }
 
 // found stores a new account and emits ACCOUNT_FOUND.
-func (im *importer) found(details passerelle.AccountDetails) (store.StoredAccount, error) {
+func (im *importer) found(details passerelle.AccountDetails) (bankstore.StoredAccount, error) {
 	now := im.instant()
-	a := store.StoredAccount{Changed: im.sync, BankAccount: passerelle.BankAccount{
+	a := bankstore.StoredAccount{Changed: im.sync, BankAccount: passerelle.BankAccount{
 		Connection: im.c.ID, User: im.user.ID, Source: im.source.ID, AccountDetails: details, Display: true, Disabled: &now, LastUpdate: &now,
 	}}
 	if parent := im.accounts[details.Parent]; parent != nil {
 		a.ParentID = parent.ID
 	}
 	var err error
-	if a.ID, err = im.DB.NewAccountID(im.ctx); err != nil {
+	if a.ID, err = bankstore.NewAccountID(im.ctx, im.DB); err != nil {
 		return a, fmt.Errorf("%w: number an account: %w", errStore, err)
 	}
 	body := wire.Encode(wire.FoundAccount{
@@ -165,30 +166,30 @@ func (im *importer) found(details passerelle.AccountDetails) (store.StoredAccoun
 	if len(e.Body) > 0 && e.MediaType != "" { // the balance that a statement has goes with the connection
 		e.Holds = []store.Holding{im.c.Holding()}
 	}
-	err = im.store(func(tx *store.Tx) error { return tx.CreateAccount(im.domain.ID, &a) }, e)
+	err = im.store(func(tx *store.Tx) error { return bankstore.In(tx).CreateAccount(im.domain.ID, &a) }, e)
 	return a, err
 }
 
 // refreshed stores what changed of a known account.
-func (im *importer) refreshed(a store.StoredAccount, details passerelle.AccountDetails, digest int64) (store.StoredAccount, error) {
+func (im *importer) refreshed(a bankstore.StoredAccount, details passerelle.AccountDetails, digest int64) (bankstore.StoredAccount, error) {
 	if digest == a.Digest && a.Deleted == nil {
 		return a, nil
 	}
 	now := im.instant()
 	a.AccountDetails, a.Deleted, a.LastUpdate, a.Changed, a.Source = details, nil, &now, im.sync, im.source.ID
-	err := im.store(func(tx *store.Tx) error { return tx.UpdateAccount(im.domain.ID, &a) })
+	err := im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.domain.ID, &a) })
 	return a, err
 }
 
 // lost marks an account that the institution no longer lists.
-func (im *importer) lost(a store.StoredAccount) error {
+func (im *importer) lost(a bankstore.StoredAccount) error {
 	if a.Deleted != nil {
 		return nil
 	}
 	now := im.instant()
 	a.Deleted, a.Changed = &now, im.sync
 	im.goneAccounts = append(im.goneAccounts, (&syncedAccount{StoredAccount: a}).reported())
-	return im.store(func(tx *store.Tx) error { return tx.UpdateAccount(im.domain.ID, &a) })
+	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.domain.ID, &a) })
 }
 
 // store is write for errors that pass through a connector.
@@ -278,7 +279,7 @@ func (a *syncedAccount) booked(page []passerelle.TransactionDetails) ([]passerel
 
 // checkAmount refuses what lists could not compare exactly.
 func checkAmount(d decimal.Decimal) error {
-	if d.Coef() > math.MaxInt64 || d.Scale() > store.ValueDigits {
+	if d.Coef() > math.MaxInt64 || d.Scale() > bankstore.ValueDigits {
 		return fmt.Errorf("%w: an amount has more digits than any", errInvalidData)
 	}
 	return nil
@@ -300,29 +301,29 @@ func (im *importer) transactionsReconciler(a *syncedAccount) reconciler[passerel
 		seen:    map[uint64]struct{}{},
 		key:     func(d passerelle.TransactionDetails) string { return d.Key },
 		details: func(d passerelle.TransactionDetails) any { return d },
-		rows:    store.SyncedTransactions(a.StoredAccount),
+		rows:    bankstore.SyncedTransactions(a.StoredAccount),
 		create: func(tx *store.Tx, all []newRow[passerelle.TransactionDetails], at time.Time) error {
-			return tx.CreateTransactions(im.domain.ID, a.StoredAccount, a.NextReading(), newTransactions(all, at)...)
+			return bankstore.In(tx).CreateTransactions(im.domain.ID, a.StoredAccount, a.NextReading(), newTransactions(all, at)...)
 		},
 		update: func(tx *store.Tx, id int64, d passerelle.TransactionDetails, at time.Time) error {
-			return tx.UpdateTransaction(im.domain.ID, a.StoredAccount, passerelle.TransactionID(id), d, at, a.NextReading())
+			return bankstore.In(tx).UpdateTransaction(im.domain.ID, a.StoredAccount, passerelle.TransactionID(id), d, at, a.NextReading())
 		},
 		markDeleted: func(tx *store.Tx, id int64, at time.Time) {
-			tx.LoseTransaction(im.domain.ID, a.StoredAccount, passerelle.TransactionID(id), at, a.NextReading())
+			bankstore.In(tx).LoseTransaction(im.domain.ID, a.StoredAccount, passerelle.TransactionID(id), at, a.NextReading())
 		},
 		count: func(tx *store.Tx, there, gone int64) {
 			a.changedTransactions = true
-			tx.CountTransactions(im.domain.ID, a.StoredAccount, there, gone)
+			bankstore.In(tx).CountTransactions(im.domain.ID, a.StoredAccount, there, gone)
 		},
 	}
 }
 
 // newTransactions are transactions as they are stored when they were found.
-func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) []store.NewTransaction {
-	stored := make([]store.NewTransaction, len(all))
+func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) []bankstore.NewTransaction {
+	stored := make([]bankstore.NewTransaction, len(all))
 	for i, one := range all {
 		d := one.row
-		stored[i] = store.NewTransaction{Details: one.details, Transaction: &passerelle.Transaction{
+		stored[i] = bankstore.NewTransaction{Details: one.details, Transaction: &passerelle.Transaction{
 			TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: at, LastUpdate: at, Categories: passerelle.Categorize(d.Wording, d.Type),
 		}}
 	}
@@ -357,7 +358,7 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a.LastUpdate, a.Error = &now, ""
 	a.cover(from, passerelle.DateOf(im.started, time.UTC))
 	return im.storeWithEvent(func() (store.EmittedEvent, error) { return im.accountSynced(im.ctx, a) }, func(tx *store.Tx) error {
-		tx.TouchAccount(im.domain.ID, a.ID, now, a.CoveredFrom)
+		bankstore.In(tx).TouchAccount(im.domain.ID, a.ID, now, a.CoveredFrom)
 		return nil
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -24,11 +25,11 @@ func (a *Aggregation) NoteInformations(ctx context.Context, d passerelle.Domain,
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("At most %d values are noted about a transaction; delete one first.", MaxInformations)}
 	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error {
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if err := tx.SetInformation(d.ID, user, store.Information{Transaction: id, Key: key, Value: values[key]}); err != nil {
+			if err := bankstore.In(tx).SetInformation(d.ID, user, bankstore.Information{Transaction: id, Key: key, Value: values[key]}); err != nil {
 				return err
 			}
 		}
-		tx.LimitInformations(d.ID, id, a.now(d), MaxInformations, full)
+		bankstore.In(tx).LimitInformations(d.ID, id, a.now(d), MaxInformations, full)
 		return nil
 	})
 }
@@ -37,7 +38,7 @@ func (a *Aggregation) NoteInformations(ctx context.Context, d passerelle.Domain,
 // all when it is zero.
 func (a *Aggregation) ForgetInformations(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, information int64) error {
 	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error {
-		tx.DeleteInformations(d.ID, user, id, information)
+		bankstore.In(tx).DeleteInformations(d.ID, user, id, information)
 		return nil
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -32,24 +33,24 @@ func (im *importer) Assets(key string, page passerelle.Assets) error {
 }
 
 // assetsOf are all things of a page in the form in which they are kept.
-func assetsOf(page passerelle.Assets) ([]store.NewAsset, error) {
-	var all []store.NewAsset
+func assetsOf(page passerelle.Assets) ([]bankstore.NewAsset, error) {
+	var all []bankstore.NewAsset
 	var err error
 	for _, d := range page.Investments {
-		one := store.NewAsset{Kind: store.Investments, Key: d.Key, Date: d.ValueDate, Details: d}
+		one := bankstore.NewAsset{Kind: bankstore.Investments, Key: d.Key, Date: d.ValueDate, Details: d}
 		if d.UnitValue != nil {
 			one.Value = &passerelle.UnitValue{Value: *d.UnitValue, OriginalCurrency: d.OriginalCurrency, OriginalValue: d.OriginalUnitValue}
 		}
 		all, err = append(all, one), errors.Join(err, checkCurrencies(d.OriginalCurrency))
 	}
 	for _, d := range page.MarketOrders {
-		all = append(all, store.NewAsset{Kind: store.MarketOrders, Key: d.Key, Date: d.Date, Details: d})
+		all = append(all, bankstore.NewAsset{Kind: bankstore.MarketOrders, Key: d.Key, Date: d.Date, Details: d})
 	}
 	for _, d := range page.Pockets {
-		all = append(all, store.NewAsset{Kind: store.Pockets, Key: d.Key, Investment: d.Investment, Date: d.Available, Details: d})
+		all = append(all, bankstore.NewAsset{Kind: bankstore.Pockets, Key: d.Key, Investment: d.Investment, Date: d.Available, Details: d})
 	}
 	for _, d := range page.Amortizations {
-		all = append(all, store.NewAsset{Kind: store.Amortizations, Key: d.Key, Date: d.Date, Details: d})
+		all = append(all, bankstore.NewAsset{Kind: bankstore.Amortizations, Key: d.Key, Date: d.Date, Details: d})
 	}
 	for _, one := range all {
 		if !validKey(one.Key) {
@@ -60,28 +61,28 @@ func assetsOf(page passerelle.Assets) ([]store.NewAsset, error) {
 }
 
 // investmentsReconciler is what an account holds.
-func (im *importer) investmentsReconciler(a *syncedAccount) reconciler[store.NewAsset] {
-	return reconciler[store.NewAsset]{
+func (im *importer) investmentsReconciler(a *syncedAccount) reconciler[bankstore.NewAsset] {
+	return reconciler[bankstore.NewAsset]{
 		seen:    map[uint64]struct{}{},
-		key:     store.NewAsset.StoredKey,
-		details: func(n store.NewAsset) any { return n.Details },
-		rows:    store.SyncedAssets(a.StoredAccount),
-		create: each(func(tx *store.Tx, n store.NewAsset, at time.Time) error {
-			return tx.CreateAsset(im.domain.ID, a.StoredAccount, n, at, a.NextReading())
+		key:     bankstore.NewAsset.StoredKey,
+		details: func(n bankstore.NewAsset) any { return n.Details },
+		rows:    bankstore.SyncedAssets(a.StoredAccount),
+		create: each(func(tx *store.Tx, n bankstore.NewAsset, at time.Time) error {
+			return bankstore.In(tx).CreateAsset(im.domain.ID, a.StoredAccount, n, at, a.NextReading())
 		}),
-		update: func(tx *store.Tx, id int64, n store.NewAsset, at time.Time) error {
-			return tx.UpdateAsset(im.domain.ID, a.StoredAccount, passerelle.AssetID(id), n, at, a.NextReading())
+		update: func(tx *store.Tx, id int64, n bankstore.NewAsset, at time.Time) error {
+			return bankstore.In(tx).UpdateAsset(im.domain.ID, a.StoredAccount, passerelle.AssetID(id), n, at, a.NextReading())
 		},
 		markDeleted: func(tx *store.Tx, id int64, at time.Time) {
-			tx.LoseAsset(im.domain.ID, a.StoredAccount, passerelle.AssetID(id), at, a.NextReading())
+			bankstore.In(tx).LoseAsset(im.domain.ID, a.StoredAccount, passerelle.AssetID(id), at, a.NextReading())
 		},
-		count: func(tx *store.Tx, _, _ int64) { tx.KeepAccount(im.domain.ID, a.StoredAccount) },
+		count: func(tx *store.Tx, _, _ int64) { bankstore.In(tx).KeepAccount(im.domain.ID, a.StoredAccount) },
 	}
 }
 
 // assets selects those of an account of a kind.
-func (run *syncRun) assets(a store.StoredAccount, kind store.AssetKind) store.AssetFilter {
-	return store.AssetFilter{Domain: run.domain.ID, User: a.User, Account: a.ID, Kind: kind}
+func (run *syncRun) assets(a bankstore.StoredAccount, kind bankstore.AssetKind) bankstore.AssetFilter {
+	return bankstore.AssetFilter{Domain: run.domain.ID, User: a.User, Account: a.ID, Kind: kind}
 }
 
 // value brings what the investments of an account are worth up to date, once all
@@ -90,7 +91,7 @@ func (im *importer) value(a *syncedAccount) error {
 	if len(a.investments.seen) == 0 && a.Worth == nil {
 		return nil
 	}
-	all, err := store.ReadAssets[passerelle.InvestmentDetails](im.ctx, &im.DB.Reader, im.assets(a.StoredAccount, store.Investments), store.Window{Limit: maxInvestments})
+	all, err := bankstore.ReadAssets[passerelle.InvestmentDetails](im.ctx, bankstore.From(im.DB), im.assets(a.StoredAccount, bankstore.Investments), store.Window{Limit: maxInvestments})
 	if err != nil {
 		return fmt.Errorf("%w: list the investments of account %d: %w", errStore, a.ID, err)
 	}
@@ -103,19 +104,21 @@ func (im *importer) value(a *syncedAccount) error {
 		return nil
 	}
 	a.Worth, a.Changed = worth, im.sync
-	return im.store(func(tx *store.Tx) error { return tx.SetAccountWorth(im.domain.ID, a.StoredAccount, worth) })
+	return im.store(func(tx *store.Tx) error {
+		return bankstore.In(tx).SetAccountWorth(im.domain.ID, a.StoredAccount, worth)
+	})
 }
 
 // changedInvestments are the assets of a kind that changed until the account was read to its
 // end. One that has no investments, and had none, is not asked for them.
-func changedInvestments[D any](ctx context.Context, run *syncRun, a store.StoredAccount, kind store.AssetKind) ([]passerelle.Asset[D], error) {
+func changedInvestments[D any](ctx context.Context, run *syncRun, a bankstore.StoredAccount, kind bankstore.AssetKind) ([]passerelle.Asset[D], error) {
 	invests := a.Type.Details().Invest || a.Worth != nil || a.Changed == run.sync
 	if !invests || a.Readings == noReadingNumber {
 		return nil, nil
 	}
 	f := run.assets(a, kind)
 	f.Reading = a.NextReading()
-	all, err := store.ReadAssets[D](ctx, &run.DB.Reader, f, store.Window{Limit: 2 * maxInvestments})
+	all, err := bankstore.ReadAssets[D](ctx, bankstore.From(run.DB), f, store.Window{Limit: 2 * maxInvestments})
 	if err != nil {
 		return nil, fmt.Errorf("list what changed in account %d: %w", a.ID, err)
 	}
@@ -124,8 +127,8 @@ func changedInvestments[D any](ctx context.Context, run *syncRun, a store.Stored
 
 // writeInvestments writes the positions that changed or have a pocket that did,
 // each with those pockets.
-func (run *syncRun) writeInvestments(ctx context.Context, w *payloadWriter, a store.StoredAccount) error {
-	pockets, err := changedInvestments[passerelle.PocketDetails](ctx, run, a, store.Pockets)
+func (run *syncRun) writeInvestments(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) error {
+	pockets, err := changedInvestments[passerelle.PocketDetails](ctx, run, a, bankstore.Pockets)
 	if err != nil {
 		return err
 	}
@@ -136,7 +139,7 @@ func (run *syncRun) writeInvestments(ctx context.Context, w *payloadWriter, a st
 		}
 		*of[p.Investment] = append(*of[p.Investment], wire.NewPocket(p, run.zone()))
 	}
-	changed, err := changedInvestments[passerelle.InvestmentDetails](ctx, run, a, store.Investments)
+	changed, err := changedInvestments[passerelle.InvestmentDetails](ctx, run, a, bankstore.Investments)
 	if err != nil {
 		return err
 	}
@@ -153,8 +156,8 @@ func (run *syncRun) writeInvestments(ctx context.Context, w *payloadWriter, a st
 	return nil
 }
 
-func (run *syncRun) writeMarketOrders(ctx context.Context, w *payloadWriter, a store.StoredAccount) error {
-	orders, err := changedInvestments[passerelle.MarketOrderDetails](ctx, run, a, store.MarketOrders)
+func (run *syncRun) writeMarketOrders(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) error {
+	orders, err := changedInvestments[passerelle.MarketOrderDetails](ctx, run, a, bankstore.MarketOrders)
 	w.add("[")
 	for i, one := range orders {
 		w.item(i)

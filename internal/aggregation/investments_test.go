@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
@@ -16,21 +17,21 @@ import (
 // positions are those of a user, also those that are gone.
 func (h *fixture) positions() []passerelle.Asset[passerelle.InvestmentDetails] {
 	h.t.Helper()
-	all, err := store.ReadAssets[passerelle.InvestmentDetails](h.t.Context(), &h.DB.Reader,
-		store.AssetFilter{Domain: h.domain.ID, User: h.user.ID, Kind: store.Investments, All: true}, store.Window{Limit: 100})
+	all, err := bankstore.ReadAssets[passerelle.InvestmentDetails](h.t.Context(), bankstore.From(h.DB),
+		bankstore.AssetFilter{Domain: h.domain.ID, User: h.user.ID, Kind: bankstore.Investments, All: true}, store.Window{Limit: 100})
 	must(h.t, err)
 	return all
 }
 
-func (h *fixture) held(kind store.AssetKind) int64 {
+func (h *fixture) held(kind bankstore.AssetKind) int64 {
 	h.t.Helper()
-	n, err := h.DB.CountAssets(h.t.Context(), store.AssetFilter{Domain: h.domain.ID, User: h.user.ID, Kind: kind})
+	n, err := bankstore.From(h.DB).CountAssets(h.t.Context(), bankstore.AssetFilter{Domain: h.domain.ID, User: h.user.ID, Kind: kind})
 	must(h.t, err)
 	return n
 }
 
 // sharedAssets is a connection of somebody who invests, shared and read.
-func (h *fixture) sharedAssets() store.Connection {
+func (h *fixture) sharedAssets() bankstore.Connection {
 	h.t.Helper()
 	c, err := h.connect("wealth", "1234")
 	must(h.t, err)
@@ -83,7 +84,7 @@ func TestAssets(t *testing.T) {
 		if got := assetEvents(last); got != [3]int{8, 3, 4} {
 			t.Errorf("told of %v investments, pockets and orders", got)
 		}
-		if n := []int64{h.held(store.Investments), h.held(store.Pockets), h.held(store.MarketOrders), h.held(store.Amortizations)}; !slices.Equal(n, []int64{8, 3, 4, 240}) {
+		if n := []int64{h.held(bankstore.Investments), h.held(bankstore.Pockets), h.held(bankstore.MarketOrders), h.held(bankstore.Amortizations)}; !slices.Equal(n, []int64{8, 3, 4, 240}) {
 			t.Errorf("%v things are held", n)
 		}
 		for _, a := range h.accounts(false) {
@@ -118,7 +119,7 @@ func (h *fixture) nextDayOfAssets() {
 			h.t.Errorf("%s: %+v", a.Details.Label, a)
 		}
 	}
-	if n := h.held(store.MarketOrders); gone != 1 || n != 3 {
+	if n := h.held(bankstore.MarketOrders); gone != 1 || n != 3 {
 		h.t.Errorf("%d positions are gone, %d orders are there", gone, n)
 	}
 	for _, a := range h.accounts(false) {

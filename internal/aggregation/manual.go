@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -13,30 +14,30 @@ import (
 // would say of it, and what the person does.
 type ManualTransaction struct {
 	passerelle.TransactionDetails
-	Edit store.TransactionEdit
+	Edit bankstore.TransactionEdit
 }
 
 // CreateTransactions creates transactions in an account, all or none, and returns
 // their ids in order. No synchronisation changes them. It is a Conflict when the account is
 // not shared.
-func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domain, in store.StoredAccount, supplied []ManualTransaction) ([]passerelle.TransactionID, error) {
+func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domain, in bankstore.StoredAccount, supplied []ManualTransaction) ([]passerelle.TransactionID, error) {
 	now := a.now(d)
-	all, ids := make([]store.NewTransaction, len(supplied)), make([]passerelle.TransactionID, len(supplied))
+	all, ids := make([]bankstore.NewTransaction, len(supplied)), make([]passerelle.TransactionID, len(supplied))
 	for i, g := range supplied {
-		all[i] = store.NewTransaction{Manual: true, Transaction: &passerelle.Transaction{
+		all[i] = bankstore.NewTransaction{Manual: true, Transaction: &passerelle.Transaction{
 			TransactionDetails: g.TransactionDetails, ApplicationDate: g.RDate, Active: true, Scraped: now, LastUpdate: now, Categories: passerelle.Categorize(g.Wording, g.Type),
 		}}
 	}
 	err := a.ofAccount(ctx, in, func(tx *store.Tx) error {
-		if err := tx.CreateTransactions(d.ID, in, in.NextReading(), all...); err != nil {
+		if err := bankstore.In(tx).CreateTransactions(d.ID, in, in.NextReading(), all...); err != nil {
 			return err
 		}
 		for i, created := range all {
 			if ids[i] = created.ID; !supplied[i].Edit.None() {
-				tx.EditTransaction(d.ID, in.User, created.ID, supplied[i].Edit, now)
+				bankstore.In(tx).EditTransaction(d.ID, in.User, created.ID, supplied[i].Edit, now)
 			}
 		}
-		tx.CountTransactions(d.ID, in, int64(len(all)), 0)
+		bankstore.In(tx).CountTransactions(d.ID, in, int64(len(all)), 0)
 		return nil
 	})
 	return ids, err
@@ -44,15 +45,15 @@ func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domai
 
 // DeleteTransactions marks the transactions that programs created in an account as
 // deleted. It is a Conflict when the account is not shared.
-func (a *Aggregation) DeleteTransactions(ctx context.Context, d passerelle.Domain, in store.StoredAccount) error {
+func (a *Aggregation) DeleteTransactions(ctx context.Context, d passerelle.Domain, in bankstore.StoredAccount) error {
 	return a.ofAccount(ctx, in, func(tx *store.Tx) error {
-		tx.DeleteManualTransactions(d.ID, in, a.now(d))
+		bankstore.In(tx).DeleteManualTransactions(d.ID, in, a.now(d))
 		return nil
 	})
 }
 
 // ofAccount writes to an account that is shared.
-func (a *Aggregation) ofAccount(ctx context.Context, in store.StoredAccount, fn func(tx *store.Tx) error) error {
+func (a *Aggregation) ofAccount(ctx context.Context, in bankstore.StoredAccount, fn func(tx *store.Tx) error) error {
 	unshared := passerelle.Conflicting("the account is disabled or deleted; enable it first")
 	if in.Disabled != nil || in.Deleted != nil {
 		return unshared

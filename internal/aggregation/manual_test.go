@@ -11,6 +11,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -67,9 +68,9 @@ func TestManualTransactionsOutliveSyncs(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 // wordings are the labels of the transactions that are there in an account.
-func (h *fixture) wordings(a store.StoredAccount) (all []string) {
+func (h *fixture) wordings(a bankstore.StoredAccount) (all []string) {
 	h.t.Helper()
-	rows, err := h.DB.Transactions(h.t.Context(), store.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: a.ID, Epoch: a.Epoch}, store.Window{Limit: 1000})
+	rows, err := bankstore.From(h.DB).Transactions(h.t.Context(), bankstore.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: a.ID, Epoch: a.Epoch}, store.Window{Limit: 1000})
 	must(h.t, err)
 	for _, one := range rows {
 		all = append(all, one.Wording)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -20,9 +21,9 @@ const payloadPage = 500
 // by page, so that a first read of a long history needs no memory for it.
 
 // changed calls write for each transaction of an account that the run changed.
-func (run *syncRun) changed(ctx context.Context, a store.StoredAccount, write func(passerelle.Transaction)) error {
+func (run *syncRun) changed(ctx context.Context, a bankstore.StoredAccount, write func(passerelle.Transaction)) error {
 	for after := passerelle.TransactionID(0); ; {
-		page, err := run.DB.ChangedTransactions(ctx, a, after, payloadPage)
+		page, err := bankstore.From(run.DB).ChangedTransactions(ctx, a, after, payloadPage)
 		if err != nil {
 			return fmt.Errorf("list what changed in account %d: %w", a.ID, err)
 		}
@@ -38,7 +39,7 @@ func (run *syncRun) changed(ctx context.Context, a store.StoredAccount, write fu
 
 // openAccount writes an account with what changed of what it holds, without its
 // end, so that members can be added.
-func (run *syncRun) openAccount(ctx context.Context, w *payloadWriter, a store.StoredAccount) error {
+func (run *syncRun) openAccount(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) error {
 	w.hold(run.c, a.Holding())
 	w.open(wire.NewBankAccount(a.BankAccount, run.zone()))
 	w.add(`,"investments":`)
@@ -193,8 +194,8 @@ func (run *syncRun) owned(ctx context.Context, accounts []*syncedAccount) (store
 // report is what the last events of a run are about: accounts and
 // subscriptions that are shared and were read, or changed.
 type report struct {
-	accounts      []store.StoredAccount
-	subscriptions []store.StoredSubscription
+	accounts      []bankstore.StoredAccount
+	subscriptions []bankstore.StoredSubscription
 }
 
 func (im *importer) report() report {
@@ -209,8 +210,8 @@ func (im *importer) report() report {
 			t.subscriptions = append(t.subscriptions, s.reported())
 		}
 	}
-	withheldAccount := func(a store.StoredAccount) bool { return a.Disabled != nil }
-	withheldSubscription := func(s store.StoredSubscription) bool { return s.Disabled != nil }
+	withheldAccount := func(a bankstore.StoredAccount) bool { return a.Disabled != nil }
+	withheldSubscription := func(s bankstore.StoredSubscription) bool { return s.Disabled != nil }
 	t.accounts = append(t.accounts, slices.DeleteFunc(im.goneAccounts, withheldAccount)...)
 	t.subscriptions = append(t.subscriptions, slices.DeleteFunc(im.goneSubscriptions, withheldSubscription)...)
 	return t
@@ -224,11 +225,11 @@ func (run *syncRun) reportOf(ctx context.Context, im *importer) (report, error) 
 	if run.c.State == "" {
 		return t, nil
 	}
-	accounts, err := run.DB.AccountsOf(ctx, run.domain.ID, run.c.ID)
+	accounts, err := bankstore.From(run.DB).AccountsOf(ctx, run.domain.ID, run.c.ID)
 	if err != nil {
 		return t, fmt.Errorf("list the accounts of connection %d: %w", run.c.ID, err)
 	}
-	subscriptions, err := run.DB.SubscriptionsOf(ctx, run.domain.ID, run.c.ID)
+	subscriptions, err := bankstore.From(run.DB).SubscriptionsOf(ctx, run.domain.ID, run.c.ID)
 	if err != nil {
 		return t, fmt.Errorf("list the subscriptions of connection %d: %w", run.c.ID, err)
 	}
@@ -237,15 +238,15 @@ func (run *syncRun) reportOf(ctx context.Context, im *importer) (report, error) 
 }
 
 // addFailed adds what is enabled and was not read, and marks all of it with the error.
-func (t *report) addFailed(state passerelle.ConnectionState, accounts []store.StoredAccount, subscriptions []store.StoredSubscription) {
+func (t *report) addFailed(state passerelle.ConnectionState, accounts []bankstore.StoredAccount, subscriptions []bankstore.StoredSubscription) {
 	for _, a := range accounts {
-		same := func(other store.StoredAccount) bool { return other.ID == a.ID }
+		same := func(other bankstore.StoredAccount) bool { return other.ID == a.ID }
 		if a.Readings = noReadingNumber; a.Disabled == nil && a.Deleted == nil && !slices.ContainsFunc(t.accounts, same) {
 			t.accounts = append(t.accounts, a)
 		}
 	}
 	for _, s := range subscriptions {
-		same := func(other store.StoredSubscription) bool { return other.ID == s.ID }
+		same := func(other bankstore.StoredSubscription) bool { return other.ID == s.ID }
 		if s.Readings = noReadingNumber; s.Disabled == nil && s.Deleted == nil && !slices.ContainsFunc(t.subscriptions, same) {
 			t.subscriptions = append(t.subscriptions, s)
 		}

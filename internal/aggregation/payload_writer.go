@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -62,7 +63,7 @@ func (w *payloadWriter) item(i int) {
 }
 
 // hold notes that the body holds something of a connection.
-func (w *payloadWriter) hold(of store.Connection, what store.Holding) {
+func (w *payloadWriter) hold(of bankstore.Connection, what store.Holding) {
 	if whole := of.Holding(); !slices.Contains(w.holds, whole) {
 		w.holds = append(w.holds, whole)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -26,7 +27,7 @@ type reconciler[D any] struct {
 	// the table they are in.
 	key     func(d D) string
 	details func(d D) any
-	rows    store.SyncedRows
+	rows    bankstore.SyncedRows
 	// Rows that are handed over are created or updated, and updated rows exist again. Rows
 	// that are not handed over are marked deleted. Count adjusts the numbers of existing and
 	// of deleted rows.
@@ -53,7 +54,7 @@ type reconciler[D any] struct {
 // newRow is a row that is not stored yet, with its details as they will be.
 type newRow[D any] struct {
 	row     D
-	details store.Details
+	details bankstore.Details
 }
 
 // storedRow is a row that was there before the run, with the hash of its key.
@@ -108,12 +109,14 @@ func (rc *reconciler[D]) reconcilePage(im *importer, page []D) error {
 }
 
 // known are the rows of the keys that were stored before.
-func (rc *reconciler[D]) known(im *importer, keys []string) (map[string]store.Known, error) {
-	var known map[string]store.Known
+func (rc *reconciler[D]) known(im *importer, keys []string) (map[string]bankstore.Known, error) {
+	var known map[string]bankstore.Known
 	err := rc.checkEmpty(im.ctx, &im.DB.Reader)
 	if err == nil && !rc.empty {
 		err = im.DB.Together(im.ctx,
-			store.Into(&known, func(r *store.Reader) (map[string]store.Known, error) { return r.KnownByKey(im.ctx, rc.rows, keys) }),
+			store.Into(&known, func(r *store.Reader) (map[string]bankstore.Known, error) {
+				return bankstore.From(r).KnownByKey(im.ctx, rc.rows, keys)
+			}),
 			func(r *store.Reader) error { return rc.list(im.ctx, r) })
 	}
 	if err != nil {
@@ -126,7 +129,7 @@ func (rc *reconciler[D]) known(im *importer, keys []string) (map[string]store.Kn
 func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) error {
 	var err error
 	if !rc.checked {
-		rc.empty, err = r.NoRows(ctx, rc.rows)
+		rc.empty, err = bankstore.From(r).NoRows(ctx, rc.rows)
 		rc.checked = err == nil
 	}
 	return err
@@ -163,10 +166,10 @@ type changedRow[D any] struct {
 	details D
 }
 
-func (rc *reconciler[D]) compare(fresh []D, known map[string]store.Known) (pageChanges[D], error) {
+func (rc *reconciler[D]) compare(fresh []D, known map[string]bankstore.Known) (pageChanges[D], error) {
 	var n pageChanges[D]
 	for _, d := range fresh {
-		details, err := store.EncodeDetails(rc.details(d))
+		details, err := bankstore.EncodeDetails(rc.details(d))
 		if err != nil {
 			return n, err
 		}
@@ -240,7 +243,7 @@ func (rc *reconciler[D]) list(ctx context.Context, r *store.Reader) error {
 		return nil
 	}
 	rc.stored = rc.stored[:0]
-	err := r.EachKey(ctx, rc.rows, rc.from, func(id int64, key string) { rc.stored = append(rc.stored, storedRow{id, hashed(key)}) })
+	err := bankstore.From(r).EachKey(ctx, rc.rows, rc.from, func(id int64, key string) { rc.stored = append(rc.stored, storedRow{id, hashed(key)}) })
 	rc.listed = err == nil
 	return err
 }

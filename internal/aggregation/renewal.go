@@ -9,7 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
-	"passerelle/internal/store"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/wire"
 )
 
@@ -23,11 +23,11 @@ import (
 // call.
 func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) error {
 	var (
-		last store.Connection
+		last bankstore.Connection
 		errs []error
 	)
 	for {
-		page, err := a.DB.ConnectionsLapsing(ctx, d.ID, a.now(d), last, maxDue)
+		page, err := bankstore.From(a.DB).ConnectionsLapsing(ctx, d.ID, a.now(d), last, maxDue)
 		if err != nil {
 			return fmt.Errorf("list connections whose consent has ended: %w", err)
 		}
@@ -41,7 +41,7 @@ func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) er
 	}
 }
 
-func (a *Aggregation) lapse(ctx context.Context, d passerelle.Domain, c store.Connection) error {
+func (a *Aggregation) lapse(ctx context.Context, d passerelle.Domain, c bankstore.Connection) error {
 	run, _, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
 	if errors.As(err, &refused) {
@@ -84,7 +84,7 @@ func (run *syncRun) renewal() passerelle.ConnectionState {
 }
 
 // ShowConsent renders the record of a consent.
-func ShowConsent(c store.Consent, zone *time.Location) wire.Consent {
+func ShowConsent(c bankstore.Consent, zone *time.Location) wire.Consent {
 	return wire.Consent{
 		ID: c.ID, IDUser: int64(c.User), IDConnection: int64(c.Connection), IDAccount: number(c.Account), IDSubscription: number(c.Subscription),
 		TextVersion: c.TextVersion, Origin: c.Origin, Granted: passerelle.FormatDateTime(c.Granted, zone), Withdrawn: wire.Moment(c.Withdrawn, zone),

@@ -12,6 +12,7 @@ import (
 	"passerelle"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
@@ -85,7 +86,7 @@ func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
 		must(t, err)
-		subscriptions, err := h.DB.SubscriptionsOf(t.Context(), h.domain.ID, c.ID)
+		subscriptions, err := bankstore.From(h.DB).SubscriptionsOf(t.Context(), h.domain.ID, c.ID)
 		must(t, err)
 		turn := func(disabled bool) {
 			t.Helper()
@@ -113,7 +114,7 @@ func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 			t.Errorf("%d parts of large bodies are left", n)
 		}
 		h.erased()
-		consents, err := h.DB.Consents(t.Context(), store.ConsentFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 9})
+		consents, err := bankstore.From(h.DB).Consents(t.Context(), bankstore.ConsentFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 9})
 		if err != nil || len(consents) != 2 || consents[0].Withdrawn == nil || consents[1].Withdrawn == nil {
 			t.Errorf("consents %+v (%v)", consents, err)
 		}
@@ -144,7 +145,7 @@ func TestWithdrawalWhileTemporary(t *testing.T) {
 }
 
 // through connects through a source.
-func (h *fixture) through(source, login string) store.Connection {
+func (h *fixture) through(source, login string) bankstore.Connection {
 	h.t.Helper()
 	c, err := h.Connect(h.t.Context(), h.domain, h.user.ID, aggregation.Request{
 		Connector: sandbox.TestConnector, Source: source, Values: map[string]string{"login": login, "password": "1234"},
@@ -210,13 +211,13 @@ func TestConsentsEndWhereTheyWereGranted(t *testing.T) {
 			c := h.through("openapi", "one")
 			must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error {
 				c.State, c.ConsentUntil = "", &noon
-				tx.SaveConnection(c, c.Version)
+				bankstore.In(tx).SaveConnection(c, c.Version)
 				return nil
 			}))
 			want = append(want, passerelle.WebauthRequired)
 		}
 		must(t, h.LapseConsents(t.Context(), h.domain))
-		list, err := h.DB.Connections(t.Context(), h.domain.ID, h.user.ID, store.Window{Limit: 9})
+		list, err := bankstore.From(h.DB).Connections(t.Context(), h.domain.ID, h.user.ID, store.Window{Limit: 9})
 		must(t, err)
 		var got []passerelle.ConnectionState
 		for _, c := range list {

@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/webhook"
@@ -34,7 +35,7 @@ type AccountChange struct {
 // Enabling records the consent and has them read soon; disabling withdraws it,
 // and what was read is out of sight at once. A connection that is being read
 // longer than LeaseTimeout is locked.
-func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]store.StoredAccount, error) {
+func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]bankstore.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {
 		return nil, err
@@ -55,9 +56,9 @@ func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, u
 // one connection when it is not zero. The accounts of one connection change together or not
 // at all.
 func (a *Aggregation) WithholdAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, change AccountChange) error {
-	filter, w := store.AccountFilter{Domain: d.ID, User: user, Connection: connection, All: true}, store.Window{Limit: maxAccounts}
+	filter, w := bankstore.AccountFilter{Domain: d.ID, User: user, Connection: connection, All: true}, store.Window{Limit: maxAccounts}
 	for {
-		page, err := a.DB.BankAccounts(ctx, filter, w)
+		page, err := bankstore.From(a.DB).BankAccounts(ctx, filter, w)
 		if err != nil {
 			return fmt.Errorf("list the accounts of user %d: %w", user, err)
 		}
@@ -75,18 +76,18 @@ func (a *Aggregation) WithholdAccounts(ctx context.Context, d passerelle.Domain,
 }
 
 // Account reads an account of a user, disabled or not.
-func (a *Aggregation) Account(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.AccountID) (store.StoredAccount, error) {
+func (a *Aggregation) Account(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.AccountID) (bankstore.StoredAccount, error) {
 	found, err := a.accounts(ctx, d, user, []passerelle.AccountID{id})
 	if err != nil {
-		return store.StoredAccount{}, err
+		return bankstore.StoredAccount{}, err
 	}
 	return found[0], nil
 }
 
 // accounts reads accounts of a user, disabled or not, of which none is missing.
-func (a *Aggregation) accounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID) ([]store.StoredAccount, error) {
+func (a *Aggregation) accounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID) ([]bankstore.StoredAccount, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	found, err := a.DB.BankAccounts(ctx, store.AccountFilter{Domain: d.ID, User: user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
+	found, err := bankstore.From(a.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: d.ID, User: user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
 	if err != nil {
 		return nil, fmt.Errorf("load accounts: %w", err)
 	}
@@ -115,11 +116,11 @@ func (a *Aggregation) changeAccounts(ctx context.Context, d passerelle.Domain, u
 }
 
 // changesDisabled reports whether a change shares or withholds an account.
-func (c AccountChange) changesDisabled(account store.StoredAccount) bool {
+func (c AccountChange) changesDisabled(account bankstore.StoredAccount) bool {
 	return c.Disabled != nil && *c.Disabled != (account.Disabled != nil)
 }
 
-func (run *syncRun) change(ctx context.Context, accounts []store.StoredAccount, change AccountChange) error {
+func (run *syncRun) change(ctx context.Context, accounts []bankstore.StoredAccount, change AccountChange) error {
 	now := run.instant()
 	var events []store.EmittedEvent
 	for _, account := range accounts {
@@ -137,36 +138,36 @@ func (run *syncRun) change(ctx context.Context, accounts []store.StoredAccount, 
 		for _, account := range accounts {
 			before := account
 			apply(&account, change)
-			tx.EditAccount(run.domain.ID, account.BankAccount, change.Usage)
+			bankstore.In(tx).EditAccount(run.domain.ID, account.BankAccount, change.Usage)
 			if err := run.changeAccount(tx, before, change, now); err != nil {
 				return err
 			}
 		}
-		tx.ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
+		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
 		return nil
 	}, events...)
 }
 
 // changeAccount shares or withholds an account, when the change does.
-func (run *syncRun) changeAccount(tx *store.Tx, account store.StoredAccount, change AccountChange, now time.Time) error {
+func (run *syncRun) changeAccount(tx *store.Tx, account bankstore.StoredAccount, change AccountChange, now time.Time) error {
 	if !change.changesDisabled(account) {
 		return nil
 	}
 	if *change.Disabled {
-		tx.DisableAccount(run.domain.ID, run.user.ID, account, now)
-		tx.WithdrawConsent(run.domain.ID, account.ID, now)
+		bankstore.In(tx).DisableAccount(run.domain.ID, run.user.ID, account, now)
+		bankstore.In(tx).WithdrawConsent(run.domain.ID, account.ID, now)
 		tx.AfterCommit(run.Erase)
 		return nil
 	}
-	tx.EnableAccount(run.domain.ID, run.user.ID, account.ID)
+	bankstore.In(tx).EnableAccount(run.domain.ID, run.user.ID, account.ID)
 	if !run.profile.Data.TakesFiles {
-		tx.ReadSoon(run.domain.ID, run.c.ID, now)
+		bankstore.In(tx).ReadSoon(run.domain.ID, run.c.ID, now)
 		tx.AfterCommit(run.Sync)
 	}
-	return tx.RecordConsent(run.domain.ID, store.Consent{User: run.user.ID, Connection: run.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: change.Origin, Granted: now})
+	return bankstore.In(tx).RecordConsent(run.domain.ID, bankstore.Consent{User: run.user.ID, Connection: run.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: change.Origin, Granted: now})
 }
 
-func apply(account *store.StoredAccount, change AccountChange) {
+func apply(account *bankstore.StoredAccount, change AccountChange) {
 	if change.Name != nil {
 		account.CustomName = *change.Name
 	}
@@ -181,6 +182,6 @@ func apply(account *store.StoredAccount, change AccountChange) {
 	}
 }
 
-func (run *syncRun) accountEvent(name webhook.Event, account store.StoredAccount) store.EmittedEvent {
+func (run *syncRun) accountEvent(name webhook.Event, account bankstore.StoredAccount) store.EmittedEvent {
 	return store.EmittedEvent{Name: name, Body: wire.Encode(wire.NewBankAccount(account.BankAccount, run.zone()))}
 }

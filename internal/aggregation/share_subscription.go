@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -48,15 +49,15 @@ func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Doma
 }
 
 // changesDisabled reports whether a change has an effect.
-func (c SubscriptionChange) changesDisabled(s store.StoredSubscription) bool {
+func (c SubscriptionChange) changesDisabled(s bankstore.StoredSubscription) bool {
 	return c.Disabled != nil && *c.Disabled != (s.Disabled != nil)
 }
 
 // subscriptions reads subscriptions of a user, of which none is missing.
-func (a *Aggregation) subscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID) ([]store.StoredSubscription, error) {
+func (a *Aggregation) subscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID) ([]bankstore.StoredSubscription, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	filter := store.SubscriptionFilter{Domain: d.ID, User: user, IDs: ids, All: true}
-	found, err := a.DB.Subscriptions(ctx, filter, store.Window{Limit: len(ids)})
+	filter := bankstore.SubscriptionFilter{Domain: d.ID, User: user, IDs: ids, All: true}
+	found, err := bankstore.From(a.DB).Subscriptions(ctx, filter, store.Window{Limit: len(ids)})
 	if err != nil {
 		return nil, fmt.Errorf("load subscriptions: %w", err)
 	}
@@ -82,7 +83,7 @@ func (a *Aggregation) changeSubscriptions(ctx context.Context, d passerelle.Doma
 }
 
 // changeSubscriptions shares subscriptions, or withholds them again.
-func (run *syncRun) changeSubscriptions(ctx context.Context, all []store.StoredSubscription, change SubscriptionChange) error {
+func (run *syncRun) changeSubscriptions(ctx context.Context, all []bankstore.StoredSubscription, change SubscriptionChange) error {
 	now := run.instant()
 	return run.write(ctx, func(tx *store.Tx) error {
 		for _, s := range all {
@@ -93,21 +94,21 @@ func (run *syncRun) changeSubscriptions(ctx context.Context, all []store.StoredS
 				return err
 			}
 		}
-		tx.ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
+		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
 		return nil
 	})
 }
 
-func (run *syncRun) changeSubscription(tx *store.Tx, s store.StoredSubscription, now time.Time, change SubscriptionChange) error {
+func (run *syncRun) changeSubscription(tx *store.Tx, s bankstore.StoredSubscription, now time.Time, change SubscriptionChange) error {
 	if *change.Disabled {
-		tx.DisableSubscription(run.domain.ID, run.user.ID, s, now)
+		bankstore.In(tx).DisableSubscription(run.domain.ID, run.user.ID, s, now)
 		tx.AfterCommit(run.Erase)
 		return nil
 	}
-	tx.EnableSubscription(run.domain.ID, run.user.ID, s.ID)
-	tx.ReadSoon(run.domain.ID, run.c.ID, now)
+	bankstore.In(tx).EnableSubscription(run.domain.ID, run.user.ID, s.ID)
+	bankstore.In(tx).ReadSoon(run.domain.ID, run.c.ID, now)
 	tx.AfterCommit(run.Sync)
-	return tx.RecordConsent(run.domain.ID, store.Consent{
+	return bankstore.In(tx).RecordConsent(run.domain.ID, bankstore.Consent{
 		User: run.user.ID, Connection: run.c.ID, Subscription: s.ID, TextVersion: ConsentVersion, Origin: change.Origin, Granted: now,
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -42,7 +43,10 @@ func TestWaitingForAConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
 		must(t, err)
-		lease := func(tx *store.Tx) error { tx.LeaseConnection(h.domain.ID, c.ID, "somebody", time.Hour); return nil }
+		lease := func(tx *store.Tx) error {
+			bankstore.In(tx).LeaseConnection(h.domain.ID, c.ID, "somebody", time.Hour)
+			return nil
+		}
 		must(t, h.DB.Write(t.Context(), lease))
 		account := h.accounts(true)[0]
 		disabled := false
@@ -57,7 +61,10 @@ func TestWaitingForAConnection(t *testing.T) {
 		h.LeaseTimeout = time.Hour
 		shared := make(chan error)
 		go func() { shared <- share() }()
-		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error { tx.ReleaseConnection(h.domain.ID, c.ID, "somebody"); return nil }))
+		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error {
+			bankstore.In(tx).ReleaseConnection(h.domain.ID, c.ID, "somebody")
+			return nil
+		}))
 		if err := <-shared; err != nil || len(h.accounts(false)) != 1 {
 			t.Errorf("with patience: %v", err)
 		}

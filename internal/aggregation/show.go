@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/settings"
-	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
 
 // Show renders a connection without its expansions.
-func (a *Aggregation) Show(c store.Connection, zone *time.Location) wire.Connection {
+func (a *Aggregation) Show(c bankstore.Connection, zone *time.Location) wire.Connection {
 	out := wire.Connection{
 		ID: int64(c.ID), IDUser: int64(c.User), ConnectorUUID: c.Connector, Created: passerelle.FormatDateTime(c.Created, zone), Active: c.Active,
 		LastUpdate: wire.Moment(c.LastUpdate, zone), LastPush: wire.Moment(c.LastPush, zone), NextTry: wire.Moment(c.NextTry, zone), Expire: wire.Moment(c.Expire, zone),
@@ -51,7 +51,7 @@ func (a *Aggregation) Show(c store.Connection, zone *time.Location) wire.Connect
 }
 
 // ShowSources renders the sources of a connection.
-func ShowSources(sources []store.ConnectionSource, zone *time.Location) *[]wire.ConnectionSource {
+func ShowSources(sources []bankstore.ConnectionSource, zone *time.Location) *[]wire.ConnectionSource {
 	shown := make([]wire.ConnectionSource, len(sources))
 	for i, s := range sources {
 		shown[i] = wire.ConnectionSource{
@@ -67,7 +67,7 @@ func ShowSources(sources []store.ConnectionSource, zone *time.Location) *[]wire.
 }
 
 // ShowLog renders the account of a run to the institution of a connection.
-func (a *Aggregation) ShowLog(c store.Connection, l store.ConnectionLog, zone *time.Location) wire.ConnectionLog {
+func (a *Aggregation) ShowLog(c bankstore.Connection, l bankstore.ConnectionLog, zone *time.Location) wire.ConnectionLog {
 	out := wire.ConnectionLog{
 		ID: l.ID, IDUser: int64(l.User), IDConnection: int64(l.Connection), IDConnector: a.Show(c, zone).IDConnector, Timestamp: passerelle.FormatDateTime(l.At, zone),
 		Start: passerelle.FormatDateTime(l.Started, zone), NextTry: wire.Moment(l.NextTry, zone), Accounts: l.Accounts, PSURequested: l.Attended,
@@ -98,16 +98,16 @@ func (a *Aggregation) Connector(uuid string, v settings.Values, view wire.Connec
 
 // Ownerships renders who holds accounts of a user. It costs one query for their
 // connections and one for the sources of these.
-func (a *Aggregation) Ownerships(ctx context.Context, d passerelle.Domain, user passerelle.UserID, accounts []store.StoredAccount) ([]wire.Ownership, error) {
+func (a *Aggregation) Ownerships(ctx context.Context, d passerelle.Domain, user passerelle.UserID, accounts []bankstore.StoredAccount) ([]wire.Ownership, error) {
 	shown, ids := make([]wire.Ownership, len(accounts)), make([]passerelle.ConnectionID, len(accounts))
 	for i, account := range accounts {
 		ids[i] = account.Connection
 	}
-	connections, err := a.DB.ConnectionsByID(ctx, d.ID, user, ids)
+	connections, err := bankstore.From(a.DB).ConnectionsByID(ctx, d.ID, user, ids)
 	if err != nil {
 		return nil, fmt.Errorf("load the connections of accounts: %w", err)
 	}
-	sources, err := a.DB.SourcesOf(ctx, d.ID, ids...)
+	sources, err := bankstore.From(a.DB).SourcesOf(ctx, d.ID, ids...)
 	if err != nil {
 		return nil, fmt.Errorf("list the sources of connections: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/webhook"
@@ -121,9 +122,9 @@ func (h *fixture) foundStatements(found []store.Delivery, bodies [][]byte) {
 }
 
 // booked counts the transactions of an account that are part of its balance.
-func (h *fixture) booked(a store.StoredAccount) (n int) {
+func (h *fixture) booked(a bankstore.StoredAccount) (n int) {
 	h.t.Helper()
-	all, err := h.DB.Transactions(h.t.Context(), store.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: a.ID, Epoch: a.Epoch}, store.Window{Limit: 1_000_000})
+	all, err := bankstore.From(h.DB).Transactions(h.t.Context(), bankstore.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: a.ID, Epoch: a.Epoch}, store.Window{Limit: 1_000_000})
 	must(h.t, err)
 	for _, found := range all {
 		if !found.Coming {

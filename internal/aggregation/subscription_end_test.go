@@ -7,12 +7,13 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
-func (h *fixture) subscriptions() []store.StoredSubscription {
+func (h *fixture) subscriptions() []bankstore.StoredSubscription {
 	h.t.Helper()
-	all, err := h.DB.Subscriptions(h.t.Context(), store.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, All: true}, store.Window{Limit: 1000})
+	all, err := bankstore.From(h.DB).Subscriptions(h.t.Context(), bankstore.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, All: true}, store.Window{Limit: 1000})
 	must(h.t, err)
 	return all
 }
@@ -28,7 +29,7 @@ func TestSubscriptionThatEnds(t *testing.T) {
 			h.sync()
 		}
 		today := passerelle.DateOf(h.now, time.UTC)
-		index := slices.IndexFunc(h.subscriptions(), func(s store.StoredSubscription) bool { return s.Validity == today })
+		index := slices.IndexFunc(h.subscriptions(), func(s bankstore.StoredSubscription) bool { return s.Validity == today })
 		if index < 0 {
 			t.Fatalf("none ends on %s: %+v", today, h.subscriptions())
 		}
@@ -46,14 +47,14 @@ func TestSubscriptionThatEnds(t *testing.T) {
 		if left := h.subscriptions(); len(left) != 0 {
 			t.Errorf("%d are left", len(left))
 		}
-		documents, err := h.DB.Documents(t.Context(), store.DocumentFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 10})
+		documents, err := bankstore.From(h.DB).Documents(t.Context(), bankstore.DocumentFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 10})
 		if err != nil || len(documents) != 0 {
 			t.Errorf("%d documents are left (%v)", len(documents), err)
 		}
 	})
 }
 
-func (h *fixture) deletedEvents(call store.StoredSubscription) {
+func (h *fixture) deletedEvents(call bankstore.StoredSubscription) {
 	h.t.Helper()
 	events := h.events()
 	last := events[len(events)-1]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/webhook"
@@ -18,14 +19,14 @@ const maxSubscriptions = 1000
 
 // syncedSubscription is a subscription of the run.
 type syncedSubscription struct {
-	store.StoredSubscription
+	bankstore.StoredSubscription
 	documents reconciler[passerelle.DocumentDetails]
 	read      bool
 }
 
 // reported is the subscription as events show it: without documents unless it was
 // read to its end.
-func (s *syncedSubscription) reported() store.StoredSubscription {
+func (s *syncedSubscription) reported() bankstore.StoredSubscription {
 	shown := s.StoredSubscription
 	if !s.read {
 		shown.Readings = noReadingNumber
@@ -39,11 +40,11 @@ func (im *importer) Subscriptions(all []passerelle.SubscriptionDetails) error {
 	if im.subscriptions != nil || len(all) > maxSubscriptions {
 		return fmt.Errorf("%w: subscriptions come once, at most %d", errInvalidData, maxSubscriptions)
 	}
-	stored, err := im.DB.SubscriptionsOf(im.ctx, im.domain.ID, im.c.ID)
+	stored, err := bankstore.From(im.DB).SubscriptionsOf(im.ctx, im.domain.ID, im.c.ID)
 	if err != nil {
 		return fmt.Errorf("%w: list subscriptions: %w", errStore, err)
 	}
-	known := map[string]*store.StoredSubscription{}
+	known := map[string]*bankstore.StoredSubscription{}
 	for i := range stored {
 		known[stored[i].Key] = &stored[i]
 	}
@@ -62,11 +63,11 @@ func (im *importer) Subscriptions(all []passerelle.SubscriptionDetails) error {
 	return nil
 }
 
-func (im *importer) subscription(known *store.StoredSubscription, details passerelle.SubscriptionDetails) error {
+func (im *importer) subscription(known *bankstore.StoredSubscription, details passerelle.SubscriptionDetails) error {
 	if _, twice := im.subscriptions[details.Key]; twice || !validKey(details.Key) {
 		return fmt.Errorf("%w: subscriptions have distinct keys of 1 to %d bytes", errInvalidData, maxKeyLength)
 	}
-	encoded, err := store.EncodeDetails(details)
+	encoded, err := bankstore.EncodeDetails(details)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errInvalidData, err)
 	}
@@ -81,38 +82,38 @@ func (im *importer) subscription(known *store.StoredSubscription, details passer
 	return err
 }
 
-func (im *importer) foundSubscription(details passerelle.SubscriptionDetails) (store.StoredSubscription, error) {
+func (im *importer) foundSubscription(details passerelle.SubscriptionDetails) (bankstore.StoredSubscription, error) {
 	now := im.instant()
-	s := store.StoredSubscription{Changed: im.sync, Subscription: passerelle.Subscription{
+	s := bankstore.StoredSubscription{Changed: im.sync, Subscription: passerelle.Subscription{
 		Connection: im.c.ID, User: im.user.ID, Source: im.source.ID, SubscriptionDetails: details, Disabled: &now, LastUpdate: &now,
 	}}
 	var err error
-	if s.ID, err = im.DB.NewSubscriptionID(im.ctx); err != nil {
+	if s.ID, err = bankstore.NewSubscriptionID(im.ctx, im.DB); err != nil {
 		return s, fmt.Errorf("%w: number a subscription: %w", errStore, err)
 	}
 	body := wire.Encode(wire.FoundSubscription{ID: int64(s.ID), IDUser: int64(s.User), IDConnection: int64(s.Connection)})
-	err = im.store(func(tx *store.Tx) error { return tx.CreateSubscription(im.domain.ID, &s) }, store.EmittedEvent{Name: webhook.SubscriptionFound, Body: body})
+	err = im.store(func(tx *store.Tx) error { return bankstore.In(tx).CreateSubscription(im.domain.ID, &s) }, store.EmittedEvent{Name: webhook.SubscriptionFound, Body: body})
 	return s, err
 }
 
-func (im *importer) refreshedSubscription(s store.StoredSubscription, details passerelle.SubscriptionDetails, digest int64) (store.StoredSubscription, error) {
+func (im *importer) refreshedSubscription(s bankstore.StoredSubscription, details passerelle.SubscriptionDetails, digest int64) (bankstore.StoredSubscription, error) {
 	if digest == s.Digest && s.Deleted == nil {
 		return s, nil
 	}
 	now := im.instant()
 	s.SubscriptionDetails, s.Deleted, s.LastUpdate, s.Changed = details, nil, &now, im.sync
-	err := im.store(func(tx *store.Tx) error { return tx.UpdateSubscription(im.domain.ID, &s) })
+	err := im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateSubscription(im.domain.ID, &s) })
 	return s, err
 }
 
-func (im *importer) lostSubscription(s store.StoredSubscription) error {
+func (im *importer) lostSubscription(s bankstore.StoredSubscription) error {
 	if s.Deleted != nil {
 		return nil
 	}
 	now := im.instant()
 	s.Deleted, s.Changed = &now, im.sync
 	im.goneSubscriptions = append(im.goneSubscriptions, (&syncedSubscription{StoredSubscription: s}).reported())
-	return im.store(func(tx *store.Tx) error { return tx.UpdateSubscription(im.domain.ID, &s) })
+	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateSubscription(im.domain.ID, &s) })
 }
 
 // SubscriptionWanted says whether a subscription is shared.
@@ -151,17 +152,19 @@ func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passer
 		seen:    map[uint64]struct{}{},
 		key:     func(d passerelle.DocumentDetails) string { return d.Key },
 		details: func(d passerelle.DocumentDetails) any { return d },
-		rows:    store.SyncedDocuments(s.StoredSubscription),
+		rows:    bankstore.SyncedDocuments(s.StoredSubscription),
 		create: each(func(tx *store.Tx, d passerelle.DocumentDetails, at time.Time) error {
-			return tx.CreateDocument(im.domain.ID, s.StoredSubscription, &passerelle.Document{DocumentDetails: d, Found: at, LastUpdate: at}, s.NextReading())
+			return bankstore.In(tx).CreateDocument(im.domain.ID, s.StoredSubscription, &passerelle.Document{DocumentDetails: d, Found: at, LastUpdate: at}, s.NextReading())
 		}),
 		update: func(tx *store.Tx, id int64, d passerelle.DocumentDetails, at time.Time) error {
-			return tx.UpdateDocument(im.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), d, at, s.NextReading())
+			return bankstore.In(tx).UpdateDocument(im.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), d, at, s.NextReading())
 		},
 		markDeleted: func(tx *store.Tx, id int64, at time.Time) {
-			tx.LoseDocument(im.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), at, s.NextReading())
+			bankstore.In(tx).LoseDocument(im.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), at, s.NextReading())
 		},
-		count: func(tx *store.Tx, there, _ int64) { tx.CountDocuments(im.domain.ID, s.StoredSubscription, there) },
+		count: func(tx *store.Tx, there, _ int64) {
+			bankstore.In(tx).CountDocuments(im.domain.ID, s.StoredSubscription, there)
+		},
 	}
 }
 
@@ -179,12 +182,12 @@ func (im *importer) SubscriptionRead(key string) error {
 	now := im.instant()
 	s.LastUpdate, s.Error = &now, ""
 	return im.storeWithEvent(func() (store.EmittedEvent, error) { return im.subscriptionSynced(im.ctx, s.StoredSubscription) }, func(tx *store.Tx) error {
-		tx.TouchSubscription(im.domain.ID, s.ID, now)
+		bankstore.In(tx).TouchSubscription(im.domain.ID, s.ID, now)
 		return nil
 	})
 }
 
-func (run *syncRun) subscriptionSynced(ctx context.Context, s store.StoredSubscription) (store.EmittedEvent, error) {
+func (run *syncRun) subscriptionSynced(ctx context.Context, s bankstore.StoredSubscription) (store.EmittedEvent, error) {
 	e, w := store.EmittedEvent{Name: webhook.SubscriptionSynced}, run.newPayload(ctx)
 	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
@@ -195,13 +198,13 @@ func (run *syncRun) subscriptionSynced(ctx context.Context, s store.StoredSubscr
 }
 
 // writeSubscription writes a subscription with the documents that changed.
-func (run *syncRun) writeSubscription(ctx context.Context, w *payloadWriter, s store.StoredSubscription) error {
+func (run *syncRun) writeSubscription(ctx context.Context, w *payloadWriter, s bankstore.StoredSubscription) error {
 	w.hold(run.c, s.Holding())
 	w.open(wire.NewSubscription(s.Subscription, run.zone()))
 	w.add(`,"documents":[`)
 	n := 0
 	for after := passerelle.DocumentID(0); ; {
-		page, err := run.DB.ChangedDocuments(ctx, s, after, payloadPage)
+		page, err := bankstore.From(run.DB).ChangedDocuments(ctx, s, after, payloadPage)
 		if err != nil {
 			return fmt.Errorf("list what changed in subscription %d: %w", s.ID, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/failpoint"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -29,10 +30,10 @@ type syncRun struct {
 	*Aggregation
 	domain passerelle.Domain
 	user   passerelle.User
-	c      store.Connection
-	source store.ConnectionSource
+	c      bankstore.Connection
+	source bankstore.ConnectionSource
 	// sources are all of the connection, as they were before the run.
-	sources []store.ConnectionSource
+	sources []bankstore.ConnectionSource
 	// values has the values of the connector's fields, and memory what the last run
 	// returned. secretless is why they could not be read.
 	values     map[string]string
@@ -48,7 +49,7 @@ type syncRun struct {
 	// sync numbers what this run changes.
 	sync int64
 	// back is how the person returns who is sent to a page of the institution's.
-	back store.ConnectionReturn
+	back bankstore.ConnectionReturn
 	// wantedEvents are the events that webhooks want, nil before they were read; writeAll
 	// says that one came since, and that every body is written.
 	wantedEvents map[webhook.Event]bool
@@ -81,8 +82,8 @@ func (run *syncRun) instant() time.Time { return run.now(run.domain) }
 func (run *syncRun) write(ctx context.Context, fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	version := run.c.Version + int64(len(events))
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.KeepConnection(run.domain.ID, run.c.ID, run.holder, runLease)
-		tx.HoldUserAs(run.user)
+		bankstore.In(tx).KeepConnection(run.domain.ID, run.c.ID, run.holder, runLease)
+		bankstore.In(tx).HoldUserAs(run.user)
 		if err := fn(tx); err != nil {
 			return err
 		}
@@ -102,7 +103,7 @@ func (run *syncRun) emit(tx *store.Tx, version int64, events []store.EmittedEven
 	if len(events) == 0 {
 		return nil
 	}
-	tx.VersionConnection(run.domain.ID, run.c.ID, run.c.Version, version)
+	bankstore.In(tx).VersionConnection(run.domain.ID, run.c.ID, run.c.Version, version)
 	tx.AfterCommit(run.Wake)
 	for i, e := range events {
 		e.Domain, e.Subject, e.SubjectID, e.Version = run.domain.ID, string(webhook.SubjectConnection), int64(run.c.ID), run.c.Version+int64(i)+1
@@ -171,25 +172,25 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 	run.applyOutcome(now, o)
 	err := run.writeWithEvents(ctx, func() ([]store.EmittedEvent, error) { return run.finalEvents(ctx, im, first) }, func(tx *store.Tx) error {
 		c := run.c
-		tx.SaveConnection(c, c.Version)
-		tx.SaveSource(run.domain.ID, run.source)
-		tx.SetUpdateError(c)
+		bankstore.In(tx).SaveConnection(c, c.Version)
+		bankstore.In(tx).SaveSource(run.domain.ID, run.source)
+		bankstore.In(tx).SetUpdateError(c)
 		run.storeReturn(tx)
 		if o.Memory != nil {
-			remember := tx.SetConnectionMemory
+			remember := bankstore.In(tx).SetConnectionMemory
 			if run.terminable {
-				remember = tx.TerminableMemory
+				remember = bankstore.In(tx).TerminableMemory
 			}
 			if err := remember(c, o.Memory); err != nil {
 				return err
 			}
 		}
-		tx.ReleaseConnection(run.domain.ID, c.ID, run.holder)
+		bankstore.In(tx).ReleaseConnection(run.domain.ID, c.ID, run.holder)
 		if o.State == "" {
-			tx.ResumeFiles(c)
+			bankstore.In(tx).ResumeFiles(c)
 			tx.AfterCommit(func() { run.Fetch(c.Connector) })
 		}
-		return tx.LogSync(run.domain.ID, store.ConnectionLog{
+		return bankstore.In(tx).LogSync(run.domain.ID, bankstore.ConnectionLog{
 			User: run.user.ID, Connection: c.ID, Source: run.source.ID, Started: run.started, At: now, NextTry: c.NextTry,
 			State: o.State, Message: o.Message, Accounts: int64(len(im.accounts)), Attended: run.attended,
 		})

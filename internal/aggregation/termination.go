@@ -8,6 +8,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -22,7 +23,7 @@ const (
 // institutions, as far as that is due. What an institution does not hear of in the end is
 // logged; the consent then ends by itself.
 func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain) error {
-	due, err := a.DB.TerminationsDue(ctx, d.ID, a.now(d), maxDue)
+	due, err := bankstore.From(a.DB).TerminationsDue(ctx, d.ID, a.now(d), maxDue)
 	for _, t := range due {
 		err = errors.Join(err, a.terminate(ctx, d, t))
 	}
@@ -32,10 +33,10 @@ func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain
 	return a.TerminateConsents(ctx, d)
 }
 
-func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t store.Termination) error {
+func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bankstore.Termination) error {
 	now := a.now(d)
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.TryTermination(t, now.Add(firstTermination<<t.Tries))
+		bankstore.In(tx).TryTermination(t, now.Add(firstTermination<<t.Tries))
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
@@ -51,7 +52,7 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t stor
 		}
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.EndTermination(t, a.now(d))
+		bankstore.In(tx).EndTermination(t, a.now(d))
 		tx.AfterCommit(a.Erase)
 		return nil
 	})
@@ -61,7 +62,7 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t stor
 	return nil
 }
 
-func (a *Aggregation) callTerminator(ctx context.Context, d passerelle.Domain, t store.Termination) error {
+func (a *Aggregation) callTerminator(ctx context.Context, d passerelle.Domain, t bankstore.Termination) error {
 	reader, _ := a.Connectors.DataReader(t.Connector)
 	terminator, able := reader.(connector.Terminator)
 	if !able {

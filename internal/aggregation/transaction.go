@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -14,12 +15,12 @@ const MaxCategories = 10
 
 // EditTransaction stores what the person changed of a transaction of theirs. An
 // edit that changes nothing writes nothing.
-func (a *Aggregation) EditTransaction(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, e store.TransactionEdit) error {
+func (a *Aggregation) EditTransaction(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, e bankstore.TransactionEdit) error {
 	if e.None() {
 		return nil
 	}
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.EditTransaction(d.ID, user, id, e, a.now(d))
+		bankstore.In(tx).EditTransaction(d.ID, user, id, e, a.now(d))
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/statement"
 	"passerelle/internal/store"
@@ -166,7 +167,7 @@ func (a *Aggregation) emitAbout(ctx context.Context, d passerelle.Domain, e *sto
 	}
 	return a.DB.Write(ctx, func(tx *store.Tx) error {
 		if e.User != 0 {
-			tx.HoldUserAs(user)
+			bankstore.In(tx).HoldUserAs(user)
 		}
 		tx.AfterCommit(a.Wake)
 		return tx.Emit(*e)

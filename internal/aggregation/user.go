@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -146,7 +147,7 @@ func (a *Aggregation) remove(ctx context.Context, d passerelle.Domain, u passere
 		if err := tx.Audit(acts...); err != nil {
 			return err
 		}
-		tx.DeleteUser(u, a.Now())
+		bankstore.In(tx).DeleteUser(u, a.Now())
 		tx.AfterCommit(a.Erase)
 		if u.Permanent == nil {
 			return nil

@@ -15,6 +15,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -64,7 +65,7 @@ func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, use
 	if now := a.now(d); c.State == "" && (c.ConsentUntil == nil || now.Before(*c.ConsentUntil)) {
 		return upToDate()
 	}
-	sources, err := a.DB.SourcesOf(ctx, d.ID, c.ID)
+	sources, err := bankstore.From(a.DB).SourcesOf(ctx, d.ID, c.ID)
 	if err != nil {
 		return fmt.Errorf("list the sources of connection %d: %w", c.ID, err)
 	}
@@ -116,13 +117,13 @@ func (a *Aggregation) Asked(w Webauth) map[string]string {
 // BeginWebauth creates or continues a connection, and returns it with the address for the
 // browser: the institution's page, or the landing when the institution needs no page. It
 // fails like CheckWebauth, Connect and Resume.
-func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) (store.Connection, string, error) {
+func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) (bankstore.Connection, string, error) {
 	if err := a.CheckWebauth(ctx, d, user, w); err != nil {
-		return store.Connection{}, "", err
+		return bankstore.Connection{}, "", err
 	}
-	begin := func() (store.Connection, error) { return a.Connect(ctx, d, user, w.request()) }
+	begin := func() (bankstore.Connection, error) { return a.Connect(ctx, d, user, w.request()) }
 	if w.Connection != 0 {
-		begin = func() (store.Connection, error) { return a.Resume(ctx, d, user, w.Connection, w.request()) }
+		begin = func() (bankstore.Connection, error) { return a.Resume(ctx, d, user, w.Connection, w.request()) }
 	}
 	c, err := begin()
 	if err != nil {
@@ -160,7 +161,7 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 	if !ok {
 		return Arrival{}, passerelle.Missing()
 	}
-	back, err := a.DB.ConnectionReturn(ctx, d.ID, id)
+	back, err := bankstore.From(a.DB).ConnectionReturn(ctx, d.ID, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return Arrival{}, passerelle.Missing()
 	}
@@ -179,7 +180,7 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 	}
 	run.attended = true
 	err = run.write(ctx, func(tx *store.Tx) error {
-		tx.SpendReturn(d.ID, id, nonce)
+		bankstore.In(tx).SpendReturn(d.ID, id, nonce)
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
@@ -199,7 +200,7 @@ const accessDenied = "access_denied"
 
 // arrival is the landing with what became of the connection, or empty when there
 // is none. States that the client resolves with the person itself are no error.
-func (l Landing) arrival(c store.Connection, callback url.Values) string {
+func (l Landing) arrival(c bankstore.Connection, callback url.Values) string {
 	if l.RedirectURI == "" {
 		return ""
 	}
@@ -252,9 +253,9 @@ func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error
 	if !hasPage(run.profile, run.source.Name) {
 		return "", nil
 	}
-	back, err := run.DB.ConnectionReturn(ctx, run.domain.ID, run.c.ID)
+	back, err := bankstore.From(run.DB).ConnectionReturn(ctx, run.domain.ID, run.c.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		back = store.ConnectionReturn{User: run.user.ID, Nonce: make([]byte, nonceSize)}
+		back = bankstore.ConnectionReturn{User: run.user.ID, Nonce: make([]byte, nonceSize)}
 		rand.Read(back.Nonce) // never fails, by its documentation
 		err = nil
 	}
@@ -272,8 +273,8 @@ func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error
 // still come back from there, and closes it otherwise.
 func (run *syncRun) storeReturn(tx *store.Tx) {
 	if run.c.State == passerelle.WebauthRequired && run.back.Nonce != nil {
-		tx.ExpectReturn(run.domain.ID, run.c.ID, run.back)
+		bankstore.In(tx).ExpectReturn(run.domain.ID, run.c.ID, run.back)
 	} else if run.attended {
-		tx.EndReturn(run.domain.ID, run.c.ID)
+		bankstore.In(tx).EndReturn(run.domain.ID, run.c.ID)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"passerelle"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -23,14 +24,14 @@ func (h *fixture) begin(w aggregation.Webauth) (string, error) {
 
 // visiting begins a connection to the test connector that waits at the bank, and
 // returns it with the state that leads back.
-func (h *fixture) visiting(l aggregation.Landing) (store.Connection, string) {
+func (h *fixture) visiting(l aggregation.Landing) (bankstore.Connection, string) {
 	h.t.Helper()
 	page, err := h.begin(aggregation.Webauth{Connector: sandbox.TestConnector, Landing: l})
 	must(h.t, err)
 	if !strings.HasPrefix(page, "https://d.example/sandbox/bank/access-") {
 		h.t.Fatalf("the person is sent to %s", page)
 	}
-	list, err := h.DB.Connections(h.t.Context(), h.domain.ID, h.user.ID, store.Window{Limit: 1000})
+	list, err := bankstore.From(h.DB).Connections(h.t.Context(), h.domain.ID, h.user.ID, store.Window{Limit: 1000})
 	must(h.t, err)
 	c := list[len(list)-1]
 	return c, h.wayBack(c.ID)
@@ -38,7 +39,7 @@ func (h *fixture) visiting(l aggregation.Landing) (store.Connection, string) {
 
 func (h *fixture) wayBack(id passerelle.ConnectionID) string {
 	h.t.Helper()
-	back, err := h.DB.ConnectionReturn(h.t.Context(), h.domain.ID, id)
+	back, err := bankstore.From(h.DB).ConnectionReturn(h.t.Context(), h.domain.ID, id)
 	must(h.t, err)
 	return aggregation.FormatReturn(id, back.Nonce)
 }
@@ -46,7 +47,7 @@ func (h *fixture) wayBack(id passerelle.ConnectionID) string {
 // closed checks that nobody is expected back.
 func (h *fixture) closed(id passerelle.ConnectionID) {
 	h.t.Helper()
-	if back, err := h.DB.ConnectionReturn(h.t.Context(), h.domain.ID, id); !errors.Is(err, store.ErrNotFound) {
+	if back, err := bankstore.From(h.DB).ConnectionReturn(h.t.Context(), h.domain.ID, id); !errors.Is(err, store.ErrNotFound) {
 		h.t.Errorf("somebody is expected at connection %d: %+v, %v", id, back, err)
 	}
 }
@@ -62,7 +63,7 @@ func left(did bool) func(passerelle.ConnectionID) bool {
 }
 
 // granted is what the bank sends along with somebody who let it be read.
-func (h *fixture) granted(c store.Connection, login string) url.Values {
+func (h *fixture) granted(c bankstore.Connection, login string) url.Values {
 	return url.Values{"code": {h.bank.AccessCode(h.domain.ID, c.ID)}, "login": {login}}
 }
 
@@ -137,14 +138,14 @@ func TestWebauthWhileItIsRead(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
 		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error {
-			tx.LeaseConnection(h.domain.ID, c.ID, "somebody", time.Minute)
+			bankstore.In(tx).LeaseConnection(h.domain.ID, c.ID, "somebody", time.Minute)
 			return nil
 		}))
 		if _, err := h.returns(state, h.granted(c, "one")); !errors.Is(err, passerelle.Conflict) {
 			t.Errorf("while it is read: %v", err)
 		}
 		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error {
-			tx.ReleaseConnection(h.domain.ID, c.ID, "somebody")
+			bankstore.In(tx).ReleaseConnection(h.domain.ID, c.ID, "somebody")
 			return nil
 		}))
 		_, err := h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{})

@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/api/banking"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -323,7 +324,7 @@ func (s *Service) someConnections(ctx context.Context, c *httpapi.Caller, in som
 	if err != nil {
 		return someConnectionsOutput{}, err
 	}
-	found, err := s.DB.SomeConnections(ctx, c.Domain.ID, b.UUID, state, int(in.Range))
+	found, err := bankstore.From(s.DB).SomeConnections(ctx, c.Domain.ID, b.UUID, state, int(in.Range))
 	out := someConnectionsOutput{Connections: make([]wire.Connection, len(found)), Total: len(found)}
 	for i, one := range found {
 		out.Connections[i] = s.Aggregation.Show(one, c.Location)

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"passerelle"
-	"passerelle/internal/store"
+	"passerelle/internal/bankstore"
 )
 
 // discovered are the accounts of a new connection of a tenant's user.
-func (s *fixture) discovered(t testing.TB, domainName, login string) (store.Connection, []string) {
+func (s *fixture) discovered(t testing.TB, domainName, login string) (bankstore.Connection, []string) {
 	t.Helper()
 	c := s.connected(t, domainName, login)
-	found, err := s.DB.AccountsOf(t.Context(), c.Domain, c.ID)
+	found, err := bankstore.From(s.DB).AccountsOf(t.Context(), c.Domain, c.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 )
 
 // attached shares the current account of somebody whose regular transactions
@@ -16,7 +17,7 @@ func (s *fixture) attached(t *testing.T) (transaction int64) {
 	t.Helper()
 	c, _ := s.discovered(t, "", "receipts")
 	who := s.domainOf("")
-	accounts, err := s.DB.AccountsOf(t.Context(), c.Domain, c.ID)
+	accounts, err := bankstore.From(s.DB).AccountsOf(t.Context(), c.Domain, c.ID)
 	must(t, err)
 	_, err = s.Aggregation.ChangeAccounts(t.Context(), who.domain, who.user, []passerelle.AccountID{accounts[0].ID}, aggregation.AccountChange{Disabled: new(false), Origin: "api"})
 	must(t, err)

@@ -6,6 +6,7 @@ import (
 
 	exact "github.com/govalues/decimal"
 
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -17,7 +18,7 @@ func (s *fixture) balanced(t testing.TB, domainName string) *holdings {
 		a := h.accounts[key]
 		balance := exact.MustParse(present)
 		a.Balance = &balance
-		s.write(t, func(tx *store.Tx) error { return tx.UpdateAccount(s.domainOf(domainName).domain.ID, &a) })
+		s.write(t, func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(s.domainOf(domainName).domain.ID, &a) })
 	}
 	return h
 }

@@ -10,7 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
-	"passerelle/internal/store"
+	"passerelle/internal/bankstore"
 )
 
 // A certificate can be had of what the person shares, by who may, where the
@@ -23,10 +23,10 @@ func TestCertificatesOfOwnership(t *testing.T) {
 		s.do(t, get(path)).says(t, 409, "noAccount", "No payment account of this connection is enabled")
 
 		who := s.domainOf("")
-		accounts, err := s.DB.AccountsOf(t.Context(), c.Domain, c.ID)
+		accounts, err := bankstore.From(s.DB).AccountsOf(t.Context(), c.Domain, c.ID)
 		must(t, err)
 		share := func(kind passerelle.AccountType) {
-			i := slices.IndexFunc(accounts, func(a store.StoredAccount) bool { return a.Type == kind })
+			i := slices.IndexFunc(accounts, func(a bankstore.StoredAccount) bool { return a.Type == kind })
 			_, err := s.Aggregation.ChangeAccounts(t.Context(), who.domain, who.user, []passerelle.AccountID{accounts[i].ID}, aggregation.AccountChange{Disabled: new(false), Origin: "api"})
 			must(t, err)
 			s.rest(t) // nobody reads when the next is shared

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -17,7 +18,7 @@ import (
 const connecting = `{"connector_uuid":"` + testConnector + `","login":"one","password":"1234"}`
 
 // connected connects the user of a tenant to the test connector.
-func (s *fixture) connected(t testing.TB, domainName, login string) store.Connection {
+func (s *fixture) connected(t testing.TB, domainName, login string) bankstore.Connection {
 	t.Helper()
 	s.token(t, domainName, "user", 0)
 	who := s.domainOf(domainName)
@@ -299,14 +300,17 @@ func TestLockedConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c := s.connected(t, "", "otp")
 		path := fmt.Sprint("/connections/", c.ID)
-		s.write(t, func(tx *store.Tx) error { tx.LeaseConnection(c.Domain, c.ID, "somebody", time.Minute); return nil })
+		s.write(t, func(tx *store.Tx) error {
+			bankstore.In(tx).LeaseConnection(c.Domain, c.ID, "somebody", time.Minute)
+			return nil
+		})
 		before := s.record()
 		for _, method := range []string{"POST", "PUT"} {
 			s.do(t, ask{method: method, path: path, token: "user", body: `{"otp":"123456"}`}).says(t, 409, "connectionLocked", "try again in a few seconds")
 		}
 		s.do(t, ask{method: "POST", path: path + "?background", token: "user"}).says(t, 409, "connectionLocked", "")
 		s.untouched(t, before)
-		s.write(t, func(tx *store.Tx) error { tx.ReleaseConnection(c.Domain, c.ID, "somebody"); return nil })
+		s.write(t, func(tx *store.Tx) error { bankstore.In(tx).ReleaseConnection(c.Domain, c.ID, "somebody"); return nil })
 
 		r := s.do(t, ask{method: "POST", path: path + "?background=true", token: "user", body: `{"otp":"123456"}`}).says(t, 200, "", "")
 		if !strings.Contains(string(r.body), `"state":"validating"`) {
@@ -341,7 +345,7 @@ func TestRepeatedConnecting(t *testing.T) {
 func TestPagesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var want []string
-		var last store.Connection
+		var last bankstore.Connection
 		for range 3 {
 			last = s.connected(t, "", "one")
 			want = append(want, fmt.Sprint(last.ID))
@@ -361,7 +365,7 @@ func TestPagesOfConnections(t *testing.T) {
 		if len(logs) != 5 || !slices.IsSortedFunc(logs, func(a, b string) int { return strings.Compare(b, a) }) {
 			t.Errorf("visits %v", logs)
 		}
-		source, err := s.DB.SourcesOf(t.Context(), last.Domain, last.ID)
+		source, err := bankstore.From(s.DB).SourcesOf(t.Context(), last.Domain, last.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

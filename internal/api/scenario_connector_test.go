@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -379,10 +380,10 @@ func TestSomeConnections(t *testing.T) {
 			t.Errorf("one of %v is %v", all, one)
 		}
 		s.write(t, func(tx *store.Tx) error {
-			c, err := s.DB.Connection(t.Context(), s.domainOf("").domain.ID, h.user, h.connections[1])
+			c, err := bankstore.From(s.DB).Connection(t.Context(), s.domainOf("").domain.ID, h.user, h.connections[1])
 			if err == nil {
 				c.State = passerelle.Wrongpass
-				tx.SaveConnection(c, c.Version)
+				bankstore.In(tx).SaveConnection(c, c.Version)
 			}
 			return err
 		})

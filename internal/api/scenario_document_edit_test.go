@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -41,15 +42,15 @@ func TestEditsOfDocuments(t *testing.T) {
 		holds("once set", s.do(t, ask{method: "POST", path: path, token: "user", body: set}))
 		holds("read", s.do(t, ask{method: "GET", path: path, token: "user"}))
 
-		documents, err := s.DB.Documents(t.Context(), store.DocumentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1000})
+		documents, err := bankstore.From(s.DB).Documents(t.Context(), bankstore.DocumentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1000})
 		must(t, err)
-		subscriptions, err := s.DB.Subscriptions(t.Context(), store.SubscriptionFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1})
+		subscriptions, err := bankstore.From(s.DB).Subscriptions(t.Context(), bankstore.SubscriptionFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1})
 		must(t, err)
 		for _, d := range documents {
 			if fmt.Sprint(d.ID) == from["document"] {
 				said := passerelle.DocumentDetails{Key: d.Key, Type: "bill", Name: "Another", Issuer: d.Issuer, HasFile: true, MediaType: "application/pdf"}
 				s.write(t, func(tx *store.Tx) error {
-					return tx.UpdateDocument(who.domain.ID, subscriptions[0], d.ID, said, opening, 99)
+					return bankstore.In(tx).UpdateDocument(who.domain.ID, subscriptions[0], d.ID, said, opening, 99)
 				})
 			}
 		}
@@ -116,16 +117,16 @@ func TestWhatIsClearedOfDocuments(t *testing.T) {
 		} else if slices.ContainsFunc(all, func(p paper) bool { return fmt.Sprint(p.ID) == from["document"] }) {
 			t.Error("the document is found by its amount")
 		}
-		documents, err := s.DB.Documents(t.Context(), store.DocumentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1000})
+		documents, err := bankstore.From(s.DB).Documents(t.Context(), bankstore.DocumentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1000})
 		must(t, err)
-		subscriptions, err := s.DB.Subscriptions(t.Context(), store.SubscriptionFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1})
+		subscriptions, err := bankstore.From(s.DB).Subscriptions(t.Context(), bankstore.SubscriptionFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1})
 		must(t, err)
-		another := documents[slices.IndexFunc(documents, func(d store.StoredDocument) bool { return d.Total != nil })]
+		another := documents[slices.IndexFunc(documents, func(d bankstore.StoredDocument) bool { return d.Total != nil })]
 		for _, d := range documents {
 			if said := d.DocumentDetails; fmt.Sprint(d.ID) == from["document"] {
 				said.Total, said.Due, said.Date = another.Total, passerelle.DateOf(opening, time.UTC), passerelle.DateOf(opening, time.UTC)
 				s.write(t, func(tx *store.Tx) error {
-					return tx.UpdateDocument(who.domain.ID, subscriptions[0], d.ID, said, opening, 99)
+					return bankstore.In(tx).UpdateDocument(who.domain.ID, subscriptions[0], d.ID, said, opening, 99)
 				})
 			}
 		}

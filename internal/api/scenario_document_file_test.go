@@ -13,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/blob"
 	"passerelle/internal/store/storetest"
 )
@@ -228,7 +229,7 @@ func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 				must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{s.subscribed(t, who, second)[0].ID}, share))
 				s.rest(t)
 				s.fetched(t, who.domain)
-				all, err := s.DB.Files(t.Context(), who.domain.ID, who.user, 0, 1000)
+				all, err := bankstore.From(s.DB).Files(t.Context(), who.domain.ID, who.user, 0, 1000)
 				if must(t, err); len(all) < 40 {
 					t.Fatalf("%d files were fetched", len(all))
 				}

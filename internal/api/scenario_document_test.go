@@ -11,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -162,11 +163,11 @@ func TestTimestampsOfDocumentsWithoutADay(t *testing.T) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
 		id, err := strconv.ParseInt(from["document"], 10, 64)
 		must(t, err)
-		subscriptions, err := s.DB.Subscriptions(t.Context(), store.SubscriptionFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1})
+		subscriptions, err := bankstore.From(s.DB).Subscriptions(t.Context(), bankstore.SubscriptionFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 1})
 		must(t, err)
 		undated := passerelle.DocumentDetails{Key: "undated", Type: "bill", Name: `a "Date":"2020-01-01" in a name`}
 		s.write(t, func(tx *store.Tx) error {
-			return tx.UpdateDocument(who.domain.ID, subscriptions[0], passerelle.DocumentID(id), undated, opening, 99)
+			return bankstore.In(tx).UpdateDocument(who.domain.ID, subscriptions[0], passerelle.DocumentID(id), undated, opening, 99)
 		})
 		read := func() (stamp string) {
 			t.Helper()

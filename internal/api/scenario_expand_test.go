@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -109,14 +110,17 @@ func (s *fixture) subscriptionBeside(t *testing.T, connection passerelle.Connect
 	t.Helper()
 	who := s.domainOf("")
 	at := opening
-	one := store.StoredSubscription{Subscription: passerelle.Subscription{
+	one := bankstore.StoredSubscription{Subscription: passerelle.Subscription{
 		User: who.user, Connection: connection, Disabled: &at, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "both", Label: "Both"},
 	}}
 	var err error
-	one.ID, err = s.DB.NewSubscriptionID(t.Context())
+	one.ID, err = bankstore.NewSubscriptionID(t.Context(), s.DB)
 	must(t, err)
-	s.write(t, func(tx *store.Tx) error { return tx.CreateSubscription(who.domain.ID, &one) })
-	s.write(t, func(tx *store.Tx) error { tx.EnableSubscription(who.domain.ID, who.user, one.ID); return nil })
+	s.write(t, func(tx *store.Tx) error { return bankstore.In(tx).CreateSubscription(who.domain.ID, &one) })
+	s.write(t, func(tx *store.Tx) error {
+		bankstore.In(tx).EnableSubscription(who.domain.ID, who.user, one.ID)
+		return nil
+	})
 }
 
 // What is nested multiplies: an answer that would be too large is refused, and says

@@ -8,6 +8,7 @@ import (
 	exact "github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -27,24 +28,24 @@ func (s *fixture) assets(t testing.TB, domainName string) map[string]string {
 	}
 	day := passerelle.DateOf(opening, time.UTC)
 	s.hand(t, who, h.accounts["a"], 1, share("x", "10", "8.00", "9", day.AddDays(-1)), share("y", "2.5", "1", "4.10", day),
-		store.NewAsset{Kind: store.Pockets, Key: "p", Investment: "x", Details: passerelle.PocketDetails{Key: "p", Label: "Later", Investment: "x", Quantity: exactly2("4"), Value: exactly2("36.00"), Condition: "date", Available: day.AddDays(400)}},
-		store.NewAsset{Kind: store.MarketOrders, Key: "o", Date: day, Details: passerelle.MarketOrderDetails{Key: "o", Label: "Fund x", Code: "FR0000120271", Direction: "buy", Type: "limit", State: "En cours", Quantity: exactly2("1"), OrderValue: exactly2("7.5"), Date: day}},
-		store.NewAsset{Kind: store.Amortizations, Key: "1", Date: day, Details: passerelle.AmortizationDetails{Key: "1", Date: day, Amount: exactly2("100.00"), Capital: exactly2("90.00"), Interest: exactly2("10.00"), RemainingCapital: exactly2("910.00")}})
+		bankstore.NewAsset{Kind: bankstore.Pockets, Key: "p", Investment: "x", Details: passerelle.PocketDetails{Key: "p", Label: "Later", Investment: "x", Quantity: exactly2("4"), Value: exactly2("36.00"), Condition: "date", Available: day.AddDays(400)}},
+		bankstore.NewAsset{Kind: bankstore.MarketOrders, Key: "o", Date: day, Details: passerelle.MarketOrderDetails{Key: "o", Label: "Fund x", Code: "FR0000120271", Direction: "buy", Type: "limit", State: "En cours", Quantity: exactly2("1"), OrderValue: exactly2("7.5"), Date: day}},
+		bankstore.NewAsset{Kind: bankstore.Amortizations, Key: "1", Date: day, Details: passerelle.AmortizationDetails{Key: "1", Date: day, Amount: exactly2("100.00"), Capital: exactly2("90.00"), Interest: exactly2("10.00"), RemainingCapital: exactly2("910.00")}})
 	s.hand(t, who, h.accounts["c"], 1, share("z", "1", "1", "1", day))
 	s.hand(t, who, h.accounts["withheld"], 1, share("w", "1", "1", "1", day))
 	ids := map[string]string{}
-	for what, kind := range map[string]store.AssetKind{"position": store.Investments, "pocket": store.Pockets, "order": store.MarketOrders} {
-		found, err := store.ReadAssets[any](t.Context(), &s.DB.Reader, store.AssetFilter{Domain: who.domain.ID, User: who.user, Kind: kind}, store.Window{Limit: 9})
+	for what, kind := range map[string]bankstore.AssetKind{"position": bankstore.Investments, "pocket": bankstore.Pockets, "order": bankstore.MarketOrders} {
+		found, err := bankstore.ReadAssets[any](t.Context(), bankstore.From(s.DB), bankstore.AssetFilter{Domain: who.domain.ID, User: who.user, Kind: kind}, store.Window{Limit: 9})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids[what] = fmt.Sprint(int64(found[0].ID))
-		if kind == store.Investments {
+		if kind == bankstore.Investments {
 			s.write(t, func(tx *store.Tx) error {
-				return tx.UpdateAsset(who.domain.ID, h.accounts["a"], found[0].ID, share("x", "10", "8.00", "9.50", day), opening, 2)
+				return bankstore.In(tx).UpdateAsset(who.domain.ID, h.accounts["a"], found[0].ID, share("x", "10", "8.00", "9.50", day), opening, 2)
 			})
 			s.write(t, func(tx *store.Tx) error {
-				tx.LoseAsset(who.domain.ID, h.accounts["a"], found[1].ID, opening, 2)
+				bankstore.In(tx).LoseAsset(who.domain.ID, h.accounts["a"], found[1].ID, opening, 2)
 				return nil
 			})
 		}
@@ -56,19 +57,19 @@ func (s *fixture) assets(t testing.TB, domainName string) map[string]string {
 	return ids
 }
 
-func (s *fixture) hand(t testing.TB, who *testDomain, a store.StoredAccount, sync int64, list ...store.NewAsset) {
+func (s *fixture) hand(t testing.TB, who *testDomain, a bankstore.StoredAccount, sync int64, list ...bankstore.NewAsset) {
 	t.Helper()
 	for _, n := range list {
-		s.write(t, func(tx *store.Tx) error { return tx.CreateAsset(who.domain.ID, a, n, opening, sync) })
+		s.write(t, func(tx *store.Tx) error { return bankstore.In(tx).CreateAsset(who.domain.ID, a, n, opening, sync) })
 	}
 }
 
-func share(key, quantity, price, value string, day passerelle.Date) store.NewAsset {
+func share(key, quantity, price, value string, day passerelle.Date) bankstore.NewAsset {
 	d := passerelle.InvestmentDetails{
 		Key: key, Label: "Fund " + key, Code: "FR000012027" + key, CodeType: "ISIN", Quantity: exactly2(quantity), UnitPrice: exactly2(price), UnitValue: exactly2(value), ValueDate: day,
 		OriginalCurrency: "USD", OriginalUnitValue: exactly2(value), AssetCategory: "equity", Risk: 6, RecommendedPeriod: "5 years",
 	}
-	return store.NewAsset{Kind: store.Investments, Key: key, Date: day, Details: d, Value: &passerelle.UnitValue{Value: *d.UnitValue, OriginalCurrency: "USD", OriginalValue: d.UnitValue}}
+	return bankstore.NewAsset{Kind: bankstore.Investments, Key: key, Date: day, Details: d, Value: &passerelle.UnitValue{Value: *d.UnitValue, OriginalCurrency: "USD", OriginalValue: d.UnitValue}}
 }
 
 func TestInvestmentScenarios(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"passerelle"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -31,7 +32,7 @@ func (s *fixture) subscriber(t testing.TB, domainName string) map[string]string 
 	_, err := s.Aggregation.RunDue(t.Context(), who.domain)
 	must(t, err)
 	s.fetched(t, who.domain) // none comes later, while somebody compares what is stored
-	documents, err := s.DB.Documents(t.Context(), store.DocumentFilter{Domain: who.domain.ID, User: who.user, Connection: c}, store.Window{Limit: 1})
+	documents, err := bankstore.From(s.DB).Documents(t.Context(), bankstore.DocumentFilter{Domain: who.domain.ID, User: who.user, Connection: c}, store.Window{Limit: 1})
 	if err != nil || len(documents) != 1 {
 		t.Fatalf("%d documents: %v", len(documents), err)
 	}
@@ -62,9 +63,9 @@ func (s *fixture) subscribe(t testing.TB, who *testDomain, user passerelle.UserI
 }
 
 // subscribed are the subscriptions of a connection of the user of a tenant.
-func (s *fixture) subscribed(t testing.TB, who *testDomain, c passerelle.ConnectionID) []store.StoredSubscription {
+func (s *fixture) subscribed(t testing.TB, who *testDomain, c passerelle.ConnectionID) []bankstore.StoredSubscription {
 	t.Helper()
-	all, err := s.DB.Subscriptions(t.Context(), store.SubscriptionFilter{Domain: who.domain.ID, User: who.user, Connection: c, All: true}, store.Window{Limit: 1000})
+	all, err := bankstore.From(s.DB).Subscriptions(t.Context(), bankstore.SubscriptionFilter{Domain: who.domain.ID, User: who.user, Connection: c, All: true}, store.Window{Limit: 1000})
 	if err != nil || len(all) < 2 {
 		t.Fatalf("%d subscriptions: %v", len(all), err)
 	}
@@ -206,7 +207,7 @@ func (s *fixture) happened(t *testing.T, before record, want ...string) record {
 
 // readOnce: one event tells of all documents that are stored, and of nothing
 // else.
-func (s *fixture) readOnce(t *testing.T, shared store.StoredSubscription) {
+func (s *fixture) readOnce(t *testing.T, shared bankstore.StoredSubscription) {
 	t.Helper()
 	reported := s.noticed(t, "synced")
 	stored := s.eyes.Count(fmt.Sprintf("SELECT count(*) FROM document WHERE subscription_id = %d", shared.ID))
@@ -221,9 +222,9 @@ func (s *fixture) readOnce(t *testing.T, shared store.StoredSubscription) {
 }
 
 // withdrawn: the consent has ended, and nothing is left of what it was for.
-func (s *fixture) withdrawn(t *testing.T, who *testDomain, one store.StoredSubscription) {
+func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredSubscription) {
 	t.Helper()
-	consents, err := s.DB.Consents(t.Context(), store.ConsentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 10})
+	consents, err := bankstore.From(s.DB).Consents(t.Context(), bankstore.ConsentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 10})
 	if err != nil || len(consents) != 1 || consents[0].Subscription != one.ID || consents[0].Withdrawn == nil || consents[0].Origin != "api" || consents[0].TextVersion != aggregation.ConsentVersion {
 		t.Errorf("consents %+v (%v)", consents, err)
 	}
@@ -244,13 +245,16 @@ func TestSubscriptionsOfALockedConnection(t *testing.T) {
 		s.token(t, "", "user", 0)
 		c := s.subscribe(t, who, who.user)
 		all := s.subscribed(t, who, c)
-		lease := func(tx *store.Tx) error { tx.LeaseConnection(who.domain.ID, c, "another", time.Hour); return nil }
+		lease := func(tx *store.Tx) error {
+			bankstore.In(tx).LeaseConnection(who.domain.ID, c, "another", time.Hour)
+			return nil
+		}
 		s.write(t, lease)
 		both := ask{method: "PUT", path: fmt.Sprintf("/subscriptions/%d,%d?all", all[0].ID, all[1].ID), token: "user", body: `{"disabled":false}`}
 		before := s.record()
 		s.do(t, both).says(t, 409, "connectionLocked", "")
 		s.untouched(t, before)
-		s.write(t, func(tx *store.Tx) error { tx.ReleaseConnection(who.domain.ID, c, "another"); return nil })
+		s.write(t, func(tx *store.Tx) error { bankstore.In(tx).ReleaseConnection(who.domain.ID, c, "another"); return nil })
 		var out struct {
 			Subscriptions []struct{ Disabled *string }
 			Total         int

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/bankstore"
 )
 
 // scenario is one request, its answer, and everything that happened besides:
@@ -92,7 +94,7 @@ func (s *fixture) thing(t *testing.T, domainName, what string) string {
 		return strconv.FormatInt(int64(s.connected(t, domainName, "one").ID), 10)
 	case "channel":
 		c := s.holdings(t, domainName).connections[0]
-		sources, err := s.DB.SourcesOf(t.Context(), s.domainOf(domainName).domain.ID, c)
+		sources, err := bankstore.From(s.DB).SourcesOf(t.Context(), s.domainOf(domainName).domain.ID, c)
 		must(t, err)
 		return fmt.Sprintf("%d/sources/%d", c, sources[0].ID)
 	case "fresh":

@@ -7,6 +7,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -124,8 +125,8 @@ func TestDocumentsOfATransactionAreBounded(t *testing.T) {
 		share := aggregation.SubscriptionChange{Disabled: new(false), Origin: "api"}
 		must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{s.subscribed(t, who, s.subscribe(t, who, who.user))[0].ID}, share))
 		s.rest(t)
-		f := store.DocumentFilter{Domain: who.domain.ID, User: who.user}
-		documents, err := s.DB.Documents(t.Context(), f, store.Window{Limit: aggregation.MaxAttached + 1})
+		f := bankstore.DocumentFilter{Domain: who.domain.ID, User: who.user}
+		documents, err := bankstore.From(s.DB).Documents(t.Context(), f, store.Window{Limit: aggregation.MaxAttached + 1})
 		if must(t, err); len(documents) != aggregation.MaxAttached+1 {
 			t.Fatalf("%d documents", len(documents))
 		}
@@ -139,12 +140,12 @@ func TestDocumentsOfATransactionAreBounded(t *testing.T) {
 		attach(aggregation.MaxAttached).says(t, 409, "conflict", "At most 20 documents")
 		attach(3).says(t, 200, "", "")
 		s.untouched(t, before)
-		subscriptions, err := s.DB.Subscriptions(t.Context(), store.SubscriptionFilter{Domain: f.Domain, User: f.User}, store.Window{Limit: 10})
+		subscriptions, err := bankstore.From(s.DB).Subscriptions(t.Context(), bankstore.SubscriptionFilter{Domain: f.Domain, User: f.User}, store.Window{Limit: 10})
 		must(t, err)
 		for _, of := range subscriptions {
 			if of.ID == documents[0].Subscription {
 				s.write(t, func(tx *store.Tx) error {
-					tx.LoseDocument(f.Domain, of, documents[0].ID, opening, 99)
+					bankstore.In(tx).LoseDocument(f.Domain, of, documents[0].ID, opening, 99)
 					return nil
 				})
 			}

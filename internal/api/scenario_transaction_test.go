@@ -12,6 +12,7 @@ import (
 	exact "github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -20,7 +21,7 @@ import (
 type holdings struct {
 	user         passerelle.UserID
 	connections  []passerelle.ConnectionID
-	accounts     map[string]store.StoredAccount
+	accounts     map[string]bankstore.StoredAccount
 	transactions []passerelle.TransactionID
 }
 
@@ -49,15 +50,15 @@ func (s *fixture) holdings(t testing.TB, domainName string) *holdings {
 
 func (s *fixture) hold(t testing.TB, who *testDomain) *holdings {
 	t.Helper()
-	h := &holdings{user: who.user, accounts: map[string]store.StoredAccount{}}
+	h := &holdings{user: who.user, accounts: map[string]bankstore.StoredAccount{}}
 	for range 2 {
-		c := store.Connection{Domain: who.domain.ID, User: who.user, Connector: testConnector, Created: opening, Active: true}
+		c := bankstore.Connection{Domain: who.domain.ID, User: who.user, Connector: testConnector, Created: opening, Active: true}
 		s.write(t, func(tx *store.Tx) error {
-			if err := tx.CreateConnection(&c, map[string]string{}, "test", time.Minute); err != nil {
+			if err := bankstore.In(tx).CreateConnection(&c, map[string]string{}, "test", time.Minute); err != nil {
 				return err
 			}
-			tx.ReleaseConnection(who.domain.ID, c.ID, "test")
-			return tx.CreateSource(who.domain.ID, &store.ConnectionSource{Connection: c.ID, ConnectorSource: 401, Name: "directaccess", Created: opening})
+			bankstore.In(tx).ReleaseConnection(who.domain.ID, c.ID, "test")
+			return bankstore.In(tx).CreateSource(who.domain.ID, &bankstore.ConnectionSource{Connection: c.ID, ConnectorSource: 401, Name: "directaccess", Created: opening})
 		})
 		h.connections = append(h.connections, c.ID)
 	}
@@ -70,10 +71,10 @@ func (s *fixture) hold(t testing.TB, who *testDomain) *holdings {
 	return h
 }
 
-func (s *fixture) account(t testing.TB, who *testDomain, connection passerelle.ConnectionID, key string) store.StoredAccount {
+func (s *fixture) account(t testing.TB, who *testDomain, connection passerelle.ConnectionID, key string) bankstore.StoredAccount {
 	t.Helper()
 	at := opening
-	a := store.StoredAccount{BankAccount: passerelle.BankAccount{
+	a := bankstore.StoredAccount{BankAccount: passerelle.BankAccount{
 		User: who.user, Connection: connection, Disabled: &at, Display: true,
 		AccountDetails: passerelle.AccountDetails{Key: key, Name: "Account " + key, Type: "checking", Currency: "EUR"},
 	}}
@@ -81,12 +82,12 @@ func (s *fixture) account(t testing.TB, who *testDomain, connection passerelle.C
 		a.Currency = "USD"
 	}
 	var err error
-	if a.ID, err = s.DB.NewAccountID(t.Context()); err != nil {
+	if a.ID, err = bankstore.NewAccountID(t.Context(), s.DB); err != nil {
 		t.Fatal(err)
 	}
-	s.write(t, func(tx *store.Tx) error { return tx.CreateAccount(who.domain.ID, &a) })
+	s.write(t, func(tx *store.Tx) error { return bankstore.In(tx).CreateAccount(who.domain.ID, &a) })
 	if key != "withheld" {
-		s.write(t, func(tx *store.Tx) error { tx.EnableAccount(who.domain.ID, who.user, a.ID); return nil })
+		s.write(t, func(tx *store.Tx) error { bankstore.In(tx).EnableAccount(who.domain.ID, who.user, a.ID); return nil })
 	}
 	return a
 }
@@ -107,13 +108,13 @@ func (h *holdings) book(tx *store.Tx, domain passerelle.DomainID, i int, gone bo
 	at := opening.Add(time.Duration(i) * time.Hour)
 	t := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: opening, LastUpdate: at, Categories: []string{"food.groceries"}}
 	account := h.accounts[one.account]
-	if err := tx.CreateTransactions(domain, account, 1, store.NewTransaction{Transaction: &t}); err != nil {
+	if err := bankstore.In(tx).CreateTransactions(domain, account, 1, bankstore.NewTransaction{Transaction: &t}); err != nil {
 		return err
 	}
-	tx.CountTransactions(domain, account, 1, 0)
+	bankstore.In(tx).CountTransactions(domain, account, 1, 0)
 	if gone {
-		tx.LoseTransaction(domain, account, t.ID, at, 1)
-		tx.CountTransactions(domain, account, -1, 1)
+		bankstore.In(tx).LoseTransaction(domain, account, t.ID, at, 1)
+		bankstore.In(tx).CountTransactions(domain, account, -1, 1)
 	}
 	h.transactions = append(h.transactions, t.ID)
 	return nil
@@ -366,7 +367,7 @@ func TestEditedTransactions(t *testing.T) {
 			d := passerelle.TransactionDetails{Key: "k1", Value: exact.MustParse("2451.00"), Type: "transfer", Wording: "VIR SALAIRE CORRIGE"}
 			d.Date, _ = passerelle.ParseDate("date", "2026-11-06")
 			d.RDate = d.Date
-			return tx.UpdateTransaction(s.Domain.ID, h.accounts["a"], h.transactions[1], d, opening, 2)
+			return bankstore.In(tx).UpdateTransaction(s.Domain.ID, h.accounts["a"], h.transactions[1], d, opening, 2)
 		})
 		var got struct {
 			Wording, Comment string

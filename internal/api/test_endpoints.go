@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/simulation"
 	"passerelle/internal/store"
@@ -33,7 +34,7 @@ func (s *Service) testSync(ctx context.Context, c *httpapi.Caller, _ httpapi.Not
 	if err := simulation.Open(c.Domain); err != nil {
 		return wire.Connection{}, err
 	}
-	found, err := s.DB.SomeConnections(ctx, c.Domain.ID, "", new(passerelle.ConnectionState), 1)
+	found, err := bankstore.From(s.DB).SomeConnections(ctx, c.Domain.ID, "", new(passerelle.ConnectionState), 1)
 	if err != nil {
 		return wire.Connection{}, fmt.Errorf("look for a connection: %w", err)
 	}

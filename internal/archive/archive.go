@@ -18,6 +18,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/blob"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -49,9 +50,9 @@ func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d p
 	}
 	for _, write := range []func() error{
 		z.settings, z.consents, z.connections, z.connectionLogs, z.accounts, z.transactions, z.categories, z.clusters, z.subscriptions, z.documents, z.investments, z.history,
-		func() error { return assets(z, "marketorders", store.MarketOrders, wire.NewMarketOrder) },
-		func() error { return assets(z, "pockets", store.Pockets, wire.NewPocket) },
-		func() error { return assets(z, "loanamortizations", store.Amortizations, wire.NewAmortization) },
+		func() error { return assets(z, "marketorders", bankstore.MarketOrders, wire.NewMarketOrder) },
+		func() error { return assets(z, "pockets", bankstore.Pockets, wire.NewPocket) },
+		func() error { return assets(z, "loanamortizations", bankstore.Amortizations, wire.NewAmortization) },
 		z.files,
 	} {
 		if err := write(); err != nil {
@@ -143,24 +144,26 @@ func (z *archive) settings() error {
 }
 
 func (z *archive) consents() error {
-	filter := store.ConsentFilter{Domain: z.domain.ID, User: z.user}
-	return listed(z, "consents", "consents", func(w store.Window) ([]store.Consent, error) { return z.DB.Consents(z.ctx, filter, w) },
-		store.Consent.Place, each(func(c store.Consent) wire.Consent { return aggregation.ShowConsent(c, z.zone) }))
+	filter := bankstore.ConsentFilter{Domain: z.domain.ID, User: z.user}
+	return listed(z, "consents", "consents", func(w store.Window) ([]bankstore.Consent, error) {
+		return bankstore.From(z.DB).Consents(z.ctx, filter, w)
+	},
+		bankstore.Consent.Place, each(func(c bankstore.Consent) wire.Consent { return aggregation.ShowConsent(c, z.zone) }))
 }
 
 // connections writes them with their sources.
 func (z *archive) connections() error {
-	read := func(w store.Window) ([]store.Connection, error) {
-		return z.DB.Connections(z.ctx, z.domain.ID, z.user, w)
+	read := func(w store.Window) ([]bankstore.Connection, error) {
+		return bankstore.From(z.DB).Connections(z.ctx, z.domain.ID, z.user, w)
 	}
-	place := func(c store.Connection) []any { return []any{int64(c.ID)} }
-	return listed(z, "connections", "connections", read, place, func(page []store.Connection) ([]wire.Connection, error) {
+	place := func(c bankstore.Connection) []any { return []any{int64(c.ID)} }
+	return listed(z, "connections", "connections", read, place, func(page []bankstore.Connection) ([]wire.Connection, error) {
 		ids, shown := make([]passerelle.ConnectionID, len(page)), make([]wire.Connection, len(page))
 		for i, c := range page {
 			ids[i] = c.ID
 		}
-		sources, err := z.DB.SourcesOf(z.ctx, z.domain.ID, ids...)
-		by := map[passerelle.ConnectionID][]store.ConnectionSource{}
+		sources, err := bankstore.From(z.DB).SourcesOf(z.ctx, z.domain.ID, ids...)
+		by := map[passerelle.ConnectionID][]bankstore.ConnectionSource{}
 		for _, one := range sources {
 			by[one.Connection] = append(by[one.Connection], one)
 		}
@@ -175,16 +178,16 @@ func (z *archive) connections() error {
 // connectionLogs writes the records of all syncs, connection by connection.
 func (z *archive) connectionLogs() error {
 	return listed(z, "connectionlogs", "connectionlogs",
-		func(w store.Window) ([]store.ConnectionLog, error) {
-			return z.DB.ConnectionLogsOf(z.ctx, z.domain.ID, z.user, w)
+		func(w store.Window) ([]bankstore.ConnectionLog, error) {
+			return bankstore.From(z.DB).ConnectionLogsOf(z.ctx, z.domain.ID, z.user, w)
 		},
-		func(l store.ConnectionLog) []any { return append([]any{int64(l.Connection)}, l.Place()...) },
-		func(page []store.ConnectionLog) ([]wire.ConnectionLog, error) {
+		func(l bankstore.ConnectionLog) []any { return append([]any{int64(l.Connection)}, l.Place()...) },
+		func(page []bankstore.ConnectionLog) ([]wire.ConnectionLog, error) {
 			ids, shown := make([]passerelle.ConnectionID, len(page)), make([]wire.ConnectionLog, len(page))
 			for i, l := range page {
 				ids[i] = l.Connection
 			}
-			of, err := z.DB.ConnectionsByID(z.ctx, z.domain.ID, z.user, ids)
+			of, err := bankstore.From(z.DB).ConnectionsByID(z.ctx, z.domain.ID, z.user, ids)
 			for i, l := range page {
 				shown[i] = z.ShowLog(of[l.Connection], l, z.zone)
 			}
@@ -193,14 +196,16 @@ func (z *archive) connectionLogs() error {
 }
 
 func (z *archive) accounts() error {
-	filter := store.AccountFilter{Domain: z.domain.ID, User: z.user, All: true}
-	read := func(w store.Window) ([]store.StoredAccount, error) { return z.DB.BankAccounts(z.ctx, filter, w) }
-	place := func(a store.StoredAccount) []any { return []any{int64(a.ID)} }
-	err := listed(z, "accounts", "accounts", read, place, each(func(a store.StoredAccount) wire.BankAccount { return wire.NewBankAccount(a.BankAccount, z.zone) }))
+	filter := bankstore.AccountFilter{Domain: z.domain.ID, User: z.user, All: true}
+	read := func(w store.Window) ([]bankstore.StoredAccount, error) {
+		return bankstore.From(z.DB).BankAccounts(z.ctx, filter, w)
+	}
+	place := func(a bankstore.StoredAccount) []any { return []any{int64(a.ID)} }
+	err := listed(z, "accounts", "accounts", read, place, each(func(a bankstore.StoredAccount) wire.BankAccount { return wire.NewBankAccount(a.BankAccount, z.zone) }))
 	if err != nil {
 		return err
 	}
-	return listed(z, "account_ownerships", "account_ownerships", read, place, func(page []store.StoredAccount) ([]wire.Ownership, error) {
+	return listed(z, "account_ownerships", "account_ownerships", read, place, func(page []bankstore.StoredAccount) ([]wire.Ownership, error) {
 		return z.Ownerships(z.ctx, z.domain, z.user, page)
 	})
 }
@@ -208,7 +213,7 @@ func (z *archive) accounts() error {
 // of are the accounts of a page of what belongs to accounts.
 func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passerelle.BankAccount, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	found, err := z.DB.BankAccounts(z.ctx, store.AccountFilter{Domain: z.domain.ID, User: z.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
+	found, err := bankstore.From(z.DB).BankAccounts(z.ctx, bankstore.AccountFilter{Domain: z.domain.ID, User: z.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
 	accounts := map[passerelle.AccountID]passerelle.BankAccount{}
 	for _, a := range found {
 		accounts[a.ID] = a.BankAccount
@@ -219,9 +224,11 @@ func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passe
 // transactions writes them with what is noted about them, their attachments and
 // their documents.
 func (z *archive) transactions() error {
-	filter := store.TransactionFilter{Domain: z.domain.ID, User: z.user, All: true, Deleted: true}
+	filter := bankstore.TransactionFilter{Domain: z.domain.ID, User: z.user, All: true, Deleted: true}
 	return listed(z, "transactions", "transactions",
-		func(w store.Window) ([]passerelle.Transaction, error) { return z.DB.Transactions(z.ctx, filter, w) },
+		func(w store.Window) ([]passerelle.Transaction, error) {
+			return bankstore.From(z.DB).Transactions(z.ctx, filter, w)
+		},
 		func(t passerelle.Transaction) []any { return []any{filter.DayOf(t).String(), int64(t.ID)} },
 		func(page []passerelle.Transaction) ([]wire.Transaction, error) {
 			ids := make([]passerelle.AccountID, len(page))
@@ -244,7 +251,7 @@ func (z *archive) transactions() error {
 
 // annex puts the documents of transactions into them.
 func (z *archive) annex(to map[passerelle.TransactionID]*wire.Transaction) error {
-	found, err := z.DB.DocumentsOf(z.ctx, store.DocumentFilter{Domain: z.domain.ID, User: z.user, All: true}, slices.Collect(maps.Keys(to)))
+	found, err := bankstore.From(z.DB).DocumentsOf(z.ctx, bankstore.DocumentFilter{Domain: z.domain.ID, User: z.user, All: true}, slices.Collect(maps.Keys(to)))
 	for _, d := range found {
 		list := to[d.Transaction].Documents
 		*list = append(*list, z.ShowDocument(z.domain, d.Document, z.zone))
@@ -254,7 +261,7 @@ func (z *archive) annex(to map[passerelle.TransactionID]*wire.Transaction) error
 
 // note puts what is noted about transactions into them.
 func (z *archive) note(of map[passerelle.TransactionID]*wire.Transaction) error {
-	noted, err := z.DB.Informations(z.ctx, z.domain.ID, slices.Collect(maps.Keys(of)))
+	noted, err := bankstore.From(z.DB).Informations(z.ctx, z.domain.ID, slices.Collect(maps.Keys(of)))
 	for _, n := range noted {
 		of[n.Transaction].Information[n.Key] = n.Value
 	}
@@ -263,7 +270,7 @@ func (z *archive) note(of map[passerelle.TransactionID]*wire.Transaction) error 
 
 // attach puts the attachments of transactions into them.
 func (z *archive) attach(to map[passerelle.TransactionID]*wire.Transaction) error {
-	found, err := z.DB.Attachments(z.ctx, z.domain.ID, z.user, slices.Collect(maps.Keys(to)))
+	found, err := bankstore.From(z.DB).Attachments(z.ctx, z.domain.ID, z.user, slices.Collect(maps.Keys(to)))
 	for _, a := range found {
 		list := to[a.Transaction].Attachments
 		*list = append(*list, wire.NewAttachment(a, z.domain.BaseURL, z.zone))
@@ -275,39 +282,47 @@ func (z *archive) attach(to map[passerelle.TransactionID]*wire.Transaction) erro
 func (z *archive) categories() error {
 	return listed(z, "categories", "categories",
 		func(store.Window) ([]passerelle.Category, error) {
-			return z.DB.OwnCategories(z.ctx, z.domain.ID, z.user, nil)
+			return bankstore.From(z.DB).OwnCategories(z.ctx, z.domain.ID, z.user, nil)
 		},
 		func(c passerelle.Category) []any { return []any{int64(c.ID)} }, each(wire.NewCategoryDetails))
 }
 
 func (z *archive) clusters() error {
-	filter := store.ClusterFilter{Domain: z.domain.ID, User: z.user, All: true}
+	filter := bankstore.ClusterFilter{Domain: z.domain.ID, User: z.user, All: true}
 	return listed(z, "transactionsclusters", "transactionsclusters",
-		func(w store.Window) ([]store.StoredCluster, error) { return z.DB.Clusters(z.ctx, filter, w) },
-		func(c store.StoredCluster) []any { return []any{int64(c.ID)} },
-		each(func(c store.StoredCluster) wire.TransactionsCluster { return wire.NewTransactionsCluster(c.Cluster) }))
+		func(w store.Window) ([]bankstore.StoredCluster, error) {
+			return bankstore.From(z.DB).Clusters(z.ctx, filter, w)
+		},
+		func(c bankstore.StoredCluster) []any { return []any{int64(c.ID)} },
+		each(func(c bankstore.StoredCluster) wire.TransactionsCluster {
+			return wire.NewTransactionsCluster(c.Cluster)
+		}))
 }
 
 func (z *archive) subscriptions() error {
-	filter := store.SubscriptionFilter{Domain: z.domain.ID, User: z.user, All: true}
+	filter := bankstore.SubscriptionFilter{Domain: z.domain.ID, User: z.user, All: true}
 	return listed(z, "subscriptions", "subscriptions",
-		func(w store.Window) ([]store.StoredSubscription, error) { return z.DB.Subscriptions(z.ctx, filter, w) },
-		func(s store.StoredSubscription) []any { return []any{int64(s.ID)} },
-		each(func(s store.StoredSubscription) wire.Subscription {
+		func(w store.Window) ([]bankstore.StoredSubscription, error) {
+			return bankstore.From(z.DB).Subscriptions(z.ctx, filter, w)
+		},
+		func(s bankstore.StoredSubscription) []any { return []any{int64(s.ID)} },
+		each(func(s bankstore.StoredSubscription) wire.Subscription {
 			return wire.NewSubscription(s.Subscription, z.zone)
 		}))
 }
 
 func (z *archive) documents() error {
-	filter := store.DocumentFilter{Domain: z.domain.ID, User: z.user, All: true}
+	filter := bankstore.DocumentFilter{Domain: z.domain.ID, User: z.user, All: true}
 	return listed(z, "documents", "documents",
-		func(w store.Window) ([]store.StoredDocument, error) { return z.DB.Documents(z.ctx, filter, w) }, store.StoredDocument.Place,
-		each(func(d store.StoredDocument) wire.Document { return z.ShowDocument(z.domain, d.Document, z.zone) }))
+		func(w store.Window) ([]bankstore.StoredDocument, error) {
+			return bankstore.From(z.DB).Documents(z.ctx, filter, w)
+		}, bankstore.StoredDocument.Place,
+		each(func(d bankstore.StoredDocument) wire.Document { return z.ShowDocument(z.domain, d.Document, z.zone) }))
 }
 
 func (z *archive) investments() error {
 	type position = passerelle.Asset[passerelle.InvestmentDetails]
-	return listed(z, "investments", "investments", readAssets[passerelle.InvestmentDetails](z, store.Investments), assetPlace[passerelle.InvestmentDetails],
+	return listed(z, "investments", "investments", readAssets[passerelle.InvestmentDetails](z, bankstore.Investments), assetPlace[passerelle.InvestmentDetails],
 		func(page []position) ([]wire.Investment, error) {
 			ids := make([]passerelle.AccountID, len(page))
 			for i, p := range page {
@@ -326,21 +341,21 @@ func (z *archive) investments() error {
 func (z *archive) history() error {
 	return listed(z, "investmentvalues", "investmentvalues",
 		func(w store.Window) ([]passerelle.InvestmentValue, error) {
-			return z.DB.InvestmentValuesOf(z.ctx, z.domain.ID, z.user, w)
+			return bankstore.From(z.DB).InvestmentValuesOf(z.ctx, z.domain.ID, z.user, w)
 		},
 		func(v passerelle.InvestmentValue) []any { return []any{int64(v.Investment), v.Date.String(), v.ID} }, each(wire.NewInvestmentValue))
 }
 
-func readAssets[D any](z *archive, kind store.AssetKind) func(store.Window) ([]passerelle.Asset[D], error) {
+func readAssets[D any](z *archive, kind bankstore.AssetKind) func(store.Window) ([]passerelle.Asset[D], error) {
 	return func(w store.Window) ([]passerelle.Asset[D], error) {
-		return store.ReadAssets[D](z.ctx, &z.DB.Reader, store.AssetFilter{Domain: z.domain.ID, User: z.user, Kind: kind, All: true}, w)
+		return bankstore.ReadAssets[D](z.ctx, bankstore.From(z.DB), bankstore.AssetFilter{Domain: z.domain.ID, User: z.user, Kind: kind, All: true}, w)
 	}
 }
 
 func assetPlace[D any](a passerelle.Asset[D]) []any { return []any{int64(a.ID)} }
 
 // assets writes the assets of a kind.
-func assets[D, W any](z *archive, name string, kind store.AssetKind, show func(passerelle.Asset[D], *time.Location) W) error {
+func assets[D, W any](z *archive, name string, kind bankstore.AssetKind, show func(passerelle.Asset[D], *time.Location) W) error {
 	return listed(z, name, name, readAssets[D](z, kind), assetPlace[D], each(func(a passerelle.Asset[D]) W { return show(a, z.zone) }))
 }
 
@@ -351,7 +366,7 @@ var endings = map[string]string{"application/pdf": ".pdf", "image/png": ".png", 
 // the ids by which documents name them.
 func (z *archive) files() error {
 	for after := passerelle.FileID(0); ; {
-		page, err := z.DB.Files(z.ctx, z.domain.ID, z.user, after, archivePage)
+		page, err := bankstore.From(z.DB).Files(z.ctx, z.domain.ID, z.user, after, archivePage)
 		if err != nil {
 			return err
 		}
@@ -367,7 +382,7 @@ func (z *archive) files() error {
 	}
 }
 
-func (z *archive) file(f store.StoredFile) error {
+func (z *archive) file(f bankstore.StoredFile) error {
 	body, err := z.kept.Open(z.ctx, f.ID)
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil // withdrawn meanwhile

@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -56,7 +57,7 @@ type connectionRow struct {
 	Address string
 }
 
-func (c *Console) connectionRow(pc *page.Context, one store.Connection) connectionRow {
+func (c *Console) connectionRow(pc *page.Context, one bankstore.Connection) connectionRow {
 	return connectionRow{
 		ID: one.ID, User: one.User, Connector: c.readerName(one.Connector), State: string(one.State),
 		Created: pc.Moment(&one.Created), Read: pc.Moment(one.LastUpdate), Next: pc.Moment(one.NextTry),
@@ -105,11 +106,11 @@ func (c *Console) connections(pc *page.Context) error {
 		return pages.Send(pc, "connections", "Connections", data)
 	}
 	w := pc.Window(1)
-	rows, err := c.DB.ConnectionsInTrouble(pc, store.TroubleFilter{Domain: pc.Domain.ID, State: passerelle.ConnectionState(data.State), Connector: connector}, w)
+	rows, err := bankstore.From(c.DB).ConnectionsInTrouble(pc, bankstore.TroubleFilter{Domain: pc.Domain.ID, State: passerelle.ConnectionState(data.State), Connector: connector}, w)
 	if err != nil {
 		return fmt.Errorf("list the connections in trouble of domain %d: %w", pc.Domain.ID, err)
 	}
-	rows, data.Pager = page.Paged(pc, w, rows, func(one store.Connection) []any { return page.ByID(one.ID) })
+	rows, data.Pager = page.Paged(pc, w, rows, func(one bankstore.Connection) []any { return page.ByID(one.ID) })
 	for _, one := range rows {
 		data.Rows = append(data.Rows, c.connectionRow(pc, one))
 	}
@@ -170,7 +171,7 @@ func (c *Console) connection(pc *page.Context) error {
 		return err
 	}
 	data := connectionData{connectionRow: c.connectionRow(pc, one), Facts: connectionFacts(pc, one), Reading: one.Locked, MayAct: mayAct(pc)}
-	sources, err := c.DB.SourcesOf(pc, pc.Domain.ID, id)
+	sources, err := bankstore.From(c.DB).SourcesOf(pc, pc.Domain.ID, id)
 	if err != nil {
 		return fmt.Errorf("list the sources of connection %d: %w", id, err)
 	}
@@ -178,11 +179,11 @@ func (c *Console) connection(pc *page.Context) error {
 		data.Sources = append(data.Sources, sourceRow{s.Name, string(s.State), pc.Moment(s.LastUpdate), pc.Moment(s.AccessExpire), pc.Moment(s.Disabled)})
 	}
 	w := pc.Window(2)
-	syncs, err := c.DB.ConnectionLogs(pc, store.ConnectionLogFilter{Domain: pc.Domain.ID, User: user, Connection: id}, w)
+	syncs, err := bankstore.From(c.DB).ConnectionLogs(pc, bankstore.ConnectionLogFilter{Domain: pc.Domain.ID, User: user, Connection: id}, w)
 	if err != nil {
 		return fmt.Errorf("list the syncs of connection %d: %w", id, err)
 	}
-	syncs, data.Pager = page.Paged(pc, w, syncs, store.ConnectionLog.Place)
+	syncs, data.Pager = page.Paged(pc, w, syncs, bankstore.ConnectionLog.Place)
 	for _, l := range syncs {
 		data.Syncs = append(data.Syncs, newSyncRow(pc, l))
 	}
@@ -192,7 +193,7 @@ func (c *Console) connection(pc *page.Context) error {
 	return pages.Send(pc, "connection", fmt.Sprintf("Connection %d", id), data)
 }
 
-func connectionFacts(pc *page.Context, one store.Connection) []page.DetailRow {
+func connectionFacts(pc *page.Context, one bankstore.Connection) []page.DetailRow {
 	facts := page.Details(
 		"What resolves it", resolutions[one.State],
 		"The institution says", one.Message,
@@ -212,7 +213,7 @@ func connectionFacts(pc *page.Context, one store.Connection) []page.DetailRow {
 	return facts
 }
 
-func newSyncRow(pc *page.Context, l store.ConnectionLog) syncRow {
+func newSyncRow(pc *page.Context, l bankstore.ConnectionLog) syncRow {
 	return syncRow{
 		At: pc.Moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: string(l.State), Message: l.Message,
 		Accounts: l.Accounts, Attended: l.Attended,

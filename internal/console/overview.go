@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 	"passerelle/payment"
@@ -123,7 +124,7 @@ func (c *Console) rejectionFigures(pc *page.Context, data *overviewData) error {
 }
 
 func (c *Console) troubleFigures(pc *page.Context, data *overviewData) error {
-	all, err := c.DB.Troubles(pc, pc.Domain.ID)
+	all, err := bankstore.From(c.DB).Troubles(pc, pc.Domain.ID)
 	var (
 		bars   []bar
 		counts []int64

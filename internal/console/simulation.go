@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
 	"passerelle/internal/operators"
 	"passerelle/internal/simulation"
@@ -247,7 +248,7 @@ func (c *Console) connected(pc *page.Context) (*connected, error) {
 	if id == 0 || user == 0 {
 		return nil, nil
 	}
-	one, err := c.DB.Connection(pc, pc.Domain.ID, passerelle.UserID(user), passerelle.ConnectionID(id))
+	one, err := bankstore.From(c.DB).Connection(pc, pc.Domain.ID, passerelle.UserID(user), passerelle.ConnectionID(id))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}

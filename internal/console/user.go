@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/archive"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
 	"passerelle/internal/operators"
 	"passerelle/internal/store"
@@ -131,11 +132,11 @@ func (c *Console) user(pc *page.Context) error {
 		return err
 	}
 	w := pc.Window(1)
-	rows, err := c.DB.Connections(pc, pc.Domain.ID, data.ID, w)
+	rows, err := bankstore.From(c.DB).Connections(pc, pc.Domain.ID, data.ID, w)
 	if err != nil {
 		return fmt.Errorf("list the connections of user %d: %w", data.ID, err)
 	}
-	rows, data.Pager = page.Paged(pc, w, rows, func(one store.Connection) []any { return page.ByID(one.ID) })
+	rows, data.Pager = page.Paged(pc, w, rows, func(one bankstore.Connection) []any { return page.ByID(one.ID) })
 	for _, one := range rows {
 		data.Connections = append(data.Connections, c.connectionRow(pc, one))
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
-	"passerelle/internal/store"
 )
 
 // accountRow is a bank account. What may name a person, and what they have, is
@@ -45,11 +45,11 @@ func (c *Console) showAccounts(pc *page.Context, revealed bool) error {
 		return err
 	}
 	w := pc.Window(1)
-	rows, err := c.DB.BankAccounts(pc, store.AccountFilter{Domain: pc.Domain.ID, User: data.ID, All: true}, w)
+	rows, err := bankstore.From(c.DB).BankAccounts(pc, bankstore.AccountFilter{Domain: pc.Domain.ID, User: data.ID, All: true}, w)
 	if err != nil {
 		return fmt.Errorf("list the accounts of user %d: %w", data.ID, err)
 	}
-	rows, data.Pager = page.Paged(pc, w, rows, func(a store.StoredAccount) []any { return page.ByID(a.ID) })
+	rows, data.Pager = page.Paged(pc, w, rows, func(a bankstore.StoredAccount) []any { return page.ByID(a.ID) })
 	for _, a := range rows {
 		data.Accounts = append(data.Accounts, newAccountRow(pc, a.BankAccount, revealed))
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
-	"passerelle/internal/store"
 )
 
 // consentRow is one time that something was shared.
@@ -22,18 +22,18 @@ func (c *Console) consents(pc *page.Context) error {
 		return err
 	}
 	w := pc.Window(2)
-	rows, err := c.DB.Consents(pc, store.ConsentFilter{Domain: pc.Domain.ID, User: data.ID}, w)
+	rows, err := bankstore.From(c.DB).Consents(pc, bankstore.ConsentFilter{Domain: pc.Domain.ID, User: data.ID}, w)
 	if err != nil {
 		return fmt.Errorf("list the consents of user %d: %w", data.ID, err)
 	}
-	rows, data.Pager = page.Paged(pc, w, rows, store.Consent.Place)
+	rows, data.Pager = page.Paged(pc, w, rows, bankstore.Consent.Place)
 	for _, one := range rows {
 		data.Consents = append(data.Consents, newConsentRow(pc, one))
 	}
 	return pages.Send(pc, "user-consents", fmt.Sprintf("Consents of user %d", data.ID), data)
 }
 
-func newConsentRow(pc *page.Context, one store.Consent) consentRow {
+func newConsentRow(pc *page.Context, one bankstore.Consent) consentRow {
 	row := consentRow{ID: one.ID, Connection: one.Connection, Words: one.TextVersion, Where: one.Origin, Granted: pc.Moment(&one.Granted), Withdrawn: pc.Moment(one.Withdrawn)}
 	switch {
 	case one.Account != 0:

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
-	"passerelle/internal/store"
 )
 
 // subscriptionRow is a subscription to documents.
@@ -30,11 +30,11 @@ func (c *Console) showSubscriptions(pc *page.Context, revealed bool) error {
 		return err
 	}
 	w := pc.Window(1)
-	rows, err := c.DB.Subscriptions(pc, store.SubscriptionFilter{Domain: pc.Domain.ID, User: data.ID, All: true}, w)
+	rows, err := bankstore.From(c.DB).Subscriptions(pc, bankstore.SubscriptionFilter{Domain: pc.Domain.ID, User: data.ID, All: true}, w)
 	if err != nil {
 		return fmt.Errorf("list the subscriptions of user %d: %w", data.ID, err)
 	}
-	rows, data.Pager = page.Paged(pc, w, rows, func(s store.StoredSubscription) []any { return page.ByID(s.ID) })
+	rows, data.Pager = page.Paged(pc, w, rows, func(s bankstore.StoredSubscription) []any { return page.ByID(s.ID) })
 	for _, s := range rows {
 		data.Subscriptions = append(data.Subscriptions, newSubscriptionRow(pc, s.Subscription, revealed))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/domains"
 	"passerelle/internal/operators"
 	"passerelle/internal/store"
@@ -228,7 +229,7 @@ func TestReadingNowKeepsToTheBound(t *testing.T) {
 		}
 		d.wants(page, page+"/sync", 422, "It was left as it is")
 		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
-			tx.LeaseConnection(d.Domain.ID, passerelle.ConnectionID(connection), "somebody", time.Minute)
+			bankstore.In(tx).LeaseConnection(d.Domain.ID, passerelle.ConnectionID(connection), "somebody", time.Minute)
 			return nil
 		}))
 		d.wants(page, page+"/sync", 422, "is being synchronised")
@@ -267,12 +268,12 @@ func (d *fixture) live() (passerelle.Domain, passerelle.UserID, passerelle.Conne
 	must(d.t, domains.Create(d.t.Context(), d.DB, &live))
 	u := passerelle.User{Domain: live.ID, Platform: passerelle.SharedAccess, Created: now, Permanent: &now, Version: 1}
 	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error { return tx.CreateUser(&u) }))
-	c := store.Connection{Domain: live.ID, User: u.ID, Connector: "gone", Created: now, Active: true}
-	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error { return tx.CreateConnection(&c, nil, "", 0) }))
-	account, err := d.DB.NewAccountID(d.t.Context())
+	c := bankstore.Connection{Domain: live.ID, User: u.ID, Connector: "gone", Created: now, Active: true}
+	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error { return bankstore.In(tx).CreateConnection(&c, nil, "", 0) }))
+	account, err := bankstore.NewAccountID(d.t.Context(), d.DB)
 	must(d.t, err)
 	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error {
-		return tx.CreateAccount(live.ID, &store.StoredAccount{BankAccount: passerelle.BankAccount{
+		return bankstore.In(tx).CreateAccount(live.ID, &bankstore.StoredAccount{BankAccount: passerelle.BankAccount{
 			ID: account, Connection: c.ID, User: u.ID, AccountDetails: passerelle.AccountDetails{Key: "k", Name: "Erika Mustermann", IBAN: "DE93999999990000000001"},
 		}})
 	}))

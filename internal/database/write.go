@@ -122,6 +122,19 @@ func (u *Unit) Returning(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan}, args)
 }
 
+// ReturningIDs is Returning for rows of one id each, which are gathered anew when the unit
+// is executed anew.
+func (u *Unit) ReturningIDs(into *[]int64, sql string, args ...any) {
+	u.OnRetry(func() { *into = nil })
+	u.Returning(func(row Row) error {
+		id, err := ScanInt(row)
+		if err == nil {
+			*into = append(*into, id)
+		}
+		return err
+	}, sql, args...)
+}
+
 // OnRetry has fn called before the unit is executed anew, to forget what scan
 // functions have gathered.
 func (u *Unit) OnRetry(fn func()) { u.retries = append(u.retries, fn) }

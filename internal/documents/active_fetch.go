@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -30,7 +31,7 @@ type activeFetch struct {
 
 // begin leases files of a connector. A caller that finds one of them leased waits for this
 // claim or the running fetch.
-func (e *activeFetches) begin(ctx context.Context, db *store.DB, connector string, claim func(*store.Tx, *[]store.LeasedFile)) (leased []store.LeasedFile, err error) {
+func (e *activeFetches) begin(ctx context.Context, db *store.DB, connector string, claim func(*store.Tx, *[]bankstore.LeasedFile)) (leased []bankstore.LeasedFile, err error) {
 	this := e.announce(connector)
 	defer func() { e.register(this, leased) }()
 	err = db.Write(ctx, func(tx *store.Tx) error {
@@ -54,7 +55,7 @@ func (e *activeFetches) announce(connector string) *activeFetch {
 	return this
 }
 
-func (e *activeFetches) register(claim *activeFetch, leased []store.LeasedFile) {
+func (e *activeFetches) register(claim *activeFetch, leased []bankstore.LeasedFile) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.byFile == nil {

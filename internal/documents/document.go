@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -15,7 +16,7 @@ import (
 // give it, if any, in place of the one it has: all or nothing. A synchronisation
 // overwrites none of it. A read-only document is a Conflict, unless the change
 // ends that.
-func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, document passerelle.Document, e store.DocumentEdit, content []byte) error {
+func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, document passerelle.Document, e bankstore.DocumentEdit, content []byte) error {
 	if document.ReadOnly && (e.ReadOnly == nil || *e.ReadOnly) {
 		return passerelle.Conflicting("the document is read-only; set readonly to false first")
 	}
@@ -28,7 +29,7 @@ func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, docum
 // CreateDocument creates a document under a subscription that the provider does not know of,
 // with the person's details and file, if any, and returns its id. It fails with NotFound
 // when the subscription is not shared.
-func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, under store.StoredSubscription, e store.DocumentEdit, content []byte) (passerelle.DocumentID, error) {
+func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, under bankstore.StoredSubscription, e bankstore.DocumentEdit, content []byte) (passerelle.DocumentID, error) {
 	var (
 		id  passerelle.DocumentID
 		err error
@@ -37,19 +38,19 @@ func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, und
 		return 0, err
 	}
 	err = f.write(ctx, 0, func(tx *store.Tx) error {
-		created, err := tx.CreateManualDocument(d.ID, under, f.now(d))
+		created, err := bankstore.In(tx).CreateManualDocument(d.ID, under, f.now(d))
 		if err != nil {
 			return err
 		}
 		id = created.ID
-		tx.CountDocuments(d.ID, under, 1)
+		bankstore.In(tx).CountDocuments(d.ID, under, 1)
 		return f.edit(tx, d, created, e)
 	})
 	return id, err
 }
 
 // withFile adds a file to what is set of a document.
-func (f *Documents) withFile(ctx context.Context, d passerelle.Domain, user passerelle.UserID, e *store.DocumentEdit, content []byte) error {
+func (f *Documents) withFile(ctx context.Context, d passerelle.Domain, user passerelle.UserID, e *bankstore.DocumentEdit, content []byte) error {
 	if content == nil {
 		return nil
 	}
@@ -58,11 +59,11 @@ func (f *Documents) withFile(ctx context.Context, d passerelle.Domain, user pass
 	return err
 }
 
-func (f *Documents) edit(tx *store.Tx, d passerelle.Domain, document passerelle.Document, e store.DocumentEdit) error {
+func (f *Documents) edit(tx *store.Tx, d passerelle.Domain, document passerelle.Document, e bankstore.DocumentEdit) error {
 	if e.File != nil {
 		tx.AfterCommit(f.Erase)
 	}
-	return tx.EditDocument(d.ID, document, e, f.now(d))
+	return bankstore.In(tx).EditDocument(d.ID, document, e, f.now(d))
 }
 
 // write stores what is set of a document, which is zero when it is new.
@@ -81,10 +82,10 @@ func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func
 
 // upload stores a file for a document. It is removed again when no document gets it. Its
 // bytes decide its type, not its sender.
-func (f *Documents) upload(ctx context.Context, d passerelle.Domain, user passerelle.UserID, content []byte) (store.StoredFile, error) {
+func (f *Documents) upload(ctx context.Context, d passerelle.Domain, user passerelle.UserID, content []byte) (bankstore.StoredFile, error) {
 	now := f.now(d)
-	file := store.StoredFile{User: user, MediaType: cleanType(http.DetectContentType(content)), Created: now, Stored: &now, Size: int64(len(content))}
-	if err := f.DB.Write(ctx, func(tx *store.Tx) error { return tx.BeginUpload(d.ID, &file, fetchLease) }); err != nil {
+	file := bankstore.StoredFile{User: user, MediaType: cleanType(http.DetectContentType(content)), Created: now, Stored: &now, Size: int64(len(content))}
+	if err := f.DB.Write(ctx, func(tx *store.Tx) error { return bankstore.In(tx).BeginUpload(d.ID, &file, fetchLease) }); err != nil {
 		return file, fmt.Errorf("number a file: %w", err)
 	}
 	_, err := f.Files.Put(ctx, file.ID, bytes.NewReader(content))

@@ -16,6 +16,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/blob"
 	"passerelle/internal/documents"
 	"passerelle/internal/keys"
@@ -94,7 +95,7 @@ type cabinet struct {
 	quick, slow *archive
 	// bills are the documents at each institution.
 	bills map[*archive][]passerelle.Document
-	of    map[*archive]store.StoredSubscription
+	of    map[*archive]bankstore.StoredSubscription
 	log   *bytes.Buffer
 	// working is what goes on in the background, and stop ends it.
 	working sync.WaitGroup
@@ -114,7 +115,7 @@ func atCabinets(t *testing.T, run func(t *testing.T, c *cabinet)) {
 		c := &cabinet{
 			t: t, url: url, eyes: storetest.Inspect(t, url), domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon},
 			quick: &archive{uuid: "quick", id: 1, give: page}, slow: &archive{uuid: "slow", id: 2, give: page},
-			bills: map[*archive][]passerelle.Document{}, of: map[*archive]store.StoredSubscription{}, log: &bytes.Buffer{},
+			bills: map[*archive][]passerelle.Document{}, of: map[*archive]bankstore.StoredSubscription{}, log: &bytes.Buffer{},
 		}
 		registry, err := connector.NewRegistry(c.quick, c.slow)
 		must(t, err)
@@ -139,21 +140,21 @@ func (c *cabinet) furnish() {
 	user := passerelle.User{Domain: c.domain.ID, Platform: passerelle.SharedAccess, Created: noon, Permanent: &noon, Version: 1}
 	c.write(func(tx *store.Tx) error { return tx.CreateUser(&user) })
 	for _, a := range []*archive{c.quick, c.slow} {
-		connection := store.Connection{Domain: c.domain.ID, User: user.ID, Connector: a.uuid, Created: noon, Active: true}
+		connection := bankstore.Connection{Domain: c.domain.ID, User: user.ID, Connector: a.uuid, Created: noon, Active: true}
 		c.write(func(tx *store.Tx) error {
-			return tx.CreateConnection(&connection, map[string]string{"login": "anna"}, "nobody", -time.Second)
+			return bankstore.In(tx).CreateConnection(&connection, map[string]string{"login": "anna"}, "nobody", -time.Second)
 		})
 		c.write(func(tx *store.Tx) error {
-			return tx.CreateSource(c.domain.ID, &store.ConnectionSource{Connection: connection.ID, Name: "directaccess", Created: noon})
+			return bankstore.In(tx).CreateSource(c.domain.ID, &bankstore.ConnectionSource{Connection: connection.ID, Name: "directaccess", Created: noon})
 		})
-		id, err := c.DB.NewSubscriptionID(c.t.Context())
+		id, err := bankstore.NewSubscriptionID(c.t.Context(), c.DB)
 		must(c.t, err)
-		s := store.StoredSubscription{Subscription: passerelle.Subscription{ID: id, Connection: connection.ID, User: user.ID, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "s"}}}
-		c.write(func(tx *store.Tx) error { return tx.CreateSubscription(c.domain.ID, &s) })
+		s := bankstore.StoredSubscription{Subscription: passerelle.Subscription{ID: id, Connection: connection.ID, User: user.ID, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "s"}}}
+		c.write(func(tx *store.Tx) error { return bankstore.In(tx).CreateSubscription(c.domain.ID, &s) })
 		c.of[a], c.bills[a] = s, make([]passerelle.Document, bills)
 		for i := range bills {
 			d := passerelle.Document{Found: noon, LastUpdate: noon, DocumentDetails: billed(i)}
-			c.write(func(tx *store.Tx) error { return tx.CreateDocument(c.domain.ID, s, &d, 1) })
+			c.write(func(tx *store.Tx) error { return bankstore.In(tx).CreateDocument(c.domain.ID, s, &d, 1) })
 			c.bills[a][i] = d
 		}
 	}
@@ -387,7 +388,7 @@ func TestWhatWasWithdrawn(t *testing.T) {
 		})
 		s := c.of[c.quick]
 		c.write(func(tx *store.Tx) error {
-			tx.DisableSubscription(c.domain.ID, s.User, s, noon)
+			bankstore.In(tx).DisableSubscription(c.domain.ID, s.User, s, noon)
 			return nil
 		})
 		for _, want := range []int{4, 2, 0} {
@@ -407,13 +408,13 @@ func TestWhatWasWithdrawn(t *testing.T) {
 func (c *cabinet) synced(a *archive, state passerelle.ConnectionState) {
 	c.t.Helper()
 	s := c.of[a]
-	now, err := c.DB.Connection(c.t.Context(), c.domain.ID, s.User, s.Connection)
+	now, err := bankstore.From(c.DB).Connection(c.t.Context(), c.domain.ID, s.User, s.Connection)
 	must(c.t, err)
 	now.State, now.Sync = state, now.Sync+1
 	c.write(func(tx *store.Tx) error {
-		tx.SaveConnection(now, now.Version)
+		bankstore.In(tx).SaveConnection(now, now.Version)
 		if state == "" {
-			tx.ResumeFiles(now)
+			bankstore.In(tx).ResumeFiles(now)
 		}
 		return nil
 	})
@@ -463,24 +464,24 @@ func TestASyncThatEndsMeanwhile(t *testing.T) {
 		s := c.of[c.slow]
 		lost := s
 		lost.Deleted = &noon
-		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &lost) })
-		var leased []store.LeasedFile
+		c.write(func(tx *store.Tx) error { return bankstore.In(tx).UpdateSubscription(c.domain.ID, &lost) })
+		var leased []bankstore.LeasedFile
 		c.write(func(tx *store.Tx) error {
-			tx.ClaimFiles(c.domain.ID, c.slow.uuid, time.Hour, bills, &leased)
+			bankstore.In(tx).ClaimFiles(c.domain.ID, c.slow.uuid, time.Hour, bills, &leased)
 			return nil
 		})
-		seen := map[passerelle.FileID]store.FileOrigin{}
+		seen := map[passerelle.FileID]bankstore.FileOrigin{}
 		for _, l := range leased {
-			from, err := c.DB.FileOrigin(t.Context(), c.domain.ID, l.ID)
+			from, err := bankstore.From(c.DB).FileOrigin(t.Context(), c.domain.ID, l.ID)
 			must(t, err)
 			if seen[l.ID] = from; !from.Gone {
 				t.Errorf("file %d is there", l.ID)
 			}
 		}
-		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &s) })
+		c.write(func(tx *store.Tx) error { return bankstore.In(tx).UpdateSubscription(c.domain.ID, &s) })
 		c.synced(c.slow, "")
 		for _, l := range leased {
-			c.write(func(tx *store.Tx) error { tx.AwaitSync(c.domain.ID, l, seen[l.ID]); return nil })
+			c.write(func(tx *store.Tx) error { bankstore.In(tx).AwaitSync(c.domain.ID, l, seen[l.ID]); return nil })
 		}
 		for _, want := range []int{4, 2, 0} {
 			c.fetch(c.slow, want)
@@ -510,16 +511,16 @@ func TestWhatIsGoneForAWhile(t *testing.T) {
 		s := c.of[c.quick]
 		lost := s
 		lost.Deleted = &noon
-		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &lost) })
+		c.write(func(tx *store.Tx) error { return bankstore.In(tx).UpdateSubscription(c.domain.ID, &lost) })
 		for _, want := range []int{4, 2, 0} {
 			c.fetch(c.quick, want)
 		}
 		if c.count(c.quick, "stored IS NULL AND failures = 0") != bills || c.log.Len() > 0 {
 			t.Errorf("known are %q, and the log says %s", c.rows(c.quick, "stored, failures"), c.log)
 		}
-		c.write(func(tx *store.Tx) error { return tx.UpdateSubscription(c.domain.ID, &s) })
+		c.write(func(tx *store.Tx) error { return bankstore.In(tx).UpdateSubscription(c.domain.ID, &s) })
 		c.write(func(tx *store.Tx) error {
-			tx.LoseDocument(c.domain.ID, s, c.bills[c.quick][0].ID, noon, 2)
+			bankstore.In(tx).LoseDocument(c.domain.ID, s, c.bills[c.quick][0].ID, noon, 2)
 			return nil
 		})
 		c.synced(c.quick, "")
@@ -530,7 +531,7 @@ func TestWhatIsGoneForAWhile(t *testing.T) {
 			t.Errorf("known are %q", c.rows(c.quick, "stored, failures"))
 		}
 		c.write(func(tx *store.Tx) error {
-			return tx.UpdateDocument(c.domain.ID, s, c.bills[c.quick][0].ID, billed(0), noon, 3)
+			return bankstore.In(tx).UpdateDocument(c.domain.ID, s, c.bills[c.quick][0].ID, billed(0), noon, 3)
 		})
 		c.fetch(c.quick, 1)
 		if text, err := c.read(t.Context(), c.quick, 0); err != nil || text != "page of a" {
@@ -540,10 +541,10 @@ func TestWhatIsGoneForAWhile(t *testing.T) {
 }
 
 // lapsed leases files of an archive to a process that comes too late.
-func (c *cabinet) lapsed(a *archive) (leased []store.LeasedFile) {
+func (c *cabinet) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	c.t.Helper()
 	c.write(func(tx *store.Tx) error {
-		tx.ClaimFiles(c.domain.ID, a.uuid, -time.Minute, bills, &leased)
+		bankstore.In(tx).ClaimFiles(c.domain.ID, a.uuid, -time.Minute, bills, &leased)
 		return nil
 	})
 	return leased
@@ -583,15 +584,15 @@ func TestALapsedLease(t *testing.T) {
 		before := c.rows(c.quick, all)
 		for _, l := range late {
 			err := c.DB.Write(t.Context(), func(tx *store.Tx) error {
-				tx.KeepFile(c.domain.ID, l, "text/html", 1, noon)
+				bankstore.In(tx).KeepFile(c.domain.ID, l, "text/html", 1, noon)
 				return nil
 			})
 			if !errors.Is(err, store.ErrConflict) {
 				t.Errorf("file %d is kept too late: %v", l.ID, err)
 			}
 			c.write(func(tx *store.Tx) error {
-				tx.PostponeFile(c.domain.ID, l, time.Minute)
-				tx.ReleaseFile(c.domain.ID, l)
+				bankstore.In(tx).PostponeFile(c.domain.ID, l, time.Minute)
+				bankstore.In(tx).ReleaseFile(c.domain.ID, l)
 				return nil
 			})
 		}
@@ -614,7 +615,7 @@ func TestADocumentThatChangesMeanwhile(t *testing.T) {
 		changed := billed(0)
 		changed.Name = "Corrected"
 		c.write(func(tx *store.Tx) error {
-			return tx.UpdateDocument(c.domain.ID, c.of[c.slow], c.bills[c.slow][0].ID, changed, noon, 2)
+			return bankstore.In(tx).UpdateDocument(c.domain.ID, c.of[c.slow], c.bills[c.slow][0].ID, changed, noon, 2)
 		})
 		close(h.free)
 		c.working.Wait()

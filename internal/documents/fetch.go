@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -42,7 +43,7 @@ var (
 
 // awaited is the error for a file that has to wait for the next sync: its connection cannot
 // be read now, or the institution does not show the file. It does not count as a failure.
-type awaited struct{ seen store.FileOrigin }
+type awaited struct{ seen bankstore.FileOrigin }
 
 func (a *awaited) Error() string {
 	return fmt.Sprintf("connection %d has to be read well before", a.seen.Connection)
@@ -52,8 +53,8 @@ func (a *awaited) Error() string {
 // number. Zero means that no file is due and this process fetches none. A failure of one
 // file does not affect the others.
 func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connector string) (int, error) {
-	due, err := f.active.begin(ctx, f.DB, connector, func(tx *store.Tx, into *[]store.LeasedFile) {
-		tx.ClaimFiles(d.ID, connector, fetchLease, maxFetching, into)
+	due, err := f.active.begin(ctx, f.DB, connector, func(tx *store.Tx, into *[]bankstore.LeasedFile) {
+		bankstore.In(tx).ClaimFiles(d.ID, connector, fetchLease, maxFetching, into)
 	})
 	if err != nil {
 		return 0, err
@@ -72,7 +73,7 @@ func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connect
 
 // fetch fetches a file and stores the outcome. It fails with errors of the database only; a
 // failure of the institution is stored with the file.
-func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l store.LeasedFile) error {
+func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l bankstore.LeasedFile) error {
 	defer f.active.end(l.ID)
 	mediaType, size, fault := f.bring(ctx, d, l.ID)
 	stopped := ctx.Err() != nil // and the institution is not at fault
@@ -84,13 +85,13 @@ func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l store.Leas
 	err := f.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		switch {
 		case fault == nil:
-			tx.KeepFile(d.ID, l, mediaType, size, f.now(d))
+			bankstore.In(tx).KeepFile(d.ID, l, mediaType, size, f.now(d))
 		case stopped:
-			tx.ReleaseFile(d.ID, l)
+			bankstore.In(tx).ReleaseFile(d.ID, l)
 		case waits:
-			tx.AwaitSync(d.ID, l, before.seen)
+			bankstore.In(tx).AwaitSync(d.ID, l, before.seen)
 		default:
-			tx.PostponeFile(d.ID, l, pauseAfter(l.Failures+1, fault))
+			bankstore.In(tx).PostponeFile(d.ID, l, pauseAfter(l.Failures+1, fault))
 		}
 		return nil
 	})
@@ -174,14 +175,14 @@ func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerel
 		req connector.DataRequest
 		of  connector.FileName
 	)
-	from, err := f.DB.FileOrigin(ctx, d.ID, id)
+	from, err := bankstore.From(f.DB).FileOrigin(ctx, d.ID, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, req, of, errGone
 	}
 	if err != nil {
 		return nil, req, of, fmt.Errorf("find where file %d comes from: %w", id, err)
 	}
-	c, err := f.DB.Connection(ctx, d.ID, from.User, from.Connection)
+	c, err := bankstore.From(f.DB).Connection(ctx, d.ID, from.User, from.Connection)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, req, of, errGone
 	}
@@ -205,12 +206,12 @@ func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerel
 }
 
 // dataRequest makes a request for a file.
-func (f *Documents) dataRequest(ctx context.Context, d passerelle.Domain, c store.Connection) (connector.DataRequest, error) {
-	values, memory, err := f.DB.ConnectionSecrets(ctx, d.ID, c.ID)
+func (f *Documents) dataRequest(ctx context.Context, d passerelle.Domain, c bankstore.Connection) (connector.DataRequest, error) {
+	values, memory, err := bankstore.From(f.DB).ConnectionSecrets(ctx, d.ID, c.ID)
 	if err != nil {
 		return connector.DataRequest{}, fmt.Errorf("load the secrets of connection %d: %w", c.ID, err)
 	}
-	sources, err := f.DB.SourcesOf(ctx, d.ID, c.ID)
+	sources, err := bankstore.From(f.DB).SourcesOf(ctx, d.ID, c.ID)
 	if err == nil && len(sources) == 0 {
 		err = store.ErrNotFound
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"passerelle/internal/bankstore"
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -41,15 +42,15 @@ func TestAClaimHindersNoOther(t *testing.T) {
 	var e activeFetches
 	claiming, free, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, err := e.begin(t.Context(), db, "slow", func(_ *store.Tx, into *[]store.LeasedFile) {
+		_, err := e.begin(t.Context(), db, "slow", func(_ *store.Tx, into *[]bankstore.LeasedFile) {
 			close(claiming)
 			<-free
-			*into = []store.LeasedFile{{ID: 7}}
+			*into = []bankstore.LeasedFile{{ID: 7}}
 		})
 		done <- err
 	}()
 	<-claiming
-	if leased, err := e.begin(t.Context(), db, "quick", func(*store.Tx, *[]store.LeasedFile) {}); err != nil || leased != nil || !e.enter("quick") || e.of(7) != nil {
+	if leased, err := e.begin(t.Context(), db, "quick", func(*store.Tx, *[]bankstore.LeasedFile) {}); err != nil || leased != nil || !e.enter("quick") || e.of(7) != nil {
 		t.Errorf("another connector leases %v (%v)", leased, err)
 	}
 	if err := e.awaitAll(t.Context(), "quick"); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -16,7 +17,7 @@ const maxAsked = 4
 
 // OpenFile is a file of a user that is being read, and what is known of it.
 type OpenFile struct {
-	store.StoredFile
+	bankstore.StoredFile
 	io.ReadSeekCloser
 }
 
@@ -41,8 +42,8 @@ func (f *Documents) Open(ctx context.Context, d passerelle.Domain, user passerel
 	return OpenFile{file, body}, err
 }
 
-func (f *Documents) file(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.FileID) (store.StoredFile, error) {
-	file, err := f.DB.File(ctx, d.ID, user, id)
+func (f *Documents) file(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.FileID) (bankstore.StoredFile, error) {
+	file, err := bankstore.From(f.DB).File(ctx, d.ID, user, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return file, passerelle.Missing()
 	}
@@ -54,7 +55,7 @@ func (f *Documents) file(ctx context.Context, d passerelle.Domain, user passerel
 
 // fetchNow fetches a file, or waits for whoever does. A file that did not come is
 // no error.
-func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file store.StoredFile) error {
+func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file bankstore.StoredFile) error {
 	if under := f.active.of(file.ID); under != nil {
 		return under.wait(ctx)
 	}
@@ -80,10 +81,10 @@ func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file stor
 }
 
 // fetchOne fetches a file for a reader, and leaves the place of its connector.
-func (f *Documents) fetchOne(ctx context.Context, d passerelle.Domain, file store.StoredFile) error {
+func (f *Documents) fetchOne(ctx context.Context, d passerelle.Domain, file bankstore.StoredFile) error {
 	defer f.active.leave(file.Connector)
-	leased, err := f.active.begin(ctx, f.DB, file.Connector, func(tx *store.Tx, into *[]store.LeasedFile) {
-		tx.ClaimFile(d.ID, file.ID, fetchLease, into)
+	leased, err := f.active.begin(ctx, f.DB, file.Connector, func(tx *store.Tx, into *[]bankstore.LeasedFile) {
+		bankstore.In(tx).ClaimFile(d.ID, file.ID, fetchLease, into)
 	})
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -27,7 +28,7 @@ func (f *Documents) RemoveFiles(ctx context.Context) error {
 	for ctx.Err() == nil {
 		var over []int64
 		err := f.DB.Write(ctx, func(tx *store.Tx) error {
-			tx.ClaimForgotten(removeLease, removeBatch, &over)
+			bankstore.In(tx).ClaimForgotten(removeLease, removeBatch, &over)
 			return nil
 		})
 		if err != nil || len(over) == 0 {
@@ -39,7 +40,7 @@ func (f *Documents) RemoveFiles(ctx context.Context) error {
 			}
 		}
 		err = f.DB.Write(ctx, func(tx *store.Tx) error {
-			tx.ForgetFiles(over)
+			bankstore.In(tx).ForgetFiles(over)
 			return nil
 		})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/statementfile"
 )
@@ -20,7 +21,7 @@ type comparison struct {
 	connection passerelle.ConnectionID
 	format     statementfile.Format
 
-	stored   map[string]store.StoredAccount
+	stored   map[string]bankstore.StoredAccount
 	accounts map[string]*AccountReport
 }
 
@@ -45,9 +46,9 @@ func (c *comparison) Accounts(all []passerelle.AccountDetails) error {
 	return nil
 }
 
-func (c *comparison) checkFormat(a store.StoredAccount) error {
+func (c *comparison) checkFormat(a bankstore.StoredAccount) error {
 	var other statementfile.Format
-	err := c.db.EachKey(c.ctx, store.SyncedTransactions(a), passerelle.Date{}, func(_ int64, key string) {
+	err := bankstore.From(c.db).EachKey(c.ctx, bankstore.SyncedTransactions(a), passerelle.Date{}, func(_ int64, key string) {
 		if f := formatOf(key); f != c.format {
 			other = f
 		}
@@ -79,7 +80,7 @@ func (c *comparison) Transactions(account string, page []passerelle.TransactionD
 		for i, d := range some {
 			keys[i] = d.Key
 		}
-		known, err := c.db.KnownByKey(c.ctx, store.SyncedTransactions(into), keys)
+		known, err := bankstore.From(c.db).KnownByKey(c.ctx, bankstore.SyncedTransactions(into), keys)
 		if err != nil {
 			return fmt.Errorf("find the transactions of account %d: %w", into.ID, err)
 		}

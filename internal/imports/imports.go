@@ -22,6 +22,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/statements"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/statementfile"
 )
@@ -193,16 +194,16 @@ func (i *Imports) number(ctx context.Context, d passerelle.Domain, f File, repor
 }
 
 // accounts are those of a connection by their keys.
-func (i *Imports) accounts(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[string]store.StoredAccount, error) {
+func (i *Imports) accounts(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[string]bankstore.StoredAccount, error) {
 	return accountsOf(ctx, i.DB, domain, connection)
 }
 
-func accountsOf(ctx context.Context, db *store.DB, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[string]store.StoredAccount, error) {
-	all, err := db.AccountsOf(ctx, domain, connection)
+func accountsOf(ctx context.Context, db *store.DB, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[string]bankstore.StoredAccount, error) {
+	all, err := bankstore.From(db).AccountsOf(ctx, domain, connection)
 	if err != nil {
 		return nil, fmt.Errorf("list the accounts of connection %d: %w", connection, err)
 	}
-	byKey := map[string]store.StoredAccount{}
+	byKey := map[string]bankstore.StoredAccount{}
 	for _, a := range all {
 		byKey[a.Key] = a
 	}

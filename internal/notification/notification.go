@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -100,7 +101,7 @@ func (n *Notifications) Receive(ctx context.Context, d passerelle.Domain, state 
 			tx.HastenCheck(d.ID, passerelle.PaymentID(id), now)
 			return nil
 		}
-		tx.HastenRead(d.ID, passerelle.ConnectionID(id), now, now.Add(returnTime))
+		bankstore.In(tx).HastenRead(d.ID, passerelle.ConnectionID(id), now, now.Add(returnTime))
 		tx.AfterCommit(n.Sync)
 		return nil
 	})

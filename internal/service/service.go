@@ -33,6 +33,7 @@ import (
 	"passerelle/internal/api"
 	"passerelle/internal/audit"
 	"passerelle/internal/background"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/blob"
 	"passerelle/internal/delivery"
 	"passerelle/internal/documents"
@@ -244,7 +245,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the store of files: %w", err)
 	}
-	kept := blob.Sealed{Store: place, Key: s.DB.FileKey}
+	kept := blob.Sealed{Store: place, Key: bankstore.From(s.DB).FileKey}
 	if s.provider, err = identities(c); err != nil {
 		return err
 	}

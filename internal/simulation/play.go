@@ -12,6 +12,7 @@ import (
 	"passerelle"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/initiation"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -206,13 +207,13 @@ const password = "1234"
 
 // Connect makes a user, and a connection of theirs that a word steers: one of
 // sandbox.Logins.
-func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word string) (store.Connection, error) {
+func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word string) (bankstore.Connection, error) {
 	if err := Open(d); err != nil {
-		return store.Connection{}, err
+		return bankstore.Connection{}, err
 	}
 	known := func(one sandbox.Login) bool { return one.Word == word }
 	if !slices.ContainsFunc(sandbox.Logins(), known) {
-		return store.Connection{}, passerelle.InvalidField("login", "no login begins with that word")
+		return bankstore.Connection{}, passerelle.InvalidField("login", "no login begins with that word")
 	}
 	user, err := l.Aggregation.CreateUser(ctx, d, true, func(tx *store.Tx, u passerelle.User) error {
 		if l.audit == nil {
@@ -223,7 +224,7 @@ func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word stri
 		return tx.Audit(entry)
 	})
 	if err != nil {
-		return store.Connection{}, err
+		return bankstore.Connection{}, err
 	}
 	if word == "" {
 		word = "ordinary"

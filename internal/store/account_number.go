@@ -121,7 +121,7 @@ func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	if on, err := tx.db.sealsNumbers(tx.ctx); err != nil || !on {
 		return column, nil, err
 	}
-	if sealed, err = tx.seal(payerPlace(p.Domain, p.ID), []byte(*column)); err != nil {
+	if sealed, err = tx.Seal(payerPlace(p.Domain, p.ID), []byte(*column)); err != nil {
 		return nil, nil, fmt.Errorf("seal the payer's account number: %w", err)
 	}
 	blind := tx.db.blind(p.Domain, payerColumn, *column)
@@ -146,7 +146,7 @@ func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode the beneficiaries' account numbers: %w", err)
 	}
-	if sealed, err = tx.seal(beneficiaryPlace(p.Domain, p.ID), plain); err != nil {
+	if sealed, err = tx.Seal(beneficiaryPlace(p.Domain, p.ID), plain); err != nil {
 		return nil, nil, fmt.Errorf("seal the beneficiaries' account numbers: %w", err)
 	}
 	for i, number := range columns {

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/keys"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
 )
@@ -36,7 +37,7 @@ func (s site) numbered() *payment.Payment {
 		s.t.Fatal(err)
 	}
 	p.Domain, p.Client = s.domain, s.client
-	s.write(func(tx *Tx) error { return tx.CreatePayment(p, first) })
+	s.write(func(tx *store.Tx) error { return tx.CreatePayment(p, first) })
 	return p
 }
 
@@ -53,15 +54,15 @@ func (s site) clearNumbers() (n int64) {
 }
 
 // found are the payments that filters by account numbers find, by the filter.
-func (s site) found(db *DB, domain passerelle.DomainID) map[string]int64 {
+func (s site) found(db *store.DB, domain passerelle.DomainID) map[string]int64 {
 	s.t.Helper()
 	found := map[string]int64{}
-	for name, f := range map[string]PaymentFilter{
+	for name, f := range map[string]store.PaymentFilter{
 		"payer": {Payer: "fr76 3000 6000 0112 3456 7890 189"}, "payer's end": {PayerEnd: "0189"}, "beneficiary": {Beneficiary: oneNumber}, "another": {Beneficiary: otherNumber},
 		"an end": {BeneficiaryEnd: "7034"}, "all": {Payer: payersNumber, Beneficiary: oneNumber, BeneficiaryEnd: "3000"}, "none": {Payer: oneNumber}, "no end": {BeneficiaryEnd: "0189"},
 	} {
 		f.Domain = domain
-		listed, err := db.Payments(s.t.Context(), f, Window{Order: "register_date", Limit: 10}, true)
+		listed, err := db.Payments(s.t.Context(), f, store.Window{Order: "register_date", Limit: 10}, true)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func (s site) found(db *DB, domain passerelle.DomainID) map[string]int64 {
 }
 
 // same fails the test when the payment is not read as it was made.
-func (s site) same(db *DB, p *payment.Payment) {
+func (s site) same(db *store.DB, p *payment.Payment) {
 	s.t.Helper()
 	got, err := db.Payment(s.t.Context(), p.Domain, p.ID, true)
 	if err != nil {
@@ -109,13 +110,13 @@ func TestAccountNumbersAreSealed(t *testing.T) {
 			t.Errorf("found in another domain (-want +got):\n%s", diff)
 		}
 		p.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: otherNumber}
-		s.write(func(tx *Tx) error { return tx.UpdatePayment(p, nil, nil) })
+		s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) })
 		s.same(s.db, p)
 		if n := s.clearNumbers(); n != 0 {
 			t.Errorf("%d rows have clear numbers after a change", n)
 		}
 		p.Payer = nil
-		s.write(func(tx *Tx) error { return tx.UpdatePayment(p, nil, nil) })
+		s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) })
 		s.same(s.db, p)
 		for name, spoilt := range map[string]string{
 			"another value": `UPDATE payment SET beneficiary_numbers = payer_number`, "none": `UPDATE payment SET beneficiary_numbers = NULL`, "no payer's": `UPDATE payment SET payer_number = NULL`,
@@ -124,7 +125,7 @@ func TestAccountNumbersAreSealed(t *testing.T) {
 			if err := s.sql(spoilt); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := s.db.Payment(t.Context(), s.domain, one.ID, false); !errors.Is(err, ErrSealed) {
+			if got, err := s.db.Payment(t.Context(), s.domain, one.ID, false); !errors.Is(err, store.ErrSealed) {
 				t.Errorf("with %s in its place: %+v, %v", name, got, err)
 			}
 		}
@@ -166,7 +167,7 @@ func TestNumbersThatStayedClearAreSealed(t *testing.T) {
 		s := newSite(t, url)
 		s.keepsNumbersClear()
 		p := s.numbered()
-		if _, err := withKeys(t, url, s.db.keys).SealAccountNumbers(t.Context(), 10, func(int64) {}); err != nil {
+		if _, err := withKeys(t, url, s.db.Ring()).SealAccountNumbers(t.Context(), 10, func(int64) {}); err != nil {
 			t.Fatal(err)
 		}
 		s.numbered()
@@ -190,7 +191,7 @@ func TestSealedAccountNumbersOutliveTheirKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newSite(t, url)
 		p := s.numbered()
-		ring := s.db.keys.Rotated()
+		ring := s.db.Ring().Rotated()
 		if _, _, err := withKeys(t, url, ring).Rewrap(t.Context(), 10, func(int64) {}); err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +201,7 @@ func TestSealedAccountNumbersOutliveTheirKey(t *testing.T) {
 			t.Errorf("found (-want +got):\n%s", diff)
 		}
 		other := withKeys(t, url, keys.Generate())
-		if _, err := other.Payment(t.Context(), s.domain, p.ID, false); !errors.Is(err, ErrSealed) {
+		if _, err := other.Payment(t.Context(), s.domain, p.ID, false); !errors.Is(err, store.ErrSealed) {
 			t.Errorf("with other keys: %v", err)
 		}
 	})

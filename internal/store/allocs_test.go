@@ -1,9 +1,10 @@
-package store
+package store_test
 
 import (
 	"testing"
 	"time"
 
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
 	"passerelle/webhook"
@@ -26,7 +27,7 @@ func TestAllocationsOfAPayment(t *testing.T) {
 	}
 	p.Domain, p.Client = s.domain, s.client
 	created := testing.AllocsPerRun(200, func() {
-		if err := s.db.Write(t.Context(), func(tx *Tx) error { return tx.CreatePayment(p, first) }); err != nil {
+		if err := s.db.Write(t.Context(), func(tx *store.Tx) error { return tx.CreatePayment(p, first) }); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -53,12 +54,12 @@ func TestAllocationsOfAnAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := Batch{Holder: "test", Lease: time.Hour, Now: now, NextFlush: now}
+	b := store.Batch{Holder: "test", Lease: time.Hour, Now: now, NextFlush: now}
 	for _, d := range list {
-		b.Attempts = append(b.Attempts, DeliveryAttempt{Delivery: d.ID, At: now, Status: 200, Signed: Signed{Opening: "POST./.", Signature: "x"}})
+		b.Attempts = append(b.Attempts, store.DeliveryAttempt{Delivery: d.ID, At: now, Status: 200, Signed: store.Signed{Opening: "POST./.", Signature: "x"}})
 	}
-	s.write(func(tx *Tx) error { tx.LeaseWebhook(w, b.Holder, b.Lease); return nil })
-	recorded := testing.AllocsPerRun(50, func() { s.write(func(tx *Tx) error { return tx.RecordBatch(w, b) }) }) / requests
+	s.write(func(tx *store.Tx) error { tx.LeaseWebhook(w, b.Holder, b.Lease); return nil })
+	recorded := testing.AllocsPerRun(50, func() { s.write(func(tx *store.Tx) error { return tx.RecordBatch(w, b) }) }) / requests
 	if len(list) != requests || recorded > mostToRecord {
 		t.Errorf("%.1f allocations for each of %d requests, at most %d", recorded, len(list), mostToRecord)
 	}

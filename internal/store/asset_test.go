@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -9,13 +9,15 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
 )
 
-func (h *savings) assets(account int, reading int64, list ...NewAsset) {
+func (h *savings) assets(account int, reading int64, list ...bankstore.NewAsset) {
 	h.t.Helper()
-	h.write(func(tx *Tx) error {
+	h.write(func(tx *store.Tx) error {
 		for _, n := range list {
-			if err := tx.CreateAsset(h.domain, h.accounts[account], n, now, reading); err != nil {
+			if err := bankstore.In(tx).CreateAsset(h.domain, h.accounts[account], n, now, reading); err != nil {
 				return err
 			}
 		}
@@ -23,26 +25,26 @@ func (h *savings) assets(account int, reading int64, list ...NewAsset) {
 	})
 }
 
-func fund(key string, n int, value string) NewAsset {
+func fund(key string, n int, value string) bankstore.NewAsset {
 	worth := decimal.MustParse(value)
-	return NewAsset{
-		Kind: Investments, Key: key, Date: day(n), Details: passerelle.InvestmentDetails{Key: key, UnitValue: &worth, ValueDate: day(n)},
+	return bankstore.NewAsset{
+		Kind: bankstore.Investments, Key: key, Date: day(n), Details: passerelle.InvestmentDetails{Key: key, UnitValue: &worth, ValueDate: day(n)},
 		Value: &passerelle.UnitValue{Value: worth, OriginalCurrency: "USD", OriginalValue: &worth},
 	}
 }
 
-func pocketOf(investment, key string) NewAsset {
-	return NewAsset{Kind: Pockets, Key: key, Investment: investment, Details: passerelle.PocketDetails{Key: key, Investment: investment}}
+func pocketOf(investment, key string) bankstore.NewAsset {
+	return bankstore.NewAsset{Kind: bankstore.Pockets, Key: key, Investment: investment, Details: passerelle.PocketDetails{Key: key, Investment: investment}}
 }
 
 // listed are the keys of a kind's assets, through pages of two, and their number
 // is the one that is counted.
-func listed[D any](h *savings, f AssetFilter, key func(D) string) string {
+func listed[D any](h *savings, f bankstore.AssetFilter, key func(D) string) string {
 	h.t.Helper()
 	var keys []string
-	w := Window{Limit: 2}
+	w := store.Window{Limit: 2}
 	for {
-		page, err := ReadAssets[D](h.t.Context(), &h.db.Reader, f, w)
+		page, err := bankstore.ReadAssets[D](h.t.Context(), bankstore.From(h.db), f, w)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -54,7 +56,7 @@ func listed[D any](h *savings, f AssetFilter, key func(D) string) string {
 			break
 		}
 	}
-	if n, err := h.db.CountAssets(h.t.Context(), f); err != nil || int(n) != len(keys) {
+	if n, err := bankstore.From(h.db).CountAssets(h.t.Context(), f); err != nil || int(n) != len(keys) {
 		h.t.Errorf("counted %d (%v), listed %v", n, err, keys)
 	}
 	return strings.Join(keys, " ")
@@ -68,24 +70,24 @@ func TestAssets(t *testing.T) {
 		h := newSavings(t, s)
 		h.assets(0, 1, fund("x", 1, "10"), fund("y", 1, "20"), pocketOf("x", "x"), pocketOf("y", "p"), pocketOf("", "q"))
 		h.assets(1, 2, fund("x", 1, "30"))
-		funds := AssetFilter{Domain: s.domain, User: 7, Kind: Investments}
-		all, err := ReadAssets[passerelle.InvestmentDetails](t.Context(), &s.db.Reader, funds, Window{Limit: 10})
+		funds := bankstore.AssetFilter{Domain: s.domain, User: 7, Kind: bankstore.Investments}
+		all, err := bankstore.ReadAssets[passerelle.InvestmentDetails](t.Context(), bankstore.From(s.db), funds, store.Window{Limit: 10})
 		if err != nil || len(all) != 3 {
 			t.Fatalf("%d investments (%v)", len(all), err)
 		}
 		for name, test := range map[string]struct {
-			with func(*AssetFilter)
+			with func(*bankstore.AssetFilter)
 			want string
 		}{
-			"all":             {func(*AssetFilter) {}, "x y x"},
-			"of an account":   {func(f *AssetFilter) { f.Account = h.accounts[1].ID }, "x"},
-			"of a connection": {func(f *AssetFilter) { f.Connection = h.connection.ID }, "x y x"},
-			"of another one":  {func(f *AssetFilter) { f.Connection = 99 }, ""},
-			"of another user": {func(f *AssetFilter) { f.User = 8 }, ""},
-			"of a domain":     {func(f *AssetFilter) { f.Domain = s.other }, ""},
-			"of a reading":    {func(f *AssetFilter) { f.Reading = 2 }, "x"},
-			"none of":         {func(f *AssetFilter) { f.IDs = []passerelle.AssetID{} }, ""},
-			"one":             {func(f *AssetFilter) { f.IDs = []passerelle.AssetID{all[1].ID} }, "y"},
+			"all":             {func(*bankstore.AssetFilter) {}, "x y x"},
+			"of an account":   {func(f *bankstore.AssetFilter) { f.Account = h.accounts[1].ID }, "x"},
+			"of a connection": {func(f *bankstore.AssetFilter) { f.Connection = h.connection.ID }, "x y x"},
+			"of another one":  {func(f *bankstore.AssetFilter) { f.Connection = 99 }, ""},
+			"of another user": {func(f *bankstore.AssetFilter) { f.User = 8 }, ""},
+			"of a domain":     {func(f *bankstore.AssetFilter) { f.Domain = s.other }, ""},
+			"of a reading":    {func(f *bankstore.AssetFilter) { f.Reading = 2 }, "x"},
+			"none of":         {func(f *bankstore.AssetFilter) { f.IDs = []passerelle.AssetID{} }, ""},
+			"one":             {func(f *bankstore.AssetFilter) { f.IDs = []passerelle.AssetID{all[1].ID} }, "y"},
 		} {
 			f := funds
 			test.with(&f)
@@ -93,13 +95,15 @@ func TestAssets(t *testing.T) {
 				t.Errorf("%s: %q, want %q", name, got, test.want)
 			}
 		}
-		pockets := AssetFilter{Domain: s.domain, User: 7, Kind: Pockets}
+		pockets := bankstore.AssetFilter{Domain: s.domain, User: 7, Kind: bankstore.Pockets}
 		of := pockets
 		of.Investment = all[0].ID
 		if got := listed(h, pockets, keyOfPocket) + "|" + listed(h, of, keyOfPocket); got != "x p q|x" {
 			t.Errorf("pockets %q", got)
 		}
-		wantError(t, s.try(func(tx *Tx) error { return tx.CreateAsset(s.domain, h.accounts[1], fund("x", 2, "1"), now, 3) }), ErrDuplicate)
+		wantError(t, s.try(func(tx *store.Tx) error {
+			return bankstore.In(tx).CreateAsset(s.domain, h.accounts[1], fund("x", 2, "1"), now, 3)
+		}), store.ErrDuplicate)
 	})
 }
 
@@ -110,29 +114,31 @@ func TestChangesOfAssets(t *testing.T) {
 		h := newSavings(t, s)
 		a := h.accounts[0]
 		h.assets(0, 1, fund("x", 1, "10"))
-		f := AssetFilter{Domain: s.domain, User: 7, Kind: Investments, All: true}
+		f := bankstore.AssetFilter{Domain: s.domain, User: 7, Kind: bankstore.Investments, All: true}
 		read := func() passerelle.Asset[passerelle.InvestmentDetails] {
-			all, err := ReadAssets[passerelle.InvestmentDetails](t.Context(), &s.db.Reader, f, Window{Limit: 10})
+			all, err := bankstore.ReadAssets[passerelle.InvestmentDetails](t.Context(), bankstore.From(s.db), f, store.Window{Limit: 10})
 			if err != nil || len(all) != 1 {
 				t.Fatalf("%+v (%v)", all, err)
 			}
 			return all[0]
 		}
 		id := read().ID
-		for i, n := range []NewAsset{fund("x", 1, "11"), fund("x", 2, "12"), fund("x", 2, "12.50")} {
-			s.write(func(tx *Tx) error { return tx.UpdateAsset(s.domain, a, id, n, now, int64(i)) })
+		for i, n := range []bankstore.NewAsset{fund("x", 1, "11"), fund("x", 2, "12"), fund("x", 2, "12.50")} {
+			s.write(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAsset(s.domain, a, id, n, now, int64(i)) })
 		}
 		if got := read(); got.Details.UnitValue.String() != "12.50" || got.Previous == nil || got.Previous.UnitValue.String() != "11" {
 			t.Errorf("%+v before %+v", got.Details, got.Previous)
 		}
-		s.write(func(tx *Tx) error { tx.LoseAsset(s.domain, a, id, now, 4); return nil })
-		known, err := s.db.KnownByKey(t.Context(), SyncedAssets(a), []string{"investment:x", "pocket:x"})
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).LoseAsset(s.domain, a, id, now, 4); return nil })
+		known, err := bankstore.From(s.db).KnownByKey(t.Context(), bankstore.SyncedAssets(a), []string{"investment:x", "pocket:x"})
 		if err != nil || len(known) != 1 || !known["investment:x"].Deleted || read().Deleted == nil {
 			t.Errorf("known %+v (%v)", known, err)
 		}
-		s.write(func(tx *Tx) error { return tx.UpdateAsset(s.domain, a, id, fund("x", 3, "13"), now, 5) })
+		s.write(func(tx *store.Tx) error {
+			return bankstore.In(tx).UpdateAsset(s.domain, a, id, fund("x", 3, "13"), now, 5)
+		})
 		var ids []int64
-		err = s.db.EachKey(t.Context(), SyncedAssets(a), passerelle.Date{}, func(id int64, _ string) { ids = append(ids, id) })
+		err = bankstore.From(s.db).EachKey(t.Context(), bankstore.SyncedAssets(a), passerelle.Date{}, func(id int64, _ string) { ids = append(ids, id) })
 		if err != nil || !slices.Equal(ids, []int64{int64(id)}) || read().Deleted != nil {
 			t.Errorf("keys of %v (%v)", ids, err)
 		}
@@ -143,9 +149,9 @@ func TestChangesOfAssets(t *testing.T) {
 func (h *savings) values3(id passerelle.AssetID) {
 	h.t.Helper()
 	var got []string
-	w := Window{Limit: 2}
+	w := store.Window{Limit: 2}
 	for range 2 {
-		page, err := h.db.InvestmentValues(h.t.Context(), h.domain, id, w)
+		page, err := bankstore.From(h.db).InvestmentValues(h.t.Context(), h.domain, id, w)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -157,7 +163,7 @@ func (h *savings) values3(id passerelle.AssetID) {
 	if want := "2026-01-04 13USD13, 2026-01-03 12.50USD12.50, 2026-01-02 11USD11"; strings.Join(got, ", ") != want {
 		h.t.Errorf("values %v, want %s", got, want)
 	}
-	if n, err := h.db.CountInvestmentValues(h.t.Context(), h.domain, id); err != nil || n != 3 {
+	if n, err := bankstore.From(h.db).CountInvestmentValues(h.t.Context(), h.domain, id); err != nil || n != 3 {
 		h.t.Errorf("%d values (%v)", n, err)
 	}
 }
@@ -169,22 +175,25 @@ func TestWithdrawnAssets(t *testing.T) {
 		h.assets(0, 1, fund("x", 1, "10"), pocketOf("x", "p"))
 		h.assets(1, 1, fund("z", 1, "10"))
 		worth := passerelle.Worth{Valuation: new(decimal.MustParse("10")), Calculated: []string{"valuation"}}
-		s.write(func(tx *Tx) error { return tx.SetAccountWorth(s.domain, h.accounts[0], &worth) })
-		stored, err := s.db.AccountsOf(t.Context(), s.domain, h.connection.ID)
+		s.write(func(tx *store.Tx) error { return bankstore.In(tx).SetAccountWorth(s.domain, h.accounts[0], &worth) })
+		stored, err := bankstore.From(s.db).AccountsOf(t.Context(), s.domain, h.connection.ID)
 		if err != nil || stored[0].Worth == nil || !stored[0].Worth.Equal(worth) || stored[1].Worth != nil {
 			t.Errorf("worth %+v (%v)", stored[0].Worth, err)
 		}
-		s.write(func(tx *Tx) error { tx.DisableAccount(s.domain, 7, h.accounts[0], now); return nil })
-		f := AssetFilter{Domain: s.domain, User: 7, Kind: Investments, All: true}
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.accounts[0], now); return nil })
+		f := bankstore.AssetFilter{Domain: s.domain, User: 7, Kind: bankstore.Investments, All: true}
 		if got := listed(h, f, keyOfFund); got != "z" {
 			t.Errorf("listed %q", got)
 		}
-		wantError(t, s.try(func(tx *Tx) error { tx.KeepAccount(s.domain, h.accounts[0]); return nil }), ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).KeepAccount(s.domain, h.accounts[0]); return nil }), store.ErrConflict)
 		h.eraseAll(1)
 		if assets, values := h.rows("asset"), h.rows("investment_value"); assets != 1 || values != 1 {
 			t.Errorf("%d assets and %d values are left", assets, values)
 		}
-		s.write(func(tx *Tx) error { tx.DeleteConnection(s.domain, 7, h.connection.ID, now); return nil })
+		s.write(func(tx *store.Tx) error {
+			bankstore.In(tx).DeleteConnection(s.domain, 7, h.connection.ID, now)
+			return nil
+		})
 		if got := listed(h, f, keyOfFund); got != "" {
 			t.Errorf("of a deleted connection: %q", got)
 		}

@@ -98,7 +98,7 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 	if err != nil {
 		return a, err
 	}
-	a.Created, a.Action, a.By = instant(created), text[payment.Action](action), text[payment.Actor](by)
+	a.Created, a.Action, a.By = database.Instant(created), database.Text[payment.Action](action), database.Text[payment.Actor](by)
 	a.Agreed = agreed != nil && *agreed
 	plain, err := r.keys.Open(attemptPlace(a.Domain, a.OrderID, "fields"), sealed)
 	if err != nil {
@@ -162,7 +162,7 @@ func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, action, actor, agreed, state, created, lease_until)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, {now} + $10)`,
-		id, int64(a.Payment), int64(a.Domain), a.Number, string(a.Kind), optionalText(a.Action), string(a.By), a.agreed(), micros(a.Created), lease.Microseconds())
+		id, int64(a.Payment), int64(a.Domain), a.Number, string(a.Kind), database.OptionalText(a.Action), string(a.By), a.agreed(), database.Micros(a.Created), lease.Microseconds())
 	return nil
 }
 
@@ -179,25 +179,25 @@ func (tx *Tx) openOrder(a *Attempt, lease time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("encode the fields of an attempt: %w", err)
 	}
-	sealed, err := tx.seal(attemptPlace(a.Domain, a.ID, "fields"), plain)
+	sealed, err := tx.Seal(attemptPlace(a.Domain, a.ID, "fields"), plain)
 	if err != nil {
 		return fmt.Errorf("seal the fields of an attempt: %w", err)
 	}
 	var device []byte
 	if a.Device != nil {
-		if device, err = tx.seal(attemptPlace(a.Domain, a.ID, "device"), a.Device); err != nil {
+		if device, err = tx.Seal(attemptPlace(a.Domain, a.ID, "device"), a.Device); err != nil {
 			return fmt.Errorf("seal the device of a payer: %w", err)
 		}
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, device, state, created, lease_until)
 		VALUES ($1, $2, $3, $4, 'initiation', $5, $6, $7, $8, $9, $10, 'open', $11, {now} + $12)`,
-		a.ID, int64(a.Payment), int64(a.Domain), a.Number, a.Key, a.Connector, a.Mechanism, a.Waits, sealed, device, micros(a.Created), lease.Microseconds())
+		a.ID, int64(a.Payment), int64(a.Domain), a.Number, a.Key, a.Connector, a.Mechanism, a.Waits, sealed, device, database.Micros(a.Created), lease.Microseconds())
 	return nil
 }
 
 // RememberOrder replaces what the connector keeps of the order of an attempt.
 func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
-	sealed, err := tx.seal(attemptPlace(a.Domain, a.OrderID, "memory"), memory)
+	sealed, err := tx.Seal(attemptPlace(a.Domain, a.OrderID, "memory"), memory)
 	if err != nil {
 		return fmt.Errorf("seal the memory of an order: %w", err)
 	}
@@ -224,23 +224,10 @@ func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 // lapsed, for the length of a new lease. What is due was locked as it is: to ask for
 // its state once more would have PostgreSQL begin with all that is not answered.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, into *[]int64) {
-	tx.claim(into, `WITH due AS MATERIALIZED (
+	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}
 			ORDER BY lease_until`+database.UpTo(limit)+` {skip locked})
 		UPDATE attempt SET lease_until = {now} + $2, asked = asked + 1
 		WHERE id IN (SELECT id FROM due) AND lease_until < {now}
 		RETURNING payment_id`, int64(domain), lease.Microseconds())
-}
-
-// claim runs a statement that leases rows and returns their ids.
-func (tx *Tx) claim(into *[]int64, sql string, args ...any) {
-	tx.unit.OnRetry(func() { *into = nil })
-	tx.unit.Returning(func(row database.Row) error {
-		var id int64
-		if err := row.Scan(&id); err != nil {
-			return err
-		}
-		*into = append(*into, id)
-		return nil
-	}, sql, args...)
 }

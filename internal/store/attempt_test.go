@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"bytes"
@@ -9,25 +9,26 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
 // attempt opens one for a fresh payment, under a lease.
-func (s site) attempt(key string, lease time.Duration) Attempt {
+func (s site) attempt(key string, lease time.Duration) store.Attempt {
 	s.t.Helper()
 	p := s.create(draft(1), now)
-	a := Attempt{
-		Payment: p.ID, Domain: s.domain, Number: 1, Kind: AttemptInitiation, Created: now, AttemptOrder: AttemptOrder{
+	a := store.Attempt{
+		Payment: p.ID, Domain: s.domain, Number: 1, Kind: store.AttemptInitiation, Created: now, AttemptOrder: store.AttemptOrder{
 			Key: key, Connector: "0e5e1b0c-0000-4000-8000-000000000001", Mechanism: "webauth", Waits: true,
 			Fields: map[string]string{"login": "secret-value", "empty": ""},
 			Device: []byte(`{"Address":"192.0.2.7"}`),
 		},
 	}
-	s.write(func(tx *Tx) error { return tx.OpenAttempt(&a, lease) })
+	s.write(func(tx *store.Tx) error { return tx.OpenAttempt(&a, lease) })
 	return a
 }
 
-func (s site) wantAttempt(want Attempt) {
+func (s site) wantAttempt(want store.Attempt) {
 	s.t.Helper()
 	got, err := s.db.Attempt(s.t.Context(), want.Domain, want.Payment)
 	wantSame(s.t, want, got, err)
@@ -37,14 +38,14 @@ func (s site) wantAttempt(want Attempt) {
 func (s site) claim(domain passerelle.DomainID, lease time.Duration, limit int) []int64 {
 	s.t.Helper()
 	var ids []int64
-	s.write(func(tx *Tx) error { tx.ClaimAttempts(domain, lease, limit, &ids); return nil })
+	s.write(func(tx *store.Tx) error { tx.ClaimAttempts(domain, lease, limit, &ids); return nil })
 	return ids
 }
 
 func TestAttemptComesBack(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		a := s.attempt("key", time.Hour)
-		if a.ID == 0 || a.State != AttemptOpen {
+		if a.ID == 0 || a.State != store.AttemptOpen {
 			t.Errorf("attempt %d is %s", a.ID, a.State)
 		}
 		s.wantAttempt(a)
@@ -60,15 +61,15 @@ func TestAttemptComesBack(t *testing.T) {
 func TestOrderMemory(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		a := s.attempt("key", time.Hour)
-		remember := func(a Attempt, memory string) error {
-			return s.try(func(tx *Tx) error { return tx.RememberOrder(a, []byte(memory)) })
+		remember := func(a store.Attempt, memory string) error {
+			return s.try(func(tx *store.Tx) error { return tx.RememberOrder(a, []byte(memory)) })
 		}
 		if err := remember(a, "first"); err != nil {
 			t.Fatal(err)
 		}
-		s.write(func(tx *Tx) error { tx.AnswerAttempt(a); return nil })
-		next := Attempt{Payment: a.Payment, Domain: a.Domain, Number: 2, Kind: AttemptCancellation, By: payment.ByClient, Created: now, AttemptOrder: a.AttemptOrder}
-		s.write(func(tx *Tx) error { return tx.OpenAttempt(&next, time.Hour) })
+		s.write(func(tx *store.Tx) error { tx.AnswerAttempt(a); return nil })
+		next := store.Attempt{Payment: a.Payment, Domain: a.Domain, Number: 2, Kind: store.AttemptCancellation, By: payment.ByClient, Created: now, AttemptOrder: a.AttemptOrder}
+		s.write(func(tx *store.Tx) error { return tx.OpenAttempt(&next, time.Hour) })
 		next.Memory = []byte("first")
 		s.wantAttempt(next)
 		if err := remember(next, "tokens"); err != nil {
@@ -78,8 +79,8 @@ func TestOrderMemory(t *testing.T) {
 		s.wantAttempt(next)
 		foreign := next
 		foreign.Domain = s.other
-		wantError(t, remember(foreign, "of another domain"), ErrConflict)
-		raw, err := database.One(t.Context(), s.db.rows, func(row database.Row) (memory []byte, err error) {
+		wantError(t, remember(foreign, "of another domain"), store.ErrConflict)
+		raw, err := database.One(t.Context(), s.db.Rows(), func(row database.Row) (memory []byte, err error) {
 			err = row.Scan(&memory)
 			return memory, err
 		}, `SELECT memory FROM attempt WHERE id = $1`, a.ID)
@@ -92,17 +93,17 @@ func TestOrderMemory(t *testing.T) {
 func TestOnePaymentHasOneAttempt(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		first := s.attempt("key", time.Hour)
-		open := func(a Attempt) error {
-			return s.try(func(tx *Tx) error { return tx.OpenAttempt(&a, time.Hour) })
+		open := func(a store.Attempt) error {
+			return s.try(func(tx *store.Tx) error { return tx.OpenAttempt(&a, time.Hour) })
 		}
 		again := first
 		again.Key = "another key"
-		wantError(t, open(again), ErrDuplicate)
+		wantError(t, open(again), store.ErrDuplicate)
 		sameKey := first
 		sameKey.Payment = s.create(draft(1), now).ID
-		wantError(t, open(sameKey), ErrDuplicate)
-		foreign := Attempt{Payment: s.create(draft(1), now).ID, Domain: s.other, Number: 1, Kind: AttemptInitiation, AttemptOrder: AttemptOrder{Key: "third"}}
-		wantError(t, open(foreign), ErrConstraint)
+		wantError(t, open(sameKey), store.ErrDuplicate)
+		foreign := store.Attempt{Payment: s.create(draft(1), now).ID, Domain: s.other, Number: 1, Kind: store.AttemptInitiation, AttemptOrder: store.AttemptOrder{Key: "third"}}
+		wantError(t, open(foreign), store.ErrConstraint)
 		s.wantAttempt(first)
 	})
 }
@@ -110,19 +111,21 @@ func TestOnePaymentHasOneAttempt(t *testing.T) {
 func TestAttemptIsAnsweredOnce(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		a := s.attempt("key", -time.Hour)
-		answer := func(a Attempt) error { return s.try(func(tx *Tx) error { tx.AnswerAttempt(a); return nil }) }
+		answer := func(a store.Attempt) error {
+			return s.try(func(tx *store.Tx) error { tx.AnswerAttempt(a); return nil })
+		}
 		foreign := a
 		foreign.Domain = s.other
-		wantError(t, answer(foreign), ErrConflict)
+		wantError(t, answer(foreign), store.ErrConflict)
 		if err := answer(a); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, answer(a), ErrConflict)
-		wantError(t, s.try(func(tx *Tx) error { tx.PostponeAttempt(a, 0); return nil }), ErrConflict)
+		wantError(t, answer(a), store.ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error { tx.PostponeAttempt(a, 0); return nil }), store.ErrConflict)
 		if ids := s.claim(s.domain, time.Hour, 9); ids != nil {
 			t.Errorf("an answered attempt is claimed: %v", ids)
 		}
-		a.State = AttemptAnswered
+		a.State = store.AttemptAnswered
 		s.wantAttempt(a)
 	})
 }
@@ -140,11 +143,11 @@ func TestAttemptIsClaimedAfterItsLease(t *testing.T) {
 		if ids := s.claim(s.domain, time.Hour, 9); ids != nil {
 			t.Errorf("claimed again %v", ids)
 		}
-		wantError(t, s.try(func(tx *Tx) error { tx.PostponeAttempt(lapsed, -time.Minute); return nil }), ErrConflict)
-		wantError(t, s.try(func(tx *Tx) error { tx.AnswerAttempt(lapsed); return nil }), ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error { tx.PostponeAttempt(lapsed, -time.Minute); return nil }), store.ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error { tx.AnswerAttempt(lapsed); return nil }), store.ErrConflict)
 		lapsed.Inquiries = 1
-		s.write(func(tx *Tx) error { tx.PostponeAttempt(lapsed, -time.Minute); return nil })
-		lapsed.State = AttemptUnknown
+		s.write(func(tx *store.Tx) error { tx.PostponeAttempt(lapsed, -time.Minute); return nil })
+		lapsed.State = store.AttemptUnknown
 		s.wantAttempt(lapsed)
 		if ids := s.claim(s.domain, -time.Hour, 9); len(ids) != 1 {
 			t.Errorf("a doubtful attempt is not claimed")
@@ -185,7 +188,7 @@ func TestAttemptsGoToOneClaimant(t *testing.T) {
 // sealedFields are the columns with values that the payer typed.
 func (s site) sealedFields(table string) []byte {
 	s.t.Helper()
-	sealed, err := database.One(s.t.Context(), s.db.rows, func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT fields FROM `+table)
+	sealed, err := database.One(s.t.Context(), s.db.Rows(), func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT fields FROM `+table)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -195,7 +198,7 @@ func (s site) sealedFields(table string) []byte {
 func TestFieldsAreSealed(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		a := s.attempt("key", time.Hour)
-		s.write(func(tx *Tx) error { return tx.SetFieldValues(s.domain, a.Payment, a.Fields) })
+		s.write(func(tx *store.Tx) error { return tx.SetFieldValues(s.domain, a.Payment, a.Fields) })
 		for _, table := range []string{"attempt", "payment_given"} {
 			if column := s.sealedFields(table); bytes.Contains(column, []byte("secret-value")) || bytes.Contains(column, []byte("login")) {
 				t.Errorf("%s.fields is not sealed", table)
@@ -222,20 +225,20 @@ func TestFieldValues(t *testing.T) {
 			wantSame(t, want, got, err)
 		}
 		give := func(domain passerelle.DomainID, id passerelle.PaymentID, fields map[string]string) error {
-			return s.try(func(tx *Tx) error { return tx.SetFieldValues(domain, id, fields) })
+			return s.try(func(tx *store.Tx) error { return tx.SetFieldValues(domain, id, fields) })
 		}
 		wantValues(s.domain, map[string]string{})
-		wantError(t, give(s.other, p.ID, map[string]string{"a": "1"}), ErrConstraint)
+		wantError(t, give(s.other, p.ID, map[string]string{"a": "1"}), store.ErrConstraint)
 		for _, fields := range []map[string]string{{"a": "1"}, {"b": "2"}, {}} {
 			if err := give(s.domain, p.ID, fields); err != nil {
 				t.Fatal(err)
 			}
 			wantValues(s.domain, fields)
 		}
-		wantError(t, give(s.other, p.ID, map[string]string{"a": "1"}), ErrNotFound)
+		wantError(t, give(s.other, p.ID, map[string]string{"a": "1"}), store.ErrNotFound)
 		wantValues(s.domain, map[string]string{})
 		wantValues(s.other, map[string]string{})
-		wantError(t, give(s.domain, 999, nil), ErrConstraint)
+		wantError(t, give(s.domain, 999, nil), store.ErrConstraint)
 	})
 }
 
@@ -246,11 +249,11 @@ func TestAttemptAndOutcomeAreOne(t *testing.T) {
 		a := s.attempt("key", time.Hour)
 		p := s.load(&payment.Payment{Domain: s.domain, ID: a.Payment})
 		p.Version--
-		err := s.try(func(tx *Tx) error {
+		err := s.try(func(tx *store.Tx) error {
 			tx.AnswerAttempt(a)
 			return tx.UpdatePayment(p, nil, nil)
 		})
-		wantError(t, err, ErrConflict)
+		wantError(t, err, store.ErrConflict)
 		s.wantAttempt(a)
 	})
 }
@@ -260,19 +263,21 @@ func TestAttemptAndOutcomeAreOne(t *testing.T) {
 func TestAttemptsFollowTheOrder(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		order := s.attempt("key", -time.Hour)
-		open := func(a *Attempt) error { return s.try(func(tx *Tx) error { return tx.OpenAttempt(a, -time.Hour) }) }
-		next := func(number int64, kind AttemptKind) *Attempt {
-			a := Attempt{Payment: order.Payment, Domain: s.domain, Number: number, Kind: kind, By: payment.ByPayer, Created: now, AttemptOrder: order.AttemptOrder}
-			if kind == AttemptAnswer {
+		open := func(a *store.Attempt) error {
+			return s.try(func(tx *store.Tx) error { return tx.OpenAttempt(a, -time.Hour) })
+		}
+		next := func(number int64, kind store.AttemptKind) *store.Attempt {
+			a := store.Attempt{Payment: order.Payment, Domain: s.domain, Number: number, Kind: kind, By: payment.ByPayer, Created: now, AttemptOrder: order.AttemptOrder}
+			if kind == store.AttemptAnswer {
 				a.Action, a.Agreed = payment.PSUValidation, true
 			}
 			return &a
 		}
-		wantError(t, open(next(2, AttemptAnswer)), ErrDuplicate)
-		s.write(func(tx *Tx) error { tx.AnswerAttempt(order); return nil })
-		wantError(t, open(next(1, AttemptAnswer)), ErrConstraint)
-		wantError(t, open(next(2, AttemptInitiation)), ErrConstraint)
-		for number, kind := range []AttemptKind{2: AttemptAnswer, 3: AttemptCancellation, 4: AttemptAnswer} {
+		wantError(t, open(next(2, store.AttemptAnswer)), store.ErrDuplicate)
+		s.write(func(tx *store.Tx) error { tx.AnswerAttempt(order); return nil })
+		wantError(t, open(next(1, store.AttemptAnswer)), store.ErrConstraint)
+		wantError(t, open(next(2, store.AttemptInitiation)), store.ErrConstraint)
+		for number, kind := range []store.AttemptKind{2: store.AttemptAnswer, 3: store.AttemptCancellation, 4: store.AttemptAnswer} {
 			if kind == "" {
 				continue
 			}
@@ -281,14 +286,14 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.wantAttempt(*a)
-			wantError(t, open(next(int64(number)+1, kind)), ErrDuplicate)
+			wantError(t, open(next(int64(number)+1, kind)), store.ErrDuplicate)
 			if ids := s.claim(s.domain, time.Hour, 9); len(ids) != 1 {
 				t.Errorf("claimed %v", ids)
 			}
-			wantError(t, s.try(func(tx *Tx) error { tx.AnswerAttempt(*a); return nil }), ErrConflict)
+			wantError(t, s.try(func(tx *store.Tx) error { tx.AnswerAttempt(*a); return nil }), store.ErrConflict)
 			a.Inquiries = 1
-			s.write(func(tx *Tx) error { tx.AnswerAttempt(*a); return nil })
-			wantError(t, open(next(int64(number), kind)), ErrDuplicate)
+			s.write(func(tx *store.Tx) error { tx.AnswerAttempt(*a); return nil })
+			wantError(t, open(next(int64(number), kind)), store.ErrDuplicate)
 		}
 	})
 }
@@ -301,7 +306,7 @@ func TestSpoiltAttemptIsKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := s.db.Attempt(t.Context(), s.domain, a.Payment)
-		wantError(t, err, ErrSealed)
+		wantError(t, err, store.ErrSealed)
 		a.Fields, a.Device = nil, nil
 		wantSame(t, a, got, nil)
 	})
@@ -312,7 +317,7 @@ func TestSpoiltAttemptIsKnown(t *testing.T) {
 func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		claims := func() (due, expiring []int64) {
-			s.write(func(tx *Tx) error {
+			s.write(func(tx *store.Tx) error {
 				tx.DuePayments(s.domain, now, -time.Hour, 9, &due)
 				tx.ExpiringPayments(s.domain, now, -time.Hour, 9, &expiring)
 				return nil
@@ -326,7 +331,7 @@ func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 		for _, test := range []struct {
 			state         string
 			due, expiring int
-		}{{AttemptOpen, 0, 0}, {AttemptUnknown, 0, 1}, {AttemptAnswered, 1, 1}} {
+		}{{store.AttemptOpen, 0, 0}, {store.AttemptUnknown, 0, 1}, {store.AttemptAnswered, 1, 1}} {
 			if err := s.sql(`UPDATE attempt SET state = $1`, test.state); err != nil {
 				t.Fatal(err)
 			}

@@ -62,8 +62,8 @@ func (tx *Tx) audit(a Audit) error {
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO audit (id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		id, optionalID(a.Domain), micros(a.At), optionalID(a.Operator), optionalID(a.Session), a.Request, a.Act,
-		optionalText(a.Subject), subject, a.Refused)
+		id, database.OptionalID(a.Domain), database.Micros(a.At), database.OptionalID(a.Operator), database.OptionalID(a.Session), a.Request, a.Act,
+		database.OptionalText(a.Subject), subject, a.Refused)
 	return nil
 }
 

@@ -44,7 +44,7 @@ func scanLink(row database.Row) (AuditLink, error) {
 		number *int64
 	)
 	err := row.Scan(append(a.columns(), &number, &l.Previous, &l.Hash)...)
-	l.Audit, l.Number, l.Content = a.audit(), owner[int64](number), a.content()
+	l.Audit, l.Number, l.Content = a.audit(), database.ID[int64](number), a.content()
 	return l, err
 }
 
@@ -63,8 +63,8 @@ func (a *auditRow) columns() []any {
 
 func (a *auditRow) audit() Audit {
 	return Audit{
-		ID: a.id, Domain: owner[passerelle.DomainID](a.domain), At: instant(a.at), Operator: owner[OperatorID](a.operator), Session: owner[int64](a.session),
-		Request: a.request, Act: a.act, Subject: text[string](a.subject), SubjectID: owner[int64](a.on), Refused: a.refused,
+		ID: a.id, Domain: database.ID[passerelle.DomainID](a.domain), At: database.Instant(a.at), Operator: database.ID[OperatorID](a.operator), Session: database.ID[int64](a.session),
+		Request: a.request, Act: a.act, Subject: database.Text[string](a.subject), SubjectID: database.ID[int64](a.on), Refused: a.refused,
 	}
 }
 

@@ -24,10 +24,10 @@ type AuditFilter struct {
 	From, Until time.Time
 }
 
-func (f AuditFilter) selection() selection {
-	s := selection{from: "audit", where: []string{"TRUE"}}
+func (f AuditFilter) selection() database.Selection {
+	s := database.Selection{From: "audit", Where: []string{"TRUE"}}
 	if f.NoDomain {
-		s = s.and("domain_id IS NULL")
+		s = s.And("domain_id IS NULL")
 	}
 	domain := "domain_id = $%d"
 	if f.SubjectID != 0 {
@@ -46,16 +46,16 @@ func (f AuditFilter) selection() selection {
 		{f.Refused, "refused = $%d", true},
 	} {
 		if is.set {
-			s = s.and(is.clause, is.value)
+			s = s.And(is.clause, is.value)
 		}
 	}
-	return s.during("at", f.From, f.Until)
+	return s.During("at", f.From, f.Until)
 }
 
 // Audits reads a window of acts, the newest first. Positions are the instant and
 // the id.
 func (r *Reader) Audits(ctx context.Context, f AuditFilter, w Window) ([]AuditLink, error) {
-	sql, args := f.selection().newest(linkColumns, "at", "id", w)
+	sql, args := f.selection().Newest(linkColumns, "at", "id", w)
 	return database.Collect(ctx, r.rows, scanLink, sql, args...)
 }
 
@@ -65,4 +65,4 @@ func (r *Reader) AuditEntry(ctx context.Context, id int64) (AuditLink, error) {
 }
 
 // Place is the position of an act in lists.
-func (a Audit) Place() []any { return []any{micros(a.At), a.ID} }
+func (a Audit) Place() []any { return []any{database.Micros(a.At), a.ID} }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"bytes"
@@ -7,42 +7,46 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/store"
 )
 
 // acts puts acts on record, of the other domain every third one.
-func (s site) acts(n int) []Audit {
+func (s site) acts(n int) []store.Audit {
 	s.t.Helper()
-	all := make([]Audit, n)
+	all := make([]store.Audit, n)
 	for i := range all {
-		all[i] = Audit{Domain: s.domain, At: now.Add(time.Duration(i) * time.Second), Operator: 7, Act: "act", Subject: "payment", SubjectID: int64(i + 1)}
+		all[i] = store.Audit{Domain: s.domain, At: now.Add(time.Duration(i) * time.Second), Operator: 7, Act: "act", Subject: "payment", SubjectID: int64(i + 1)}
 		if i%3 == 2 {
 			all[i].Domain, all[i].Operator = s.other, 8
 		}
 	}
-	s.write(func(tx *Tx) error { return tx.Audit(all...) })
+	s.write(func(tx *store.Tx) error { return tx.Audit(all...) })
 	return all
 }
 
 func TestActsAreFound(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		s.acts(9)
-		s.write(func(tx *Tx) error { return tx.Audit(Audit{At: now, Act: "sign in", Operator: 7, Refused: true}) })
+		s.write(func(tx *store.Tx) error {
+			return tx.Audit(store.Audit{At: now, Act: "sign in", Operator: 7, Refused: true})
+		})
 		for _, c := range []struct {
-			filter AuditFilter
+			filter store.AuditFilter
 			want   []int64
 		}{
-			{AuditFilter{Domain: s.domain}, []int64{8, 7, 5, 4, 2, 1}},
-			{AuditFilter{Domain: s.other, Operator: 8}, []int64{9, 6, 3}},
-			{AuditFilter{Domain: s.other, Operator: 7}, nil},
-			{AuditFilter{NoDomain: true}, []int64{0}},
-			{AuditFilter{Act: "sign in"}, []int64{0}},
-			{AuditFilter{Refused: true}, []int64{0}},
-			{AuditFilter{Subject: "payment", SubjectID: 4}, []int64{4}},
-			{AuditFilter{Subject: "user", SubjectID: 4}, nil},
-			{AuditFilter{From: now.Add(6 * time.Second), Until: now.Add(8 * time.Second)}, []int64{8, 7}},
+			{store.AuditFilter{Domain: s.domain}, []int64{8, 7, 5, 4, 2, 1}},
+			{store.AuditFilter{Domain: s.other, Operator: 8}, []int64{9, 6, 3}},
+			{store.AuditFilter{Domain: s.other, Operator: 7}, nil},
+			{store.AuditFilter{NoDomain: true}, []int64{0}},
+			{store.AuditFilter{Act: "sign in"}, []int64{0}},
+			{store.AuditFilter{Refused: true}, []int64{0}},
+			{store.AuditFilter{Subject: "payment", SubjectID: 4}, []int64{4}},
+			{store.AuditFilter{Subject: "user", SubjectID: 4}, nil},
+			{store.AuditFilter{From: now.Add(6 * time.Second), Until: now.Add(8 * time.Second)}, []int64{8, 7}},
 		} {
 			var got []int64
-			w := Window{Limit: 2}
+			w := store.Window{Limit: 2}
 			for {
 				page, err := s.db.Audits(t.Context(), c.filter, w)
 				if err != nil {
@@ -67,7 +71,7 @@ func TestActsAreFound(t *testing.T) {
 // beside each other can be taken for two others.
 func TestWhatIsHashedTellsActsApart(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		variants := []Audit{
+		variants := []store.Audit{
 			{At: now, Request: "r", Act: "a"},
 			{At: now, Request: "r", Act: "a"}, // another id
 			{Domain: s.domain, At: now, Request: "r", Act: "a"},
@@ -80,8 +84,8 @@ func TestWhatIsHashedTellsActsApart(t *testing.T) {
 			{At: now, Request: "r", Act: "a", Subject: "s", SubjectID: 1},
 			{At: now, Request: "r", Act: "a", Refused: true},
 		}
-		s.write(func(tx *Tx) error { return tx.Audit(variants...) })
-		all, err := s.db.Audits(t.Context(), AuditFilter{}, Window{Limit: 100})
+		s.write(func(tx *store.Tx) error { return tx.Audit(variants...) })
+		all, err := s.db.Audits(t.Context(), store.AuditFilter{}, store.Window{Limit: 100})
 		if err != nil || len(all) != len(variants) {
 			t.Fatalf("%d acts, %v", len(all), err)
 		}
@@ -103,12 +107,12 @@ func TestOneAtATimeLengthensChains(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		s.acts(2)
 		take := func(holder string) error {
-			return s.try(func(tx *Tx) error { tx.LeaseAuditChains(holder, time.Hour); return nil })
+			return s.try(func(tx *store.Tx) error { tx.LeaseAuditChains(holder, time.Hour); return nil })
 		}
-		chain := func(holder string, from, number int64, act AuditLink) error {
+		chain := func(holder string, from, number int64, act store.AuditLink) error {
 			act.Number, act.Previous, act.Hash = number, bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
-			return s.try(func(tx *Tx) error {
-				tx.Chain(AuditEnd{Chain: s.domain, Number: from}, []AuditLink{act}, holder, time.Hour)
+			return s.try(func(tx *store.Tx) error {
+				tx.Chain(store.AuditEnd{Chain: s.domain, Number: from}, []store.AuditLink{act}, holder, time.Hour)
 				return nil
 			})
 		}
@@ -116,22 +120,22 @@ func TestOneAtATimeLengthensChains(t *testing.T) {
 		if err != nil || len(acts) != 2 {
 			t.Fatalf("%+v, %v", acts, err)
 		}
-		wantError(t, chain("a", 0, 1, acts[0]), ErrNoLease)
+		wantError(t, chain("a", 0, 1, acts[0]), store.ErrNoLease)
 		wantError(t, take("a"), nil)
-		wantError(t, take("b"), ErrNoLease)
+		wantError(t, take("b"), store.ErrNoLease)
 		wantError(t, take("a"), nil)
-		wantError(t, chain("b", 0, 1, acts[0]), ErrNoLease)
+		wantError(t, chain("b", 0, 1, acts[0]), store.ErrNoLease)
 		wantError(t, chain("a", 0, 1, acts[0]), nil)
-		wantError(t, chain("a", 0, 1, acts[1]), ErrConflict)
-		wantError(t, chain("a", 1, 2, acts[0]), ErrConflict)
+		wantError(t, chain("a", 0, 1, acts[1]), store.ErrConflict)
+		wantError(t, chain("a", 1, 2, acts[0]), store.ErrConflict)
 		if n := s.count(`SELECT number FROM audit_end WHERE chain = $1`, int64(s.domain)); n != 1 {
 			t.Errorf("the chain ends at %d after a unit that was undone", n)
 		}
-		s.write(func(tx *Tx) error { tx.ReleaseAuditChains("b"); return nil })
-		wantError(t, take("b"), ErrNoLease)
-		s.write(func(tx *Tx) error { tx.ReleaseAuditChains("a"); return nil })
+		s.write(func(tx *store.Tx) error { tx.ReleaseAuditChains("b"); return nil })
+		wantError(t, take("b"), store.ErrNoLease)
+		s.write(func(tx *store.Tx) error { tx.ReleaseAuditChains("a"); return nil })
 		wantError(t, take("b"), nil)
-		wantError(t, chain("a", 1, 2, acts[1]), ErrNoLease)
+		wantError(t, chain("a", 1, 2, acts[1]), store.ErrNoLease)
 		wantError(t, chain("b", 1, 2, acts[1]), nil)
 	})
 }
@@ -140,20 +144,20 @@ func TestTheEndOfAChainOnlyGoesOn(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		s.acts(1)
 		number := `INSERT INTO audit (id, at, request_id, act, refused, number, previous, hash) VALUES (900, 1, '', 'x', FALSE, 1, $1, $1)`
-		wantError(t, s.sql(number, []byte("x")), ErrConstraint)
+		wantError(t, s.sql(number, []byte("x")), store.ErrConstraint)
 		wantError(t, s.sql(`INSERT INTO audit_end (chain, number, hash) VALUES (1, 5, $1)`, []byte("x")), nil)
 		refused := []string{
 			`UPDATE audit_end SET number = 4`, `UPDATE audit_end SET number = 5`, `UPDATE audit_end SET chain = 2, number = 6`,
 			`DELETE FROM audit_end`, `INSERT INTO audit_end (chain, number, hash) VALUES (2, 0, 'x')`,
 		}
-		if s.db.rows.Dialect().Name == "postgres" {
+		if s.db.Rows().Dialect().Name == "postgres" {
 			refused = append(refused, `TRUNCATE audit`, `TRUNCATE audit_end`)
 		}
 		for _, sql := range refused {
 			if err := s.sql(sql); err == nil {
 				t.Errorf("%s is done", sql)
 			} else {
-				wantError(t, fmt.Errorf("%s: %w", sql, err), ErrConstraint)
+				wantError(t, fmt.Errorf("%s: %w", sql, err), store.ErrConstraint)
 			}
 		}
 	})

@@ -84,7 +84,7 @@ func (a *authRow) columns() []any {
 func (a *authRow) open(ring *keys.Ring) (AuthProvider, error) {
 	found := AuthProvider{
 		ID: *a.id, Domain: passerelle.DomainID(*a.domain), Type: *a.kind, Name: *a.name,
-		NextFrom: optionalInstant(a.nextFrom), Created: instant(*a.created), Updated: optionalInstant(a.updated),
+		NextFrom: database.OptionalInstant(a.nextFrom), Created: database.Instant(*a.created), Updated: database.OptionalInstant(a.updated),
 	}
 	if err := found.open(ring, a.secret, a.next, a.config); err != nil {
 		return found, fmt.Errorf("open authentication provider %d: %w", found.ID, err)
@@ -126,7 +126,7 @@ func (a *AuthProvider) open(ring *keys.Ring, secret, next, config []byte) error 
 
 // seal is the secret and the configuration as they are stored.
 func (a *AuthProvider) seal(tx *Tx) ([]byte, []byte, error) {
-	secret, err := tx.seal(a.secretPlace(), []byte(a.Secret))
+	secret, err := tx.Seal(a.secretPlace(), []byte(a.Secret))
 	if err != nil || a.Endpoint == nil {
 		return secret, nil, err
 	}
@@ -134,7 +134,7 @@ func (a *AuthProvider) seal(tx *Tx) ([]byte, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	config, err := tx.seal(a.configPlace(), plain)
+	config, err := tx.Seal(a.configPlace(), plain)
 	return secret, config, err
 }
 
@@ -242,7 +242,7 @@ func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 		return err
 	}, `SELECT count(*) FROM auth_provider WHERE domain_id = $1 AND deleted IS NULL`, int64(a.Domain))
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO auth_provider (id, domain_id, type, name, secret, config, created) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		id, int64(a.Domain), a.Type, a.Name, secret, config, micros(a.Created))
+		id, int64(a.Domain), a.Type, a.Name, secret, config, database.Micros(a.Created))
 	return nil
 }
 
@@ -250,7 +250,7 @@ func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 // which is replaced at the same moment stays. A name in use is ErrDuplicate.
 func (tx *Tx) RenameAuthProvider(a AuthProvider, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = $1, updated = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
-		a.Name, micros(now), int64(a.Domain), a.ID)
+		a.Name, database.Micros(now), int64(a.Domain), a.ID)
 }
 
 // UpdateTokenEndpoint stores the secret and the endpoint of an oauth provider. Write fails
@@ -276,7 +276,7 @@ func (tx *Tx) UpdateTokenEndpoint(former, a AuthProvider, now time.Time) error {
 		return nil
 	}, `SELECT secret, config FROM auth_provider WHERE domain_id = $1 AND id = $2 AND deleted IS NULL {for update}`, int64(a.Domain), a.ID)
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET secret = $1, config = $2, updated = $3 WHERE domain_id = $4 AND id = $5 AND type = 'oauth' AND deleted IS NULL`,
-		secret, config, micros(now), int64(a.Domain), a.ID)
+		secret, config, database.Micros(now), int64(a.Domain), a.ID)
 	return nil
 }
 
@@ -295,19 +295,19 @@ type Rotation struct {
 // has not come is forgotten. Now is the domain's time.
 func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	a := AuthProvider{ID: r.Provider, Domain: r.Domain}
-	sealed, err := tx.seal(a.secretPlace(), []byte(r.Secret))
+	sealed, err := tx.Seal(a.secretPlace(), []byte(r.Secret))
 	if err != nil {
 		return fmt.Errorf("seal a secret of authentication provider %d: %w", r.Provider, err)
 	}
 	const these = ` WHERE domain_id = $1 AND id = $2 AND type = 'hmac_signature' AND deleted IS NULL`
 	if r.From == nil {
 		tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET secret = $3, next_secret = NULL, next_from = NULL, updated = $4`+these,
-			int64(r.Domain), r.Provider, sealed, micros(now))
+			int64(r.Domain), r.Provider, sealed, database.Micros(now))
 		return nil
 	}
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET secret = CASE WHEN next_from <= $5 THEN next_secret ELSE secret END,
 		next_secret = $3, next_from = $6, updated = $4`+these,
-		int64(r.Domain), r.Provider, sealed, micros(now), micros(real), micros(*r.From))
+		int64(r.Domain), r.Provider, sealed, database.Micros(now), database.Micros(real), database.Micros(*r.From))
 	return nil
 }
 
@@ -326,12 +326,12 @@ func (tx *Tx) DeleteAuthProvider(domain passerelle.DomainID, id int64, now time.
 	// wait for those that are just giving the provider to a webhook.
 	tx.UseAuthProvider(domain, id)
 	tx.unit.Exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id = $2`, int64(domain), id)
-	tx.unit.Exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND id = $3`, micros(now), int64(domain), id)
+	tx.unit.Exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND id = $3`, database.Micros(now), int64(domain), id)
 }
 
 // DeleteAuthProviders ends all providers of a domain, as DeleteAuthProvider does one.
 func (tx *Tx) DeleteAuthProviders(domain passerelle.DomainID, now time.Time) {
 	tx.unit.Exec(`UPDATE auth_provider SET name = name WHERE domain_id = $1 AND deleted IS NULL`, int64(domain))
 	tx.unit.Exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id IS NOT NULL`, int64(domain))
-	tx.unit.Exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL`, micros(now), int64(domain))
+	tx.unit.Exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL`, database.Micros(now), int64(domain))
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -9,33 +9,34 @@ import (
 	"passerelle"
 	"passerelle/internal/database"
 	"passerelle/internal/keys"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
 // provider stores a provider of either type.
-func (s site) provider(domain passerelle.DomainID, name string, e *TokenEndpoint) AuthProvider {
+func (s site) provider(domain passerelle.DomainID, name string, e *store.TokenEndpoint) store.AuthProvider {
 	s.t.Helper()
-	a := AuthProvider{Domain: domain, Type: "hmac_signature", Name: name, Secret: "secret of " + name, Endpoint: e, Created: now}
+	a := store.AuthProvider{Domain: domain, Type: "hmac_signature", Name: name, Secret: "secret of " + name, Endpoint: e, Created: now}
 	if e != nil {
 		a.Type = "oauth"
 	}
-	s.write(func(tx *Tx) error { return tx.CreateAuthProvider(&a) })
+	s.write(func(tx *store.Tx) error { return tx.CreateAuthProvider(&a) })
 	return a
 }
 
-func (s site) wantProvider(want AuthProvider) {
+func (s site) wantProvider(want store.AuthProvider) {
 	s.t.Helper()
 	got, err := s.db.AuthProvider(s.t.Context(), want.Domain, want.ID)
 	wantSame(s.t, want, got, err)
 }
 
-var someEndpoint = TokenEndpoint{URL: "https://a.example/", ClientID: "c", GrantType: "client_credentials", PublicCert: "cert", PrivateCert: "private canary"}
+var someEndpoint = store.TokenEndpoint{URL: "https://a.example/", ClientID: "c", GrantType: "client_credentials", PublicCert: "cert", PrivateCert: "private canary"}
 
 func TestAuthProviderComesBack(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		signer, endpoint := s.provider(s.domain, "signer", nil), s.provider(s.domain, "endpoint", &someEndpoint)
 		foreign := s.provider(s.other, "signer", nil)
-		for _, a := range []AuthProvider{signer, endpoint, foreign} {
+		for _, a := range []store.AuthProvider{signer, endpoint, foreign} {
 			s.wantProvider(a)
 			got, err := s.db.AuthProvider(t.Context(), s.domain+s.other-a.Domain, a.ID)
 			wantNotFound(t, got, err)
@@ -44,12 +45,12 @@ func TestAuthProviderComesBack(t *testing.T) {
 		}
 		got, err := s.db.AuthProviderNamed(t.Context(), s.domain, "Signer")
 		wantNotFound(t, got, err)
-		wantError(t, s.try(func(tx *Tx) error {
-			return tx.CreateAuthProvider(&AuthProvider{Domain: s.domain, Type: "oauth", Name: "signer", Endpoint: &someEndpoint})
-		}), ErrDuplicate)
-		for _, wrong := range []AuthProvider{{Type: "token"}, {Type: "oauth"}, {Type: "hmac_signature", Endpoint: &someEndpoint}} {
+		wantError(t, s.try(func(tx *store.Tx) error {
+			return tx.CreateAuthProvider(&store.AuthProvider{Domain: s.domain, Type: "oauth", Name: "signer", Endpoint: &someEndpoint})
+		}), store.ErrDuplicate)
+		for _, wrong := range []store.AuthProvider{{Type: "token"}, {Type: "oauth"}, {Type: "hmac_signature", Endpoint: &someEndpoint}} {
 			wrong.Domain, wrong.Name = s.domain, "wrong"
-			wantError(t, s.try(func(tx *Tx) error { return tx.CreateAuthProvider(&wrong) }), ErrConstraint)
+			wantError(t, s.try(func(tx *store.Tx) error { return tx.CreateAuthProvider(&wrong) }), store.ErrConstraint)
 		}
 	})
 }
@@ -60,7 +61,7 @@ func TestAuthProvidersAreListedInPages(t *testing.T) {
 			s.provider(s.domain, fmt.Sprint("p", i), nil)
 		}
 		s.provider(s.other, "p0", nil)
-		list := func(f ProviderFilter, w Window) (names string, first any) {
+		list := func(f store.ProviderFilter, w store.Window) (names string, first any) {
 			f.Domain = s.domain
 			all, err := s.db.AuthProviders(t.Context(), f, w)
 			if err != nil {
@@ -74,24 +75,24 @@ func TestAuthProvidersAreListedInPages(t *testing.T) {
 			}
 			return names, first
 		}
-		_, second := list(ProviderFilter{}, Window{Limit: 1, Offset: 1})
+		_, second := list(store.ProviderFilter{}, store.Window{Limit: 1, Offset: 1})
 		for want, page := range map[string]struct {
-			f ProviderFilter
-			w Window
+			f store.ProviderFilter
+			w store.Window
 		}{
-			"p0 p1 p2 p3 ": {ProviderFilter{}, Window{Limit: 9}},
-			"p2 p3 ":       {ProviderFilter{}, Window{Limit: 9, From: []any{second}}},
-			"p0 ":          {ProviderFilter{}, Window{Limit: 9, From: []any{second}, Backward: true}},
-			"p3 p2 ":       {ProviderFilter{}, Window{Limit: 2, Backward: true}},
-			"p1 ":          {ProviderFilter{Name: new("p1")}, Window{Limit: 9}},
-			"":             {ProviderFilter{Name: new("p4")}, Window{Limit: 9}},
+			"p0 p1 p2 p3 ": {store.ProviderFilter{}, store.Window{Limit: 9}},
+			"p2 p3 ":       {store.ProviderFilter{}, store.Window{Limit: 9, From: []any{second}}},
+			"p0 ":          {store.ProviderFilter{}, store.Window{Limit: 9, From: []any{second}, Backward: true}},
+			"p3 p2 ":       {store.ProviderFilter{}, store.Window{Limit: 2, Backward: true}},
+			"p1 ":          {store.ProviderFilter{Name: new("p1")}, store.Window{Limit: 9}},
+			"":             {store.ProviderFilter{Name: new("p4")}, store.Window{Limit: 9}},
 		} {
 			if got, _ := list(page.f, page.w); got != want {
 				t.Errorf("%+v: %q, want %q", page, got, want)
 			}
 		}
 		for name, want := range map[string]int64{"p1": 1, "p4": 0} {
-			n, err := s.db.CountAuthProviders(t.Context(), ProviderFilter{Domain: s.domain, Name: &name})
+			n, err := s.db.CountAuthProviders(t.Context(), store.ProviderFilter{Domain: s.domain, Name: &name})
 			wantSame(t, want, n, err)
 		}
 	})
@@ -100,21 +101,21 @@ func TestAuthProvidersAreListedInPages(t *testing.T) {
 func TestADomainHasSoManyAuthProviders(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		fill := func(from, to int) error {
-			return s.try(func(tx *Tx) error {
+			return s.try(func(tx *store.Tx) error {
 				for i := from; i < to; i++ {
-					if err := tx.CreateAuthProvider(&AuthProvider{Domain: s.domain, Type: "hmac_signature", Name: fmt.Sprint("p", i)}); err != nil {
+					if err := tx.CreateAuthProvider(&store.AuthProvider{Domain: s.domain, Type: "hmac_signature", Name: fmt.Sprint("p", i)}); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
 		}
-		if err := fill(0, MaxAuthProviders); err != nil {
+		if err := fill(0, store.MaxAuthProviders); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, fill(MaxAuthProviders, MaxAuthProviders+1), ErrFull)
-		n, err := s.db.CountAuthProviders(t.Context(), ProviderFilter{Domain: s.domain})
-		wantSame(t, int64(MaxAuthProviders), n, err)
+		wantError(t, fill(store.MaxAuthProviders, store.MaxAuthProviders+1), store.ErrFull)
+		n, err := s.db.CountAuthProviders(t.Context(), store.ProviderFilter{Domain: s.domain})
+		wantSame(t, int64(store.MaxAuthProviders), n, err)
 		s.provider(s.other, "p", nil)
 	})
 }
@@ -125,9 +126,9 @@ func TestChangedAuthProviders(t *testing.T) {
 		a, signer := s.provider(s.domain, "a", &someEndpoint), s.provider(s.domain, "signer", nil)
 		former := a
 		a.Name, a.Secret, a.Updated = "b", "other", &later
-		a.Endpoint = &TokenEndpoint{URL: "https://b.example/", ClientID: "d", GrantType: "client_credentials"}
-		update := func(former, a AuthProvider) error {
-			return s.try(func(tx *Tx) error {
+		a.Endpoint = &store.TokenEndpoint{URL: "https://b.example/", ClientID: "d", GrantType: "client_credentials"}
+		update := func(former, a store.AuthProvider) error {
+			return s.try(func(tx *store.Tx) error {
 				tx.RenameAuthProvider(a, later)
 				return tx.UpdateTokenEndpoint(former, a, later)
 			})
@@ -136,17 +137,17 @@ func TestChangedAuthProviders(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.wantProvider(a)
-		wantError(t, update(former, former), ErrConflict)
+		wantError(t, update(former, former), store.ErrConflict)
 		otherSecret, otherEndpoint := a, a
 		otherSecret.Secret, otherEndpoint.Endpoint = former.Secret, former.Endpoint
-		wantError(t, update(otherSecret, former), ErrConflict)
-		wantError(t, update(otherEndpoint, former), ErrConflict)
+		wantError(t, update(otherSecret, former), store.ErrConflict)
+		wantError(t, update(otherEndpoint, former), store.ErrConflict)
 		s.wantProvider(a)
 		taken, foreign := a, a
 		taken.Name, foreign.Domain = "signer", s.other
-		wantError(t, update(a, taken), ErrDuplicate)
-		wantError(t, update(a, foreign), ErrNotFound)
-		wantError(t, update(signer, signer), ErrNotFound) // has no token endpoint
+		wantError(t, update(a, taken), store.ErrDuplicate)
+		wantError(t, update(a, foreign), store.ErrNotFound)
+		wantError(t, update(signer, signer), store.ErrNotFound) // has no token endpoint
 		s.wantProvider(signer)
 		s.wantProvider(a)
 	})
@@ -155,8 +156,8 @@ func TestChangedAuthProviders(t *testing.T) {
 func TestRotatedSecrets(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		a, endpoint := s.provider(s.domain, "a", nil), s.provider(s.domain, "endpoint", &someEndpoint)
-		rotate := func(r Rotation, real time.Time) error {
-			return s.try(func(tx *Tx) error { return tx.RotateSecret(r, real, now) })
+		rotate := func(r store.Rotation, real time.Time) error {
+			return s.try(func(tx *store.Tx) error { return tx.RotateSecret(r, real, now) })
 		}
 		at := func(hours int) *time.Time { return new(now.Add(time.Duration(hours) * time.Hour)) }
 		for i, step := range []struct {
@@ -172,7 +173,7 @@ func TestRotatedSecrets(t *testing.T) {
 			{"5", 5, at(6), "4", "5"},
 			{"6", 5, nil, "6", ""},
 		} {
-			if err := rotate(Rotation{s.domain, a.ID, step.secret, step.from}, *at(step.at)); err != nil {
+			if err := rotate(store.Rotation{s.domain, a.ID, step.secret, step.from}, *at(step.at)); err != nil {
 				t.Fatal(err)
 			}
 			a.Secret, a.NextSecret, a.NextFrom, a.Updated = step.kept, step.follow, step.from, new(now)
@@ -181,8 +182,8 @@ func TestRotatedSecrets(t *testing.T) {
 				t.Fatalf("step %d", i)
 			}
 		}
-		for _, r := range []Rotation{{s.other, a.ID, "x", nil}, {s.domain, endpoint.ID, "x", nil}, {s.domain, endpoint.ID, "x", at(1)}} {
-			wantError(t, rotate(r, now), ErrNotFound)
+		for _, r := range []store.Rotation{{s.other, a.ID, "x", nil}, {s.domain, endpoint.ID, "x", nil}, {s.domain, endpoint.ID, "x", at(1)}} {
+			wantError(t, rotate(r, now), store.ErrNotFound)
 		}
 		s.wantProvider(a)
 		s.wantProvider(endpoint)
@@ -190,7 +191,7 @@ func TestRotatedSecrets(t *testing.T) {
 }
 
 func TestSecretsOfAnInstant(t *testing.T) {
-	a := AuthProvider{Secret: "present", NextSecret: "next", NextFrom: new(now)}
+	a := store.AuthProvider{Secret: "present", NextSecret: "next", NextFrom: new(now)}
 	for offset, want := range map[time.Duration]string{-1: "present next", 0: "next ", 1: "next "} {
 		if present, next := a.Secrets(now.Add(offset)); present+" "+next != want {
 			t.Errorf("%d: %s %s, want %s", offset, present, next, want)
@@ -203,10 +204,10 @@ func TestSecretsOfAuthProvidersAreSealed(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		a := s.provider(s.domain, "a", &someEndpoint)
 		b := s.provider(s.domain, "b", nil)
-		s.write(func(tx *Tx) error {
-			return tx.RotateSecret(Rotation{s.domain, b.ID, "next secret", new(now)}, now, now)
+		s.write(func(tx *store.Tx) error {
+			return tx.RotateSecret(store.Rotation{s.domain, b.ID, "next secret", new(now)}, now, now)
 		})
-		stored, err := database.Collect(t.Context(), s.db.rows, func(row database.Row) (string, error) {
+		stored, err := database.Collect(t.Context(), s.db.Rows(), func(row database.Row) (string, error) {
 			var secret, next, config []byte
 			err := row.Scan(&secret, &next, &config)
 			return fmt.Sprintf("%s %s %s", secret, next, config), err
@@ -237,17 +238,19 @@ func TestSecretsOfAuthProvidersAreSealed(t *testing.T) {
 func TestDeletedAuthProviders(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		used, free, foreign := s.provider(s.domain, "used", nil), s.provider(s.domain, "free", nil), s.provider(s.other, "free", nil)
-		w := Webhook{Domain: s.domain, Event: "USER_SYNCED", URL: "https://a.example/", Auth: used.ID, Created: now}
-		s.write(func(tx *Tx) error {
+		w := store.Webhook{Domain: s.domain, Event: "USER_SYNCED", URL: "https://a.example/", Auth: used.ID, Created: now}
+		s.write(func(tx *store.Tx) error {
 			tx.UseAuthProvider(s.domain, used.ID)
 			return tx.CreateWebhook(&w)
 		})
 		remove := func(id int64) error {
-			return s.try(func(tx *Tx) error { tx.DeleteAuthProvider(s.domain, id, now); return nil })
+			return s.try(func(tx *store.Tx) error { tx.DeleteAuthProvider(s.domain, id, now); return nil })
 		}
-		all := func() error { return s.try(func(tx *Tx) error { tx.DeleteAuthProviders(s.domain, now); return nil }) }
+		all := func() error {
+			return s.try(func(tx *store.Tx) error { tx.DeleteAuthProviders(s.domain, now); return nil })
+		}
 		use := func(id int64) error {
-			return s.try(func(tx *Tx) error { tx.UseAuthProvider(s.domain, id); return nil })
+			return s.try(func(tx *store.Tx) error { tx.UseAuthProvider(s.domain, id); return nil })
 		}
 		held := func(want bool) {
 			t.Helper()
@@ -256,16 +259,16 @@ func TestDeletedAuthProviders(t *testing.T) {
 				t.Errorf("%+v, %v", got, err)
 			}
 		}
-		wantError(t, remove(foreign.ID), ErrNotFound)
-		wantError(t, use(foreign.ID), ErrNotFound)
-		for _, a := range []AuthProvider{used, free, foreign} {
+		wantError(t, remove(foreign.ID), store.ErrNotFound)
+		wantError(t, use(foreign.ID), store.ErrNotFound)
+		for _, a := range []store.AuthProvider{used, free, foreign} {
 			s.wantProvider(a)
 		}
 		if err := remove(free.ID); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, remove(free.ID), ErrNotFound)
-		wantError(t, use(free.ID), ErrNotFound)
+		wantError(t, remove(free.ID), store.ErrNotFound)
+		wantError(t, use(free.ID), store.ErrNotFound)
 		s.provider(s.domain, "free", nil) // the name is free again
 		for provider, want := range map[int64]int{used.ID: 1, free.ID: 0, 0: 1} {
 			users, err := s.db.WebhooksWithProvider(t.Context(), s.domain, provider, 5)
@@ -280,9 +283,9 @@ func TestDeletedAuthProviders(t *testing.T) {
 		held(true)
 		second := s.provider(s.domain, "second", nil)
 		used = second
-		s.write(func(tx *Tx) error {
+		s.write(func(tx *store.Tx) error {
 			tx.UseAuthProvider(s.domain, second.ID)
-			tx.ChangeWebhook(s.domain, w.ID, WebhookChange{Auth: &second.ID}, now)
+			tx.ChangeWebhook(s.domain, w.ID, store.WebhookChange{Auth: &second.ID}, now)
 			return nil
 		})
 		held(false)
@@ -290,7 +293,7 @@ func TestDeletedAuthProviders(t *testing.T) {
 			t.Fatal(err)
 		}
 		held(true)
-		n, err := s.db.CountAuthProviders(t.Context(), ProviderFilter{Domain: s.domain})
+		n, err := s.db.CountAuthProviders(t.Context(), store.ProviderFilter{Domain: s.domain})
 		wantSame(t, int64(0), n, err)
 		s.wantProvider(foreign)
 	})
@@ -304,14 +307,14 @@ func TestAuthProvidersOutliveTheirMigration(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()
 		run, renew := outdated(t, url, before, ring)
-		a := AuthProvider{ID: 41, Domain: 1, Type: "hmac_signature", Name: "signer", Secret: "kept", Created: now}
-		sealed, err := ring.Seal(a.secretPlace(), []byte(a.Secret))
+		a := store.AuthProvider{ID: 41, Domain: 1, Type: "hmac_signature", Name: "signer", Secret: "kept", Created: now}
+		sealed, err := ring.Seal(a.SecretPlace(), []byte(a.Secret))
 		if err != nil {
 			t.Fatal(err)
 		}
 		run(`INSERT INTO domain (id, name, kind, base_url, host, created) VALUES (1, 'first', 'sandbox', 'https://first.example/2.0', 'first.example', 0)`)
 		for id, deleted := range map[int64]*int64{41: nil, 40: new(int64(5))} {
-			run(`INSERT INTO auth_provider (id, domain_id, type, name, secret, created, deleted) VALUES ($1, 1, 'hmac_signature', 'signer', $2, $3, $4)`, id, sealed, micros(now), deleted)
+			run(`INSERT INTO auth_provider (id, domain_id, type, name, secret, created, deleted) VALUES ($1, 1, 'hmac_signature', 'signer', $2, $3, $4)`, id, sealed, database.Micros(now), deleted)
 			run(`INSERT INTO webhook (id, domain_id, event, url, auth_id, created) VALUES ($1, 1, 'USER_SYNCED', 'https://a.example/', $1, 0)`, id)
 		}
 		s := site{t: t, db: renew()}
@@ -323,12 +326,12 @@ func TestAuthProvidersOutliveTheirMigration(t *testing.T) {
 				t.Errorf("webhook %d has lost its provider", id)
 			}
 		}
-		wantError(t, s.sql(`UPDATE webhook SET auth_id = 42 WHERE id = 41`), ErrConstraint)
-		s.write(func(tx *Tx) error { return tx.RotateSecret(Rotation{1, 41, "new", nil}, now, now) })
+		wantError(t, s.sql(`UPDATE webhook SET auth_id = 42 WHERE id = 41`), store.ErrConstraint)
+		s.write(func(tx *store.Tx) error { return tx.RotateSecret(store.Rotation{1, 41, "new", nil}, now, now) })
 		a.Secret, a.Updated = "new", new(now)
 		s.wantProvider(a)
 		s.provider(1, "endpoint", &someEndpoint)
-		s.write(func(tx *Tx) error { tx.DeleteAuthProvider(1, 41, now); return nil })
+		s.write(func(tx *store.Tx) error { tx.DeleteAuthProvider(1, 41, now); return nil })
 		if w, err := s.db.Webhook(t.Context(), 1, 41); err != nil || !w.AuthDeleted {
 			t.Errorf("the webhook of a provider that was deleted: %+v, %v", w, err)
 		}

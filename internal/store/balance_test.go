@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
@@ -16,7 +18,7 @@ import (
 func (h *savings) values(account int, list ...string) []passerelle.Transaction {
 	h.t.Helper()
 	var stored []passerelle.Transaction
-	h.write(func(tx *Tx) error {
+	h.write(func(tx *store.Tx) error {
 		stored = nil
 		for i, text := range list {
 			var n int
@@ -26,7 +28,7 @@ func (h *savings) values(account int, list ...string) []passerelle.Transaction {
 			d.Coming = strings.HasSuffix(text, "coming")
 			one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: now, LastUpdate: now}
 			if err == nil {
-				err = tx.CreateTransactions(h.domain, h.accounts[account], 1, NewTransaction{Transaction: &one})
+				err = bankstore.In(tx).CreateTransactions(h.domain, h.accounts[account], 1, bankstore.NewTransaction{Transaction: &one})
 			}
 			if err != nil {
 				return err
@@ -38,9 +40,9 @@ func (h *savings) values(account int, list ...string) []passerelle.Transaction {
 	return stored
 }
 
-func (h *savings) moved(accounts []StoredAccount, first, last int) (lines []string) {
+func (h *savings) moved(accounts []bankstore.StoredAccount, first, last int) (lines []string) {
 	h.t.Helper()
-	all, err := h.db.Movements(h.t.Context(), accounts, day(first), day(last))
+	all, err := bankstore.From(h.db).Movements(h.t.Context(), accounts, day(first), day(last))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -57,11 +59,14 @@ func TestMovements(t *testing.T) {
 		h := newSavings(t, s)
 		h.values(0, "0 5", "1 10.10", "1 -0.005", "1 9000000000000000", "2 -1 coming", "3 1", "9 2", "12 -3.5")
 		gone := h.values(1, "1 -7", "3 4")[1]
-		s.write(func(tx *Tx) error { tx.LoseTransaction(s.domain, h.accounts[1], gone.ID, now, 2); return nil })
+		s.write(func(tx *store.Tx) error {
+			bankstore.In(tx).LoseTransaction(s.domain, h.accounts[1], gone.ID, now, 2)
+			return nil
+		})
 		h.enable("long")
 		h.values(2, "1 9223372036854775807", "1 9223372036854775807", "2 -9223372036854775807", "2 -9223372036854775807")
 		for _, test := range []struct {
-			accounts    []StoredAccount
+			accounts    []bankstore.StoredAccount
 			first, last int
 			want        []string
 		}{
@@ -74,7 +79,7 @@ func TestMovements(t *testing.T) {
 				t.Errorf("from %d to %d (-want +got):\n%s", test.first, test.last, diff)
 			}
 		}
-		s.write(func(tx *Tx) error { tx.DisableAccount(s.domain, 7, h.accounts[1], now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.accounts[1], now); return nil })
 		if left := h.moved(h.accounts[1:2], 0, 9); left != nil {
 			t.Errorf("of an account that was withdrawn: %v", left)
 		}

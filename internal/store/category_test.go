@@ -1,22 +1,24 @@
-package store
+package store_test
 
 import (
 	"testing"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
 )
 
 // TestOwnCategoriesAreBehindNoSequence: their numbers begin where those of everybody's
 // end, which is not what their sequence says.
 func TestOwnCategoriesAreBehindNoSequence(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		s.write(func(tx *Tx) error {
-			tx.unit.Exec(`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) VALUES (7, $1, 'sharedAccess', 1, 1, 1)`, int64(s.domain))
+		s.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) VALUES (7, $1, 'sharedAccess', 1, 1, 1)`, int64(s.domain))
 			return nil
 		})
 		for want := passerelle.FirstOwnCategory; want < passerelle.FirstOwnCategory+3; want++ {
 			c := passerelle.Category{User: 7, Name: "Pets"}
-			s.write(func(tx *Tx) error { return tx.CreateCategory(s.domain, &c, 10, ErrConflict) })
+			s.write(func(tx *store.Tx) error { return bankstore.In(tx).CreateCategory(s.domain, &c, 10, store.ErrConflict) })
 			if c.ID != want {
 				t.Errorf("category %d, want %d", c.ID, want)
 			}

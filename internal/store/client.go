@@ -59,9 +59,9 @@ func scanClient(row database.Row) (Client, error) {
 	if err != nil {
 		return c, err
 	}
-	c.PrimaryColor, c.SecondaryColor, c.PublicKey = text[string](primary), text[string](secondary), text[string](key)
-	c.Description, c.DescriptionBanks, c.DescriptionProviders = text[string](description), text[string](onBanks), text[string](onProviders)
-	c.RedirectURIs, c.Created, c.Logo, c.Used = strings.Fields(uris), instant(created), owner[int64](logo), optionalInstant(used)
+	c.PrimaryColor, c.SecondaryColor, c.PublicKey = database.Text[string](primary), database.Text[string](secondary), database.Text[string](key)
+	c.Description, c.DescriptionBanks, c.DescriptionProviders = database.Text[string](description), database.Text[string](onBanks), database.Text[string](onProviders)
+	c.RedirectURIs, c.Created, c.Logo, c.Used = strings.Fields(uris), database.Instant(created), database.ID[int64](logo), database.OptionalInstant(used)
 	c.Config, err = readTexts(config)
 	return c, err
 }
@@ -116,9 +116,9 @@ func (r *Reader) Clients(ctx context.Context, domain passerelle.DomainID) ([]Cli
 // ClientPage reads a window of the clients of a domain that are not deleted, by
 // id.
 func (r *Reader) ClientPage(ctx context.Context, domain passerelle.DomainID, w Window) ([]Client, error) {
-	p := idPlace(w)
-	return database.Collect(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL AND client.id `+p.sign+` $2
-		ORDER BY client.id `+p.order+` LIMIT $3`, int64(domain), p.from, w.Limit)
+	p := w.ByID()
+	return database.Collect(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL AND client.id `+p.Sign+` $2
+		ORDER BY client.id `+p.Order+` LIMIT $3`, int64(domain), p.From, w.Limit)
 }
 
 // OnlyClient is the client of a domain that has exactly one, or ErrNotFound.
@@ -142,7 +142,7 @@ func (tx *Tx) CreateClient(c *Client) error {
 	}
 	c.ID = passerelle.ClientID(id)
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO client (id, domain_id, name, secret_hash, redirect_uris, created) VALUES ($1, $2, $3, $4, $5, $6)`,
-		id, int64(c.Domain), c.Name, c.SecretHash, strings.Join(c.RedirectURIs, " "), micros(c.Created))
+		id, int64(c.Domain), c.Name, c.SecretHash, strings.Join(c.RedirectURIs, " "), database.Micros(c.Created))
 	return tx.UpdateClient(*c)
 }
 
@@ -155,8 +155,8 @@ func (tx *Tx) UpdateClient(c Client) error {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET name = $1, secret_hash = $2, redirect_uris = $3, primary_color = $4, secondary_color = $5,
 		description = $6, description_banks = $7, description_providers = $8, pro = $9, config = $10
 		WHERE +domain_id = $11 AND id = $12 AND deleted IS NULL`,
-		c.Name, c.SecretHash, strings.Join(c.RedirectURIs, " "), optionalText(c.PrimaryColor), optionalText(c.SecondaryColor),
-		optionalText(c.Description), optionalText(c.DescriptionBanks), optionalText(c.DescriptionProviders), c.Pro, config,
+		c.Name, c.SecretHash, strings.Join(c.RedirectURIs, " "), database.OptionalText(c.PrimaryColor), database.OptionalText(c.SecondaryColor),
+		database.OptionalText(c.Description), database.OptionalText(c.DescriptionBanks), database.OptionalText(c.DescriptionProviders), c.Pro, config,
 		int64(c.Domain), int64(c.ID))
 	return nil
 }
@@ -165,7 +165,7 @@ func (tx *Tx) UpdateClient(c Client) error {
 // that was noted since another.
 func (tx *Tx) NoteClientUse(domain passerelle.DomainID, id passerelle.ClientID, at, since time.Time) {
 	tx.unit.Exec(`UPDATE client SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
-		micros(at), int64(domain), int64(id), micros(since))
+		database.Micros(at), int64(domain), int64(id), database.Micros(since))
 }
 
 func clientKeyPlace(domain passerelle.DomainID, id passerelle.ClientID) keys.Place {
@@ -175,7 +175,7 @@ func clientKeyPlace(domain passerelle.DomainID, id passerelle.ClientID) keys.Pla
 // SetClientKeys stores the key pair of a client, in place of an earlier one: the
 // private half sealed, the public one in PEM.
 func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, private []byte, public string) error {
-	sealed, err := tx.seal(clientKeyPlace(domain, id), private)
+	sealed, err := tx.Seal(clientKeyPlace(domain, id), private)
 	if err != nil {
 		return fmt.Errorf("seal the key of a client: %w", err)
 	}
@@ -219,7 +219,7 @@ func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Log
 	tx.unit.Exec(`DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 	tx.unit.ExecOne(ErrNotFound, `INSERT INTO client_logo (id, client_id, domain_id, media_type, content, created)
 		SELECT $1, id, domain_id, $2, $3, $4 FROM client WHERE +domain_id = $5 AND id = $6 AND deleted IS NULL`,
-		newID, l.MediaType, l.Content, micros(now), int64(domain), int64(id))
+		newID, l.MediaType, l.Content, database.Micros(now), int64(domain), int64(id))
 	return nil
 }
 
@@ -240,8 +240,8 @@ func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passer
 // DeleteClient marks a client deleted, revokes its tokens and removes its logo
 // with it.
 func (tx *Tx) DeleteClient(domain passerelle.DomainID, id passerelle.ClientID, now time.Time) {
-	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET deleted = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, micros(now), int64(domain), int64(id))
-	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND client_id = $3 AND revoked IS NULL`, micros(now), int64(domain), int64(id))
+	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET deleted = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, database.Micros(now), int64(domain), int64(id))
+	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND client_id = $3 AND revoked IS NULL`, database.Micros(now), int64(domain), int64(id))
 	tx.unit.Exec(`DELETE FROM user_token WHERE +domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 	tx.unit.Exec(`DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }

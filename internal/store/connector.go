@@ -21,7 +21,7 @@ func (r *Reader) ConnectorUse(ctx context.Context, domain passerelle.DomainID, s
 		return u, err
 	}, `SELECT connector_uuid, COUNT(*) FROM (
 			SELECT connector_uuid FROM payment WHERE domain_id = $1 AND registered >= $2 ORDER BY registered DESC, id DESC LIMIT $3) AS latest
-		WHERE connector_uuid IS NOT NULL GROUP BY connector_uuid`, int64(domain), micros(since), limit)
+		WHERE connector_uuid IS NOT NULL GROUP BY connector_uuid`, int64(domain), database.Micros(since), limit)
 	used := make(map[string]int64, len(list))
 	for _, u := range list {
 		used[u.connector] = u.payments

@@ -27,7 +27,7 @@ func (r *Reader) ConnectorPrograms(ctx context.Context) ([]ConnectorProgram, err
 			added int64
 		)
 		err := row.Scan(&p.ID, &p.UUID, &p.Address, &p.Profile, &added)
-		p.Added = instant(added)
+		p.Added = database.Instant(added)
 		return p, err
 	}, `SELECT id, uuid, address, profile, added FROM connector_program ORDER BY id`)
 }
@@ -61,12 +61,12 @@ func (tx *Tx) AddConnectorProgram(p *ConnectorProgram, secret string) error {
 		return err
 	}
 	p.ID = id
-	sealed, err := tx.seal(programPlace(id), []byte(secret))
+	sealed, err := tx.Seal(programPlace(id), []byte(secret))
 	if err != nil {
 		return fmt.Errorf("seal the secret of a connector program: %w", err)
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO connector_program (id, uuid, address, secret, profile, added) VALUES ($1, $2, $3, $4, $5, $6)`,
-		id, p.UUID, p.Address, sealed, p.Profile, micros(p.Added))
+		id, p.UUID, p.Address, sealed, p.Profile, database.Micros(p.Added))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"math"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
 )
 
 // rowsOfLists is how many rows of each kind the console's lists are read from:
@@ -45,18 +47,18 @@ var crowds = []string{
 func (s site) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
 	s.t.Helper()
 	hash := `randomblob(16)`
-	if s.db.rows.Dialect().Name == "postgres" {
+	if s.db.Rows().Dialect().Name == "postgres" {
 		hash = `decode(md5(CAST(i AS TEXT)), 'hex')`
 	}
 	const step = 50_000
 	for first := after + 1; first <= after+n; first += step {
-		s.write(func(tx *Tx) error {
+		s.write(func(tx *store.Tx) error {
 			for _, text := range crowds {
 				args := []any{first, min(first+step-1, after+n), int64(domain)}
 				if strings.Contains(text, "$4") {
 					args = append(args, after+1)
 				}
-				tx.unit.Exec(numbers+strings.ReplaceAll(text, "HASH", hash), args...)
+				tx.Unit().Exec(numbers+strings.ReplaceAll(text, "HASH", hash), args...)
 			}
 			return nil
 		})
@@ -70,28 +72,28 @@ type listOfConsole func(domain passerelle.DomainID, connection passerelle.Connec
 // listsOfConsole are the lists of the console besides those of payments and of
 // deliveries.
 func listsOfConsole(s site) map[string]listOfConsole {
-	ctx, newest := s.t.Context(), Window{Descending: true, Limit: pageOfList}
+	ctx, newest := s.t.Context(), store.Window{Descending: true, Limit: pageOfList}
 	troubles := func(state passerelle.ConnectionState, connector string) listOfConsole {
 		return func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
-			rows, err := s.db.ConnectionsInTrouble(ctx, TroubleFilter{Domain: domain, State: state, Connector: connector}, newest)
+			rows, err := bankstore.From(s.db).ConnectionsInTrouble(ctx, bankstore.TroubleFilter{Domain: domain, State: state, Connector: connector}, newest)
 			return len(rows), err
 		}
 	}
 	webhooks := func(all bool) listOfConsole {
 		return func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
-			rows, err := s.db.Webhooks(ctx, WebhookFilter{Domain: domain, All: all}, newest)
+			rows, err := s.db.Webhooks(ctx, store.WebhookFilter{Domain: domain, All: all}, newest)
 			return len(rows), err
 		}
 	}
 	tokens := func(all bool) listOfConsole {
 		return func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
-			rows, err := s.db.Tokens(ctx, TokenFilter{Domain: domain, All: all}, newest)
+			rows, err := s.db.Tokens(ctx, store.TokenFilter{Domain: domain, All: all}, newest)
 			return len(rows), err
 		}
 	}
 	changes := func(key string) listOfConsole {
 		return func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
-			rows, err := s.db.SettingChanges(ctx, SettingChanges{Domain: domain, Key: key}, newest)
+			rows, err := s.db.SettingChanges(ctx, store.SettingChanges{Domain: domain, Key: key}, newest)
 			return len(rows), err
 		}
 	}
@@ -101,7 +103,7 @@ func listsOfConsole(s site) map[string]listOfConsole {
 		"webhooks in use":  webhooks(false), "webhooks": webhooks(true), "tokens of programs": tokens(false), "tokens": tokens(true),
 		"changes of the configuration": changes(""), "changes of a key": changes("api.timezone"),
 		"users": func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
-			rows, err := s.db.Users(ctx, domain, UserWindow{Limit: pageOfList, From: math.MaxInt64, Backward: true})
+			rows, err := s.db.Users(ctx, domain, store.UserWindow{Limit: pageOfList, From: math.MaxInt64, Backward: true})
 			return len(rows), err
 		},
 		"clients": func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
@@ -109,19 +111,19 @@ func listsOfConsole(s site) map[string]listOfConsole {
 			return len(rows), err
 		},
 		"connections of a user": func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
-			rows, err := s.db.Connections(ctx, domain, 7, newest)
+			rows, err := bankstore.From(s.db).Connections(ctx, domain, 7, newest)
 			return len(rows), err
 		},
 		"accounts of a user": func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
-			rows, err := s.db.BankAccounts(ctx, AccountFilter{Domain: domain, User: 7, All: true}, newest)
+			rows, err := bankstore.From(s.db).BankAccounts(ctx, bankstore.AccountFilter{Domain: domain, User: 7, All: true}, newest)
 			return len(rows), err
 		},
 		"subscriptions of a user": func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
-			rows, err := s.db.Subscriptions(ctx, SubscriptionFilter{Domain: domain, User: 7, All: true}, newest)
+			rows, err := bankstore.From(s.db).Subscriptions(ctx, bankstore.SubscriptionFilter{Domain: domain, User: 7, All: true}, newest)
 			return len(rows), err
 		},
 		"visits of a connection": func(domain passerelle.DomainID, connection passerelle.ConnectionID) (int, error) {
-			rows, err := s.db.ConnectionLogs(ctx, ConnectionLogFilter{Domain: domain, User: 7, Connection: connection}, newest)
+			rows, err := bankstore.From(s.db).ConnectionLogs(ctx, bankstore.ConnectionLogFilter{Domain: domain, User: 7, Connection: connection}, newest)
 			return len(rows), err
 		},
 	}

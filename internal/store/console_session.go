@@ -39,7 +39,7 @@ func (s *sessionRow) columns() []any {
 }
 
 func (s *sessionRow) session() Session {
-	s.Created, s.Seen, s.Expires, s.Revoked = instant(s.created), instant(s.seen), instant(s.expires), optionalInstant(s.revoked)
+	s.Created, s.Seen, s.Expires, s.Revoked = database.Instant(s.created), database.Instant(s.seen), database.Instant(s.expires), database.OptionalInstant(s.revoked)
 	return s.Session
 }
 
@@ -63,7 +63,7 @@ func (r *Reader) Sessions(ctx context.Context, operator OperatorID, now time.Tim
 		err := row.Scan(s.columns()...)
 		return s.session(), err
 	}, `SELECT `+sessionColumns+` FROM console_session s WHERE s.operator_id = $1 AND s.revoked IS NULL AND s.expires > $2 ORDER BY s.id DESC LIMIT $3`,
-		int64(operator), micros(now), limit)
+		int64(operator), database.Micros(now), limit)
 }
 
 // CreateSession stores a session and gives it its id.
@@ -75,30 +75,30 @@ func (tx *Tx) CreateSession(s *Session) error {
 	s.ID = id
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO console_session (id, operator_id, token_hash, csrf, stage, created, seen, expires)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		id, int64(s.Operator), s.TokenHash, s.CSRF, s.Step, micros(s.Created), micros(s.Seen), micros(s.Expires))
+		id, int64(s.Operator), s.TokenHash, s.CSRF, s.Step, database.Micros(s.Created), database.Micros(s.Seen), database.Micros(s.Expires))
 	return nil
 }
 
 // TouchSession says that a session was used.
 func (tx *Tx) TouchSession(id int64, now time.Time) {
-	tx.unit.Exec(`UPDATE console_session SET seen = $1 WHERE id = $2`, micros(now), id)
+	tx.unit.Exec(`UPDATE console_session SET seen = $1 WHERE id = $2`, database.Micros(now), id)
 }
 
 const revoke = `UPDATE console_session SET revoked = $1, expires = CASE WHEN expires < $1 THEN expires ELSE $1 END WHERE operator_id = $2 AND revoked IS NULL AND `
 
 // RevokeSession ends a session of an operator; one that has ended is ErrNotFound.
 func (tx *Tx) RevokeSession(operator OperatorID, id int64, now time.Time) {
-	tx.unit.ExecOne(ErrNotFound, revoke+`id = $3`, micros(now), int64(operator), id)
+	tx.unit.ExecOne(ErrNotFound, revoke+`id = $3`, database.Micros(now), int64(operator), id)
 }
 
 // RevokeSessions ends the sessions of an operator, but for one; zero ends all.
 func (tx *Tx) RevokeSessions(operator OperatorID, but int64, now time.Time) {
-	tx.unit.Exec(revoke+`id <> $3`, micros(now), int64(operator), but)
+	tx.unit.Exec(revoke+`id <> $3`, database.Micros(now), int64(operator), but)
 }
 
 // PurgeSessions removes at most limit sessions that expired before the instant.
 func (tx *Tx) PurgeSessions(before time.Time, limit int) {
-	tx.unit.Exec(`DELETE FROM console_session WHERE id IN (SELECT id FROM console_session WHERE expires < $1 ORDER BY expires`+database.UpTo(limit)+`)`, micros(before))
+	tx.unit.Exec(`DELETE FROM console_session WHERE id IN (SELECT id FROM console_session WHERE expires < $1 ORDER BY expires`+database.UpTo(limit)+`)`, database.Micros(before))
 }
 
 // RaiseSession says that the operator of a session gave a second factor in it.

@@ -48,8 +48,8 @@ func scanDelivery(row database.Row) (Delivery, error) {
 		user, account *int64
 	)
 	err := row.Scan(&d.ID, &d.EventID, &d.Event, &d.Attempts, &user, &d.Version, &d.MediaType, &d.Omitted, &d.Body, &d.Parted, &d.Erased, &d.Subject, &d.SubjectID, &account)
-	d.Account = owner[passerelle.AccountID](account)
-	d.User = owner[passerelle.UserID](user)
+	d.Account = database.ID[passerelle.AccountID](account)
+	d.User = database.ID[passerelle.UserID](user)
 	return d, err
 }
 
@@ -113,17 +113,17 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 // what waits: PostgreSQL goes through all of one while its statistics, which are from
 // quieter times, say that next to nothing is in it.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
-	var x, d conditions
+	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (
 			SELECT n.id FROM event e CROSS JOIN delivery n WHERE e.domain_id = was.domain_id AND e.subject = was.subject AND e.subject_id = was.subject_id
 			AND e.name = was.name AND e.version > was.version AND n.event_id = e.id AND n.webhook_id + 0 = x.webhook_id AND COALESCE(n.delivered, n.dropped) IS NULL
 			ORDER BY e.version LIMIT 1)
-		FROM delivery x JOIN event was ON was.id = x.event_id WHERE x.id IN (`+anyOf(&x, over)+`)`, x.args...)
+		FROM delivery x JOIN event was ON was.id = x.event_id WHERE x.id IN (`+database.AnyOf(&x, over)+`)`, x.Args...)
 	next = slices.DeleteFunc(next, func(id int64) bool { return id == 0 })
 	if err != nil || len(next) == 0 {
 		return nil, err
 	}
-	heads, err := database.Collect(ctx, r.rows, scanDelivery, deliverable+` AND COALESCE(d.delivered, d.dropped) IS NULL AND d.id IN (`+anyOf(&d, next)+`)`, d.args...)
+	heads, err := database.Collect(ctx, r.rows, scanDelivery, deliverable+` AND COALESCE(d.delivered, d.dropped) IS NULL AND d.id IN (`+database.AnyOf(&d, next)+`)`, d.Args...)
 	slices.SortFunc(heads, func(a, b Delivery) int { return cmp.Compare(a.ID, b.ID) })
 	return heads, err
 }
@@ -132,7 +132,7 @@ func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([
 func scanOwner(row database.Row) (int64, error) {
 	var n *int64
 	err := row.Scan(&n)
-	return owner[int64](n), err
+	return database.ID[int64](n), err
 }
 
 // DeliveryAttempt is the account of one request to a receiver, begun at an instant
@@ -206,14 +206,14 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 	var success, failure, next *int64
 	var inRow int64
 	for _, a := range b.Attempts {
-		if at := micros(a.At.Add(a.Duration)); a.Failure == "" {
+		if at := database.Micros(a.At.Add(a.Duration)); a.Failure == "" {
 			success, inRow = &at, 0
 		} else {
 			failure, inRow = &at, inRow+1
 		}
 	}
 	if failure != nil {
-		next = optionalMicros(&b.NextFlush)
+		next = database.OptionalMicros(&b.NextFlush)
 	}
 	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET lease_until = {now} + $1, next_flush = COALESCE(next_flush, $2),
 			flush_after = CASE WHEN next_flush = $12 THEN COALESCE($3, flush_after) ELSE flush_after END,
@@ -221,8 +221,8 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 			consecutive_failures = CASE WHEN $5 THEN 0 ELSE consecutive_failures END + $6,
 			last_success = COALESCE($7, last_success), last_failure = COALESCE($8, last_failure)
 		WHERE +domain_id = $9 AND id = $10 AND holder = $11 AND lease_until >= {now}`,
-		b.Lease.Microseconds(), next, optionalID(b.FlushAfter), b.Stopped, success != nil, inRow, success, failure,
-		int64(w.Domain), int64(w.ID), b.Holder, optionalMicros(b.Due))
+		b.Lease.Microseconds(), next, database.OptionalID(b.FlushAfter), b.Stopped, success != nil, inRow, success, failure,
+		int64(w.Domain), int64(w.ID), b.Holder, database.OptionalMicros(b.Due))
 }
 
 // recordAttempts stores requests and counts them with their deliveries, of which each
@@ -268,12 +268,12 @@ func (a DeliveryAttempt) remarkable() bool {
 }
 
 func (a DeliveryAttempt) always(row []any) []any {
-	return append(row, int64(a.Delivery), micros(a.At), a.Duration.Microseconds(), optionalID(int64(a.Status)),
-		optionalText(a.Signed.Opening), optionalText(a.Signed.Signature))
+	return append(row, int64(a.Delivery), database.Micros(a.At), a.Duration.Microseconds(), database.OptionalID(int64(a.Status)),
+		database.OptionalText(a.Signed.Opening), database.OptionalText(a.Signed.Signature))
 }
 
 func (a DeliveryAttempt) all(row []any) []any {
-	return append(a.always(row), optionalText(a.Failure), optionalText(a.Answer), optionalText(a.Detail), optionalText(a.Signed.Next))
+	return append(a.always(row), database.OptionalText(a.Failure), database.OptionalText(a.Answer), database.OptionalText(a.Detail), database.OptionalText(a.Signed.Next))
 }
 
 // byPowersOfTwo cuts a list into pieces of such lengths, the longest first, so
@@ -327,7 +327,7 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 	list, args := idList(domain, ids)
 	tx.unit.Exec(fmt.Sprintf(`UPDATE delivery SET dropped = $%d, drop_reason = $%d
 		WHERE +domain_id = $1 AND id IN (%s) AND COALESCE(delivered, dropped) IS NULL`, len(args)+1, len(args)+2, list),
-		append(args, micros(now), reason)...)
+		append(args, database.Micros(now), reason)...)
 }
 
 // eraseBodies erases the bodies of users' events that no webhook is still to receive. A
@@ -344,7 +344,7 @@ func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.T
 	tx.unit.Exec(fmt.Sprintf(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $%d
 		WHERE +domain_id = $1 AND id IN (%s) AND +user_id IS NOT NULL AND erased IS NULL AND NOT EXISTS (SELECT 1 FROM delivery d
 			WHERE d.event_id = event.id AND COALESCE(d.delivered, d.dropped) IS NULL)`, len(args)+1, list),
-		append(args, micros(now))...)
+		append(args, database.Micros(now))...)
 	tx.unit.Exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (
 		SELECT id FROM event WHERE +domain_id = $1 AND id IN (`+list+`) AND erased IS NOT NULL)`, args...)
 }
@@ -372,8 +372,8 @@ func scanDeliveryAttempt(row database.Row) (DeliveryAttempt, error) {
 		failure, answer, detail *string
 	)
 	err := row.Scan(&a.Delivery, &at, &duration, &status, &failure, &answer, &detail)
-	a.At, a.Duration = instant(at), time.Duration(duration)*time.Microsecond
-	a.Status, a.Failure = int(owner[int64](status)), text[string](failure)
-	a.Answer, a.Detail = text[string](answer), text[string](detail)
+	a.At, a.Duration = database.Instant(at), time.Duration(duration)*time.Microsecond
+	a.Status, a.Failure = int(database.ID[int64](status)), database.Text[string](failure)
+	a.Answer, a.Detail = database.Text[string](answer), database.Text[string](detail)
 	return a, err
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	"passerelle/webhook"
 )
@@ -37,16 +38,16 @@ var deliverMany = []string{
 
 // crowded is a webhook with so many deliveries, the first of which has the number
 // after from and as many requests.
-func (s site) crowded(from, n int) Webhook {
+func (s site) crowded(from, n int) store.Webhook {
 	s.t.Helper()
-	w := Webhook{Domain: s.domain, Event: webhook.PaymentStateUpdated, URL: "https://shop.example/", Created: now}
-	s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
+	w := store.Webhook{Domain: s.domain, Event: webhook.PaymentStateUpdated, URL: "https://shop.example/", Created: now}
+	s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
 	const step = 50_000
 	for first := from + 1; first <= from+n; first += step {
-		s.write(func(tx *Tx) error {
+		s.write(func(tx *store.Tx) error {
 			for i, text := range deliverMany {
 				args := []any{first, min(first+step-1, from+n), int64(s.domain), int64(w.ID), from + 1}
-				tx.unit.Exec(numbers+text, args[:4+i]...)
+				tx.Unit().Exec(numbers+text, args[:4+i]...)
 			}
 			return nil
 		})
@@ -60,8 +61,8 @@ func (s site) crowded(from, n int) Webhook {
 func TestMillionDeliveries(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		n, long := manyDeliveries(t)
-		s.write(func(tx *Tx) error {
-			tx.unit.Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created) VALUES (1, $1, 'PAYMENT_STATE_UPDATED', 'payment', 1, 1, $2, 1)`, int64(s.domain), []byte(`{}`))
+		s.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created) VALUES (1, $1, 'PAYMENT_STATE_UPDATED', 'payment', 1, 1, $2, 1)`, int64(s.domain), []byte(`{}`))
 			return nil
 		})
 		few, many := s.crowded(0, fewDeliveries), s.crowded(fewDeliveries, n)
@@ -86,13 +87,13 @@ func (s site) checkInvariants(t *testing.T) {
 }
 
 // deliveryList reads a page about a webhook, and says how many rows it had.
-type deliveryList func(w Webhook, first int) (rows int, err error)
+type deliveryList func(w store.Webhook, first int) (rows int, err error)
 
 func deliveryLists(s site) map[string]deliveryList {
-	data := func(state WebhookState, deep bool) deliveryList {
-		return func(w Webhook, first int) (int, error) {
-			filter := WebhookDataFilter{Domain: s.domain, Webhook: w.ID, State: state}
-			window := Window{Limit: pageOfList}
+	data := func(state store.WebhookState, deep bool) deliveryList {
+		return func(w store.Webhook, first int) (int, error) {
+			filter := store.WebhookDataFilter{Domain: s.domain, Webhook: w.ID, State: state}
+			window := store.Window{Limit: pageOfList}
 			if deep {
 				place := int64(first + fewDeliveries/2)
 				window.From = []any{place * 1_000_000, place}
@@ -102,29 +103,29 @@ func deliveryLists(s site) map[string]deliveryList {
 		}
 	}
 	log := func(deep bool) deliveryList {
-		return func(w Webhook, first int) (int, error) {
-			window := Window{Limit: pageOfList}
+		return func(w store.Webhook, first int) (int, error) {
+			window := store.Window{Limit: pageOfList}
 			if deep {
 				place := int64(first + fewDeliveries/2)
 				window.From = []any{place * 1_000_000, place}
 			}
-			rows, err := s.db.WebhookLogs(s.t.Context(), WebhookLogFilter{Domain: s.domain, Webhook: w.ID}, window)
+			rows, err := s.db.WebhookLogs(s.t.Context(), store.WebhookLogFilter{Domain: s.domain, Webhook: w.ID}, window)
 			return len(rows), err
 		}
 	}
 	return map[string]deliveryList{
-		"all": data("", false), "all, deep": data("", true), "delivered": data(WebhookDelivered, false), "pending": data(WebhookPending, false),
-		"pending, deep": data(WebhookPending, true), "given up": data(WebhookDropped, false),
-		"requests": func(_ Webhook, first int) (int, error) {
-			rows, err := s.db.AttemptsOf(s.t.Context(), s.domain, passerelle.DeliveryID(first), Window{Limit: pageOfList})
+		"all": data("", false), "all, deep": data("", true), "delivered": data(store.WebhookDelivered, false), "pending": data(store.WebhookPending, false),
+		"pending, deep": data(store.WebhookPending, true), "given up": data(store.WebhookDropped, false),
+		"requests": func(_ store.Webhook, first int) (int, error) {
+			rows, err := s.db.AttemptsOf(s.t.Context(), s.domain, passerelle.DeliveryID(first), store.Window{Limit: pageOfList})
 			return len(rows), err
 		},
-		"requests, deep": func(_ Webhook, first int) (int, error) {
+		"requests, deep": func(_ store.Webhook, first int) (int, error) {
 			place := int64(first + fewDeliveries/2)
-			rows, err := s.db.AttemptsOf(s.t.Context(), s.domain, passerelle.DeliveryID(first), Window{Limit: pageOfList, From: []any{place * 1_000_000, place}})
+			rows, err := s.db.AttemptsOf(s.t.Context(), s.domain, passerelle.DeliveryID(first), store.Window{Limit: pageOfList, From: []any{place * 1_000_000, place}})
 			return len(rows), err
 		},
-		"last requests": func(_ Webhook, first int) (int, error) {
+		"last requests": func(_ store.Webhook, first int) (int, error) {
 			var ids []passerelle.DeliveryID
 			for i := range pageOfList {
 				ids = append(ids, passerelle.DeliveryID(first+2*i))
@@ -133,7 +134,7 @@ func deliveryLists(s site) map[string]deliveryList {
 			return len(rows), err
 		},
 		"log": log(false), "log, deep": log(true),
-		"undelivered": func(w Webhook, _ int) (int, error) {
+		"undelivered": func(w store.Webhook, _ int) (int, error) {
 			counted, err := s.db.Pending(s.t.Context(), s.domain, pageOfList, w.ID)
 			return int(counted[w.ID]), err
 		},
@@ -141,7 +142,7 @@ func deliveryLists(s site) map[string]deliveryList {
 }
 
 // page reads a full page of the list, of the webhook whose first delivery is given.
-func (list deliveryList) page(t *testing.T, w Webhook, first int) func() {
+func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 	return func() {
 		t.Helper()
 		if rows, err := list(w, first); err != nil || rows != pageOfList {
@@ -155,15 +156,15 @@ func (list deliveryList) page(t *testing.T, w Webhook, first int) func() {
 // whether the statistics know of it or are from a time when little waited.
 func TestBacklogsAreReadInTheirOrder(t *testing.T) {
 	s := newSite(t, storetest.Postgres(t))
-	var w Webhook
+	var w store.Webhook
 	for range 8 {
 		w = s.crowded(0, 0)
 	}
-	s.write(func(tx *Tx) error {
-		tx.unit.Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created) VALUES (1, $1, 'PAYMENT_STATE_UPDATED', 'payment', 1, 1, $2, 1)`, int64(s.domain), []byte(`{}`))
-		tx.unit.Exec(numbers+`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created)
+	s.write(func(tx *store.Tx) error {
+		tx.Unit().Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created) VALUES (1, $1, 'PAYMENT_STATE_UPDATED', 'payment', 1, 1, $2, 1)`, int64(s.domain), []byte(`{}`))
+		tx.Unit().Exec(numbers+`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created)
 			SELECT i, CAST($3 AS BIGINT), CAST($4 AS BIGINT) - i % 8, 1, 'payment', i / 24, i % 24 / 8, i FROM n`, 1, 10*fewDeliveries, int64(s.domain), int64(w.ID))
-		tx.unit.Exec(`UPDATE delivery SET delivered = created`)
+		tx.Unit().Exec(`UPDATE delivery SET delivered = created`)
 		return nil
 	})
 	for _, statement := range []string{`ANALYZE`, `UPDATE delivery SET delivered = NULL`} {

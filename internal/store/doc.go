@@ -1,10 +1,10 @@
-// Package store keeps everything the service knows in one database, and is the only package
-// with SQL about its tables.
+// Package store keeps everything the service knows in one database.
 //
-// It owns the schema and its migrations, leases, and which columns are encrypted. It does not
-// own rules: a use case decides, and the store writes the decision, or refuses it when the row
-// has changed meanwhile. Package database owns connections and transactions, and says how SQL
-// is written for both databases.
+// It owns the schema and its migrations, leases, which columns are encrypted, and the SQL
+// about all tables but those of package bankstore, which has what end users share from their
+// institutions. It does not own rules: a use case decides, and the store writes the decision,
+// or refuses it when the row has changed meanwhile. Package database owns connections and
+// transactions, and says how SQL is written for both databases.
 //
 // A [Reader] reads committed rows and cannot write. A write is a unit: [DB.Write] calls a
 // function that collects statements on a [Tx], and executes all of them or none.

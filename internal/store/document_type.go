@@ -59,7 +59,7 @@ func (tx *Tx) recordOfType(domain passerelle.DomainID, number int64, name, colum
 			CASE WHEN previous.value IS NULL THEN 'add' WHEN CAST($3 AS TEXT) IS NULL THEN 'delete' ELSE 'update' END, CAST($4 AS TEXT), CAST($5 AS BIGINT)
 		FROM (SELECT MAX(`+column+`) AS value FROM document_type WHERE domain_id = $1 AND number = $6) AS previous
 		WHERE previous.value IS DISTINCT FROM CAST($3 AS TEXT)`,
-		int64(domain), fmt.Sprintf("documenttypes.%d.%s", number, name), value, by, micros(now), number)
+		int64(domain), fmt.Sprintf("documenttypes.%d.%s", number, name), value, by, database.Micros(now), number)
 }
 
 func flagText(flag *bool) *string {

@@ -20,8 +20,8 @@ func scanDomainAnd(row database.Row, more ...any) (passerelle.Domain, error) {
 		frozen          *int64
 	)
 	err := row.Scan(append([]any{&d.ID, &d.Name, &d.Kind, &d.BaseURL, &created, &offset, &frozen}, more...)...)
-	d.Created = instant(created)
-	d.Clock = passerelle.Clock{Offset: time.Duration(offset) * time.Microsecond, Frozen: optionalInstant(frozen)}
+	d.Created = database.Instant(created)
+	d.Clock = passerelle.Clock{Offset: time.Duration(offset) * time.Microsecond, Frozen: database.OptionalInstant(frozen)}
 	return d, err
 }
 
@@ -50,7 +50,7 @@ func (tx *Tx) CreateDomain(d *passerelle.Domain, host string) error {
 	}
 	d.ID = passerelle.DomainID(id)
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO domain (id, name, kind, host, base_url, created) VALUES ($1, $2, $3, $4, $5, $6)`,
-		id, d.Name, string(d.Kind), host, d.BaseURL, micros(d.Created))
+		id, d.Name, string(d.Kind), host, d.BaseURL, database.Micros(d.Created))
 	return nil
 }
 
@@ -64,5 +64,5 @@ func (tx *Tx) MoveDomain(id passerelle.DomainID, host, baseURL string) {
 func (tx *Tx) SetClock(id passerelle.DomainID, from, to passerelle.Clock) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE domain SET clock_offset = $1, clock_frozen = $2
 		WHERE id = $3 AND kind = 'sandbox' AND clock_offset = $4 AND clock_frozen IS NOT DISTINCT FROM CAST($5 AS BIGINT)`,
-		to.Offset.Microseconds(), optionalMicros(to.Frozen), int64(id), from.Offset.Microseconds(), optionalMicros(from.Frozen))
+		to.Offset.Microseconds(), database.OptionalMicros(to.Frozen), int64(id), from.Offset.Microseconds(), database.OptionalMicros(from.Frozen))
 }

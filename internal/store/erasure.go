@@ -32,6 +32,11 @@ const farewellPending = `EXISTS (SELECT 1 FROM event f JOIN delivery d ON d.even
 
 const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND (e.name <> 'USER_DELETED' OR NOT ` + farewellPending + `)`
 
+// ForgottenFile marks a row of stored_file to which nobody refers any more. The file is
+// removed at once, or after the lease of whoever fetches it, so that nothing is written
+// after the removal. Package bankstore uses it as well.
+const ForgottenFile = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE 0 END`
+
 // remains are the places where something of a user can be, in the order of
 // erasing: rows selects their keys, erase does away with those among {rows}. $3
 // of erase is the domain's present instant.
@@ -75,7 +80,7 @@ var remains = []struct{ rows, erase string }{
 		// Their bytes are elsewhere, and are removed with the rows by whoever removes
 		// files; the erasure is not over before that.
 		rows:  `SELECT id FROM stored_file WHERE domain_id = $1 AND user_id = $2 AND due IS NULL`,
-		erase: `UPDATE stored_file SET ` + forgotten + ` WHERE id IN ({rows})`,
+		erase: `UPDATE stored_file SET ` + ForgottenFile + ` WHERE id IN ({rows})`,
 	},
 	{
 		rows:  `SELECT token_id FROM user_token WHERE domain_id = $1 AND user_id = $2 AND NOT ` + farewellPending,
@@ -92,9 +97,9 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 			since int64
 		)
 		err := row.Scan(&e.Domain, &e.User, &since)
-		e.Since = instant(since)
+		e.Since = database.Instant(since)
 		return e, err
-	}, `SELECT domain_id, user_id, since FROM erasure WHERE domain_id = $1 AND due <= $2 ORDER BY due LIMIT $3`, int64(domain), micros(realNow), limit)
+	}, `SELECT domain_id, user_id, since FROM erasure WHERE domain_id = $1 AND due <= $2 ORDER BY due LIMIT $3`, int64(domain), database.Micros(realNow), limit)
 }
 
 // Erase does away with what a deleted user had, at most batch rows of each kind
@@ -120,7 +125,7 @@ func (tx *Tx) erase(e Erasure, batch int, now time.Time) {
 		statement := strings.Replace(kind.erase, "{rows}", kind.rows+database.UpTo(batch), 1)
 		args := []any{int64(e.Domain), int64(e.User)}
 		if strings.Contains(statement, "$3") {
-			args = append(args, micros(now))
+			args = append(args, database.Micros(now))
 		}
 		tx.unit.Exec(statement, args...)
 	}
@@ -141,6 +146,6 @@ func (r *Reader) anyRemains(ctx context.Context, e Erasure) (bool, error) {
 func (tx *Tx) endErasure(e Erasure, realNow, next time.Time) {
 	tx.unit.Exec(`DELETE FROM erasure WHERE domain_id = $1 AND user_id = $2 AND since <= $3 AND NOT `+farewellPending+`
 			AND NOT EXISTS (SELECT 1 FROM stored_file WHERE domain_id = $1 AND user_id = $2)`,
-		int64(e.Domain), int64(e.User), micros(realNow.Add(-erasureGrace)))
-	tx.unit.Exec(`UPDATE erasure SET due = $1 WHERE domain_id = $2 AND user_id = $3`, micros(next), int64(e.Domain), int64(e.User))
+		int64(e.Domain), int64(e.User), database.Micros(realNow.Add(-erasureGrace)))
+	tx.unit.Exec(`UPDATE erasure SET due = $1 WHERE domain_id = $2 AND user_id = $3`, database.Micros(next), int64(e.Domain), int64(e.User))
 }

@@ -83,8 +83,8 @@ func (tx *Tx) Emit(e EmittedEvent) error {
 func (tx *Tx) insertEvent(id int64, e EmittedEvent, mediaType string, parted int64) {
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created, holds, account_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, optionalID(e.User), e.Held, mediaType, e.Omitted,
-		append([]byte{}, e.Body...), parted, micros(e.Created), holdings(e.Holds), optionalID(e.Account))
+		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, database.OptionalID(e.User), e.Held, mediaType, e.Omitted,
+		append([]byte{}, e.Body...), parted, database.Micros(e.Created), holdings(e.Holds), database.OptionalID(e.Account))
 }
 
 // emitUnwanted stores an event that has no body, unless a webhook wants it.
@@ -123,7 +123,7 @@ func (tx *Tx) deliver(id int64, e EmittedEvent) {
 	tx.unit.Exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, not_before)
 		SELECT domain_id, id, $1, $2, $3, $4, $5, $6 FROM webhook
 		WHERE domain_id = $7 AND event = $8 AND (user_id IS NULL OR user_id = $9) AND deleted IS NULL AND disabled IS NULL ORDER BY id`,
-		id, e.Subject, e.SubjectID, e.Version, micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), optionalID(e.User))
+		id, e.Subject, e.SubjectID, e.Version, database.Micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), database.OptionalID(e.User))
 }
 
 // eraseUnsent erases the bodies of selected users' events that have no delivery: nobody will
@@ -166,7 +166,7 @@ func notBefore(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	return micros(t)
+	return database.Micros(t)
 }
 
 // ReleaseHeld gives the held events of a user their deliveries, to the webhooks
@@ -194,5 +194,5 @@ func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
 func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
 	tx.unit.Exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
 		AND delivered IS NULL AND dropped IS NULL AND not_before > 0 AND not_before > $1`,
-		micros(now), reason, int64(domain), subject, subjectID, version)
+		database.Micros(now), reason, int64(domain), subject, subjectID, version)
 }

@@ -195,7 +195,7 @@ func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, 
 	)
 	err := r.rows.Each(ctx, `SELECT d.id, d.event_id FROM webhook w JOIN delivery d ON d.webhook_id = w.id
 		WHERE w.domain_id = $1 AND w.deleted < $2 AND d.delivered IS NULL AND d.dropped IS NULL`+database.UpTo(limit),
-		[]any{int64(domain), micros(deleted)}, func(row database.Row) (bool, error) {
+		[]any{int64(domain), database.Micros(deleted)}, func(row database.Row) (bool, error) {
 			var delivery passerelle.DeliveryID
 			var event int64
 			err := row.Scan(&delivery, &event)

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"passerelle"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	"passerelle/webhook"
 )
@@ -16,7 +17,7 @@ func TestTriggeredVersionsGrow(t *testing.T) {
 	const goroutines, each = 6, 20
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newSite(t, url)
-		stores := []*DB{s.db, openOnly(t, url)}
+		stores := []*store.DB{s.db, openOnly(t, url)}
 		taken := make([][]int64, goroutines)
 		var all sync.WaitGroup
 		for g := range goroutines {
@@ -32,16 +33,16 @@ func TestTriggeredVersionsGrow(t *testing.T) {
 				t.Errorf("versions %v", own)
 			}
 		}
-		if versions := slices.Concat(taken...); slices.Min(versions) != triggeredFrom+1 || slices.Max(versions) != triggeredFrom+goroutines*each {
+		if versions := slices.Concat(taken...); slices.Min(versions) != store.TriggeredFrom+1 || slices.Max(versions) != store.TriggeredFrom+goroutines*each {
 			t.Errorf("from %d to %d", slices.Min(versions), slices.Max(versions))
 		}
-		if other := triggeredVersion(t, s.db, s.other); other != triggeredFrom+1 {
+		if other := triggeredVersion(t, s.db, s.other); other != store.TriggeredFrom+1 {
 			t.Errorf("another domain starts at %d", other)
 		}
 	})
 }
 
-func triggeredVersion(t *testing.T, db *DB, domain passerelle.DomainID) int64 {
+func triggeredVersion(t *testing.T, db *store.DB, domain passerelle.DomainID) int64 {
 	t.Helper()
 	version, err := db.TriggeredVersion(t.Context(), domain)
 	if err != nil {
@@ -53,15 +54,15 @@ func triggeredVersion(t *testing.T, db *DB, domain passerelle.DomainID) int64 {
 func TestDeliveriesOfAnEvent(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		for range 3 {
-			w := Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
-			s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
+			w := store.Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
+			s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
 		}
-		emitted := func(version int64) EmittedEvent {
-			e := EmittedEvent{
+		emitted := func(version int64) store.EmittedEvent {
+			e := store.EmittedEvent{
 				Domain: s.domain, Name: webhook.AccountFound, Subject: "connection", SubjectID: 42, Version: version,
 				Body: []byte("{}"), Created: now,
 			}
-			s.write(func(tx *Tx) error { return tx.Emit(e) })
+			s.write(func(tx *store.Tx) error { return tx.Emit(e) })
 			return e
 		}
 		first, second := emitted(1), emitted(2)
@@ -69,7 +70,7 @@ func TestDeliveriesOfAnEvent(t *testing.T) {
 		missing.Version = 3
 		foreign := first
 		foreign.Domain = s.other
-		of := func(e EmittedEvent, limit int) []passerelle.DeliveryID {
+		of := func(e store.EmittedEvent, limit int) []passerelle.DeliveryID {
 			ids, err := s.db.DeliveriesOf(t.Context(), e, limit)
 			if err != nil {
 				t.Fatal(err)
@@ -93,23 +94,23 @@ func TestTheOldestWebhookIsFirst(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		var webhooks []passerelle.WebhookID
 		for range 3 {
-			w := Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
-			s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
+			w := store.Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
+			s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
 			webhooks = append(webhooks, w.ID)
 		}
 		for _, deleted := range []bool{true, false} {
-			s.write(func(tx *Tx) error {
-				tx.ChangeWebhook(s.domain, webhooks[0], WebhookChange{Deleted: &deleted}, now)
+			s.write(func(tx *store.Tx) error {
+				tx.ChangeWebhook(s.domain, webhooks[0], store.WebhookChange{Deleted: &deleted}, now)
 				return nil
 			})
 		}
 		for version, held := range []bool{false, true} {
-			e := EmittedEvent{
+			e := store.EmittedEvent{
 				Domain: s.domain, Name: webhook.AccountFound, Subject: "user", SubjectID: 1, Version: int64(version),
 				User: 1, Held: held, Body: []byte("{}"), Created: now,
 			}
-			s.write(func(tx *Tx) error { return tx.Emit(e) })
-			s.write(func(tx *Tx) error { tx.ReleaseHeld(s.domain, 1); return nil })
+			s.write(func(tx *store.Tx) error { return tx.Emit(e) })
+			s.write(func(tx *store.Tx) error { tx.ReleaseHeld(s.domain, 1); return nil })
 			ids, err := s.db.DeliveriesOf(t.Context(), e, 10)
 			if err != nil || len(ids) != len(webhooks) {
 				t.Fatalf("deliveries %v, %v", ids, err)

@@ -23,14 +23,14 @@ func (tx *Tx) Witness(e payment.Evidence) error {
 	if err != nil {
 		return fmt.Errorf("encode what a payer saw: %w", err)
 	}
-	sealed, err := tx.seal(evidencePlace(e.Domain, id), plain)
+	sealed, err := tx.Seal(evidencePlace(e.Domain, id), plain)
 	if err != nil {
 		return fmt.Errorf("seal what a payer saw: %w", err)
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO payment_evidence (id, payment_id, domain_id, attempt, act, language, shown, at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), COALESCE((SELECT MAX(number) FROM attempt WHERE payment_id = $2), 0),
 			CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS {bytes}), CAST($7 AS BIGINT)`,
-		id, int64(e.Payment), int64(e.Domain), string(e.Act), e.Language, sealed, micros(e.At))
+		id, int64(e.Payment), int64(e.Domain), string(e.Act), e.Language, sealed, database.Micros(e.At))
 	return nil
 }
 
@@ -54,7 +54,7 @@ func (r *Reader) scanEvidence(row database.Row) (payment.Evidence, error) {
 	if err := row.Scan(&id, &e.Payment, &e.Domain, &e.Attempt, &e.Act, &e.Language, &sealed, &at); err != nil {
 		return e, err
 	}
-	e.At = instant(at)
+	e.At = database.Instant(at)
 	plain, err := r.keys.Open(evidencePlace(e.Domain, id), sealed)
 	if err != nil {
 		return e, fmt.Errorf("%w: evidence %d: %w", ErrSealed, id, err)

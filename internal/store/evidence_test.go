@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -21,20 +22,20 @@ func TestEvidence(t *testing.T) {
 				Lines: []payment.ShownLine{{Amount: "12,50 €", Name: "Maison Dupont", Account: "FR76 3000", Label: "é"}},
 			},
 		}
-		witness := func(tx *Tx) error {
-			if err := tx.OpenAttempt(&Attempt{Payment: p.ID, Domain: s.domain, Number: 1, Kind: AttemptInitiation, AttemptOrder: AttemptOrder{Key: "k"}, Created: now}, time.Minute); err != nil {
+		witness := func(tx *store.Tx) error {
+			if err := tx.OpenAttempt(&store.Attempt{Payment: p.ID, Domain: s.domain, Number: 1, Kind: store.AttemptInitiation, AttemptOrder: store.AttemptOrder{Key: "k"}, Created: now}, time.Minute); err != nil {
 				return err
 			}
 			return tx.Witness(ordered)
 		}
 		s.write(witness)
 		cancelled := payment.Evidence{Payment: p.ID, Domain: s.domain, Act: payment.ActCancel, At: now, Language: "en", Attempt: 1}
-		wantError(t, s.try(func(tx *Tx) error { return tx.Witness(cancelled) }), ErrDuplicate)
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.Witness(cancelled) }), store.ErrDuplicate)
 		got, err := s.db.Evidence(t.Context(), s.domain, p.ID)
 		wantSame(t, []payment.Evidence{ordered}, got, err)
 		foreign, err := s.db.Evidence(t.Context(), s.other, p.ID)
 		wantSame(t, 0, len(foreign), err)
-		sealed, err := database.One(t.Context(), s.db.rows, func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT shown FROM payment_evidence`)
+		sealed, err := database.One(t.Context(), s.db.Rows(), func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT shown FROM payment_evidence`)
 		if err != nil || bytes.Contains(sealed, []byte("Dupont")) {
 			t.Errorf("what was shown is not sealed (%v)", err)
 		}
@@ -49,7 +50,7 @@ func TestEvidenceWithoutAnAttempt(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		p := s.create(draft(1250), now)
 		cancelled := payment.Evidence{Payment: p.ID, Domain: s.domain, Act: payment.ActCancel, At: now, Language: "en"}
-		s.write(func(tx *Tx) error { return tx.Witness(cancelled) })
+		s.write(func(tx *store.Tx) error { return tx.Witness(cancelled) })
 		got, err := s.db.Evidence(t.Context(), s.domain, p.ID)
 		wantSame(t, []payment.Evidence{cancelled}, got, err)
 	})

@@ -33,12 +33,12 @@ func (tx *Tx) AddFieldKey(k *StoredFieldKey) error {
 		return err
 	}
 	k.ID = id
-	sealed, err := tx.seal(fieldKeyPlace(k.Domain, id), k.Private)
+	sealed, err := tx.Seal(fieldKeyPlace(k.Domain, id), k.Private)
 	if err != nil {
 		return fmt.Errorf("seal a key for fields: %w", err)
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO field_key (id, domain_id, number, kid, private, created) VALUES ($1, $2, $3, $4, $5, $6)`,
-		id, int64(k.Domain), k.Number, k.KeyID, sealed, micros(k.Created))
+		id, int64(k.Domain), k.Number, k.KeyID, sealed, database.Micros(k.Created))
 	return nil
 }
 
@@ -51,7 +51,7 @@ func (r *Reader) scanFieldKey(row database.Row) (StoredFieldKey, error) {
 	if err := row.Scan(&k.ID, &k.Domain, &k.Number, &k.KeyID, &sealed, &created); err != nil {
 		return k, err
 	}
-	k.Created = instant(created)
+	k.Created = database.Instant(created)
 	private, err := r.keys.Open(fieldKeyPlace(k.Domain, k.ID), sealed)
 	if err != nil {
 		return k, fmt.Errorf("%w: key %d for fields: %w", ErrSealed, k.ID, err)

@@ -18,7 +18,7 @@ func (tx *Tx) SetFieldValues(domain passerelle.DomainID, id passerelle.PaymentID
 	if err != nil {
 		return fmt.Errorf("encode payment fields: %w", err)
 	}
-	sealed, err := tx.seal(fieldValuesPlace(domain, id), plain)
+	sealed, err := tx.Seal(fieldValuesPlace(domain, id), plain)
 	if err != nil {
 		return fmt.Errorf("seal payment fields: %w", err)
 	}

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -10,25 +10,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // filed is a user with a shared subscription and a shared account, each with one
 // file.
-func filed(t *testing.T, s site) (*savings, StoredSubscription, StoredDocument) {
+func filed(t *testing.T, s site) (*savings, bankstore.StoredSubscription, bankstore.StoredDocument) {
 	t.Helper()
 	h := newSavings(t, s)
 	h.addFiles(t)
-	all, err := h.db.Subscriptions(t.Context(), SubscriptionFilter{Domain: h.domain, User: 7, All: true}, Window{Limit: 1})
+	all, err := bankstore.From(h.db).Subscriptions(t.Context(), bankstore.SubscriptionFilter{Domain: h.domain, User: 7, All: true}, store.Window{Limit: 1})
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%d subscriptions (%v)", len(all), err)
 	}
-	h.write(func(tx *Tx) error { tx.EnableSubscription(h.domain, 7, all[0].ID); return nil })
+	h.write(func(tx *store.Tx) error { bankstore.In(tx).EnableSubscription(h.domain, 7, all[0].ID); return nil })
 	return h, all[0], h.bill(t)
 }
 
-func (h *savings) bill(t *testing.T) StoredDocument {
+func (h *savings) bill(t *testing.T) bankstore.StoredDocument {
 	t.Helper()
-	documents, err := h.db.Documents(t.Context(), DocumentFilter{Domain: h.domain, User: 7}, Window{Limit: 2})
+	documents, err := bankstore.From(h.db).Documents(t.Context(), bankstore.DocumentFilter{Domain: h.domain, User: 7}, store.Window{Limit: 2})
 	if err != nil || len(documents) != 1 {
 		t.Fatalf("%d documents (%v)", len(documents), err)
 	}
@@ -38,10 +41,13 @@ func (h *savings) bill(t *testing.T) StoredDocument {
 // fetched claims the files that are due and keeps them.
 func (h *savings) fetched() (ids []passerelle.FileID) {
 	h.t.Helper()
-	var leased []LeasedFile
-	h.write(func(tx *Tx) error { tx.ClaimFiles(h.domain, "c1", time.Minute, 5, &leased); return nil })
+	var leased []bankstore.LeasedFile
+	h.write(func(tx *store.Tx) error {
+		bankstore.In(tx).ClaimFiles(h.domain, "c1", time.Minute, 5, &leased)
+		return nil
+	})
 	for _, l := range leased {
-		h.write(func(tx *Tx) error { tx.KeepFile(h.domain, l, "text/plain", 3, now); return nil })
+		h.write(func(tx *store.Tx) error { bankstore.In(tx).KeepFile(h.domain, l, "text/plain", 3, now); return nil })
 		ids = append(ids, l.ID)
 	}
 	slices.Sort(ids) // PostgreSQL returns what it updates in any order
@@ -50,7 +56,7 @@ func (h *savings) fetched() (ids []passerelle.FileID) {
 
 func (h *savings) forget() (ids []int64) {
 	h.t.Helper()
-	h.write(func(tx *Tx) error { tx.ClaimForgotten(time.Hour, 5, &ids); return nil })
+	h.write(func(tx *store.Tx) error { bankstore.In(tx).ClaimForgotten(time.Hour, 5, &ids); return nil })
 	return ids
 }
 
@@ -63,7 +69,7 @@ func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 		wantFiles := func(when string, want ...passerelle.FileID) {
 			t.Helper()
 			var got []passerelle.FileID
-			files, err := h.db.Files(t.Context(), h.domain, 7, 0, 5)
+			files, err := bankstore.From(h.db).Files(t.Context(), h.domain, 7, 0, 5)
 			for _, f := range files {
 				got = append(got, f.ID)
 			}
@@ -72,12 +78,15 @@ func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 			}
 		}
 		wantFiles("shared", ids...)
-		h.write(func(tx *Tx) error { tx.DisableSubscription(h.domain, 7, subscription, now); return nil })
+		h.write(func(tx *store.Tx) error {
+			bankstore.In(tx).DisableSubscription(h.domain, 7, subscription, now)
+			return nil
+		})
 		wantFiles("without the subscription", ids[1])
-		if _, err := h.db.File(t.Context(), h.domain, 7, ids[0]); !errors.Is(err, ErrNotFound) {
+		if _, err := bankstore.From(h.db).File(t.Context(), h.domain, 7, ids[0]); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the file of the document is there: %v", err)
 		}
-		h.write(func(tx *Tx) error { tx.DisableAccount(h.domain, 7, h.accounts[0], now); return nil })
+		h.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(h.domain, 7, h.accounts[0], now); return nil })
 		wantFiles("without the account")
 		if n := len(h.forget()); n != 0 {
 			t.Errorf("%d files were given up already", n)
@@ -90,24 +99,24 @@ func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 func TestUploadsThatAreOver(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h, _, before := filed(t, s)
-		upload := func(allowed time.Duration) StoredFile {
-			f := StoredFile{User: 7, MediaType: "text/plain", Created: now, Stored: &now, Size: 3}
-			h.write(func(tx *Tx) error { return tx.BeginUpload(h.domain, &f, allowed) })
+		upload := func(allowed time.Duration) bankstore.StoredFile {
+			f := bankstore.StoredFile{User: 7, MediaType: "text/plain", Created: now, Stored: &now, Size: 3}
+			h.write(func(tx *store.Tx) error { return bankstore.In(tx).BeginUpload(h.domain, &f, allowed) })
 			return f
 		}
-		give := func(f StoredFile) error {
-			return h.db.Write(context.Background(), func(tx *Tx) error {
-				return tx.EditDocument(h.domain, before.Document, DocumentEdit{Name: Own[string]{Set: true, Value: new("mine")}, File: &f}, now)
+		give := func(f bankstore.StoredFile) error {
+			return h.db.Write(context.Background(), func(tx *store.Tx) error {
+				return bankstore.In(tx).EditDocument(h.domain, before.Document, bankstore.DocumentEdit{Name: bankstore.Own[string]{Set: true, Value: new("mine")}, File: &f}, now)
 			})
 		}
 		late := upload(-time.Minute)
-		if err := give(late); !errors.Is(err, ErrConflict) {
+		if err := give(late); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("too late: %v", err)
 		}
 		if diff := cmp.Diff([]int64{int64(late.ID)}, h.forget()); diff != "" {
 			t.Errorf("given up (-want +got):\n%s", diff)
 		}
-		if err := give(late); !errors.Is(err, ErrConflict) {
+		if err := give(late); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("while it is being removed: %v", err)
 		}
 		if diff := cmp.Diff(before, h.bill(t), dates); diff != "" {
@@ -136,8 +145,8 @@ func TestErasureWaitsForFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		since := now.Add(-time.Hour)
-		h.write(func(tx *Tx) error {
-			tx.unit.Exec(`INSERT INTO erasure (domain_id, user_id, since, due) VALUES ($1, 7, $2, $2)`, int64(h.domain), micros(since))
+		h.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`INSERT INTO erasure (domain_id, user_id, since, due) VALUES ($1, 7, $2, $2)`, int64(h.domain), database.Micros(since))
 			return nil
 		})
 		pending := func() int {
@@ -163,7 +172,7 @@ func TestErasureWaitsForFiles(t *testing.T) {
 		if len(over) != 2 || pending() != 1 {
 			t.Errorf("files %v are given up", over)
 		}
-		h.write(func(tx *Tx) error { tx.ForgetFiles(over); return nil })
+		h.write(func(tx *store.Tx) error { bankstore.In(tx).ForgetFiles(over); return nil })
 		if n := pending(); n != 0 {
 			t.Errorf("%d erasures are pending", n)
 		}

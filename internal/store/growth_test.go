@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"cmp"
@@ -19,6 +19,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
 	"passerelle/webhook"
@@ -67,7 +68,7 @@ func connectSQLite(t *testing.T, path string) *sql.Conn {
 // openDatabase opens a database beside the store of a test.
 func openDatabase(t *testing.T, url string) *database.Handle {
 	t.Helper()
-	pool, err := database.Open(t.Context(), url, database.Config{Migrations: migrations})
+	pool, err := database.Open(t.Context(), url, database.Config{Migrations: store.Migrations})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,15 +229,15 @@ func literals(args []any) []string {
 }
 
 // paths are what is done to one payment among many, or beside them.
-func (s site) paths(w Webhook) map[string]func(*payment.Payment) {
+func (s site) paths(w store.Webhook) map[string]func(*payment.Payment) {
 	ctx := s.t.Context()
 	bank := func(r payment.Report) func(*payment.Payment) {
 		return func(p *payment.Payment) { s.bankSays(p, r) }
 	}
-	page := func(f PaymentFilter, order string) func(*payment.Payment) {
+	page := func(f store.PaymentFilter, order string) func(*payment.Payment) {
 		f.Domain = s.domain
 		return func(*payment.Payment) {
-			rows, err := s.db.Payments(ctx, f, Window{Order: order, Limit: pageOfList}, false)
+			rows, err := s.db.Payments(ctx, f, store.Window{Order: order, Limit: pageOfList}, false)
 			_, counting := s.db.CountPayments(ctx, f, 1001)
 			if err := errors.Join(err, counting); err != nil || len(rows) != pageOfList {
 				s.t.Fatalf("%d rows, %v", len(rows), err)
@@ -245,31 +246,31 @@ func (s site) paths(w Webhook) map[string]func(*payment.Payment) {
 	}
 	return map[string]func(*payment.Payment){
 		"validate": func(p *payment.Payment) {
-			a := Attempt{Payment: p.ID, Domain: s.domain, Number: 1, Kind: AttemptInitiation, Created: now, AttemptOrder: AttemptOrder{Key: fmt.Sprint(p.ID), Connector: "a", Mechanism: "webauth"}}
-			s.write(func(tx *Tx) error { return tx.OpenAttempt(&a, time.Minute) })
+			a := store.Attempt{Payment: p.ID, Domain: s.domain, Number: 1, Kind: store.AttemptInitiation, Created: now, AttemptOrder: store.AttemptOrder{Key: fmt.Sprint(p.ID), Connector: "a", Mechanism: "webauth"}}
+			s.write(func(tx *store.Tx) error { return tx.OpenAttempt(&a, time.Minute) })
 			s.bankSays(p, payment.Report{Status: payment.Awaiting, Action: payment.Decoupled})
-			s.write(func(tx *Tx) error { tx.AnswerAttempt(a); return nil })
+			s.write(func(tx *store.Tx) error { tx.AnswerAttempt(a); return nil })
 		},
 		"cancel":   bank(payment.Report{Status: payment.Declined, Code: payment.InsufficientFunds}),
 		"simulate": bank(payment.Report{Status: payment.Settled}),
 		"payer's return": func(p *payment.Payment) {
-			s.write(func(tx *Tx) error {
+			s.write(func(tx *store.Tx) error {
 				tx.PayerReturned(p, now)
 				tx.DropHeldBack(s.domain, "payment", int64(p.ID), 1, now, "known")
 				return nil
 			})
 		},
-		"page": page(PaymentFilter{}, "register_date"), "page by state": page(PaymentFilter{State: string(payment.Expired)}, "register_date"),
-		"page by label": page(PaymentFilter{LabelStart: "Invoice"}, labelOrder),
+		"page": page(store.PaymentFilter{}, "register_date"), "page by state": page(store.PaymentFilter{State: string(payment.Expired)}, "register_date"),
+		"page by label": page(store.PaymentFilter{LabelStart: "Invoice"}, store.LabelOrder),
 		"retention step": func(*payment.Payment) {
-			if err := s.db.PurgeEvents(ctx, Retention{Domain: s.domain, Events: time.UnixMicro(1_000_000_000), Health: now, Batch: 10, Batches: 1}); err != nil {
+			if err := s.db.PurgeEvents(ctx, store.Retention{Domain: s.domain, Events: time.UnixMicro(1_000_000_000), Health: now, Batch: 10, Batches: 1}); err != nil {
 				s.t.Fatal(err)
 			}
 		},
 		"erasure step": func(p *payment.Payment) {
-			e := Erasure{Domain: s.domain, User: passerelle.UserID(p.ID)}
-			s.write(func(tx *Tx) error { tx.erase(e, 10, now); return nil })
-			if _, err := s.db.anyRemains(ctx, e); err != nil {
+			e := store.Erasure{Domain: s.domain, User: passerelle.UserID(p.ID)}
+			s.write(func(tx *store.Tx) error { tx.Erase(e, 10, now); return nil })
+			if _, err := s.db.AnyRemains(ctx, e); err != nil {
 				s.t.Fatal(err)
 			}
 		},
@@ -284,8 +285,8 @@ func (s site) bankSays(p *payment.Payment, r payment.Report) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.write(func(tx *Tx) error {
-		e := EmittedEvent{Domain: s.domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: int64(p.ID), Version: p.Version, Body: []byte(`{}`), Created: now}
+	s.write(func(tx *store.Tx) error {
+		e := store.EmittedEvent{Domain: s.domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: int64(p.ID), Version: p.Version, Body: []byte(`{}`), Created: now}
 		return errors.Join(tx.UpdatePayment(p, transitions(steps), nil), tx.Emit(e))
 	})
 }
@@ -302,15 +303,15 @@ func (s site) numberFrom(first int) {
 }
 
 // surround adds payments with an event, a delivery and a token each, half of them of a user.
-func (s site) surround(w Webhook, from, to int) {
+func (s site) surround(w store.Webhook, from, to int) {
 	s.t.Helper()
 	s.populateAfter(from, to)
 	const step = 50_000
 	for first := from + 1; first <= to; first += step {
-		s.write(func(tx *Tx) error {
+		s.write(func(tx *store.Tx) error {
 			for i, text := range around {
 				args := []any{first, min(first+step-1, to), int64(s.domain), int64(w.ID)}
-				tx.unit.Exec(numbers+text, args[:3+i%2]...)
+				tx.Unit().Exec(numbers+text, args[:3+i%2]...)
 			}
 			return nil
 		})
@@ -355,7 +356,7 @@ func TestMillionCostsAsAThousand(t *testing.T) {
 				}
 				ratio := float64(cost) / float64(before[name])
 				t.Logf("%s: %d among %d, %d among %d, %.2f times", name, before[name], few, cost, n, ratio)
-				if ratio > mostGrowth[s.db.rows.Dialect().Name] {
+				if ratio > mostGrowth[s.db.Rows().Dialect().Name] {
 					t.Errorf("%s costs %d among %d payments and %d among %d", name, before[name], few, cost, n)
 				}
 			}

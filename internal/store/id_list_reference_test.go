@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
 	"passerelle/webhook"
 )
 
@@ -67,22 +69,22 @@ func (c *crew) below(of idRow) {
 	for n, condition := range []string{"", "", "disabled", "deleted"} {
 		row := of
 		row.hidden = condition != ""
-		account, err := c.db.NewAccountID(c.t.Context())
+		account, err := bankstore.NewAccountID(c.t.Context(), c.db)
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		subscription, err := c.db.NewSubscriptionID(c.t.Context())
+		subscription, err := bankstore.NewSubscriptionID(c.t.Context(), c.db)
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		c.write(func(tx *Tx) error {
-			tx.unit.Exec(`INSERT INTO bank_account (id, domain_id, user_id, connection_id, key, type, details, digest) VALUES ($1, $2, $3, $4, $5, 'checking', '{}', 1)`,
+		c.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`INSERT INTO bank_account (id, domain_id, user_id, connection_id, key, type, details, digest) VALUES ($1, $2, $3, $4, $5, 'checking', '{}', 1)`,
 				int64(account), int64(of.domain), int64(of.user), int64(of.connection), fmt.Sprint(n))
-			tx.unit.Exec(`INSERT INTO subscription (id, domain_id, user_id, connection_id, key, details, digest) VALUES ($1, $2, $3, $4, $5, '{}', 1)`,
+			tx.Unit().Exec(`INSERT INTO subscription (id, domain_id, user_id, connection_id, key, details, digest) VALUES ($1, $2, $3, $4, $5, '{}', 1)`,
 				int64(subscription), int64(of.domain), int64(of.user), int64(of.connection), fmt.Sprint(n))
 			if condition != "" {
-				tx.unit.Exec(`UPDATE bank_account SET `+condition+` = 1 WHERE id = $1`, int64(account))
-				tx.unit.Exec(`UPDATE subscription SET `+condition+` = 1 WHERE id = $1`, int64(subscription))
+				tx.Unit().Exec(`UPDATE bank_account SET `+condition+` = 1 WHERE id = $1`, int64(account))
+				tx.Unit().Exec(`UPDATE subscription SET `+condition+` = 1 WHERE id = $1`, int64(subscription))
 			}
 			return nil
 		})
@@ -96,30 +98,30 @@ func (c *crew) below(of idRow) {
 func (c *crew) ofUser(t *rapid.T) listing {
 	domain, user := c.drawOwner(t)
 	q := idListing(ways{directions: true, skips: true}, c.connections, func(r idRow) bool { return r.domain == domain && r.user == user && !r.gone })
-	q.read = func(w Window) ([]int64, error) {
-		return numbersOf(func(one Connection) int64 { return int64(one.ID) })(c.db.Connections(c.t.Context(), domain, user, w))
+	q.read = func(w store.Window) ([]int64, error) {
+		return numbersOf(func(one bankstore.Connection) int64 { return int64(one.ID) })(bankstore.From(c.db).Connections(c.t.Context(), domain, user, w))
 	}
-	q.count = func() (int64, error) { return c.db.CountConnections(c.t.Context(), domain, user) }
+	q.count = func() (int64, error) { return bankstore.From(c.db).CountConnections(c.t.Context(), domain, user) }
 	return q
 }
 
 func (c *crew) inTrouble(t *rapid.T) listing {
 	domain, _ := c.drawOwner(t)
-	f := TroubleFilter{Domain: domain}
+	f := bankstore.TroubleFilter{Domain: domain}
 	maybe(t, "state", &f.State, passerelle.ConnectionStates()...)
 	maybe(t, "connector", &f.Connector, "c0", "c1", "c9")
 	q := idListing(ways{directions: true}, c.connections, func(r idRow) bool {
 		return r.domain == domain && !r.gone && r.kind != "" && (f.State == "" || string(f.State) == r.kind) && (f.Connector == "" || f.Connector == r.name)
 	})
-	q.read = func(w Window) ([]int64, error) {
-		return numbersOf(func(one Connection) int64 { return int64(one.ID) })(c.db.ConnectionsInTrouble(c.t.Context(), f, w))
+	q.read = func(w store.Window) ([]int64, error) {
+		return numbersOf(func(one bankstore.Connection) int64 { return int64(one.ID) })(bankstore.From(c.db).ConnectionsInTrouble(c.t.Context(), f, w))
 	}
 	return q
 }
 
 // drawBelow is a filter of what is below connections: an owner, a connection or
 // several, ids, and whether all are meant. Nil is no filter, empty selects nothing.
-func (c *crew) drawBelow(t *rapid.T, rows []idRow) (f AccountFilter, ids []int64) {
+func (c *crew) drawBelow(t *rapid.T, rows []idRow) (f bankstore.AccountFilter, ids []int64) {
 	f.Domain, f.User = c.drawOwner(t)
 	f.All = rapid.Bool().Draw(t, "all")
 	one := rapid.Map(rapid.SampledFrom(c.connections), func(r idRow) passerelle.ConnectionID { return r.connection })
@@ -135,7 +137,7 @@ func (c *crew) drawBelow(t *rapid.T, rows []idRow) (f AccountFilter, ids []int64
 	return f, ids
 }
 
-func isBelow(f AccountFilter, ids []int64) func(idRow) bool {
+func isBelow(f bankstore.AccountFilter, ids []int64) func(idRow) bool {
 	return func(r idRow) bool {
 		return r.domain == f.Domain && r.user == f.User && !r.gone && (f.All || !r.hidden) && (f.Connection == 0 || f.Connection == r.connection) &&
 			(f.Connections == nil || slices.Contains(f.Connections, r.connection)) && (ids == nil || slices.Contains(ids, r.id))
@@ -158,21 +160,21 @@ func (c *crew) bankAccounts(t *rapid.T) listing {
 	f, ids := c.drawBelow(t, c.accounts)
 	q := idListing(ways{directions: true, skips: true}, c.accounts, isBelow(f, ids))
 	f.IDs = as[passerelle.AccountID](ids)
-	q.read = func(w Window) ([]int64, error) {
-		return numbersOf(func(one StoredAccount) int64 { return int64(one.ID) })(c.db.BankAccounts(c.t.Context(), f, w))
+	q.read = func(w store.Window) ([]int64, error) {
+		return numbersOf(func(one bankstore.StoredAccount) int64 { return int64(one.ID) })(bankstore.From(c.db).BankAccounts(c.t.Context(), f, w))
 	}
-	q.count = func() (int64, error) { return c.db.CountBankAccounts(c.t.Context(), f) }
+	q.count = func() (int64, error) { return bankstore.From(c.db).CountBankAccounts(c.t.Context(), f) }
 	return q
 }
 
 func (c *crew) subscribed(t *rapid.T) listing {
 	below, ids := c.drawBelow(t, c.subscriptions)
-	f := SubscriptionFilter{Domain: below.Domain, User: below.User, Connection: below.Connection, Connections: below.Connections, IDs: as[passerelle.SubscriptionID](ids), All: below.All}
+	f := bankstore.SubscriptionFilter{Domain: below.Domain, User: below.User, Connection: below.Connection, Connections: below.Connections, IDs: as[passerelle.SubscriptionID](ids), All: below.All}
 	q := idListing(ways{directions: true, skips: true}, c.subscriptions, isBelow(below, ids))
-	q.read = func(w Window) ([]int64, error) {
-		return numbersOf(func(one StoredSubscription) int64 { return int64(one.ID) })(c.db.Subscriptions(c.t.Context(), f, w))
+	q.read = func(w store.Window) ([]int64, error) {
+		return numbersOf(func(one bankstore.StoredSubscription) int64 { return int64(one.ID) })(bankstore.From(c.db).Subscriptions(c.t.Context(), f, w))
 	}
-	q.count = func() (int64, error) { return c.db.CountSubscriptions(c.t.Context(), f) }
+	q.count = func() (int64, error) { return bankstore.From(c.db).CountSubscriptions(c.t.Context(), f) }
 	return q
 }
 
@@ -192,13 +194,13 @@ func (s site) tokens() func(*rapid.T) listing {
 	kinds := []string{"config", "users", "service", "user", "code"}
 	for i := range 40 {
 		row := idRow{domain: []passerelle.DomainID{s.domain, s.domain, s.other}[i%3], kind: kinds[i*i%7%5]}
-		token := Token{Domain: row.domain, Kind: row.kind, Hash: []byte(fmt.Sprint(i)), Created: now}
-		s.write(func(tx *Tx) error { return tx.CreateToken(&token) })
+		token := store.Token{Domain: row.domain, Kind: row.kind, Hash: []byte(fmt.Sprint(i)), Created: now}
+		s.write(func(tx *store.Tx) error { return tx.CreateToken(&token) })
 		row.id = token.ID
 		all = append(all, row)
 	}
 	return func(t *rapid.T) listing {
-		f := TokenFilter{All: rapid.Bool().Draw(t, "all")}
+		f := store.TokenFilter{All: rapid.Bool().Draw(t, "all")}
 		f.Domain, _ = s.drawOwner(t)
 		if rapid.IntRange(0, 5).Draw(t, "one") == 0 {
 			f.Only = rapid.SampledFrom(all).Draw(t, "token").id
@@ -206,8 +208,8 @@ func (s site) tokens() func(*rapid.T) listing {
 		q := idListing(ways{directions: true}, all, func(r idRow) bool {
 			return r.domain == f.Domain && (f.Only == 0 || f.Only == r.id) && (f.All || r.kind == "config" || r.kind == "users")
 		})
-		q.read = func(w Window) ([]int64, error) {
-			return numbersOf(func(one Token) int64 { return one.ID })(s.db.Tokens(s.t.Context(), f, w))
+		q.read = func(w store.Window) ([]int64, error) {
+			return numbersOf(func(one store.Token) int64 { return one.ID })(s.db.Tokens(s.t.Context(), f, w))
 		}
 		return q
 	}
@@ -217,14 +219,14 @@ func (s site) hooks() func(*rapid.T) listing {
 	var all []idRow
 	for i := range 40 {
 		row := idRow{domain: []passerelle.DomainID{s.domain, s.domain, s.other}[i%3], hidden: i%4 > 1}
-		w := Webhook{Domain: row.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
+		w := store.Webhook{Domain: row.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
 		if i%4 == 2 {
 			w.Disabled = &now
 		}
-		s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
+		s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
 		if i%4 == 3 {
-			s.write(func(tx *Tx) error {
-				tx.unit.Exec(`UPDATE webhook SET deleted = 1 WHERE id = $1`, int64(w.ID))
+			s.write(func(tx *store.Tx) error {
+				tx.Unit().Exec(`UPDATE webhook SET deleted = 1 WHERE id = $1`, int64(w.ID))
 				return nil
 			})
 		}
@@ -232,11 +234,11 @@ func (s site) hooks() func(*rapid.T) listing {
 		all = append(all, row)
 	}
 	return func(t *rapid.T) listing {
-		f := WebhookFilter{All: rapid.Bool().Draw(t, "all")}
+		f := store.WebhookFilter{All: rapid.Bool().Draw(t, "all")}
 		f.Domain, _ = s.drawOwner(t)
 		q := idListing(ways{skips: true}, all, func(r idRow) bool { return r.domain == f.Domain && (f.All || !r.hidden) })
-		q.read = func(w Window) ([]int64, error) {
-			return numbersOf(func(one Webhook) int64 { return int64(one.ID) })(s.db.Webhooks(s.t.Context(), f, w))
+		q.read = func(w store.Window) ([]int64, error) {
+			return numbersOf(func(one store.Webhook) int64 { return int64(one.ID) })(s.db.Webhooks(s.t.Context(), f, w))
 		}
 		q.count = func() (int64, error) { return s.db.CountWebhooks(s.t.Context(), f) }
 		return q
@@ -247,10 +249,10 @@ func (s site) applications() func(*rapid.T) listing {
 	all := []idRow{{id: int64(s.client), domain: s.domain}, {id: int64(s.alien), domain: s.other}}
 	for i := range 30 {
 		row := idRow{domain: []passerelle.DomainID{s.domain, s.domain, s.other}[i%3], gone: i%4 == 3}
-		c := Client{Domain: row.domain, Name: "app", SecretHash: []byte("hash"), Created: now}
-		s.write(func(tx *Tx) error { return tx.CreateClient(&c) })
+		c := store.Client{Domain: row.domain, Name: "app", SecretHash: []byte("hash"), Created: now}
+		s.write(func(tx *store.Tx) error { return tx.CreateClient(&c) })
 		if row.gone {
-			s.write(func(tx *Tx) error { tx.DeleteClient(row.domain, c.ID, now); return nil })
+			s.write(func(tx *store.Tx) error { tx.DeleteClient(row.domain, c.ID, now); return nil })
 		}
 		row.id = int64(c.ID)
 		all = append(all, row)
@@ -258,8 +260,8 @@ func (s site) applications() func(*rapid.T) listing {
 	return func(t *rapid.T) listing {
 		domain, _ := s.drawOwner(t)
 		q := idListing(ways{directions: true}, all, func(r idRow) bool { return r.domain == domain && !r.gone })
-		q.read = func(w Window) ([]int64, error) {
-			return numbersOf(func(one Client) int64 { return int64(one.ID) })(s.db.ClientPage(s.t.Context(), domain, w))
+		q.read = func(w store.Window) ([]int64, error) {
+			return numbersOf(func(one store.Client) int64 { return int64(one.ID) })(s.db.ClientPage(s.t.Context(), domain, w))
 		}
 		return q
 	}
@@ -269,13 +271,13 @@ func (s site) mails() func(*rapid.T) listing {
 	var all []idRow
 	for i := range 30 {
 		domain := []passerelle.DomainID{s.domain, s.domain, s.other}[i%3]
-		all = append(all, idRow{domain: domain, id: s.mail(Webhook{Domain: domain}, "subject").ID})
+		all = append(all, idRow{domain: domain, id: s.mail(store.Webhook{Domain: domain}, "subject").ID})
 	}
 	return func(t *rapid.T) listing {
 		domain, _ := s.drawOwner(t)
 		q := idListing(ways{newest: true, skips: true}, all, func(r idRow) bool { return r.domain == domain })
-		q.read = func(w Window) ([]int64, error) {
-			return numbersOf(func(one Mail) int64 { return one.ID })(s.db.Mails(s.t.Context(), domain, w))
+		q.read = func(w store.Window) ([]int64, error) {
+			return numbersOf(func(one store.Mail) int64 { return one.ID })(s.db.Mails(s.t.Context(), domain, w))
 		}
 		q.count = func() (int64, error) { return s.db.CountMails(s.t.Context(), domain) }
 		return q
@@ -289,18 +291,18 @@ func (s site) authProviders() func(*rapid.T) listing {
 		a := s.provider(row.domain, row.name+fmt.Sprint(i%3), nil)
 		row.id, row.name = a.ID, a.Name
 		if row.gone {
-			s.write(func(tx *Tx) error { tx.DeleteAuthProvider(row.domain, a.ID, now); return nil })
+			s.write(func(tx *store.Tx) error { tx.DeleteAuthProvider(row.domain, a.ID, now); return nil })
 		}
 		all = append(all, row)
 	}
 	return func(t *rapid.T) listing {
-		f := ProviderFilter{}
+		f := store.ProviderFilter{}
 		f.Domain, _ = s.drawOwner(t)
 		one, none := rapid.SampledFrom(all).Draw(t, "provider").name, ""
 		maybe(t, "name", &f.Name, &one, &none)
 		q := idListing(ways{skips: true}, all, func(r idRow) bool { return r.domain == f.Domain && !r.gone && (f.Name == nil || *f.Name == r.name) })
-		q.read = func(w Window) ([]int64, error) {
-			return numbersOf(func(one AuthProvider) int64 { return one.ID })(s.db.AuthProviders(s.t.Context(), f, w))
+		q.read = func(w store.Window) ([]int64, error) {
+			return numbersOf(func(one store.AuthProvider) int64 { return one.ID })(s.db.AuthProviders(s.t.Context(), f, w))
 		}
 		q.count = func() (int64, error) { return s.db.CountAuthProviders(s.t.Context(), f) }
 		return q
@@ -323,17 +325,17 @@ func TestUsersAreThoseOfTheReference(t *testing.T) {
 		var all []idRow
 		for i := range 30 {
 			u := passerelle.User{Domain: []passerelle.DomainID{s.domain, s.domain, s.other}[i%3], Created: now, Permanent: &now}
-			s.write(func(tx *Tx) error { return tx.CreateUser(&u) })
+			s.write(func(tx *store.Tx) error { return tx.CreateUser(&u) })
 			gone := i%4 == 3
 			if gone {
-				s.write(func(tx *Tx) error { tx.DeleteUser(u, now); return nil })
+				s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil })
 			}
 			all = append(all, idRow{id: int64(u.ID), domain: u.Domain, gone: gone})
 		}
 		rapid.Check(t, func(rt *rapid.T) {
 			domain, _ := s.drawOwner(rt)
 			q := idListing(ways{skips: true}, all, func(r idRow) bool { return r.domain == domain && !r.gone })
-			q.read = func(w Window) ([]int64, error) {
+			q.read = func(w store.Window) ([]int64, error) {
 				from := passerelle.UserID(0)
 				if w.Backward {
 					from = 1<<63 - 1
@@ -341,7 +343,7 @@ func TestUsersAreThoseOfTheReference(t *testing.T) {
 				if w.From != nil {
 					from = passerelle.UserID(w.From[0].(int64))
 				}
-				return numbersOf(func(u passerelle.User) int64 { return int64(u.ID) })(s.db.Users(s.t.Context(), domain, UserWindow{Limit: w.Limit, Offset: w.Offset, From: from, Backward: w.Backward}))
+				return numbersOf(func(u passerelle.User) int64 { return int64(u.ID) })(s.db.Users(s.t.Context(), domain, store.UserWindow{Limit: w.Limit, Offset: w.Offset, From: from, Backward: w.Backward}))
 			}
 			q.count = func() (int64, error) { return s.db.CountUsers(s.t.Context(), domain) }
 			q.check(rt)
@@ -355,7 +357,7 @@ type filedDocument struct {
 	idRow
 	// day is the one it is listed at.
 	day          passerelle.Date
-	subscription StoredSubscription
+	subscription bankstore.StoredSubscription
 	transaction  passerelle.TransactionID
 }
 
@@ -368,7 +370,7 @@ type cabinet struct {
 func newCabinet(s site) *cabinet {
 	c := &cabinet{crew: newCrew(s)}
 	for n, row := range c.subscriptions {
-		found, err := s.db.Subscriptions(s.t.Context(), SubscriptionFilter{Domain: row.domain, User: row.user, IDs: []passerelle.SubscriptionID{passerelle.SubscriptionID(row.id)}, All: true}, Window{Limit: 1})
+		found, err := bankstore.From(s.db).Subscriptions(s.t.Context(), bankstore.SubscriptionFilter{Domain: row.domain, User: row.user, IDs: []passerelle.SubscriptionID{passerelle.SubscriptionID(row.id)}, All: true}, store.Window{Limit: 1})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -383,7 +385,7 @@ func newCabinet(s site) *cabinet {
 
 // file adds a document that has a day and a total, or none, of the provider or of
 // the person.
-func (c *cabinet) file(of idRow, s StoredSubscription, n int) {
+func (c *cabinet) file(of idRow, s bankstore.StoredSubscription, n int) {
 	d := &filedDocument{idRow: of, subscription: s, Document: passerelle.Document{DocumentDetails: passerelle.DocumentDetails{
 		Key: fmt.Sprint(n), Type: []string{"bill", "statement", "unheard of"}[n%3], Name: `a "Date":"2026-01-02" b`, Due: day(n % 3),
 	}, Found: time.Date(2026, 1, 1+n%3, 23*(n%2), 30, 0, 0, time.UTC), LastUpdate: now}}
@@ -393,8 +395,8 @@ func (c *cabinet) file(of idRow, s StoredSubscription, n int) {
 	if n%3 > 0 {
 		d.Total = new(decimal.MustParse(values[n%len(values)]))
 	}
-	c.write(func(tx *Tx) error { return tx.CreateDocument(of.domain, s, &d.Document, 1) })
-	c.write(func(tx *Tx) error { tx.CountDocuments(of.domain, s, 1); return nil })
+	c.write(func(tx *store.Tx) error { return bankstore.In(tx).CreateDocument(of.domain, s, &d.Document, 1) })
+	c.write(func(tx *store.Tx) error { bankstore.In(tx).CountDocuments(of.domain, s, 1); return nil })
 	if d.day = d.Date; d.day.IsZero() {
 		d.day = passerelle.DateOf(d.Found, time.UTC)
 	}
@@ -404,33 +406,33 @@ func (c *cabinet) file(of idRow, s StoredSubscription, n int) {
 
 // edit does to some of the documents what a person or a provider does.
 func (c *cabinet) edit(d *filedDocument, n int) {
-	var e DocumentEdit
+	var e bankstore.DocumentEdit
 	switch n % 7 {
 	case 1:
-		e.Date, d.Date = Own[passerelle.Date]{Set: true}, passerelle.Date{}
+		e.Date, d.Date = bankstore.Own[passerelle.Date]{Set: true}, passerelle.Date{}
 		d.day = passerelle.DateOf(d.Found, time.UTC)
 	case 2:
 		own := day(1)
-		e.Date, d.Date, d.day = Own[passerelle.Date]{Set: true, Value: &own}, own, own
+		e.Date, d.Date, d.day = bankstore.Own[passerelle.Date]{Set: true, Value: &own}, own, own
 	case 3:
-		e.Total, d.Total = Own[decimal.Decimal]{Set: true}, nil
+		e.Total, d.Total = bankstore.Own[decimal.Decimal]{Set: true}, nil
 	case 4:
 		d.Deleted = &now
-		c.write(func(tx *Tx) error {
-			tx.LoseDocument(d.idRow.domain, d.subscription, d.Document.ID, now, 1)
-			tx.CountDocuments(d.idRow.domain, d.subscription, -1)
+		c.write(func(tx *store.Tx) error {
+			bankstore.In(tx).LoseDocument(d.idRow.domain, d.subscription, d.Document.ID, now, 1)
+			bankstore.In(tx).CountDocuments(d.idRow.domain, d.subscription, -1)
 			return nil
 		})
 	case 5:
 		d.transaction = passerelle.TransactionID(1 + n%2)
-		c.write(func(tx *Tx) error {
-			tx.unit.Exec(`INSERT INTO transaction_document (domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id) VALUES ($1, $2, 1, 0, $3, $4, 0, $5)`,
+		c.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`INSERT INTO transaction_document (domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id) VALUES ($1, $2, 1, 0, $3, $4, 0, $5)`,
 				int64(d.idRow.domain), int64(d.idRow.user), int64(d.transaction), int64(d.Subscription), int64(d.Document.ID))
 			return nil
 		})
 	}
 	if !e.None() {
-		c.write(func(tx *Tx) error { return tx.EditDocument(d.idRow.domain, d.Document, e, now) })
+		c.write(func(tx *store.Tx) error { return bankstore.In(tx).EditDocument(d.idRow.domain, d.Document, e, now) })
 	}
 }
 
@@ -442,7 +444,7 @@ func (d *filedDocument) stamp(zone *time.Location) time.Time {
 	return d.Date.In(zone)
 }
 
-func (d *filedDocument) meets(f DocumentFilter) bool {
+func (d *filedDocument) meets(f bankstore.DocumentFilter) bool {
 	kind := d.Type
 	if !slices.Contains(passerelle.DocumentTypes(), kind) {
 		kind = "other"
@@ -458,9 +460,9 @@ func (d *filedDocument) meets(f DocumentFilter) bool {
 		(f.Least == nil || d.Total != nil && d.Total.Cmp(*f.Least) >= 0) && (f.Most == nil || d.Total != nil && d.Total.Cmp(*f.Most) <= 0)
 }
 
-func (c *cabinet) drawFilter(t *rapid.T) DocumentFilter {
+func (c *cabinet) drawFilter(t *rapid.T) bankstore.DocumentFilter {
 	one := func(text string) *decimal.Decimal { d := decimal.MustParse(text); return &d }
-	f := DocumentFilter{All: rapid.Bool().Draw(t, "all")}
+	f := bankstore.DocumentFilter{All: rapid.Bool().Draw(t, "all")}
 	f.Domain, f.User = c.drawOwner(t)
 	some := rapid.SampledFrom(c.documents).Draw(t, "document")
 	maybe(t, "connection", &f.Connection, some.connection)
@@ -479,7 +481,7 @@ func (c *cabinet) drawFilter(t *rapid.T) DocumentFilter {
 }
 
 // drawStamps bounds the timestamp at the ends of days of several zones.
-func (c *cabinet) drawStamps(t *rapid.T, f *DocumentFilter) {
+func (c *cabinet) drawStamps(t *rapid.T, f *bankstore.DocumentFilter) {
 	zones := []*time.Location{time.UTC, time.FixedZone("east", 5*3600+1800), time.FixedZone("west", -9*3600)}
 	f.Zone = rapid.SampledFrom(zones).Draw(t, "zone")
 	bounds := map[string]*time.Time{"since": &f.Since, "before": &f.Before}
@@ -503,10 +505,10 @@ func TestDocumentsAreThoseOfTheReference(t *testing.T) {
 			f := c.drawFilter(rt)
 			q := listing{ways: ways{newest: true, directions: true, skips: true}, all: spotsOf(c.documents, at, anyRow[*filedDocument])}
 			q.selected = spotsOf(c.documents, at, func(d *filedDocument) bool { return d.meets(f) })
-			q.read = func(w Window) ([]int64, error) {
-				return numbersOf(func(d StoredDocument) int64 { return int64(d.ID) })(s.db.Documents(s.t.Context(), f, w))
+			q.read = func(w store.Window) ([]int64, error) {
+				return numbersOf(func(d bankstore.StoredDocument) int64 { return int64(d.ID) })(bankstore.From(s.db).Documents(s.t.Context(), f, w))
 			}
-			q.count = func() (int64, error) { return s.db.CountDocuments(s.t.Context(), f) }
+			q.count = func() (int64, error) { return bankstore.From(s.db).CountDocuments(s.t.Context(), f) }
 			q.check(rt)
 		})
 	})

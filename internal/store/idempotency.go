@@ -107,7 +107,7 @@ func (tx *Tx) claimKey(k RepeatKey, row *keyRow) error {
 func (row keyRow) claim(k RepeatKey, ring *keys.Ring) (Claim, error) {
 	switch {
 	case row.claimed:
-		return Claim{Execution: row.execution, Subject: owner[int64](row.subject)}, nil
+		return Claim{Execution: row.execution, Subject: database.ID[int64](row.subject)}, nil
 	case !bytes.Equal(row.request, k.Request):
 		return Claim{Other: true}, nil
 	case row.answer == nil:
@@ -182,7 +182,7 @@ func (tx *Tx) Answered(e Execution, subject int64, answer []byte) error {
 }
 
 func (tx *Tx) sealAnswer(e Execution, answer []byte) ([]byte, error) {
-	sealed, err := tx.seal(e.place(), answer)
+	sealed, err := tx.Seal(e.place(), answer)
 	if err != nil {
 		return nil, fmt.Errorf("seal an answer: %w", err)
 	}

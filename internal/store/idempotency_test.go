@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"bytes"
@@ -12,14 +12,15 @@ import (
 	"passerelle"
 	"passerelle/internal/database"
 	"passerelle/internal/keys"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
 // onEachWithDomain runs a test on both databases with the whole schema and one
 // domain, whose id it gives.
-func onEachWithDomain(t *testing.T, run func(t *testing.T, db *DB, domain passerelle.DomainID)) {
+func onEachWithDomain(t *testing.T, run func(t *testing.T, db *store.DB, domain passerelle.DomainID)) {
 	storetest.Each(t, func(t *testing.T, url string) {
-		db, err := Open(t.Context(), url, Options{Keys: keys.Generate(), Log: slog.New(slog.DiscardHandler)})
+		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate(), Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,23 +33,23 @@ func onEachWithDomain(t *testing.T, run func(t *testing.T, db *DB, domain passer
 			t.Fatal(err)
 		}
 		domain := passerelle.Domain{Name: "one", Kind: passerelle.Sandbox, BaseURL: "http://one.example/2.0"}
-		mustWrite(t, db, func(tx *Tx) error { return tx.CreateDomain(&domain, "one.example") })
+		mustWrite(t, db, func(tx *store.Tx) error { return tx.CreateDomain(&domain, "one.example") })
 		run(t, db, domain.ID)
 	})
 }
 
-func mustWrite(t *testing.T, db *DB, fn func(tx *Tx) error) {
+func mustWrite(t *testing.T, db *store.DB, fn func(tx *store.Tx) error) {
 	t.Helper()
 	if err := db.Write(t.Context(), fn); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func repeat(domain passerelle.DomainID, key, request string) RepeatKey {
-	return RepeatKey{Domain: domain, Token: 1, Key: []byte(key), Request: []byte(request)}
+func repeat(domain passerelle.DomainID, key, request string) store.RepeatKey {
+	return store.RepeatKey{Domain: domain, Token: 1, Key: []byte(key), Request: []byte(request)}
 }
 
-func claim(t *testing.T, db *DB, k RepeatKey) Claim {
+func claim(t *testing.T, db *store.DB, k store.RepeatKey) store.Claim {
 	t.Helper()
 	c, err := db.ClaimKey(t.Context(), k)
 	if err != nil {
@@ -58,21 +59,21 @@ func claim(t *testing.T, db *DB, k RepeatKey) Claim {
 }
 
 // lapse ends leases or keeping times early.
-func lapse(t *testing.T, db *DB, column string) {
+func lapse(t *testing.T, db *store.DB, column string) {
 	t.Helper()
-	mustWrite(t, db, func(tx *Tx) error {
-		tx.unit.Exec(`UPDATE idempotency SET ` + column + ` = {now} - 1000000`)
+	mustWrite(t, db, func(tx *store.Tx) error {
+		tx.Unit().Exec(`UPDATE idempotency SET ` + column + ` = {now} - 1000000`)
 		return nil
 	})
 }
 
 func TestClaimKey(t *testing.T) {
-	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		first := claim(t, db, repeat(domain, "k", "r"))
 		if first.Execution.ID == 0 || first.Subject != 0 {
 			t.Fatalf("first: %+v", first)
 		}
-		if again := claim(t, db, repeat(domain, "k", "r")); again.Wait <= 0 || again.Wait > keyLease || again.Execution.ID != 0 {
+		if again := claim(t, db, repeat(domain, "k", "r")); again.Wait <= 0 || again.Wait > store.KeyLease || again.Execution.ID != 0 {
 			t.Errorf("while it runs: %+v", again)
 		}
 		if other := claim(t, db, repeat(domain, "k", "s")); !other.Other {
@@ -83,7 +84,7 @@ func TestClaimKey(t *testing.T) {
 		if c := claim(t, db, foreign); c.Execution.ID == 0 {
 			t.Errorf("of another token: %+v", c)
 		}
-		mustWrite(t, db, func(tx *Tx) error { return tx.KeepAnswer(first.Execution, []byte("answer")) })
+		mustWrite(t, db, func(tx *store.Tx) error { return tx.KeepAnswer(first.Execution, []byte("answer")) })
 		if c := claim(t, db, repeat(domain, "k", "r")); string(c.Answer) != "answer" || c.Execution.ID != 0 {
 			t.Errorf("after it: %+v", c)
 		}
@@ -100,14 +101,14 @@ func TestClaimKey(t *testing.T) {
 
 // TestLongExecutionsKeepTheirKey holds a key whose lease would have lapsed.
 func TestLongExecutionsKeepTheirKey(t *testing.T) {
-	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		long := claim(t, db, repeat(domain, "k", "r"))
 		lapse(t, db, "lease_until")
-		db.keyRenewal = time.Millisecond
+		db.RenewKeysEvery(time.Millisecond)
 		stop := db.HoldKey(t.Context(), long.Execution)
 		for held := int64(0); held == 0; {
 			var err error
-			if held, err = database.One(t.Context(), db.rows, database.ScanInt, `SELECT count(*) FROM idempotency WHERE lease_until > {now}`); err != nil {
+			if held, err = database.One(t.Context(), db.Rows(), database.ScanInt, `SELECT count(*) FROM idempotency WHERE lease_until > {now}`); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -115,7 +116,7 @@ func TestLongExecutionsKeepTheirKey(t *testing.T) {
 			t.Errorf("while it is held: %+v", c)
 		}
 		stop()
-		mustWrite(t, db, func(tx *Tx) error { tx.ReleaseKey(long.Execution); return nil })
+		mustWrite(t, db, func(tx *store.Tx) error { tx.ReleaseKey(long.Execution); return nil })
 		if c := claim(t, db, repeat(domain, "k", "r")); c.Execution.ID == 0 {
 			t.Errorf("once it is released: %+v", c)
 		}
@@ -123,10 +124,10 @@ func TestLongExecutionsKeepTheirKey(t *testing.T) {
 }
 
 func TestKeptAnswersAreSealed(t *testing.T) {
-	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		first := claim(t, db, repeat(domain, "k", "r"))
-		mustWrite(t, db, func(tx *Tx) error { return tx.KeepAnswer(first.Execution, []byte("answer")) })
-		stored, err := database.One(t.Context(), db.rows, func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT answer FROM idempotency`)
+		mustWrite(t, db, func(tx *store.Tx) error { return tx.KeepAnswer(first.Execution, []byte("answer")) })
+		stored, err := database.One(t.Context(), db.Rows(), func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT answer FROM idempotency`)
 		if err != nil || bytes.Contains(stored, []byte("answer")) {
 			t.Errorf("stored %q (%v)", stored, err)
 		}
@@ -136,24 +137,24 @@ func TestKeptAnswersAreSealed(t *testing.T) {
 // TestAnExecutionThatWasTakenOverMakesNothing is why a creation records what
 // it made in its own transaction: the late one fails as a whole.
 func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
-	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		late := claim(t, db, repeat(domain, "k", "r"))
 		lapse(t, db, "lease_until")
 		next := claim(t, db, repeat(domain, "k", "r"))
 		if next.Execution.ID != late.Execution.ID || next.Execution.Run == late.Execution.Run {
 			t.Fatalf("late %+v, next %+v", late, next)
 		}
-		executed := func(e Execution, subject int64) error {
-			return db.Write(context.Background(), func(tx *Tx) error { tx.Executed(e, subject); return nil })
+		executed := func(e store.Execution, subject int64) error {
+			return db.Write(context.Background(), func(tx *store.Tx) error { tx.Executed(e, subject); return nil })
 		}
-		if err := executed(late.Execution, 7); !errors.Is(err, ErrConflict) {
+		if err := executed(late.Execution, 7); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("the late execution: %v", err)
 		}
 		if err := executed(next.Execution, 8); err != nil {
 			t.Errorf("the next execution: %v", err)
 		}
-		mustWrite(t, db, func(tx *Tx) error { return tx.KeepAnswer(late.Execution, []byte("late")) })
-		mustWrite(t, db, func(tx *Tx) error { tx.ReleaseKey(late.Execution); return nil })
+		mustWrite(t, db, func(tx *store.Tx) error { return tx.KeepAnswer(late.Execution, []byte("late")) })
+		mustWrite(t, db, func(tx *store.Tx) error { tx.ReleaseKey(late.Execution); return nil })
 		lapse(t, db, "lease_until")
 		if c := claim(t, db, repeat(domain, "k", "r")); c.Subject != 8 || c.Answer != nil {
 			t.Errorf("after a crash: %+v, want what was made", c)
@@ -164,15 +165,15 @@ func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 // TestAnswersWithWhatWasMade has a unit keep the answer together with what it makes,
 // unless the key was taken over.
 func TestAnswersWithWhatWasMade(t *testing.T) {
-	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		k := repeat(domain, "k", "r")
 		late := claim(t, db, k).Execution
 		lapse(t, db, "lease_until")
 		e := claim(t, db, k).Execution
-		answered := func(e Execution, text string) error {
-			return db.Write(t.Context(), func(tx *Tx) error { return tx.Answered(e, 7, []byte(text)) })
+		answered := func(e store.Execution, text string) error {
+			return db.Write(t.Context(), func(tx *store.Tx) error { return tx.Answered(e, 7, []byte(text)) })
 		}
-		if err := answered(late, "late"); !errors.Is(err, ErrConflict) {
+		if err := answered(late, "late"); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("an execution that was taken over: %v", err)
 		}
 		if err := answered(e, "made"); err != nil {
@@ -181,25 +182,25 @@ func TestAnswersWithWhatWasMade(t *testing.T) {
 		if c := claim(t, db, k); string(c.Answer) != "made" {
 			t.Errorf("a repetition gets %+v", c)
 		}
-		if err := answered(e, "again"); !errors.Is(err, ErrConflict) {
+		if err := answered(e, "again"); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("a second answer: %v", err)
 		}
-		if err := answered(Execution{}, "without a key"); err != nil {
+		if err := answered(store.Execution{}, "without a key"); err != nil {
 			t.Errorf("without a key: %v", err)
 		}
 	})
 }
 
 func TestReleaseKey(t *testing.T) {
-	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		first := claim(t, db, repeat(domain, "k", "r"))
-		mustWrite(t, db, func(tx *Tx) error { tx.ReleaseKey(first.Execution); return nil })
+		mustWrite(t, db, func(tx *store.Tx) error { tx.ReleaseKey(first.Execution); return nil })
 		second := claim(t, db, repeat(domain, "k", "s"))
 		if second.Execution.ID == 0 {
 			t.Fatalf("after release: %+v", second)
 		}
-		mustWrite(t, db, func(tx *Tx) error { tx.Executed(second.Execution, 9); return nil })
-		mustWrite(t, db, func(tx *Tx) error { tx.ReleaseKey(second.Execution); return nil })
+		mustWrite(t, db, func(tx *store.Tx) error { tx.Executed(second.Execution, 9); return nil })
+		mustWrite(t, db, func(tx *store.Tx) error { tx.ReleaseKey(second.Execution); return nil })
 		if c := claim(t, db, repeat(domain, "k", "s")); c.Execution.ID == 0 || c.Subject != 9 {
 			t.Errorf("released after something was made: %+v", c)
 		}
@@ -207,8 +208,8 @@ func TestReleaseKey(t *testing.T) {
 }
 
 func TestOfManyClaimsOneWins(t *testing.T) {
-	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
-		claims := make([]Claim, 8)
+	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
+		claims := make([]store.Claim, 8)
 		var all sync.WaitGroup
 		for i := range claims {
 			all.Go(func() {
@@ -234,15 +235,15 @@ func TestOfManyClaimsOneWins(t *testing.T) {
 }
 
 func TestPurgeAnswers(t *testing.T) {
-	onEachWithDomain(t, func(t *testing.T, db *DB, domain passerelle.DomainID) {
+	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		claim(t, db, repeat(domain, "a", "r"))
 		claim(t, db, repeat(domain, "b", "r"))
 		lapse(t, db, "expires")
 		claim(t, db, repeat(domain, "c", "r"))
 		for range 2 {
-			mustWrite(t, db, func(tx *Tx) error { tx.PurgeAnswers(1); return nil })
+			mustWrite(t, db, func(tx *store.Tx) error { tx.PurgeAnswers(1); return nil })
 		}
-		left, err := database.One(t.Context(), db.rows, database.ScanInt, `SELECT COUNT(*) FROM idempotency`)
+		left, err := database.One(t.Context(), db.Rows(), database.ScanInt, `SELECT COUNT(*) FROM idempotency`)
 		if err != nil || left != 1 {
 			t.Errorf("%d left (%v), want the one that has not expired", left, err)
 		}
@@ -252,11 +253,11 @@ func TestPurgeAnswers(t *testing.T) {
 // TestRequestsWithoutAKey: the zero Execution makes every call a no-op, so
 // that use cases need not ask.
 func TestRequestsWithoutAKey(t *testing.T) {
-	onEachWithDomain(t, func(t *testing.T, db *DB, _ passerelle.DomainID) {
-		mustWrite(t, db, func(tx *Tx) error {
-			tx.Executed(Execution{}, 1)
-			tx.ReleaseKey(Execution{})
-			return tx.KeepAnswer(Execution{}, nil)
+	onEachWithDomain(t, func(t *testing.T, db *store.DB, _ passerelle.DomainID) {
+		mustWrite(t, db, func(tx *store.Tx) error {
+			tx.Executed(store.Execution{}, 1)
+			tx.ReleaseKey(store.Execution{})
+			return tx.KeepAnswer(store.Execution{}, nil)
 		})
 	})
 }

@@ -138,7 +138,7 @@ func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID
 	for _, invariant := range invariants {
 		args := []any{int64(domain)}
 		if invariant.recent {
-			args = append(args, micros(since))
+			args = append(args, database.Micros(since))
 		}
 		var what []string
 		err := r.rows.EachWhole(ctx, invariant.broken+fmt.Sprintf(" ORDER BY 1 LIMIT %d", maxBroken), args, func(row database.Row) (bool, error) {
@@ -157,6 +157,9 @@ func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID
 }
 
 const sequencesBehind = `SELECT s.name FROM sequence s WHERE s.name = $1 AND s.next + $2 <= (SELECT COALESCE(MAX(id), 0) FROM `
+
+// idsAfter is what is added to the numbers of a sequence.
+var idsAfter = map[string]int64{"category": int64(passerelle.FirstOwnCategory) - 1}
 
 // SequencesBehind names the sequences that would hand out an id that is taken,
 // as after a restore that went wrong.

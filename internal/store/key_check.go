@@ -38,15 +38,18 @@ func (db *DB) BindKeys(ctx context.Context) error {
 	return db.CheckKeys(ctx)
 }
 
-// seal seals a value of the unit, which is undone when the database was put under
+// Seal seals a value of the unit, which is undone when the database was put under
 // keys that are not at hand meanwhile: nobody could open the value once the key that
 // sealed it is retired. Who has read the key file before is Unavailable then.
-func (tx *Tx) seal(p keys.Place, plain []byte) ([]byte, error) {
+func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 	if err := tx.proveKeys(); err != nil {
 		return nil, err
 	}
 	return tx.keys.Seal(p, plain)
 }
+
+// Unseal opens what Seal sealed, and fails when it was altered or its key is not at hand.
+func (r *Reader) Unseal(p keys.Place, sealed []byte) ([]byte, error) { return r.keys.Open(p, sealed) }
 
 // proveKeys has the unit undone when the keys are others, once.
 func (tx *Tx) proveKeys() error {

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/keys"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
@@ -19,7 +20,7 @@ func TestADatabaseKnowsItsKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()
 		db := withKeys(t, url, ring)
-		if err := db.CheckKeys(t.Context()); !errors.Is(err, ErrNotFound) {
+		if err := db.CheckKeys(t.Context()); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("before it was tied to any: %v, want ErrNotFound", err)
 		}
 		if err := db.BindKeys(t.Context()); err != nil {
@@ -30,7 +31,7 @@ func TestADatabaseKnowsItsKeys(t *testing.T) {
 			want error
 		}{
 			"the same": {ring, nil}, "rotated": {ring.Rotated(), nil},
-			"other": {keys.Generate(), ErrOtherKeys}, "other fixed key": {refixed(t, ring), ErrOtherKeys},
+			"other": {keys.Generate(), store.ErrOtherKeys}, "other fixed key": {refixed(t, ring), store.ErrOtherKeys},
 		} {
 			again := withKeys(t, url, test.ring)
 			if err := again.BindKeys(t.Context()); !errors.Is(err, test.want) {
@@ -53,10 +54,10 @@ func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		domain := passerelle.Domain{Name: "one", Kind: passerelle.Sandbox, BaseURL: "http://one.example/2.0"}
-		mustWrite(t, old, func(tx *Tx) error { return tx.CreateDomain(&domain, "one.example") })
-		keep := func(db *DB, key string) error {
+		mustWrite(t, old, func(tx *store.Tx) error { return tx.CreateDomain(&domain, "one.example") })
+		keep := func(db *store.DB, key string) error {
 			execution := claim(t, db, repeat(domain.ID, key, "request")).Execution
-			return db.Write(t.Context(), func(tx *Tx) error { return tx.KeepAnswer(execution, []byte("answer")) })
+			return db.Write(t.Context(), func(tx *store.Tx) error { return tx.KeepAnswer(execution, []byte("answer")) })
 		}
 		for name, err := range map[string]error{"before": keep(old, "a"), "with a key more": keep(fresh, "b"), "before it is needed": keep(old, "c")} {
 			if err != nil {
@@ -66,7 +67,7 @@ func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 		if _, _, err := fresh.Rewrap(t.Context(), 10, func(int64) {}); err != nil {
 			t.Fatal(err)
 		}
-		if err := keep(old, "d"); !errors.Is(err, passerelle.Unavailable) || !errors.Is(err, ErrOtherKeys) {
+		if err := keep(old, "d"); !errors.Is(err, passerelle.Unavailable) || !errors.Is(err, store.ErrOtherKeys) {
 			t.Errorf("without the key: %v", err)
 		}
 		if answer := claim(t, fresh, repeat(domain.ID, "d", "request")).Answer; answer != nil {
@@ -78,9 +79,9 @@ func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 	})
 }
 
-func withKeys(t *testing.T, url string, ring *keys.Ring) *DB {
+func withKeys(t *testing.T, url string, ring *keys.Ring) *store.DB {
 	t.Helper()
-	db, err := Open(t.Context(), url, Options{Keys: ring})
+	db, err := store.Open(t.Context(), url, store.Options{Keys: ring})
 	if err != nil {
 		t.Fatal(err)
 	}

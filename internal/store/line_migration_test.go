@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"testing"
@@ -50,7 +50,7 @@ func TestLinesOutliveTheirMigration(t *testing.T) {
 				registered, new_beneficiary, new_reference, label_folded, state) VALUES ($1, $1, 0, 1, 'R', 100, 'l', 'iban', 'N', 'B', 0, TRUE, TRUE, 'l', $2)`, id, l.line)
 		}
 		db := renew()
-		got, err := database.Collect(t.Context(), db.rows, database.ScanString, `SELECT COALESCE(state, '') || '/' || COALESCE(error_code, '') FROM instruction ORDER BY payment_id`)
+		got, err := database.Collect(t.Context(), db.Rows(), database.ScanString, `SELECT COALESCE(state, '') || '/' || COALESCE(error_code, '') FROM instruction ORDER BY payment_id`)
 		if err != nil || len(got) != len(lines) {
 			t.Fatalf("%v, %v", got, err)
 		}

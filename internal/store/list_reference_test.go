@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"passerelle/internal/store"
 )
 
 // spot is where a row stands in a list: a key, nil in lists by id alone, and the id.
@@ -47,13 +49,13 @@ type ways struct {
 type listing struct {
 	ways
 	all, selected []spot
-	read          func(Window) ([]int64, error)
+	read          func(store.Window) ([]int64, error)
 	// count is nil for lists that are not counted.
 	count func() (int64, error)
 }
 
 // window is the reference: sort all, skip to the place, cut.
-func (q listing) window(w Window, from *spot) []int64 {
+func (q listing) window(w store.Window, from *spot) []int64 {
 	down := q.newest != w.Backward
 	if q.directions {
 		down = down != w.Descending
@@ -112,7 +114,7 @@ func (q listing) elsewhere(t *rapid.T, at spot) spot {
 
 func (q listing) check(t *rapid.T) {
 	from := q.drawFrom(t)
-	w := Window{
+	w := store.Window{
 		Limit:    rapid.IntRange(0, len(q.all)+1).Draw(t, "limit"),
 		Backward: rapid.Bool().Draw(t, "backward"),
 	}

@@ -1,10 +1,11 @@
-package store
+package store_test
 
 import (
 	"context"
 	"testing"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/database"
 )
 
@@ -22,7 +23,7 @@ func TestListsOfAnyLength(t *testing.T) {
 		})
 		var ids []passerelle.ConnectionID
 		for n := range 130 {
-			found, err := h.db.ConnectionsByID(t.Context(), h.domain, 7, ids)
+			found, err := bankstore.From(h.db).ConnectionsByID(t.Context(), h.domain, 7, ids)
 			if err != nil || n > 0 && len(found) != 1 || n == 0 && len(found) != 0 {
 				t.Fatalf("among %d: %d connections (%v)", n, len(found), err)
 			}

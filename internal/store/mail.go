@@ -46,7 +46,7 @@ func scanMail(row database.Row) (Mail, error) {
 		failure       *string
 	)
 	err := row.Scan(&m.ID, &m.Domain, &webhook, &m.Kind, &m.Recipient, &m.Subject, &m.Text, &created, &m.Attempts, &failure, &sent)
-	m.Webhook, m.Created, m.Failure, m.Sent = owner[passerelle.WebhookID](webhook), instant(created), text[string](failure), optionalInstant(sent)
+	m.Webhook, m.Created, m.Failure, m.Sent = database.ID[passerelle.WebhookID](webhook), database.Instant(created), database.Text[string](failure), database.OptionalInstant(sent)
 	return m, err
 }
 
@@ -78,7 +78,7 @@ func (tx *Tx) CreateMail(m *Mail) error {
 	}
 	m.ID = id
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO mail (id, domain_id, webhook_id, kind, recipient, subject, text, created) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		id, int64(m.Domain), optionalID(m.Webhook), m.Kind, m.Recipient, m.Subject, m.Text, micros(m.Created))
+		id, int64(m.Domain), database.OptionalID(m.Webhook), m.Kind, m.Recipient, m.Subject, m.Text, database.Micros(m.Created))
 	for _, bound := range []struct {
 		kept  int
 		which string
@@ -102,28 +102,28 @@ func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 			SELECT id FROM mail WHERE sent IS NULL AND next_try <= $1 AND lease_until < {now} ORDER BY next_try, id LIMIT 1 {skip locked})
 		UPDATE mail SET lease_until = {now} + $2, attempts = attempts + 1
 		WHERE id IN (SELECT id FROM due) AND sent IS NULL AND next_try <= $1 AND lease_until < {now}
-		RETURNING `+mailColumns, micros(now), lease.Microseconds())
+		RETURNING `+mailColumns, database.Micros(now), lease.Microseconds())
 }
 
 // MailSent ends a claimed mail. Write fails with ErrConflict when somebody else
 // has claimed it since.
 func (tx *Tx) MailSent(m Mail, now time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET sent = $1, failure = NULL, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND attempts = $4 AND sent IS NULL`,
-		micros(now), int64(m.Domain), m.ID, m.Attempts)
+		database.Micros(now), int64(m.Domain), m.ID, m.Attempts)
 }
 
 // MailFailed gives a claimed mail back, to be tried again at an instant of real
 // time. Write fails with ErrConflict when somebody else has claimed it since.
 func (tx *Tx) MailFailed(m Mail, failure string, next time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET failure = $1, next_try = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND attempts = $5 AND sent IS NULL`,
-		failure, micros(next), int64(m.Domain), m.ID, m.Attempts)
+		failure, database.Micros(next), int64(m.Domain), m.ID, m.Attempts)
 }
 
 // SetAlarm stores when the last mail about a webhook was written, and whether
 // one of recovery is owed.
 func (tx *Tx) SetAlarm(w Webhook) {
 	tx.unit.Exec(`UPDATE webhook SET alerted = $1, alarmed = $2 WHERE +domain_id = $3 AND id = $4`,
-		optionalMicros(w.Alerted), w.Alarmed, int64(w.Domain), int64(w.ID))
+		database.OptionalMicros(w.Alerted), w.Alarmed, int64(w.Domain), int64(w.ID))
 }
 
 // MaxWaiting is as far as the deliveries that wait for a webhook are counted.
@@ -163,13 +163,13 @@ func (r *Reader) Outage(ctx context.Context, w Webhook) (Outage, error) {
 	}
 	for _, direction := range []string{"ASC", "DESC"} {
 		found, err := database.Collect(ctx, r.rows, scan, `SELECT at, failure FROM delivery_attempt WHERE domain_id = $1 AND webhook_id = $2 AND at >= $3
-			AND failure IS NOT NULL ORDER BY at `+direction+`, id `+direction+` LIMIT 1`, int64(w.Domain), int64(w.ID), micros(from))
+			AND failure IS NOT NULL ORDER BY at `+direction+`, id `+direction+` LIMIT 1`, int64(w.Domain), int64(w.ID), database.Micros(from))
 		if err != nil {
 			return o, err
 		}
 		for _, f := range found {
 			if o.Failure = f.failure; o.Since == nil {
-				o.Since = optionalInstant(&f.at)
+				o.Since = database.OptionalInstant(&f.at)
 			}
 		}
 	}
@@ -186,9 +186,9 @@ func (r *Reader) Outage(ctx context.Context, w Webhook) (Outage, error) {
 
 func (r *Reader) oldestUndelivered(ctx context.Context, w Webhook) (*time.Time, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending}.selection()
-	created, err := database.One(ctx, r.rows, database.ScanInt, `SELECT d.created FROM `+s.from+` WHERE `+s.conditions()+` ORDER BY d.created, d.id LIMIT 1`, s.args...)
+	created, err := database.One(ctx, r.rows, database.ScanInt, `SELECT d.created FROM `+s.From+` WHERE `+s.Conditions()+` ORDER BY d.created, d.id LIMIT 1`, s.Args...)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}
-	return optionalInstant(&created), err
+	return database.OptionalInstant(&created), err
 }

@@ -21,12 +21,12 @@ func (r *Reader) Maintenance(ctx context.Context) (*time.Time, error) {
 	if err != nil {
 		return nil, err
 	}
-	return optionalInstant(&since), nil
+	return database.OptionalInstant(&since), nil
 }
 
 // CloseForMaintenance closes the interface, if it is not closed already.
 func (tx *Tx) CloseForMaintenance(now time.Time) {
-	tx.unit.Exec(`INSERT INTO maintenance (only_row, since) VALUES (1, $1) ON CONFLICT (only_row) DO NOTHING`, micros(now))
+	tx.unit.Exec(`INSERT INTO maintenance (only_row, since) VALUES (1, $1) ON CONFLICT (only_row) DO NOTHING`, database.Micros(now))
 }
 
 // EndMaintenance opens the interface again.

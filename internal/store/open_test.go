@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"database/sql"
@@ -12,6 +12,7 @@ import (
 
 	"passerelle/internal/database"
 	"passerelle/internal/keys"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
@@ -22,9 +23,9 @@ func wantError(t *testing.T, err, want error) {
 	}
 }
 
-func openOnly(t testing.TB, url string) *DB {
+func openOnly(t testing.TB, url string) *store.DB {
 	t.Helper()
-	db, err := Open(t.Context(), url, Options{})
+	db, err := store.Open(t.Context(), url, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +40,13 @@ func openOnly(t testing.TB, url string) *DB {
 // firstMigrations has the first migrations of the program.
 func firstMigrations(t *testing.T, n int) fs.FS {
 	t.Helper()
-	names, err := fs.Glob(migrations, "migrations/*.sql")
+	names, err := fs.Glob(store.Migrations, "migrations/*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := fstest.MapFS{}
 	for _, name := range names[:n] {
-		text, err := migrations.ReadFile(name)
+		text, err := store.Migrations.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,7 @@ func TestMigrateInASchemaOfAnyName(t *testing.T) {
 	if err := db.Database.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	options, err := database.Collect(t.Context(), db.rows, database.ScanString, `SELECT COALESCE(CAST(attoptions AS TEXT), 'none') FROM pg_attribute
+	options, err := database.Collect(t.Context(), db.Rows(), database.ScanString, `SELECT COALESCE(CAST(attoptions AS TEXT), 'none') FROM pg_attribute
 		WHERE attrelid IN ('"Tenant-A".payment'::regclass, '"Tenant-A".more'::regclass) AND attname = 'domain_id' ORDER BY 1`)
 	if err != nil || !slices.Equal(options, []string{"none", "{n_distinct=100}"}) {
 		t.Errorf("%v, %v", options, err)
@@ -98,7 +99,7 @@ func runs(t *testing.T, address, text string, args ...any) {
 // outdated makes a database whose schema knows the first migrations alone. Units of
 // today want today's schema, so that run executes a statement as a migration does;
 // renew opens the database with all of it.
-func outdated(t *testing.T, url string, migrations int, ring *keys.Ring) (run func(text string, args ...any), renew func() *DB) {
+func outdated(t *testing.T, url string, migrations int, ring *keys.Ring) (run func(text string, args ...any), renew func() *store.DB) {
 	t.Helper()
 	old, err := database.Open(t.Context(), url, database.Config{Migrations: firstMigrations(t, migrations)})
 	if err != nil {
@@ -108,5 +109,5 @@ func outdated(t *testing.T, url string, migrations int, ring *keys.Ring) (run fu
 		t.Fatal(err)
 	}
 	run = func(text string, args ...any) { t.Helper(); runs(t, url, text, args...) }
-	return run, func() *DB { t.Helper(); return withKeys(t, url, ring) }
+	return run, func() *store.DB { t.Helper(); return withKeys(t, url, ring) }
 }

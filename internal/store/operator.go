@@ -41,7 +41,7 @@ func (o *Operator) scan(row database.Row, more ...any) error {
 		disabled *int64
 	)
 	err := row.Scan(append([]any{&o.ID, &o.Name, &o.Role, &o.Password, &o.SecondFactor, &created, &disabled}, more...)...)
-	o.Created, o.Disabled = instant(created), optionalInstant(disabled)
+	o.Created, o.Disabled = database.Instant(created), database.OptionalInstant(disabled)
 	return err
 }
 
@@ -69,7 +69,7 @@ func (tx *Tx) CreateOperator(o *Operator) error {
 	}
 	o.ID = OperatorID(id)
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO operator (id, name, role, password, created) VALUES ($1, $2, $3, $4, $5)`,
-		id, o.Name, o.Role, o.Password, micros(o.Created))
+		id, o.Name, o.Role, o.Password, database.Micros(o.Created))
 	return nil
 }
 
@@ -81,7 +81,7 @@ func (tx *Tx) SetOperatorPassword(id OperatorID, hash string) {
 // DisableOperator keeps an operator from signing in and ends the sessions; nil
 // lets the operator in again.
 func (tx *Tx) DisableOperator(id OperatorID, at *time.Time) {
-	tx.unit.ExecOne(ErrNotFound, `UPDATE operator SET disabled = $1 WHERE id = $2`, optionalMicros(at), int64(id))
+	tx.unit.ExecOne(ErrNotFound, `UPDATE operator SET disabled = $1 WHERE id = $2`, database.OptionalMicros(at), int64(id))
 	if at != nil {
 		tx.RevokeSessions(id, 0, *at)
 	}
@@ -133,7 +133,7 @@ func (tx *Tx) ConfirmTOTP(id OperatorID, secret []byte, step int64) error {
 }
 
 func (tx *Tx) sealTOTP(id OperatorID, column string, secret []byte, sql string, more ...any) error {
-	sealed, err := tx.seal(totpPlace(column, id), secret)
+	sealed, err := tx.Seal(totpPlace(column, id), secret)
 	if err != nil {
 		return fmt.Errorf("seal a second factor: %w", err)
 	}

@@ -30,7 +30,7 @@ func (r *Reader) Identities(ctx context.Context, operator OperatorID) ([]Operato
 			created int64
 		)
 		err := row.Scan(&i.Operator, &i.Issuer, &i.Subject, &created)
-		i.Created = instant(created)
+		i.Created = database.Instant(created)
 		return i, err
 	}, `SELECT operator_id, issuer, subject, created FROM operator_identity WHERE operator_id = $1 ORDER BY issuer`, int64(operator))
 }
@@ -43,7 +43,7 @@ func (tx *Tx) LinkOperator(i OperatorIdentity) error {
 		return err
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO operator_identity (id, operator_id, issuer, subject, created) VALUES ($1, $2, $3, $4, $5)`,
-		id, int64(i.Operator), i.Issuer, i.Subject, micros(i.Created))
+		id, int64(i.Operator), i.Issuer, i.Subject, database.Micros(i.Created))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"crypto/sha256"
@@ -10,12 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
-func (s site) operator(name string) Operator {
+func (s site) operator(name string) store.Operator {
 	s.t.Helper()
-	o := Operator{Name: name, Role: "viewer", Password: "hash", Created: now}
-	s.write(func(tx *Tx) error { return tx.CreateOperator(&o) })
+	o := store.Operator{Name: name, Role: "viewer", Password: "hash", Created: now}
+	s.write(func(tx *store.Tx) error { return tx.CreateOperator(&o) })
 	return o
 }
 
@@ -25,12 +26,12 @@ func TestOperatorComesBack(t *testing.T) {
 		got, err := s.db.OperatorByName(t.Context(), "zoe")
 		wantSame(t, zoe, got, err)
 		all, err := s.db.Operators(t.Context(), 10)
-		wantSame(t, []Operator{adam, zoe}, all, err)
-		twin := Operator{Name: "zoe", Role: "viewer", Created: now}
-		wantError(t, s.try(func(tx *Tx) error { return tx.CreateOperator(&twin) }), ErrDuplicate)
-		stray := Operator{Name: "stray", Role: "owner", Created: now}
-		wantError(t, s.try(func(tx *Tx) error { return tx.CreateOperator(&stray) }), ErrConstraint)
-		s.write(func(tx *Tx) error {
+		wantSame(t, []store.Operator{adam, zoe}, all, err)
+		twin := store.Operator{Name: "zoe", Role: "viewer", Created: now}
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.CreateOperator(&twin) }), store.ErrDuplicate)
+		stray := store.Operator{Name: "stray", Role: "owner", Created: now}
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.CreateOperator(&stray) }), store.ErrConstraint)
+		s.write(func(tx *store.Tx) error {
 			tx.SetOperatorPassword(zoe.ID, "other")
 			tx.DisableOperator(zoe.ID, &now)
 			return nil
@@ -38,7 +39,7 @@ func TestOperatorComesBack(t *testing.T) {
 		zoe.Password, zoe.Disabled = "other", &now
 		got, err = s.db.Operator(t.Context(), zoe.ID)
 		wantSame(t, zoe, got, err)
-		wantError(t, s.try(func(tx *Tx) error { tx.DisableOperator(999, nil); return nil }), ErrNotFound)
+		wantError(t, s.try(func(tx *store.Tx) error { tx.DisableOperator(999, nil); return nil }), store.ErrNotFound)
 		got, err = s.db.Operator(t.Context(), 999)
 		wantNotFound(t, got, err)
 	})
@@ -47,36 +48,36 @@ func TestOperatorComesBack(t *testing.T) {
 func TestSecondFactorIsSealedAndUsedOnce(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		o := s.operator("zoe")
-		do := func(fn func(*Tx) error) error { return s.try(fn) }
-		wantError(t, do(func(tx *Tx) error { return tx.ConfirmTOTP(o.ID, []byte("secret"), 7) }), ErrConflict)
-		s.write(func(tx *Tx) error { return tx.ProposeTOTP(o.ID, []byte("secret")) })
+		do := func(fn func(*store.Tx) error) error { return s.try(fn) }
+		wantError(t, do(func(tx *store.Tx) error { return tx.ConfirmTOTP(o.ID, []byte("secret"), 7) }), store.ErrConflict)
+		s.write(func(tx *store.Tx) error { return tx.ProposeTOTP(o.ID, []byte("secret")) })
 		got, err := s.db.TOTP(t.Context(), o.ID)
-		wantSame(t, TOTP{Proposed: []byte("secret")}, got, err)
-		s.write(func(tx *Tx) error { return tx.ConfirmTOTP(o.ID, got.Proposed, 7) })
+		wantSame(t, store.TOTP{Proposed: []byte("secret")}, got, err)
+		s.write(func(tx *store.Tx) error { return tx.ConfirmTOTP(o.ID, got.Proposed, 7) })
 		got, err = s.db.TOTP(t.Context(), o.ID)
-		wantSame(t, TOTP{Secret: []byte("secret"), LastStep: 7}, got, err)
+		wantSame(t, store.TOTP{Secret: []byte("secret"), LastStep: 7}, got, err)
 		if stored, err := s.db.Operator(t.Context(), o.ID); err != nil || !stored.SecondFactor {
 			t.Errorf("%+v, %v", stored, err)
 		}
 		if n := s.count(`SELECT count(*) FROM operator WHERE totp = $1`, []byte("secret")); n != 0 {
 			t.Error("the secret is stored as it is")
 		}
-		for step, want := range map[int64]error{6: ErrConflict, 7: ErrConflict} {
-			wantError(t, do(func(tx *Tx) error { tx.UseTOTP(o.ID, step); return nil }), want)
+		for step, want := range map[int64]error{6: store.ErrConflict, 7: store.ErrConflict} {
+			wantError(t, do(func(tx *store.Tx) error { tx.UseTOTP(o.ID, step); return nil }), want)
 		}
-		s.write(func(tx *Tx) error { tx.UseTOTP(o.ID, 8); return nil })
-		wantError(t, do(func(tx *Tx) error { tx.UseTOTP(o.ID, 8); return nil }), ErrConflict)
-		s.write(func(tx *Tx) error { tx.ResetTOTP(o.ID); return nil })
+		s.write(func(tx *store.Tx) error { tx.UseTOTP(o.ID, 8); return nil })
+		wantError(t, do(func(tx *store.Tx) error { tx.UseTOTP(o.ID, 8); return nil }), store.ErrConflict)
+		s.write(func(tx *store.Tx) error { tx.ResetTOTP(o.ID); return nil })
 		got, err = s.db.TOTP(t.Context(), o.ID)
-		wantSame(t, TOTP{LastStep: 8}, got, err)
+		wantSame(t, store.TOTP{LastStep: 8}, got, err)
 	})
 }
 
-func (s site) session(o Operator, token string) Session {
+func (s site) session(o store.Operator, token string) store.Session {
 	s.t.Helper()
 	hash := sha256.Sum256([]byte(token))
-	session := Session{Operator: o.ID, TokenHash: hash[:], CSRF: []byte("csrf"), Step: "single", Created: now, Seen: now, Expires: now.Add(time.Hour)}
-	s.write(func(tx *Tx) error { return tx.CreateSession(&session) })
+	session := store.Session{Operator: o.ID, TokenHash: hash[:], CSRF: []byte("csrf"), Step: "single", Created: now, Seen: now, Expires: now.Add(time.Hour)}
+	s.write(func(tx *store.Tx) error { return tx.CreateSession(&session) })
 	return session
 }
 
@@ -85,7 +86,7 @@ func TestSessionsEnd(t *testing.T) {
 		o, other := s.operator("zoe"), s.operator("adam")
 		first, second, third, foreign := s.session(o, "1"), s.session(o, "2"), s.session(o, "3"), s.session(other, "4")
 		later := now.Add(time.Minute)
-		s.write(func(tx *Tx) error { tx.TouchSession(first.ID, later); return nil })
+		s.write(func(tx *store.Tx) error { tx.TouchSession(first.ID, later); return nil })
 		first.Seen = later
 		got, by, err := s.db.Session(t.Context(), first.TokenHash)
 		wantSame(t, first, got, err)
@@ -101,17 +102,17 @@ func TestSessionsEnd(t *testing.T) {
 			}
 			return ids
 		}
-		wantError(t, s.try(func(tx *Tx) error { tx.RevokeSession(o.ID, foreign.ID, later); return nil }), ErrNotFound)
-		s.write(func(tx *Tx) error { tx.RevokeSession(o.ID, second.ID, later); return nil })
-		wantError(t, s.try(func(tx *Tx) error { tx.RevokeSession(o.ID, second.ID, later); return nil }), ErrNotFound)
+		wantError(t, s.try(func(tx *store.Tx) error { tx.RevokeSession(o.ID, foreign.ID, later); return nil }), store.ErrNotFound)
+		s.write(func(tx *store.Tx) error { tx.RevokeSession(o.ID, second.ID, later); return nil })
+		wantError(t, s.try(func(tx *store.Tx) error { tx.RevokeSession(o.ID, second.ID, later); return nil }), store.ErrNotFound)
 		if diff := cmp.Diff([]int64{third.ID, first.ID}, open()); diff != "" {
 			t.Error(diff)
 		}
-		s.write(func(tx *Tx) error { tx.RevokeSessions(o.ID, first.ID, later); return nil })
+		s.write(func(tx *store.Tx) error { tx.RevokeSessions(o.ID, first.ID, later); return nil })
 		if diff := cmp.Diff([]int64{first.ID}, open()); diff != "" {
 			t.Error(diff)
 		}
-		s.write(func(tx *Tx) error { tx.DisableOperator(o.ID, &later); return nil })
+		s.write(func(tx *store.Tx) error { tx.DisableOperator(o.ID, &later); return nil })
 		if left := open(); left != nil {
 			t.Errorf("sessions %v of an operator who is disabled", left)
 		}
@@ -128,26 +129,29 @@ func TestAttemptsToSignInAreCounted(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		const limit, span = 3, time.Hour
 		take := func(at time.Time) error {
-			return s.try(func(tx *Tx) error { tx.TakeSignIn(SignInCounter{[]byte("zoe"), nil, limit}, at, span); return nil })
+			return s.try(func(tx *store.Tx) error {
+				tx.TakeSignIn(store.SignInCounter{[]byte("zoe"), nil, limit}, at, span)
+				return nil
+			})
 		}
 		for i := range limit {
 			if err := take(now.Add(time.Duration(i) * time.Minute)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		wantError(t, take(now.Add(3*time.Minute)), ErrLocked)
-		s.write(func(tx *Tx) error { tx.ReturnSignIn([]byte("zoe")); return nil })
+		wantError(t, take(now.Add(3*time.Minute)), store.ErrLocked)
+		s.write(func(tx *store.Tx) error { tx.ReturnSignIn([]byte("zoe")); return nil })
 		if err := take(now.Add(4 * time.Minute)); err != nil {
 			t.Error(err)
 		}
-		wantError(t, take(now.Add(5*time.Minute)), ErrLocked)
+		wantError(t, take(now.Add(5*time.Minute)), store.ErrLocked)
 		if err := take(now.Add(4*time.Minute + span)); err != nil {
 			t.Errorf("after the span: %v", err)
 		}
 		if n := s.count(`SELECT failures FROM sign_in_failure`); n != 1 {
 			t.Errorf("%d failures after the span", n)
 		}
-		s.write(func(tx *Tx) error { tx.ForgiveSignIn([]byte("zoe")); return nil })
+		s.write(func(tx *store.Tx) error { tx.ForgiveSignIn([]byte("zoe")); return nil })
 		if n := s.count(`SELECT count(*) FROM sign_in_failure`); n != 0 {
 			t.Errorf("%d are remembered", n)
 		}
@@ -158,15 +162,15 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		take := func(subject, of string, at time.Time, times int) {
 			for range times {
-				k := SignInCounter{Subject: []byte(subject), Limit: 10}
+				k := store.SignInCounter{Subject: []byte(subject), Limit: 10}
 				if of != "" {
 					k.Of = []byte(of)
 				}
-				s.write(func(tx *Tx) error { tx.TakeSignIn(k, at, time.Hour); return nil })
+				s.write(func(tx *store.Tx) error { tx.TakeSignIn(k, at, time.Hour); return nil })
 			}
 		}
 		left := func() string {
-			all, err := database.Collect(t.Context(), s.db.rows, func(row database.Row) (string, error) {
+			all, err := database.Collect(t.Context(), s.db.Rows(), func(row database.Row) (string, error) {
 				var subject []byte
 				err := row.Scan(&subject)
 				return string(subject), err
@@ -178,7 +182,7 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 		}
 		forget := func(before time.Time, limit, tooMany int, want string) {
 			t.Helper()
-			s.write(func(tx *Tx) error { tx.ForgetSignIns(before, limit, tooMany); return nil })
+			s.write(func(tx *store.Tx) error { tx.ForgetSignIns(before, limit, tooMany); return nil })
 			if got := left(); got != want {
 				t.Errorf("%q are left, want %q", got, want)
 			}
@@ -193,7 +197,7 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 		forget(now, 10, 2, "d e")
 		forget(now, 10, 1, "d")
 		take("e", "a", now, 1)
-		s.write(func(tx *Tx) error { tx.ForgiveSignIn([]byte("a")); return nil })
+		s.write(func(tx *store.Tx) error { tx.ForgiveSignIn([]byte("a")); return nil })
 		if got := left(); got != "d" {
 			t.Errorf("%q are left after those of a were forgiven", got)
 		}
@@ -204,19 +208,21 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 // recognised, is not held.
 func TestAnOperatorIsHeldAsTheyWereSeen(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		hold := func(o Operator) error { return s.try(func(tx *Tx) error { tx.HoldOperator(o); return nil }) }
+		hold := func(o store.Operator) error {
+			return s.try(func(tx *store.Tx) error { tx.HoldOperator(o); return nil })
+		}
 		seen := s.operator("zoe")
 		wantError(t, hold(seen), nil)
-		for name, change := range map[string]func(tx *Tx, o Operator) error{
-			"disabled":         func(tx *Tx, o Operator) error { tx.DisableOperator(o.ID, &now); return nil },
-			"another password": func(tx *Tx, o Operator) error { tx.SetOperatorPassword(o.ID, "other"); return nil },
-			"a second factor": func(tx *Tx, o Operator) error {
+		for name, change := range map[string]func(tx *store.Tx, o store.Operator) error{
+			"disabled":         func(tx *store.Tx, o store.Operator) error { tx.DisableOperator(o.ID, &now); return nil },
+			"another password": func(tx *store.Tx, o store.Operator) error { tx.SetOperatorPassword(o.ID, "other"); return nil },
+			"a second factor": func(tx *store.Tx, o store.Operator) error {
 				return errors.Join(tx.ProposeTOTP(o.ID, []byte("x")), tx.ConfirmTOTP(o.ID, []byte("x"), 1))
 			},
 		} {
 			o := s.operator(name)
-			s.write(func(tx *Tx) error { return change(tx, o) })
-			if err := hold(o); !errors.Is(err, ErrConflict) {
+			s.write(func(tx *store.Tx) error { return change(tx, o) })
+			if err := hold(o); !errors.Is(err, store.ErrConflict) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -225,33 +231,33 @@ func TestAnOperatorIsHeldAsTheyWereSeen(t *testing.T) {
 
 func TestTheAuditLogIsNeverRewritten(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		entries := []Audit{
+		entries := []store.Audit{
 			{Domain: s.domain, At: now, Operator: 7, Session: 8, Request: "9", Act: "cancel payment", Subject: "payment", SubjectID: 5},
 			{Domain: s.domain, At: now.Add(time.Second), Operator: 7, Act: "sign in", Refused: true},
 			{At: now, Act: "create operator", Subject: "operator", SubjectID: 7},
 		}
 		for i := range entries {
-			s.write(func(tx *Tx) error { return tx.Audit(entries[i]) })
+			s.write(func(tx *store.Tx) error { return tx.Audit(entries[i]) })
 		}
 		got, err := s.db.AuditOfDomain(t.Context(), s.domain, 10)
 		if err != nil || len(got) != 2 {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		entries[1].ID, entries[0].ID = got[0].ID, got[1].ID
-		wantSame(t, []Audit{entries[1], entries[0]}, got, err)
+		wantSame(t, []store.Audit{entries[1], entries[0]}, got, err)
 		got, err = s.db.AuditOfOperator(t.Context(), 7, 1)
 		wantSame(t, entries[1:2], got, err)
 		for _, sql := range []string{
 			`UPDATE audit SET act = 'other'`, `UPDATE audit SET operator_id = 1`, `UPDATE audit SET refused = FALSE`, `DELETE FROM audit`,
 			`UPDATE audit SET number = 1`, // without a hash
 		} {
-			wantError(t, s.sql(sql), ErrConstraint)
+			wantError(t, s.sql(sql), store.ErrConstraint)
 		}
 		chain := `UPDATE audit SET number = 1, previous = $1, hash = $1 WHERE id = $2`
 		if err := s.sql(chain, []byte("x"), entries[0].ID); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, s.sql(chain, []byte("y"), entries[0].ID), ErrConstraint)
-		wantError(t, s.sql(chain, []byte("x"), entries[1].ID), ErrDuplicate)
+		wantError(t, s.sql(chain, []byte("y"), entries[0].ID), store.ErrConstraint)
+		wantError(t, s.sql(chain, []byte("x"), entries[1].ID), store.ErrDuplicate)
 	})
 }

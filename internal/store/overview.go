@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"passerelle"
@@ -28,7 +26,7 @@ func (r *Reader) PaymentStates(ctx context.Context, domain passerelle.DomainID, 
 	var all []StateCount
 	for _, state := range payment.States() {
 		n, err := database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM payment WHERE domain_id = $1 AND state = $2 AND registered >= $3 LIMIT $4) AS place`,
-			int64(domain), string(state), micros(since), MaxOverviewRows)
+			int64(domain), string(state), database.Micros(since), MaxOverviewRows)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +57,7 @@ func (r *Reader) Rejections(ctx context.Context, domain passerelle.DomainID, sin
 	}, `SELECT code, connector, uuid, count(*) AS n FROM (
 			SELECT COALESCE(error_code, '') AS code, COALESCE(connector_name, '') AS connector, COALESCE(connector_uuid, '') AS uuid FROM payment
 			WHERE domain_id = $1 AND state = 'rejected' AND registered >= $2 ORDER BY registered DESC, id DESC LIMIT $3) AS place
-		GROUP BY code, connector, uuid ORDER BY n DESC, code, connector, uuid LIMIT $4`, int64(domain), micros(since), MaxOverviewRows, limit)
+		GROUP BY code, connector, uuid ORDER BY n DESC, code, connector, uuid LIMIT $4`, int64(domain), database.Micros(since), MaxOverviewRows, limit)
 }
 
 // OpenPayment is a payment that is not final.
@@ -81,7 +79,7 @@ func (r *Reader) OldestOpen(ctx context.Context, domain passerelle.DomainID) (Op
 			o := OpenPayment{State: state}
 			var registered int64
 			err := row.Scan(&o.ID, &registered)
-			o.Registered = instant(registered)
+			o.Registered = database.Instant(registered)
 			return o, err
 		}, `SELECT id, registered FROM payment WHERE domain_id = $1 AND state = $2 ORDER BY registered, id LIMIT 1`, int64(domain), string(state))
 		switch {
@@ -114,54 +112,4 @@ func (r *Reader) DomainHealth(ctx context.Context, domain passerelle.DomainID, n
 	}, `SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT), CAST(COALESCE(SUM(successes), 0) AS BIGINT), CAST(COALESCE(SUM(reached), 0) AS BIGINT),
 			CAST(COALESCE(SUM(duration), 0) AS BIGINT)
 		FROM webhook_health WHERE domain_id = $1 AND hour > $2 AND hour <= $3`, int64(domain), hourOf(now)-healthHours, hourOf(now))
-}
-
-// TroubleFilter selects connections of a domain that could not be read when they
-// were last tried.
-type TroubleFilter struct {
-	Domain passerelle.DomainID
-	// State is the one they are in, Connector the UUID of theirs; empty for all.
-	State     passerelle.ConnectionState
-	Connector string
-}
-
-// ConnectionsInTrouble lists connections by id. The page is put together from the
-// beginnings of the lists of each state, which are in the order of an index.
-func (r *Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w Window) ([]Connection, error) {
-	states := passerelle.ConnectionStates()
-	if f.State != "" {
-		states = []passerelle.ConnectionState{f.State}
-	}
-	p := idPlace(w)
-	s := selection{from: "connection"}.and("domain_id = $%d", int64(f.Domain)).and("deleted IS NULL").and("id "+p.sign+" $%d", p.from)
-	if f.Connector != "" {
-		s = s.and("connector_uuid = $%d", f.Connector)
-	}
-	limit := s.bind(w.Limit)
-	var lists []string
-	for i, state := range states {
-		list := s.and("state = $%d", string(state))
-		lists = append(lists, fmt.Sprintf(`SELECT * FROM (SELECT %s FROM connection WHERE %s ORDER BY id %s LIMIT %s) AS list_%d`,
-			connectionColumns, list.conditions(), p.order, limit, i))
-		s.args = list.args
-	}
-	return database.Collect(ctx, r.rows, scanConnection, fmt.Sprintf(`SELECT * FROM (%s) AS place ORDER BY id %s LIMIT %s`,
-		strings.Join(lists, " UNION ALL "), p.order, limit), s.args...)
-}
-
-// Trouble is how many connections are in a state that keeps them from being read.
-type Trouble struct {
-	State string
-	Count int64
-}
-
-// Troubles counts the connections of a domain that are in trouble by state, among
-// MaxOverviewRows at most, the most frequent first.
-func (r *Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Trouble, error) {
-	return database.Collect(ctx, r.rows, func(row database.Row) (Trouble, error) {
-		var one Trouble
-		err := row.Scan(&one.State, &one.Count)
-		return one, err
-	}, `SELECT state, count(*) AS n FROM (SELECT state FROM connection WHERE domain_id = $1 AND state IS NOT NULL AND deleted IS NULL LIMIT $2) AS place
-		GROUP BY state ORDER BY n DESC, state`, int64(domain), MaxOverviewRows)
 }

@@ -1,10 +1,12 @@
-package store
+package store_test
 
 import (
 	"testing"
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -14,8 +16,8 @@ func TestConnectionsInTrouble(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		var ids []passerelle.ConnectionID
 		add := func(domain passerelle.DomainID, connector string, state passerelle.ConnectionState) {
-			c := Connection{Domain: domain, User: 7, Connector: connector, Created: now, Active: true, State: state}
-			s.write(func(tx *Tx) error { return tx.CreateConnection(&c, nil, reader, time.Minute) })
+			c := bankstore.Connection{Domain: domain, User: 7, Connector: connector, Created: now, Active: true, State: state}
+			s.write(func(tx *store.Tx) error { return bankstore.In(tx).CreateConnection(&c, nil, reader, time.Minute) })
 			ids = append(ids, c.ID)
 		}
 		add(s.domain, "c1", passerelle.Wrongpass)
@@ -25,11 +27,11 @@ func TestConnectionsInTrouble(t *testing.T) {
 		add(s.other, "c1", passerelle.Bug)
 		add(s.domain, "c2", passerelle.Wrongpass)
 		add(s.domain, "c1", passerelle.Bug)
-		s.write(func(tx *Tx) error { tx.DeleteConnection(s.domain, 7, ids[6], now); return nil })
-		want := func(f TroubleFilter, w Window, places ...int) {
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteConnection(s.domain, 7, ids[6], now); return nil })
+		want := func(f bankstore.TroubleFilter, w store.Window, places ...int) {
 			t.Helper()
 			f.Domain, w.Descending = s.domain, true
-			got, err := s.db.ConnectionsInTrouble(t.Context(), f, w)
+			got, err := bankstore.From(s.db).ConnectionsInTrouble(t.Context(), f, w)
 			var found, expected []passerelle.ConnectionID
 			for _, c := range got {
 				found = append(found, c.ID)
@@ -39,14 +41,14 @@ func TestConnectionsInTrouble(t *testing.T) {
 			}
 			wantSame(t, expected, found, err)
 		}
-		want(TroubleFilter{}, Window{Limit: 9}, 5, 3, 1, 0)
-		want(TroubleFilter{}, Window{Limit: 2}, 5, 3)
-		want(TroubleFilter{}, Window{Limit: 2, From: []any{int64(ids[3])}}, 1, 0)
-		want(TroubleFilter{}, Window{Limit: 2, Backward: true, From: []any{int64(ids[0])}}, 1, 3)
-		want(TroubleFilter{State: passerelle.Bug}, Window{Limit: 9}, 3, 1)
-		want(TroubleFilter{Connector: "c1"}, Window{Limit: 9}, 3, 0)
-		want(TroubleFilter{State: passerelle.Wrongpass, Connector: "c2"}, Window{Limit: 9}, 5)
-		want(TroubleFilter{State: passerelle.Decoupled}, Window{Limit: 9})
+		want(bankstore.TroubleFilter{}, store.Window{Limit: 9}, 5, 3, 1, 0)
+		want(bankstore.TroubleFilter{}, store.Window{Limit: 2}, 5, 3)
+		want(bankstore.TroubleFilter{}, store.Window{Limit: 2, From: []any{int64(ids[3])}}, 1, 0)
+		want(bankstore.TroubleFilter{}, store.Window{Limit: 2, Backward: true, From: []any{int64(ids[0])}}, 1, 3)
+		want(bankstore.TroubleFilter{State: passerelle.Bug}, store.Window{Limit: 9}, 3, 1)
+		want(bankstore.TroubleFilter{Connector: "c1"}, store.Window{Limit: 9}, 3, 0)
+		want(bankstore.TroubleFilter{State: passerelle.Wrongpass, Connector: "c2"}, store.Window{Limit: 9}, 5)
+		want(bankstore.TroubleFilter{State: passerelle.Decoupled}, store.Window{Limit: 9})
 	})
 }
 
@@ -66,19 +68,19 @@ func TestOverviewOfPayments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.write(func(tx *Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
+			s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
 		}
 		states, err := s.db.PaymentStates(t.Context(), s.domain, now.Add(-24*time.Hour))
-		wantSame(t, []StateCount{{payment.Created, 1}, {payment.Rejected, 2}}, states, err)
+		wantSame(t, []store.StateCount{{payment.Created, 1}, {payment.Rejected, 2}}, states, err)
 		rejections, err := s.db.Rejections(t.Context(), s.domain, now.Add(-24*time.Hour), 5)
-		wantSame(t, []Rejection{{Code: payment.CancelledByClient, Count: 2}}, rejections, err)
+		wantSame(t, []store.Rejection{{Code: payment.CancelledByClient, Count: 2}}, rejections, err)
 		open, err = s.db.OldestOpen(t.Context(), s.domain)
-		wantSame(t, OpenPayment{old.ID, payment.Created, old.Created}, open, err)
+		wantSame(t, store.OpenPayment{old.ID, payment.Created, old.Created}, open, err)
 		foreign, err := s.db.OldestOpen(t.Context(), s.other)
 		wantNotFound(t, foreign, err)
-		troubles, err := s.db.Troubles(t.Context(), s.domain)
-		wantSame(t, []Trouble(nil), troubles, err)
+		troubles, err := bankstore.From(s.db).Troubles(t.Context(), s.domain)
+		wantSame(t, []bankstore.Trouble(nil), troubles, err)
 		health, err := s.db.DomainHealth(t.Context(), s.domain, now)
-		wantSame(t, Health{}, health, err)
+		wantSame(t, store.Health{}, health, err)
 	})
 }

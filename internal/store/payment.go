@@ -46,16 +46,16 @@ func scanPayment(row database.Row) (*storedPayment, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Detail, p.Action, p.ErrorCode, p.ErrorDescription = text[payment.Detail](detail), text[payment.Action](action), text[payment.ErrorCode](code), text[string](why)
-	p.ValidateURI, p.Connector, p.Mechanism, p.WebviewURL = text[string](uri), text[string](connector), text[string](mechanism), text[string](webview)
-	p.BankPaymentID, p.Created, p.Validated = text[string](bankPayment), instant(registered), optionalInstant(validated)
-	p.CancelCode, p.CancelRedirectURI, p.CancelState = text[payment.ErrorCode](cancelCode), text[string](cancelURI), text[string](cancelState)
-	p.Website, p.TermsVersion, p.Returned = text[string](website), text[string](terms), optionalInstant(returned)
+	p.Detail, p.Action, p.ErrorCode, p.ErrorDescription = database.Text[payment.Detail](detail), database.Text[payment.Action](action), database.Text[payment.ErrorCode](code), database.Text[string](why)
+	p.ValidateURI, p.Connector, p.Mechanism, p.WebviewURL = database.Text[string](uri), database.Text[string](connector), database.Text[string](mechanism), database.Text[string](webview)
+	p.BankPaymentID, p.Created, p.Validated = database.Text[string](bankPayment), database.Instant(registered), database.OptionalInstant(validated)
+	p.CancelCode, p.CancelRedirectURI, p.CancelState = database.Text[payment.ErrorCode](cancelCode), database.Text[string](cancelURI), database.Text[string](cancelState)
+	p.Website, p.TermsVersion, p.Returned = database.Text[string](website), database.Text[string](terms), database.OptionalInstant(returned)
 	if source != nil {
 		p.Source = *source
 	}
 	if scheme != nil {
-		p.Payer = &passerelle.Account{Scheme: text[passerelle.AccountScheme](scheme), Identification: text[string](identification), Label: text[string](label), Issuer: text[string](issuer)}
+		p.Payer = &passerelle.Account{Scheme: database.Text[passerelle.AccountScheme](scheme), Identification: database.Text[string](identification), Label: database.Text[string](label), Issuer: database.Text[string](issuer)}
 	}
 	if fields != nil {
 		err = json.Unmarshal([]byte(*fields), &p.Fields)
@@ -182,13 +182,13 @@ func scanInstruction(row database.Row) (lineRow, error) {
 func (p *storedPayment) add(in *lineRow) error {
 	var err error
 	in.Amount.Currency, in.DateType = p.currency, p.dateType
-	in.Frequency, in.Beneficiary.Issuer = text[payment.Frequency](in.frequency), text[string](in.issuer)
-	in.State, in.ErrorCode, in.ErrorDescription = text[payment.InstructionState](in.state), text[payment.ErrorCode](in.code), text[string](in.why)
+	in.Frequency, in.Beneficiary.Issuer = database.Text[payment.Frequency](in.frequency), database.Text[string](in.issuer)
+	in.State, in.ErrorCode, in.ErrorDescription = database.Text[payment.InstructionState](in.state), database.Text[payment.ErrorCode](in.code), database.Text[string](in.why)
 	for _, day := range []struct {
 		from *string
 		to   *passerelle.Date
 	}{{in.execution, &in.ExecutionDate}, {in.start, &in.StartDate}, {in.end, &in.EndDate}, {in.executed, &in.Executed}, {in.occurred, &in.Occurred}} {
-		if *day.to, err = storedDate(day.from); err != nil {
+		if *day.to, err = database.Date(day.from); err != nil {
 			return fmt.Errorf("read a date of instruction %d: %w", in.ID, err)
 		}
 	}

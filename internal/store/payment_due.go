@@ -15,36 +15,36 @@ import (
 // that is away has made many since its statistics were taken. There is one of a payment
 // at most, by the index attempt_live.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, into *[]int64) {
-	tx.claim(into, `WITH due AS MATERIALIZED (
+	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}
 				AND (SELECT a.id FROM attempt a WHERE a.payment_id = payment.id AND a.state <> 'answered') IS NULL
 			ORDER BY next_check`+database.UpTo(limit)+` {skip locked})
 		UPDATE payment SET check_lease = {now} + $3
 		WHERE id IN (SELECT id FROM due) AND next_check <= $2 AND check_lease < {now}
-		RETURNING id`, int64(domain), micros(now), lease.Microseconds())
+		RETURNING id`, int64(domain), database.Micros(now), lease.Microseconds())
 }
 
 // ExpiringPayments takes over at most limit payments of a domain that wait for
 // a definitive status since before the domain's instant, for the length of a
 // lease. Those whose bank may just be answering are not among them.
 func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lease time.Duration, limit int, into *[]int64) {
-	tx.claim(into, `WITH due AS MATERIALIZED (
+	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND expires_from <= $2 AND check_lease < {now}
 				AND (SELECT a.id FROM attempt a WHERE a.payment_id = payment.id AND a.state = 'open') IS NULL
 			ORDER BY expires_from`+database.UpTo(limit)+` {skip locked})
 		UPDATE payment SET check_lease = {now} + $3
 		WHERE id IN (SELECT id FROM due) AND expires_from <= $2 AND check_lease < {now}
-		RETURNING id`, int64(domain), micros(before), lease.Microseconds())
+		RETURNING id`, int64(domain), database.Micros(before), lease.Microseconds())
 }
 
 // HastenCheck has the bank be asked about a payment now, where it is to be asked later.
 func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, now time.Time) {
-	tx.unit.Exec(`UPDATE payment SET next_check = $1 WHERE +domain_id = $2 AND id = $3 AND next_check > $1`, micros(now), int64(domain), int64(id))
+	tx.unit.Exec(`UPDATE payment SET next_check = $1 WHERE +domain_id = $2 AND id = $3 AND next_check > $1`, database.Micros(now), int64(domain), int64(id))
 }
 
 // PostponeCheck moves the next question to the bank, for an answer that
 // changed nothing.
 func (tx *Tx) PostponeCheck(p *payment.Payment, next time.Time) {
 	tx.unit.Exec(`UPDATE payment SET next_check = $1, check_lease = 0 WHERE +domain_id = $2 AND id = $3 AND version = $4`,
-		micros(next), int64(p.Domain), int64(p.ID), p.Version)
+		database.Micros(next), int64(p.Domain), int64(p.ID), p.Version)
 }

@@ -3,12 +3,12 @@ package store
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"passerelle"
+	"passerelle/internal/database"
 )
 
 // PaymentFilter selects payments of one domain. The zero value of every other
@@ -56,15 +56,12 @@ type PaymentFilter struct {
 	From, Until time.Time
 }
 
-// selection is a filter in SQL: a source of rows, conditions, and arguments of
-// which the first is the domain.
+// selection is a filter in SQL, whose first argument is the domain.
 type selection struct {
-	from string
-	// lines are the lines that from begins with, one of each payment; empty when it
+	database.Selection
+	// lines are the lines that From begins with, one of each payment; empty when it
 	// begins with payments.
 	lines string
-	where []string
-	args  []any
 	// lookedUp says that payments are found by their ids, and by nothing else.
 	lookedUp bool
 	// registered and id are the columns of the list's own order, label that of
@@ -78,29 +75,18 @@ const itself = "id = $%d"
 // byID has each payment looked up by its id: by its domain, as a planner that knows
 // nothing of the tables sees it, there are as few.
 func (s selection) byID() selection {
-	s.where, s.lookedUp = append([]string{opaque("domain_id = $1")}, s.where[1:]...), true
+	s.Where, s.lookedUp = append([]string{database.Opaque("domain_id = $1")}, s.Where[1:]...), true
 	return s
 }
-
-// opaque is a condition of which planners make nothing: they neither look for an index
-// for it, nor believe that few rows fulfil it.
-func opaque(clause string) string { return "CASE WHEN " + clause + " THEN TRUE ELSE FALSE END" }
 
 // and narrows the selection. The clause has a %d for the number of each value.
 func (s selection) and(clause string, values ...any) selection {
-	numbers := make([]any, len(values))
-	for i := range values {
-		numbers[i] = len(s.args) + 1 + i
-	}
 	if s.lookedUp && clause != itself && !strings.Contains(clause, "line_") {
-		clause = opaque(clause)
+		clause = database.Opaque(clause)
 	}
-	s.where = append(slices.Clip(s.where), fmt.Sprintf(clause, numbers...))
-	s.args = append(slices.Clip(s.args), values...)
+	s.Selection = s.And(clause, values...)
 	return s
 }
-
-func (s selection) conditions() string { return strings.Join(s.where, " AND ") }
 
 // selection returns the conditions of the filter without its connectors, when there are
 // several: each connector can be a list of its own.
@@ -150,7 +136,7 @@ type lineFilter struct {
 // lineFilters are the conditions on lines. The first one leads to the payments.
 func (f PaymentFilter) lineFilters() []lineFilter {
 	var filters []lineFilter
-	if start := fold(f.LabelStart); start != "" {
+	if start := database.Fold(f.LabelStart); start != "" {
 		from, until := cmp.Or(f.labels.from, start), cmp.Or(f.labels.until, untilLabel(start))
 		filters = append(filters, lineFilter{
 			clause: "label_folded >= $%d AND label_folded < $%d", once: fmt.Sprintf("label_shared < %d", len(start)), values: []any{from, until},
@@ -182,10 +168,10 @@ func (f PaymentFilter) towards(w Window) PaymentFilter {
 		key, from = w.From[0].(string)
 	}
 	switch {
-	case !from || key < fold(f.LabelStart):
+	case !from || key < database.Fold(f.LabelStart):
 		return f
 	case w.Descending != w.Backward:
-		f.labels.until = min(key+"\x01", untilLabel(fold(f.LabelStart))) // after the key itself, before all that goes on
+		f.labels.until = min(key+"\x01", untilLabel(database.Fold(f.LabelStart))) // after the key itself, before all that goes on
 	default:
 		f.labels.from = key
 	}
@@ -195,17 +181,20 @@ func (f PaymentFilter) towards(w Window) PaymentFilter {
 // source begins with the lines when the filter names a value of theirs, so that
 // payments come in the order of the list straight from the index of lines.
 func (f PaymentFilter) source() selection {
-	s := selection{from: "payment", where: []string{"domain_id = $1"}, args: []any{int64(f.Domain)}, registered: "registered", id: "id"}
+	s := selection{
+		Selection:  database.Selection{From: "payment", Where: []string{"domain_id = $1"}, Args: []any{int64(f.Domain)}},
+		registered: "registered", id: "id",
+	}
 	filters := f.lineFilters()
 	if len(filters) == 0 {
 		return s
 	}
-	line := selection{where: []string{"domain_id = $1", filters[0].once}, args: s.args}.and(filters[0].clause, filters[0].values...)
+	line := database.Selection{Where: []string{"domain_id = $1", filters[0].once}, Args: s.Args}.And(filters[0].clause, filters[0].values...)
 	s.lines = `(SELECT payment_id AS line_payment, registered AS line_registered, label_folded AS line_label FROM instruction
-		WHERE ` + line.conditions() + `) AS line`
-	s.from = s.lines + ` JOIN payment ON payment.id = line_payment`
+		WHERE ` + line.Conditions() + `) AS line`
+	s.From = s.lines + ` JOIN payment ON payment.id = line_payment`
 	s = s.byID()
-	s.args, s.registered, s.id, s.label = line.args, "line_registered", "line_payment", "line_label"
+	s.Args, s.registered, s.id, s.label = line.Args, "line_registered", "line_payment", "line_label"
 	for _, other := range filters[1:] {
 		s = s.and(`EXISTS (SELECT 1 FROM instruction other WHERE other.payment_id = payment.id AND `+other.clause+`)`, other.values...)
 	}
@@ -244,13 +233,13 @@ func (f PaymentFilter) among(s selection) selection {
 func (f PaymentFilter) dates(s selection) selection {
 	column := f.dateColumn()
 	if !f.From.IsZero() {
-		s = s.and(column+" >= $%d", micros(f.From))
+		s = s.and(column+" >= $%d", database.Micros(f.From))
 	}
 	if !f.Until.IsZero() {
-		s = s.and(column+" < $%d", micros(f.Until))
+		s = s.and(column+" < $%d", database.Micros(f.Until))
 	}
 	if !f.Until.IsZero() && column != "registered" {
-		s = s.and(s.registered+" < $%d", micros(f.Until))
+		s = s.and(s.registered+" < $%d", database.Micros(f.Until))
 	}
 	return s
 }
@@ -270,5 +259,5 @@ func (f PaymentFilter) bounds(column string) bool {
 // Unfiltered reports whether the filter selects the whole domain.
 func (f PaymentFilter) Unfiltered() bool {
 	s := f.among(f.selection())
-	return s.from == "payment" && len(s.where) == 1
+	return s.From == "payment" && len(s.Where) == 1
 }

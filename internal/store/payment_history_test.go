@@ -1,17 +1,18 @@
-package store
+package store_test
 
 import (
 	"slices"
 	"testing"
 
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
 // TestEdgesAreThoseOfTheStateTable compares the schema with package payment.
 func TestEdgesAreThoseOfTheStateTable(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		got, err := database.Collect(t.Context(), s.db.rows, database.ScanString, `SELECT from_state || ' ' || to_state FROM payment_edge`)
+		got, err := database.Collect(t.Context(), s.db.Rows(), database.ScanString, `SELECT from_state || ' ' || to_state FROM payment_edge`)
 		var want []string
 		for _, edge := range payment.Edges() {
 			want = append(want, string(edge.From+" "+edge.To))
@@ -87,16 +88,16 @@ func TestIllegalHistoryIsRefused(t *testing.T) {
 			"a payment removed":                   {{`DELETE FROM payment WHERE id = $1`, []any{id}}},
 		} {
 			t.Run(name, func(t *testing.T) {
-				err := s.try(func(tx *Tx) error {
+				err := s.try(func(tx *store.Tx) error {
 					for _, s := range unit {
-						tx.unit.Exec(s.text, s.args...)
+						tx.Unit().Exec(s.text, s.args...)
 					}
 					return nil
 				})
-				wantError(t, err, ErrConstraint)
+				wantError(t, err, store.ErrConstraint)
 			})
 		}
-		wantError(t, s.sql(appendStep, id, 1, domain, 0, "created", "validating"), ErrDuplicate)
+		wantError(t, s.sql(appendStep, id, 1, domain, 0, "created", "validating"), store.ErrDuplicate)
 		wantSame(t, open, s.load(open), nil)
 		wantSame(t, done, s.load(done), nil)
 	})
@@ -106,9 +107,9 @@ func TestIllegalHistoryIsRefused(t *testing.T) {
 func TestLegalStepByHand(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		p := s.create(draft(1), now)
-		s.write(func(tx *Tx) error {
-			tx.unit.ExecOne(ErrConflict, appendStep, int64(p.ID), 1, int64(s.domain), 0, "created", "expired")
-			tx.unit.ExecOne(ErrConflict, stand, 1, "expired", int64(p.ID))
+		s.write(func(tx *store.Tx) error {
+			tx.Unit().ExecOne(store.ErrConflict, appendStep, int64(p.ID), 1, int64(s.domain), 0, "created", "expired")
+			tx.Unit().ExecOne(store.ErrConflict, stand, 1, "expired", int64(p.ID))
 			return nil
 		})
 		if got := s.load(p); got.State != payment.Expired {

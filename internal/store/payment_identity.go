@@ -75,7 +75,7 @@ func (tx *Tx) insertIdentity(p *payment.Payment, role string, line int, identity
 		return err
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO payment_identity (id, payment_id, domain_id, role, line, user_id, plain, sensitive) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		id, int64(p.ID), int64(p.Domain), role, line, optionalID(identity.IDUser), string(plain), sealed)
+		id, int64(p.ID), int64(p.Domain), role, line, database.OptionalID(identity.IDUser), string(plain), sealed)
 	return nil
 }
 
@@ -88,7 +88,7 @@ func (tx *Tx) sealIdentity(domain passerelle.DomainID, id int64, s *passerelle.S
 	if err != nil {
 		return nil, fmt.Errorf("encode the sensitive part of an identity: %w", err)
 	}
-	sealed, err := tx.seal(identityPlace(domain, id), raw)
+	sealed, err := tx.Seal(identityPlace(domain, id), raw)
 	if err != nil {
 		return nil, fmt.Errorf("seal the sensitive part of an identity: %w", err)
 	}
@@ -138,7 +138,7 @@ func (r *Reader) readIdentity(domain passerelle.DomainID, row identityRow) (*pas
 	if err := json.Unmarshal([]byte(row.plain), &plain); err != nil {
 		return nil, err
 	}
-	identity := &passerelle.Identity{IDUser: owner[passerelle.UserID](row.user), Kind: plain.Kind, ExternalRef: plain.ExternalRef, OrgName: plain.OrgName, OrgLegalStatus: plain.OrgLegalStatus}
+	identity := &passerelle.Identity{IDUser: database.ID[passerelle.UserID](row.user), Kind: plain.Kind, ExternalRef: plain.ExternalRef, OrgName: plain.OrgName, OrgLegalStatus: plain.OrgLegalStatus}
 	if row.sealed == nil {
 		return identity, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"passerelle"
 	"passerelle/internal/database"
@@ -39,27 +38,6 @@ var paymentOrders = map[string]paymentOrder{
 
 // labelOrder is the order of lists by the beginning of a label, and of no others.
 const labelOrder = "label"
-
-// Window is the part of a list to be read: Limit rows in Order, from after the
-// position From (the value of the order's key, nil where there is none, and the
-// id) on, or before it when Backward, the nearest first. Descending turns the
-// order of keys and ids, but leaves rows without a key at the end.
-type Window struct {
-	Order      string
-	Descending bool
-	Limit      int
-	Offset     int64
-	From       []any
-	Backward   bool
-}
-
-// end is after how many rows a window ends.
-func (w Window) end() int64 {
-	if w.Offset > math.MaxInt64-int64(w.Limit) {
-		return math.MaxInt64
-	}
-	return int64(w.Limit) + w.Offset
-}
 
 // Listed is a payment of a page with its place in the order.
 type Listed struct {
@@ -138,14 +116,14 @@ func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int)
 	if f.PayerEnd != "" {
 		order = " ORDER BY " + s.registered // else PostgreSQL goes through the index of whole numbers, which tells the ends
 	}
-	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.from+` WHERE `+s.conditions()+order+database.UpTo(atMost)+`) AS counted`, s.args...)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+order+database.UpTo(atMost)+`) AS counted`, s.Args...)
 }
 
 // counted is the selection without the payments, when their lines tell.
 func (f PaymentFilter) counted() selection {
 	s := f.among(f.selection())
-	if s.lines != "" && len(s.where) == 1 {
-		s.from, s.where = s.lines, []string{"TRUE"}
+	if s.lines != "" && len(s.Where) == 1 {
+		s.From, s.Where = s.lines, []string{"TRUE"}
 	}
 	return s
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -39,7 +40,7 @@ var ends = []string{"0189", "3000", "6819", "89"}
 // most of their values, so that the order among equals matters.
 func (s site) population(n int) []*payment.Payment {
 	s.t.Helper()
-	s.write(func(tx *Tx) error {
+	s.write(func(tx *store.Tx) error {
 		for _, uuid := range []string{bankA, bankB} {
 			tx.NameConnector(uuid, connectorNames[uuid])
 		}
@@ -134,7 +135,7 @@ func btoi(b bool) int {
 }
 
 // matches is the filter in other words than SQL.
-func matches(f PaymentFilter, p *payment.Payment) bool {
+func matches(f store.PaymentFilter, p *payment.Payment) bool {
 	date := &p.Created
 	if f.DateField == "validate_date" {
 		date = p.Validated
@@ -150,7 +151,7 @@ func matches(f PaymentFilter, p *payment.Payment) bool {
 	}
 	return f.Domain == p.Domain && (f.Only == 0 || f.Only == p.ID) && is(f.State, string(p.State)) && is(f.ErrorCode, string(p.ErrorCode)) &&
 		is(f.BankPaymentID, p.BankPaymentID) && is(f.Website, p.Website) && is(f.DateType, string(p.DateType())) && is(f.Payer, payer) &&
-		is(f.PayerEnd, end(payer)) && line(f.BeneficiaryEnd, func(in payment.Instruction) string { return end(in.Beneficiary.Identification) }) &&
+		is(f.PayerEnd, store.End(payer)) && line(f.BeneficiaryEnd, func(in payment.Instruction) string { return store.End(in.Beneficiary.Identification) }) &&
 		(f.Client == 0 || f.Client == p.Client) && p.Total() >= f.Least && (f.Most == 0 || p.Total() <= f.Most) &&
 		(f.LabelStart == "" || labelled(f, p) != nil) &&
 		line(f.Beneficiary, func(in payment.Instruction) string { return in.Beneficiary.Identification }) &&
@@ -160,11 +161,11 @@ func matches(f PaymentFilter, p *payment.Payment) bool {
 }
 
 // labelled is the first of a payment's labels that begins as a filter says.
-func labelled(f PaymentFilter, p *payment.Payment) any {
+func labelled(f store.PaymentFilter, p *payment.Payment) any {
 	var found []string
 	for _, in := range p.Instructions {
-		if strings.HasPrefix(fold(in.Label), fold(f.LabelStart)) {
-			found = append(found, fold(in.Label))
+		if strings.HasPrefix(database.Fold(in.Label), database.Fold(f.LabelStart)) {
+			found = append(found, database.Fold(in.Label))
 		}
 	}
 	if found == nil {
@@ -174,9 +175,9 @@ func labelled(f PaymentFilter, p *payment.Payment) any {
 }
 
 // reference is the window of a list, computed from all payments.
-func reference(all []*payment.Payment, f PaymentFilter, w Window) []passerelle.PaymentID {
+func reference(all []*payment.Payment, f store.PaymentFilter, w store.Window) []passerelle.PaymentID {
 	key := keyOf[w.Order]
-	if w.Order == labelOrder {
+	if w.Order == store.LabelOrder {
 		key = func(p *payment.Payment) any { return labelled(f, p) }
 	}
 	down := w.Descending != w.Backward
@@ -207,8 +208,8 @@ func reference(all []*payment.Payment, f PaymentFilter, w Window) []passerelle.P
 
 // drawFilter combines filters freely, mostly few of them so that something is
 // left.
-func drawFilter(t *rapid.T, s site, all []*payment.Payment) PaymentFilter {
-	f := PaymentFilter{Domain: rapid.SampledFrom([]passerelle.DomainID{s.domain, s.domain, s.domain, s.other}).Draw(t, "domain")}
+func drawFilter(t *rapid.T, s site, all []*payment.Payment) store.PaymentFilter {
+	f := store.PaymentFilter{Domain: rapid.SampledFrom([]passerelle.DomainID{s.domain, s.domain, s.domain, s.other}).Draw(t, "domain")}
 	for _, filter := range []struct {
 		name string
 		draw func()
@@ -253,12 +254,12 @@ func drawFilter(t *rapid.T, s site, all []*payment.Payment) PaymentFilter {
 	return f
 }
 
-func drawWindow(t *rapid.T, f PaymentFilter, all []*payment.Payment) Window {
-	order := labelOrder
+func drawWindow(t *rapid.T, f store.PaymentFilter, all []*payment.Payment) store.Window {
+	order := store.LabelOrder
 	if f.LabelStart == "" {
 		order = rapid.SampledFrom(slices.Sorted(maps.Keys(keyOf))).Draw(t, "order")
 	}
-	w := Window{
+	w := store.Window{
 		Order:      order,
 		Descending: rapid.Bool().Draw(t, "descending"),
 		Backward:   rapid.Bool().Draw(t, "backward"),
@@ -273,8 +274,8 @@ func drawWindow(t *rapid.T, f PaymentFilter, all []*payment.Payment) Window {
 }
 
 // placeIn is where a payment is in a list; one that has no such label, somewhere.
-func placeIn(f PaymentFilter, w Window, p *payment.Payment) []any {
-	if w.Order == labelOrder {
+func placeIn(f store.PaymentFilter, w store.Window, p *payment.Payment) []any {
+	if w.Order == store.LabelOrder {
 		return []any{cmp.Or(labelled(f, p), any("rent")), int64(p.ID)}
 	}
 	return []any{keyOf[w.Order](p), int64(p.ID)}
@@ -302,7 +303,7 @@ func TestListIsThatOfTheReference(t *testing.T) {
 				rt.Errorf("%+v %+v lists %v, want %v", f, w, got, want)
 			}
 			total, err := s.db.CountPayments(t.Context(), f, 1000)
-			everything := len(reference(all, f, Window{Order: "id", Limit: len(all)}))
+			everything := len(reference(all, f, store.Window{Order: "id", Limit: len(all)}))
 			if err != nil || total != int64(everything) {
 				rt.Errorf("%+v counts %d, %v; want %d", f, total, err, everything)
 			}
@@ -316,8 +317,8 @@ func TestListIsThatOfTheReference(t *testing.T) {
 func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		all := s.population(12)
-		f := PaymentFilter{Domain: s.domain, DateField: "validate_date", From: now}
-		for _, w := range []Window{{}, {Descending: true}, {Backward: true}, {Backward: true, Descending: true}} {
+		f := store.PaymentFilter{Domain: s.domain, DateField: "validate_date", From: now}
+		for _, w := range []store.Window{{}, {Descending: true}, {Backward: true}, {Backward: true, Descending: true}} {
 			w.Order, w.Limit, w.From = "validate_date", len(all), []any{nil, int64(all[0].ID)}
 			listed, err := s.db.Payments(t.Context(), f, w, false)
 			var got []passerelle.PaymentID
@@ -340,7 +341,7 @@ func TestListShowsWholePayments(t *testing.T) {
 		}
 		s.create(s.periodic(), now)
 		for _, sensitive := range []bool{false, true} {
-			listed, err := s.db.Payments(t.Context(), PaymentFilter{Domain: s.domain}, Window{Order: "id", Limit: 9}, sensitive)
+			listed, err := s.db.Payments(t.Context(), store.PaymentFilter{Domain: s.domain}, store.Window{Order: "id", Limit: 9}, sensitive)
 			if err != nil || len(listed) != 4 {
 				t.Fatal(len(listed), err)
 			}
@@ -355,16 +356,16 @@ func TestListShowsWholePayments(t *testing.T) {
 func TestUnknownOrderIsAnError(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		for _, order := range []string{"", "nothing", "id; DROP TABLE payment"} {
-			if _, err := s.db.Payments(t.Context(), PaymentFilter{Domain: s.domain}, Window{Order: order, Limit: 1}, false); err == nil {
+			if _, err := s.db.Payments(t.Context(), store.PaymentFilter{Domain: s.domain}, store.Window{Order: order, Limit: 1}, false); err == nil {
 				t.Errorf("order %q is accepted", order)
 			}
 		}
-		for _, f := range []PaymentFilter{{Domain: s.domain}, {Domain: s.domain, State: "done"}} {
-			if _, err := s.db.Payments(t.Context(), f, Window{Order: labelOrder, Limit: 1}, false); err == nil {
+		for _, f := range []store.PaymentFilter{{Domain: s.domain}, {Domain: s.domain, State: "done"}} {
+			if _, err := s.db.Payments(t.Context(), f, store.Window{Order: store.LabelOrder, Limit: 1}, false); err == nil {
 				t.Errorf("%+v is listed in the order of labels", f)
 			}
 		}
-		if _, err := s.db.Payments(t.Context(), PaymentFilter{Domain: s.domain, LabelStart: "x"}, Window{Order: "id", Limit: 1}, false); err == nil {
+		if _, err := s.db.Payments(t.Context(), store.PaymentFilter{Domain: s.domain, LabelStart: "x"}, store.Window{Order: "id", Limit: 1}, false); err == nil {
 			t.Error("a filter by label is listed in another order")
 		}
 	})
@@ -378,7 +379,7 @@ func TestCounterIsExact(t *testing.T) {
 			s.create(draft(1), now)
 		}
 		undone := fmt.Errorf("undone")
-		err := s.try(func(tx *Tx) error {
+		err := s.try(func(tx *store.Tx) error {
 			p, first, err := payment.New(draft(1), payment.Policy{}, zeros{}, now)
 			if err != nil {
 				return err
@@ -386,10 +387,10 @@ func TestCounterIsExact(t *testing.T) {
 			p.Domain, p.Client = s.domain, s.alien // of the other domain: refused by the schema
 			return tx.CreatePayment(p, first)
 		})
-		wantError(t, err, ErrConstraint)
-		wantError(t, s.try(func(tx *Tx) error { tx.unit.Count(int64(s.domain), "payment", 1, 5); return undone }), undone)
+		wantError(t, err, store.ErrConstraint)
+		wantError(t, s.try(func(tx *store.Tx) error { tx.Unit().Count(int64(s.domain), "payment", 1, 5); return undone }), undone)
 		for domain, want := range map[passerelle.DomainID]int64{s.domain: 20, s.other: 0} {
-			got, err := s.db.CountPayments(t.Context(), PaymentFilter{Domain: domain, DateField: "register_date"}, 1000)
+			got, err := s.db.CountPayments(t.Context(), store.PaymentFilter{Domain: domain, DateField: "register_date"}, 1000)
 			if err != nil || got != want {
 				t.Errorf("domain %d counts %d, %v", domain, got, err)
 			}

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -55,7 +56,7 @@ func (s site) keepsNumbersClear() {
 	if err := s.sql(`UPDATE sealing SET account_numbers = FALSE`); err != nil {
 		s.t.Fatal(err)
 	}
-	s.db.sealing.Store(false)
+	s.db.ForgetSealing()
 }
 
 // populateAfter adds the payments with numbers beyond one up to another.
@@ -64,14 +65,14 @@ func (s site) populateAfter(from, n int) {
 	s.keepsNumbersClear()
 	const step = 50_000
 	for first := from + 1; first <= n; first += step {
-		s.write(func(tx *Tx) error {
+		s.write(func(tx *store.Tx) error {
 			for i, text := range populate {
 				args := []any{first, min(first+step-1, n), int64(s.domain), int64(s.client)}
 				if i != 2 {
 					args = args[:3]
 				}
 				// SQLite begins with WITH, PostgreSQL with either.
-				tx.unit.Exec(numbers+strings.ReplaceAll(text, "$3", "CAST($3 AS BIGINT)"), args...)
+				tx.Unit().Exec(numbers+strings.ReplaceAll(text, "$3", "CAST($3 AS BIGINT)"), args...)
 			}
 			return nil
 		})
@@ -84,7 +85,7 @@ func (s site) populateAfter(from, n int) {
 // stretchOfList is a filter or an order to be read at its beginning and near its
 // end.
 type stretchOfList struct {
-	filter PaymentFilter
+	filter store.PaymentFilter
 	order  string
 	// sorts says why there is no index that has the order of what is selected.
 	sorts string
@@ -93,32 +94,32 @@ type stretchOfList struct {
 func million(s site, n int) map[string]stretchOfList {
 	half := time.UnixMicro(int64(n) / 2 * 1000)
 	all := map[string]stretchOfList{
-		"filter by state":       {filter: PaymentFilter{State: string(payment.Expired)}},
-		"filter by error":       {filter: PaymentFilter{ErrorCode: "bug"}},
-		"filter by bank id":     {filter: PaymentFilter{BankPaymentID: "B"}},
-		"filter by website":     {filter: PaymentFilter{Website: "shop.test"}},
-		"filter by payer":       {filter: PaymentFilter{Payer: "payer"}},
-		"filter by beneficiary": {filter: PaymentFilter{Beneficiary: "shop"}},
-		"filter by reference":   {filter: PaymentFilter{Reference: "R"}},
-		"filter by payer's end": {filter: PaymentFilter{PayerEnd: "ayer"}},
-		"filter by an end":      {filter: PaymentFilter{BeneficiaryEnd: "shop"}},
-		"filter by client":      {filter: PaymentFilter{Client: s.client}},
-		"filter by amount":      {filter: PaymentFilter{Least: 101, Most: 103}, order: "amount"},
-		"filter by label":       {filter: PaymentFilter{LabelStart: "Invoice"}, order: labelOrder},
-		"filter by type":        {filter: PaymentFilter{DateType: "instant"}},
-		"filter by connector":   {filter: PaymentFilter{Connectors: []string{"b"}}},
-		"filter by country":     {filter: PaymentFilter{Connectors: []string{"a", "c"}}},
-		"filter by none":        {filter: PaymentFilter{NoConnector: true}},
-		"registered since":      {filter: PaymentFilter{From: half}},
-		"registered until":      {filter: PaymentFilter{Until: half}},
-		"validated until":       {filter: PaymentFilter{DateField: "validate_date", Until: half}, sorts: "one date bounds, another orders"},
-		"validated since":       {filter: PaymentFilter{DateField: "validate_date", From: half}, sorts: "one date bounds, another orders"},
+		"filter by state":       {filter: store.PaymentFilter{State: string(payment.Expired)}},
+		"filter by error":       {filter: store.PaymentFilter{ErrorCode: "bug"}},
+		"filter by bank id":     {filter: store.PaymentFilter{BankPaymentID: "B"}},
+		"filter by website":     {filter: store.PaymentFilter{Website: "shop.test"}},
+		"filter by payer":       {filter: store.PaymentFilter{Payer: "payer"}},
+		"filter by beneficiary": {filter: store.PaymentFilter{Beneficiary: "shop"}},
+		"filter by reference":   {filter: store.PaymentFilter{Reference: "R"}},
+		"filter by payer's end": {filter: store.PaymentFilter{PayerEnd: "ayer"}},
+		"filter by an end":      {filter: store.PaymentFilter{BeneficiaryEnd: "shop"}},
+		"filter by client":      {filter: store.PaymentFilter{Client: s.client}},
+		"filter by amount":      {filter: store.PaymentFilter{Least: 101, Most: 103}, order: "amount"},
+		"filter by label":       {filter: store.PaymentFilter{LabelStart: "Invoice"}, order: store.LabelOrder},
+		"filter by type":        {filter: store.PaymentFilter{DateType: "instant"}},
+		"filter by connector":   {filter: store.PaymentFilter{Connectors: []string{"b"}}},
+		"filter by country":     {filter: store.PaymentFilter{Connectors: []string{"a", "c"}}},
+		"filter by none":        {filter: store.PaymentFilter{NoConnector: true}},
+		"registered since":      {filter: store.PaymentFilter{From: half}},
+		"registered until":      {filter: store.PaymentFilter{Until: half}},
+		"validated until":       {filter: store.PaymentFilter{DateField: "validate_date", Until: half}, sorts: "one date bounds, another orders"},
+		"validated since":       {filter: store.PaymentFilter{DateField: "validate_date", From: half}, sorts: "one date bounds, another orders"},
 	}
 	for _, name := range []string{"validated since", "validated until"} {
 		all[name+", in that order"] = stretchOfList{filter: all[name].filter, order: "validate_date"}
 	}
-	for order := range paymentOrders {
-		if order != labelOrder {
+	for order := range store.PaymentOrders {
+		if order != store.LabelOrder {
 			all["by "+order] = stretchOfList{order: order}
 		}
 	}
@@ -151,7 +152,7 @@ func TestMillion(t *testing.T) {
 				if list.filter.Unfiltered() {
 					matches = int64(n) // no counter was kept
 				}
-				first := Window{Order: list.order, Limit: pageOfList}
+				first := store.Window{Order: list.order, Limit: pageOfList}
 				deep := first
 				deep.From = s.placeOf(t, list, matches*9/10)
 				s.comparePages(t, list, first, deep, long)
@@ -164,14 +165,14 @@ func TestMillion(t *testing.T) {
 // skipping, which pages never do.
 func (s site) placeOf(t *testing.T, list stretchOfList, position int64) []any {
 	t.Helper()
-	rows, err := s.db.Payments(t.Context(), list.filter, Window{Order: list.order, Limit: 1, Offset: position - 1}, false)
+	rows, err := s.db.Payments(t.Context(), list.filter, store.Window{Order: list.order, Limit: 1, Offset: position - 1}, false)
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%d rows at position %d, %v", len(rows), position, err)
 	}
 	return rows[0].Place
 }
 
-func (s site) comparePages(t *testing.T, list stretchOfList, first, deep Window, long bool) {
+func (s site) comparePages(t *testing.T, list stretchOfList, first, deep store.Window, long bool) {
 	t.Helper()
 	limit := measure{1.5, pageTimeout}
 	if list.sorts != "" {
@@ -181,7 +182,7 @@ func (s site) comparePages(t *testing.T, list stretchOfList, first, deep Window,
 	if !long {
 		return // little is read faster without any index
 	}
-	if s.db.rows.Dialect().Name != "postgres" || list.sorts != "" {
+	if s.db.Rows().Dialect().Name != "postgres" || list.sorts != "" {
 		return
 	}
 	a, b := s.rowsRead(t, list, first), s.rowsRead(t, list, deep)
@@ -214,8 +215,8 @@ func TestMillionLikeAThousand(t *testing.T) {
 			if long && (ratio > 3 || took > pageTimeout) {
 				t.Errorf("%s takes %v among %d, %.2f times as long as among %d", name, took, n, ratio, few)
 			}
-			first := Window{Order: list.order, Limit: pageOfList}
-			if long && s.db.rows.Dialect().Name == "postgres" && s.rowsRead(t, list, first) > 3*pageOfList {
+			first := store.Window{Order: list.order, Limit: pageOfList}
+			if long && s.db.Rows().Dialect().Name == "postgres" && s.rowsRead(t, list, first) > 3*pageOfList {
 				t.Errorf("%s reads %d rows", name, s.rowsRead(t, list, first))
 			}
 		}
@@ -227,13 +228,13 @@ func (s site) best(t *testing.T, list stretchOfList) time.Duration {
 	t.Helper()
 	shortest := time.Hour
 	for range 7 {
-		shortest = min(shortest, timed(s.page(t, list, Window{Order: list.order, Limit: pageOfList})))
+		shortest = min(shortest, timed(s.page(t, list, store.Window{Order: list.order, Limit: pageOfList})))
 	}
 	return shortest
 }
 
 // page reads a full page of a list.
-func (s site) page(t *testing.T, list stretchOfList, w Window) func() {
+func (s site) page(t *testing.T, list stretchOfList, w store.Window) func() {
 	return func() {
 		t.Helper()
 		if rows, err := s.db.Payments(t.Context(), list.filter, w, false); err != nil || len(rows) != pageOfList {
@@ -248,10 +249,10 @@ var (
 )
 
 // rowsRead adds up what all scans of a page's query read, by EXPLAIN.
-func (s site) rowsRead(t *testing.T, list stretchOfList, w Window) int {
+func (s site) rowsRead(t *testing.T, list stretchOfList, w store.Window) int {
 	t.Helper()
-	sql, args := list.filter.page(w, paymentOrders[w.Order], false)
-	plan, err := database.Collect(context.Background(), s.db.rows, database.ScanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)
+	sql, args := store.PageOf(list.filter, w)
+	plan, err := database.Collect(context.Background(), s.db.Rows(), database.ScanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

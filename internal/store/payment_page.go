@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -121,7 +120,7 @@ func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (string,
 	if f.bounds(o.column) {
 		p.optional = false // a bound selects none without a date, and there may be a great many to look through
 	}
-	alone := len(f.Connectors) < 2 || s.from != "payment"
+	alone := len(f.Connectors) < 2 || s.From != "payment"
 	if alone {
 		s = f.among(s)
 	}
@@ -151,36 +150,30 @@ func (s selection) within(x stretch) selection {
 	return s.and(x.clause, x.values...)
 }
 
-// bind adds an argument and answers its placeholder.
-func (s *selection) bind(value any) string {
-	s.args = append(slices.Clip(s.args), value)
-	return fmt.Sprintf("$%d", len(s.args))
-}
-
 // straight reads one stretch.
 func (p place) straight(s selection, x stretch, w Window) (string, []any) {
 	s = s.within(x)
 	return fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s ORDER BY %s LIMIT %s OFFSET %s`,
-		paymentColumns, p.column, s.from, s.conditions(), p.order(x), s.bind(w.Limit), s.bind(w.Offset)), s.args
+		paymentColumns, p.column, s.From, s.Conditions(), p.order(x), s.Bind(w.Limit), s.Bind(w.Offset)), s.Args
 }
 
 // joined reads the beginning of every stretch of every list, which is from the
 // indexes alone, and then the payments that the page begins with.
 func (p place) joined(s selection, lists []stretch, w Window) (string, []any) {
-	enough := s.bind(w.end())
+	enough := s.Bind(w.End())
 	var beginnings []string
 	for part, x := range p.stretches() {
 		for _, list := range lists {
 			b := s.within(x).within(list)
 			beginnings = append(beginnings, fmt.Sprintf(
 				`SELECT * FROM (SELECT %d AS place_part, %s AS place_key, %s AS place_id FROM %s WHERE %s ORDER BY %s LIMIT %s) AS list_%d`,
-				part, p.column, p.id, b.from, b.conditions(), p.order(x), enough, len(beginnings)))
-			s.args = b.args
+				part, p.column, p.id, b.From, b.Conditions(), p.order(x), enough, len(beginnings)))
+			s.Args = b.Args
 		}
 	}
 	outer := place{paymentOrder: paymentOrder{column: "place_key"}, id: "place_id", down: p.down}
 	order := "place_part, " + outer.order(stretch{})
 	return fmt.Sprintf(`SELECT %s, place_key FROM (SELECT * FROM (%s) AS beginning ORDER BY %s LIMIT %s OFFSET %s) AS place
 		JOIN payment ON payment.id = place_id ORDER BY %s`,
-		paymentColumns, strings.Join(beginnings, " UNION ALL "), order, s.bind(w.Limit), s.bind(w.Offset), order), s.args
+		paymentColumns, strings.Join(beginnings, " UNION ALL "), order, s.Bind(w.Limit), s.Bind(w.Offset), order), s.Args
 }

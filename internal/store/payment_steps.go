@@ -26,8 +26,8 @@ func (r *Reader) Attempts(ctx context.Context, domain passerelle.DomainID, id pa
 			agreed                       *bool
 		)
 		err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Inquiries, &action, &by, &agreed, &connector, &means)
-		a.Created, a.Action, a.By = instant(created), text[payment.Action](action), text[payment.Actor](by)
-		a.Agreed, a.Connector, a.Mechanism = agreed != nil && *agreed, text[string](connector), text[string](means)
+		a.Created, a.Action, a.By = database.Instant(created), database.Text[payment.Action](action), database.Text[payment.Actor](by)
+		a.Agreed, a.Connector, a.Mechanism = agreed != nil && *agreed, database.Text[string](connector), database.Text[string](means)
 		return a, err
 	}, `SELECT id, payment_id, domain_id, number, kind, state, created, asked, action, actor, agreed, connector_uuid, mechanism
 		FROM attempt WHERE +domain_id = $1 AND payment_id = $2 ORDER BY number LIMIT $3`, int64(domain), int64(id), maxSteps)
@@ -57,7 +57,7 @@ func (r *Reader) DeliveriesAbout(ctx context.Context, domain passerelle.DomainID
 			reason             *string
 		)
 		err := row.Scan(&d.ID, &d.Webhook, &d.URL, &d.Version, &created, &d.Attempts, &delivered, &dropped, &reason)
-		d.Created, d.Delivered, d.Dropped, d.DropReason = instant(created), optionalInstant(delivered), optionalInstant(dropped), text[string](reason)
+		d.Created, d.Delivered, d.Dropped, d.DropReason = database.Instant(created), database.OptionalInstant(delivered), database.OptionalInstant(dropped), database.Text[string](reason)
 		return d, err
 	}, `SELECT d.id, d.webhook_id, w.url, d.version, d.created, d.attempts, d.delivered, d.dropped, d.drop_reason
 		FROM event e JOIN delivery d ON d.event_id = e.id JOIN webhook w ON w.id = d.webhook_id

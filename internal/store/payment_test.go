@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -69,7 +70,7 @@ func TestIdentityWithoutSensitivePart(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Domain, p.Client, p.PayerIdentity = s.domain, s.client, &passerelle.Identity{Kind: passerelle.Individual}
-		s.write(func(tx *Tx) error { return tx.CreatePayment(p, first) })
+		s.write(func(tx *store.Tx) error { return tx.CreatePayment(p, first) })
 		wantSame(t, p, s.load(p), nil)
 	})
 }
@@ -122,7 +123,7 @@ func TestRejectedPaymentComesBack(t *testing.T) {
 func TestSensitiveIsNotReadUnlessAskedFor(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		p := s.create(s.everything(), now)
-		sealed, err := database.Collect(t.Context(), s.db.rows, func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) },
+		sealed, err := database.Collect(t.Context(), s.db.Rows(), func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) },
 			`SELECT sensitive FROM payment_identity WHERE payment_id = $1`, int64(p.ID))
 		if err != nil || len(sealed) != 3 {
 			t.Fatal(len(sealed), err)
@@ -186,7 +187,7 @@ func TestLateChangeIsRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 				late.Mechanism = "late"
-				wantError(t, s.tryChange(late, reports[1]), ErrConflict)
+				wantError(t, s.tryChange(late, reports[1]), store.ErrConflict)
 				wantSame(t, stored, s.load(p), nil)
 				after, err := s.db.Transitions(t.Context(), s.domain, p.ID)
 				wantSame(t, history, after, err)
@@ -212,7 +213,7 @@ func (s site) tryChange(p *payment.Payment, r payment.Report) error {
 			return err
 		}
 	}
-	return s.try(func(tx *Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
+	return s.try(func(tx *store.Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
 }
 
 // TestOneOfManyWins has fifty workers change the same version of a payment.
@@ -243,7 +244,7 @@ func (s site) race(p *payment.Payment, r payment.Report, workers int) int64 {
 			switch err := s.tryChange(mine, r); {
 			case err == nil:
 				won.Add(1)
-			case !errors.Is(err, ErrConflict):
+			case !errors.Is(err, store.ErrConflict):
 				s.t.Errorf("a worker lost with %v", err)
 			}
 		})
@@ -272,7 +273,7 @@ func TestPaymentsOfOthers(t *testing.T) {
 		}
 		stranger := *s.load(p)
 		stranger.Domain = s.other
-		wantError(t, s.tryChange(&stranger, payment.Report{}), ErrConflict)
+		wantError(t, s.tryChange(&stranger, payment.Report{}), store.ErrConflict)
 	})
 }
 
@@ -280,7 +281,7 @@ func TestPaymentsOfOthers(t *testing.T) {
 func (s site) due(domain passerelle.DomainID, at time.Time, lease time.Duration, limit int) []int64 {
 	s.t.Helper()
 	var ids []int64
-	s.write(func(tx *Tx) error { tx.DuePayments(domain, at, lease, limit, &ids); return nil })
+	s.write(func(tx *store.Tx) error { tx.DuePayments(domain, at, lease, limit, &ids); return nil })
 	return ids
 }
 
@@ -290,7 +291,7 @@ func TestDuePayments(t *testing.T) {
 		for i := range 3 {
 			p := s.create(draft(1), now)
 			next := now.Add(time.Duration(i) * time.Hour)
-			s.write(func(tx *Tx) error { return tx.UpdatePayment(p, nil, &next) })
+			s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, &next) })
 			ids = append(ids, int64(p.ID))
 		}
 		s.create(draft(1), now) // nobody asks about it
@@ -311,7 +312,7 @@ func TestDuePayments(t *testing.T) {
 		*p = *stale
 		stale.Version--
 		for _, postponed := range []*payment.Payment{stale, p} {
-			s.write(func(tx *Tx) error { tx.PostponeCheck(postponed, now.Add(90*time.Minute)); return nil })
+			s.write(func(tx *store.Tx) error { tx.PostponeCheck(postponed, now.Add(90*time.Minute)); return nil })
 		}
 		wantIDs(s.due(s.domain, now.Add(time.Hour), time.Hour, 9))
 		wantIDs(s.due(s.domain, now.Add(2*time.Hour), time.Hour, 1), ids[0])
@@ -326,7 +327,7 @@ func TestClaimantsShare(t *testing.T) {
 		const payments, claimants = 20, 8
 		for range payments {
 			p := s.create(draft(1), now)
-			s.write(func(tx *Tx) error { return tx.UpdatePayment(p, nil, &now) })
+			s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, &now) })
 		}
 		claimed := make([][]int64, claimants)
 		var all sync.WaitGroup
@@ -394,7 +395,7 @@ func TestPaymentsAreNeverTorn(t *testing.T) {
 			for i := range p.Instructions {
 				p.Instructions[i].ErrorDescription = fmt.Sprint(version)
 			}
-			s.write(func(tx *Tx) error { return tx.UpdatePayment(p, nil, nil) })
+			s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) })
 		}
 		close(done)
 		readers.Wait()
@@ -403,7 +404,7 @@ func TestPaymentsAreNeverTorn(t *testing.T) {
 
 func (s site) wantWhole(p *payment.Payment) {
 	got, err := s.db.Payment(s.t.Context(), s.domain, p.ID, false)
-	listed, failure := s.db.Payments(s.t.Context(), PaymentFilter{Domain: s.domain}, Window{Order: "id", Limit: 9}, false)
+	listed, failure := s.db.Payments(s.t.Context(), store.PaymentFilter{Domain: s.domain}, store.Window{Order: "id", Limit: 9}, false)
 	if err != nil || failure != nil || len(listed) != 1 {
 		s.t.Error(err, failure)
 		return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/payment"
 )
 
@@ -49,9 +50,9 @@ func (tx *Tx) insertPayment(p *payment.Payment, beneficiaryNumbers []byte) error
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, connector_uuid, connector_name, client_redirect_uri, client_state,
 			payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type, amount, instruction_count, expires_from, payer_number, beneficiary_numbers)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, `+nameOf("$7")+`, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
-		int64(p.ID), int64(p.Domain), int64(p.Client), p.Seq, string(p.State), micros(p.Created), optionalText(p.Connector), p.ClientRedirectURI, p.ClientState,
-		optionalText(payer.Scheme), number, optionalText(payer.Label), optionalText(payer.Issuer),
-		string(p.Currency()), string(p.DateType()), p.Total(), len(p.Instructions), optionalMicros(p.ExpiresFrom()), sealed, beneficiaryNumbers)
+		int64(p.ID), int64(p.Domain), int64(p.Client), p.Seq, string(p.State), database.Micros(p.Created), database.OptionalText(p.Connector), p.ClientRedirectURI, p.ClientState,
+		database.OptionalText(payer.Scheme), number, database.OptionalText(payer.Label), database.OptionalText(payer.Issuer),
+		string(p.Currency()), string(p.DateType()), p.Total(), len(p.Instructions), database.OptionalMicros(p.ExpiresFrom()), sealed, beneficiaryNumbers)
 	return nil
 }
 
@@ -83,9 +84,9 @@ func (tx *Tx) insertInstructions(p *payment.Payment, numbers []string) error {
 				beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, registered, new_beneficiary, new_reference, new_end, label_folded, label_shared)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 			id, int64(p.ID), i, int64(p.Domain), in.ReferenceID, in.Amount.Minor, in.Label,
-			optionalDate(in.ExecutionDate), optionalDate(in.StartDate), optionalDate(in.EndDate), optionalText(in.Frequency),
-			string(in.Beneficiary.Scheme), numbers[i], in.Beneficiary.Label, optionalText(in.Beneficiary.Issuer),
-			micros(p.Created), first(beneficiaries, in.Beneficiary.Identification), first(references, in.ReferenceID),
+			database.OptionalDate(in.ExecutionDate), database.OptionalDate(in.StartDate), database.OptionalDate(in.EndDate), database.OptionalText(in.Frequency),
+			string(in.Beneficiary.Scheme), numbers[i], in.Beneficiary.Label, database.OptionalText(in.Beneficiary.Issuer),
+			database.Micros(p.Created), first(beneficiaries, in.Beneficiary.Identification), first(references, in.ReferenceID),
 			first(ends, end(in.Beneficiary.Identification)), labels[i].text, labels[i].shared)
 	}
 	return nil
@@ -104,7 +105,7 @@ type foldedLabel struct {
 func foldLabels(lines []payment.Instruction) []foldedLabel {
 	labels, order := make([]foldedLabel, len(lines)), make([]int, len(lines))
 	for i := range lines {
-		labels[i].text, order[i] = fold(lines[i].Label), i
+		labels[i].text, order[i] = database.Fold(lines[i].Label), i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(labels[a].text, labels[b].text) })
 	for n := 1; n < len(order); n++ {
@@ -139,7 +140,7 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
-		int64(p.ID), t.Seq, int64(p.Domain), previous, optionalText(t.From), string(t.To), string(t.Cause.Trigger), string(t.Cause.Actor), t.Cause.Bank, micros(t.At))
+		int64(p.ID), t.Seq, int64(p.Domain), previous, database.OptionalText(t.From), string(t.To), string(t.Cause.Trigger), string(t.Cause.Actor), t.Cause.Bank, database.Micros(t.At))
 }
 
 // UpdatePayment stores a changed payment over the version that was loaded, with its
@@ -169,11 +170,11 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 			payer_issuer = $17, next_check = $18, check_lease = 0, cancel_code = $19, cancel_redirect_uri = $20, cancel_state = $21, website = $22,
 			terms_version = $23, expires_from = $24, source_id = $25, payer_number = $26
 		WHERE +domain_id = $27 AND id = $28 AND version = $29`,
-		p.Seq, string(p.State), optionalText(p.Detail), optionalText(p.Action), optionalText(p.ErrorCode),
-		optionalText(p.ErrorDescription), fields, optionalText(p.ValidateURI), optionalText(p.Connector), optionalText(p.Mechanism),
-		optionalMicros(p.Validated), optionalText(p.WebviewURL), optionalText(p.BankPaymentID), optionalText(payer.Scheme), number,
-		optionalText(payer.Label), optionalText(payer.Issuer), optionalMicros(check), optionalText(p.CancelCode), optionalText(p.CancelRedirectURI),
-		optionalText(p.CancelState), optionalText(p.Website), optionalText(p.TermsVersion), optionalMicros(p.ExpiresFrom()), optionalID(p.Source), sealed,
+		p.Seq, string(p.State), database.OptionalText(p.Detail), database.OptionalText(p.Action), database.OptionalText(p.ErrorCode),
+		database.OptionalText(p.ErrorDescription), fields, database.OptionalText(p.ValidateURI), database.OptionalText(p.Connector), database.OptionalText(p.Mechanism),
+		database.OptionalMicros(p.Validated), database.OptionalText(p.WebviewURL), database.OptionalText(p.BankPaymentID), database.OptionalText(payer.Scheme), number,
+		database.OptionalText(payer.Label), database.OptionalText(payer.Issuer), database.OptionalMicros(check), database.OptionalText(p.CancelCode), database.OptionalText(p.CancelRedirectURI),
+		database.OptionalText(p.CancelState), database.OptionalText(p.Website), database.OptionalText(p.TermsVersion), database.OptionalMicros(p.ExpiresFrom()), database.OptionalID(p.Source), sealed,
 		int64(p.Domain), int64(p.ID), p.Version)
 	p.Version++
 	tx.updateInstructions(p)
@@ -188,7 +189,7 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 // its payer has returned before, Write fails with ErrConflict.
 func (tx *Tx) PayerReturned(p *payment.Payment, now time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET returned = $1, version = version + 1 WHERE +domain_id = $2 AND id = $3 AND version = $4 AND returned IS NULL`,
-		micros(now), int64(p.Domain), int64(p.ID), p.Version)
+		database.Micros(now), int64(p.Domain), int64(p.ID), p.Version)
 	p.Version, p.Returned = p.Version+1, &now
 }
 
@@ -210,13 +211,13 @@ func (tx *Tx) updateInstructions(p *payment.Payment) {
 	const set = `UPDATE instruction SET state = $1, error_code = $2, error_description = $3, exec_date = $4, occurred = $5 WHERE +domain_id = $6 AND payment_id = $7`
 	if alike(p.Instructions) {
 		in := p.Instructions[0]
-		tx.unit.Exec(set, optionalText(in.State), optionalText(in.ErrorCode), optionalText(in.ErrorDescription), optionalDate(in.Executed), optionalDate(in.Occurred),
+		tx.unit.Exec(set, database.OptionalText(in.State), database.OptionalText(in.ErrorCode), database.OptionalText(in.ErrorDescription), database.OptionalDate(in.Executed), database.OptionalDate(in.Occurred),
 			int64(p.Domain), int64(p.ID))
 		return
 	}
 	for i, in := range p.Instructions {
-		tx.unit.Exec(set+` AND position = $8`, optionalText(in.State), optionalText(in.ErrorCode), optionalText(in.ErrorDescription), optionalDate(in.Executed),
-			optionalDate(in.Occurred), int64(p.Domain), int64(p.ID), i)
+		tx.unit.Exec(set+` AND position = $8`, database.OptionalText(in.State), database.OptionalText(in.ErrorCode), database.OptionalText(in.ErrorDescription), database.OptionalDate(in.Executed),
+			database.OptionalDate(in.Occurred), int64(p.Domain), int64(p.ID), i)
 	}
 }
 

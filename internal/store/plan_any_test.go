@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	"passerelle/webhook"
 )
@@ -90,9 +91,9 @@ func (s site) crowdAll() *savings {
 	h, _ := longHistory(s.t, s, n)
 	s.populateAfter(from, from+n)
 	s.crowdIn(s.other, from+n, n)
-	s.write(func(tx *Tx) error {
+	s.write(func(tx *store.Tx) error {
 		for _, text := range more {
-			tx.unit.Exec(numbers+text, from+1, from+n, int64(s.domain))
+			tx.Unit().Exec(numbers+text, from+1, from+n, int64(s.domain))
 		}
 		return nil
 	})
@@ -117,7 +118,7 @@ func (s site) crowdAll() *savings {
 // one domain has a small part of it.
 func TestADomainIsAPart(t *testing.T) {
 	s := newSite(t, storetest.Postgres(t))
-	others, err := database.Collect(t.Context(), s.db.rows, database.ScanString, `SELECT relname FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
+	others, err := database.Collect(t.Context(), s.db.Rows(), database.ScanString, `SELECT relname FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
 		WHERE t.relnamespace = current_schema()::regnamespace AND t.relkind = 'r' AND a.attname = 'domain_id' AND NOT a.attisdropped
 		AND a.attoptions IS DISTINCT FROM '{n_distinct=100}' ORDER BY relname`)
 	if err != nil || len(others) > 0 {
@@ -133,16 +134,16 @@ func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
 	w := s.receiver(webhook.PaymentStateUpdated)
 	s.happen(1, 1, now)
 	s.crowdAll()
-	b := Batch{Holder: "test", Lease: time.Minute, Now: now, NextFlush: now}
+	b := store.Batch{Holder: "test", Lease: time.Minute, Now: now, NextFlush: now}
 	for id := range int64(64) {
-		b.Attempts = append(b.Attempts, DeliveryAttempt{Delivery: passerelle.DeliveryID(id + 1), At: now})
+		b.Attempts = append(b.Attempts, store.DeliveryAttempt{Delivery: passerelle.DeliveryID(id + 1), At: now})
 		b.AcceptedEvents = append(b.AcceptedEvents, id+1)
 		b.Void = append(b.Void, passerelle.DeliveryID(id+1))
 	}
 	var statements []database.Statement
 	enough := errors.New("enough")
 	s.db.Database.Observe(func(_ context.Context, all []database.Statement) error { statements = all; return enough })
-	if err := s.try(func(tx *Tx) error { return tx.RecordBatch(w, b) }); !errors.Is(err, enough) {
+	if err := s.try(func(tx *store.Tx) error { return tx.RecordBatch(w, b) }); !errors.Is(err, enough) {
 		t.Fatal(err)
 	}
 	p := newPlanner(t, url)

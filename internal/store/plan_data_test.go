@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
@@ -36,19 +38,19 @@ func plannedSavings(t *testing.T, url string) (*savings, *explained) {
 // addFiles adds a document and a transaction that have files.
 func (h *savings) addFiles(t *testing.T) {
 	t.Helper()
-	id, err := h.db.NewSubscriptionID(t.Context())
+	id, err := bankstore.NewSubscriptionID(t.Context(), h.db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.write(func(tx *Tx) error {
-		s := StoredSubscription{Subscription: passerelle.Subscription{
+	h.write(func(tx *store.Tx) error {
+		s := bankstore.StoredSubscription{Subscription: passerelle.Subscription{
 			ID: id, Connection: h.connection.ID, User: 7, Disabled: &now, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "s"},
 		}}
 		bill := passerelle.Document{DocumentDetails: passerelle.DocumentDetails{Key: "d", Type: "bill", HasFile: true}, Found: now, LastUpdate: now}
 		shopping := passerelle.Transaction{ApplicationDate: day(1), Scraped: now, LastUpdate: now, TransactionDetails: passerelle.TransactionDetails{
 			Key: "t", Date: day(1), RDate: day(1), Attachments: []passerelle.AttachmentDetails{{Key: "x", Name: "receipt"}},
 		}}
-		return errors.Join(tx.CreateSubscription(h.domain, &s), tx.CreateDocument(h.domain, s, &bill, 1), tx.CreateTransactions(h.domain, h.accounts[0], 1, NewTransaction{Transaction: &shopping}))
+		return errors.Join(bankstore.In(tx).CreateSubscription(h.domain, &s), bankstore.In(tx).CreateDocument(h.domain, s, &bill, 1), bankstore.In(tx).CreateTransactions(h.domain, h.accounts[0], 1, bankstore.NewTransaction{Transaction: &shopping}))
 	})
 }
 
@@ -56,10 +58,10 @@ func (h *savings) addFiles(t *testing.T) {
 func (h *savings) addSeries(t *testing.T) {
 	t.Helper()
 	noted := h.add(0, 1)[0]
-	h.write(func(tx *Tx) error {
+	h.write(func(tx *store.Tx) error {
 		return errors.Join(
-			tx.CreateCluster(h.domain, h.accounts[0], &passerelle.Cluster{Wording: "rent"}, 5, ErrConflict),
-			tx.SetInformation(h.domain, 7, Information{Transaction: noted.ID, Key: "k", Value: "v"}),
+			bankstore.In(tx).CreateCluster(h.domain, h.accounts[0], &passerelle.Cluster{Wording: "rent"}, 5, store.ErrConflict),
+			bankstore.In(tx).SetInformation(h.domain, 7, bankstore.Information{Transaction: noted.ID, Key: "k", Value: "v"}),
 		)
 	})
 }
@@ -95,15 +97,15 @@ func reading[T any](read func() (T, error)) func() error {
 	return func() error { _, err := read(); return unlessMissing(err) }
 }
 
-func (h *savings) writing(fn func(*Tx)) func() error {
+func (h *savings) writing(fn func(*store.Tx)) func() error {
 	return func() error {
-		return unlessMissing(h.try(func(tx *Tx) error { fn(tx); return nil }))
+		return unlessMissing(h.try(func(tx *store.Tx) error { fn(tx); return nil }))
 	}
 }
 
 // unlessMissing forgives that what a statement is about is not there.
 func unlessMissing(err error) error {
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrConflict) {
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
 		return nil
 	}
 	return err
@@ -150,68 +152,82 @@ func (h *savings) queries() []map[string]query {
 }
 
 func (h *savings) connectionQueries() map[string]query {
-	ctx, db, id, page := context.Background(), h.db, h.connection.ID, Window{Limit: 5, From: []any{int64(1)}}
-	logs := ConnectionLogFilter{Domain: h.domain, User: 7, Connection: id, From: now}
-	due := func(read func(context.Context, passerelle.DomainID, time.Time, int) ([]Connection, error)) func() error {
-		return reading(func() ([]Connection, error) { return read(ctx, h.domain, now, 5) })
+	ctx, db, id, page := context.Background(), h.db, h.connection.ID, store.Window{Limit: 5, From: []any{int64(1)}}
+	logs := bankstore.ConnectionLogFilter{Domain: h.domain, User: 7, Connection: id, From: now}
+	due := func(read func(context.Context, passerelle.DomainID, time.Time, int) ([]bankstore.Connection, error)) func() error {
+		return reading(func() ([]bankstore.Connection, error) { return read(ctx, h.domain, now, 5) })
 	}
 	return map[string]query{
-		"some of a connector": {run: reading(func() ([]Connection, error) { return db.SomeConnections(ctx, h.domain, h.connection.Connector, nil, 3) }), index: "connection_of_connector (domain_id=? AND connector_uuid=?"},
-		"some that are well": {run: reading(func() ([]Connection, error) {
-			return db.SomeConnections(ctx, h.domain, h.connection.Connector, new(passerelle.ConnectionState), 3)
+		"some of a connector": {run: reading(func() ([]bankstore.Connection, error) {
+			return bankstore.From(db).SomeConnections(ctx, h.domain, h.connection.Connector, nil, 3)
 		}), index: "connection_of_connector (domain_id=? AND connector_uuid=?"},
-		"some in trouble": {run: reading(func() ([]Connection, error) {
-			return db.SomeConnections(ctx, h.domain, h.connection.Connector, new(passerelle.Wrongpass), 3)
+		"some that are well": {run: reading(func() ([]bankstore.Connection, error) {
+			return bankstore.From(db).SomeConnections(ctx, h.domain, h.connection.Connector, new(passerelle.ConnectionState), 3)
+		}), index: "connection_of_connector (domain_id=? AND connector_uuid=?"},
+		"some in trouble": {run: reading(func() ([]bankstore.Connection, error) {
+			return bankstore.From(db).SomeConnections(ctx, h.domain, h.connection.Connector, new(passerelle.Wrongpass), 3)
 		}), index: "connection_in_trouble_at (domain_id=? AND connector_uuid=? AND state=?"},
-		"connection":          {run: reading(func() (Connection, error) { return db.Connection(ctx, h.domain, 7, id) }), index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
-		"connections":         {run: reading(func() ([]Connection, error) { return db.Connections(ctx, h.domain, 7, page) }), index: "connection_of_user (domain_id=? AND user_id=? AND id>?)"},
-		"connections counted": {run: reading(func() (int64, error) { return db.CountConnections(ctx, h.domain, 7) }), index: "connection_of_user (domain_id=? AND user_id=?)"},
-		"connections by their id": {run: reading(func() (map[passerelle.ConnectionID]Connection, error) {
-			return db.ConnectionsByID(ctx, h.domain, 7, []passerelle.ConnectionID{id, 2})
+		"connection":          {run: reading(func() (bankstore.Connection, error) { return bankstore.From(db).Connection(ctx, h.domain, 7, id) }), index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
+		"connections":         {run: reading(func() ([]bankstore.Connection, error) { return bankstore.From(db).Connections(ctx, h.domain, 7, page) }), index: "connection_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"connections counted": {run: reading(func() (int64, error) { return bankstore.From(db).CountConnections(ctx, h.domain, 7) }), index: "connection_of_user (domain_id=? AND user_id=?)"},
+		"connections by their id": {run: reading(func() (map[passerelle.ConnectionID]bankstore.Connection, error) {
+			return bankstore.From(db).ConnectionsByID(ctx, h.domain, 7, []passerelle.ConnectionID{id, 2})
 		}), index: "connection"},
-		"sources": {run: reading(func() ([]ConnectionSource, error) { return db.SourcesOf(ctx, h.domain, id, 2) }), index: "connection_source_1 (connection_id=?)", sorts: "the sources of a page of connections"},
-		"visits": {run: reading(func() ([]ConnectionLog, error) {
-			return db.ConnectionLogs(ctx, logs, Window{Limit: 5, From: []any{int64(1), int64(1)}})
+		"sources": {run: reading(func() ([]bankstore.ConnectionSource, error) {
+			return bankstore.From(db).SourcesOf(ctx, h.domain, id, 2)
+		}), index: "connection_source_1 (connection_id=?)", sorts: "the sources of a page of connections"},
+		"visits": {run: reading(func() ([]bankstore.ConnectionLog, error) {
+			return bankstore.From(db).ConnectionLogs(ctx, logs, store.Window{Limit: 5, From: []any{int64(1), int64(1)}})
 		}), index: "connection_log_by_time (connection_id=? AND at>? AND at<?)"},
-		"visits counted": {run: reading(func() (int64, error) { return db.CountConnectionLogs(ctx, logs) }), index: "connection_log_by_time (connection_id=? AND at>?"},
+		"visits counted": {run: reading(func() (int64, error) { return bankstore.From(db).CountConnectionLogs(ctx, logs) }), index: "connection_log_by_time (connection_id=? AND at>?"},
 		"secrets": {run: func() error {
-			_, _, err := db.ConnectionSecrets(ctx, h.domain, id)
+			_, _, err := bankstore.From(db).ConnectionSecrets(ctx, h.domain, id)
 			return err
 		}, index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
-		"due":     {run: due(db.ConnectionsDue), index: "connection_due (domain_id=? AND next_try<?)"},
-		"unended": {run: due(db.ConnectionsExpired), index: "connection_unfinished (domain_id=? AND expire<?)"},
-		"lapsing": {run: reading(func() ([]Connection, error) { return db.ConnectionsLapsing(ctx, h.domain, now, Connection{}, 5) }), index: "connection_lapsing (domain_id=? AND"},
-		"lease":   {run: h.writing(func(tx *Tx) { tx.LeaseConnection(h.domain, id, "me", time.Minute) }), index: "PRIMARY KEY (rowid=?)"},
-		"renewal": {run: h.writing(func(tx *Tx) { tx.KeepConnection(h.domain, id, reader, time.Minute) }), index: "PRIMARY KEY (rowid=?)"},
-		"release": {run: h.writing(func(tx *Tx) { tx.ReleaseConnection(h.domain, id, "me") }), index: "PRIMARY KEY (rowid=?)"},
-		"saving":  {run: h.writing(func(tx *Tx) { tx.SaveConnection(h.connection, 99) }), index: "PRIMARY KEY (rowid=?)"},
-		"hasten":  {run: h.writing(func(tx *Tx) { tx.HastenRead(h.domain, id, now, now) }), index: "PRIMARY KEY (rowid=?)"},
-		"soon":    {run: h.writing(func(tx *Tx) { tx.ReadSoon(h.domain, id, now) }), index: "PRIMARY KEY (rowid=?)"},
-		"consents": {run: reading(func() ([]Consent, error) {
-			return db.Consents(ctx, ConsentFilter{h.domain, 7}, Window{Limit: 5, From: []any{int64(1), int64(1)}})
+		"due":     {run: due(bankstore.From(db).ConnectionsDue), index: "connection_due (domain_id=? AND next_try<?)"},
+		"unended": {run: due(bankstore.From(db).ConnectionsExpired), index: "connection_unfinished (domain_id=? AND expire<?)"},
+		"lapsing": {run: reading(func() ([]bankstore.Connection, error) {
+			return bankstore.From(db).ConnectionsLapsing(ctx, h.domain, now, bankstore.Connection{}, 5)
+		}), index: "connection_lapsing (domain_id=? AND"},
+		"lease":   {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).LeaseConnection(h.domain, id, "me", time.Minute) }), index: "PRIMARY KEY (rowid=?)"},
+		"renewal": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).KeepConnection(h.domain, id, reader, time.Minute) }), index: "PRIMARY KEY (rowid=?)"},
+		"release": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).ReleaseConnection(h.domain, id, "me") }), index: "PRIMARY KEY (rowid=?)"},
+		"saving":  {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).SaveConnection(h.connection, 99) }), index: "PRIMARY KEY (rowid=?)"},
+		"hasten":  {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).HastenRead(h.domain, id, now, now) }), index: "PRIMARY KEY (rowid=?)"},
+		"soon":    {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).ReadSoon(h.domain, id, now) }), index: "PRIMARY KEY (rowid=?)"},
+		"consents": {run: reading(func() ([]bankstore.Consent, error) {
+			return bankstore.From(db).Consents(ctx, bankstore.ConsentFilter{Domain: h.domain, User: 7}, store.Window{Limit: 5, From: []any{int64(1), int64(1)}})
 		}), index: "consent_of_user (domain_id=? AND user_id=? AND given<?)"},
-		"consents counted": {run: reading(func() (int64, error) { return db.CountConsents(ctx, ConsentFilter{h.domain, 7}) }), index: "consent_of_user (domain_id=? AND user_id=?)"},
-		"a consent less":   {run: h.writing(func(tx *Tx) { tx.WithdrawConsent(h.domain, 1, now) }), index: "consent_of_account (account_id=?)"},
+		"consents counted": {run: reading(func() (int64, error) {
+			return bankstore.From(db).CountConsents(ctx, bankstore.ConsentFilter{Domain: h.domain, User: 7})
+		}), index: "consent_of_user (domain_id=? AND user_id=?)"},
+		"a consent less": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).WithdrawConsent(h.domain, 1, now) }), index: "consent_of_account (account_id=?)"},
 	}
 }
 
 func (h *savings) accountQueries() map[string]query {
-	ctx, db, page := context.Background(), h.db, Window{Limit: 5, From: []any{int64(1)}}
-	list := func(with func(*AccountFilter)) func() error {
-		f := AccountFilter{Domain: h.domain, User: 7}
+	ctx, db, page := context.Background(), h.db, store.Window{Limit: 5, From: []any{int64(1)}}
+	list := func(with func(*bankstore.AccountFilter)) func() error {
+		f := bankstore.AccountFilter{Domain: h.domain, User: 7}
 		with(&f)
-		return reading(func() ([]StoredAccount, error) { return db.BankAccounts(ctx, f, page) })
+		return reading(func() ([]bankstore.StoredAccount, error) { return bankstore.From(db).BankAccounts(ctx, f, page) })
 	}
 	return map[string]query{
-		"accounts":                 {run: list(func(*AccountFilter) {}), index: "bank_account_of_user (domain_id=? AND user_id=? AND id>?)"},
-		"accounts, all":            {run: list(func(f *AccountFilter) { f.All = true }), index: "bank_account_of_user (domain_id=? AND user_id=? AND id>?)"},
-		"accounts of a connection": {run: list(func(f *AccountFilter) { f.Connection = h.connection.ID }), index: "bank_account_of_", sorts: "the accounts of a connection, at most a thousand"},
-		"… of several":             {run: list(func(f *AccountFilter) { f.Connections = []passerelle.ConnectionID{1, 2} }), index: "bank_account_of_user (domain_id=? AND user_id=?", sorts: "the accounts of a page of connections"},
-		"accounts by their ids":    {run: list(func(f *AccountFilter) { f.IDs = []passerelle.AccountID{1, 2} }), index: "a USING INTEGER PRIMARY KEY (rowid=?)", sorts: "the accounts that are asked for"},
-		"accounts counted":         {run: reading(func() (int64, error) { return db.CountBankAccounts(ctx, AccountFilter{Domain: h.domain, User: 7}) }), index: "bank_account_of_user (domain_id=? AND user_id=?"},
-		"accounts to be read":      {run: reading(func() ([]StoredAccount, error) { return db.AccountsOf(ctx, h.domain, h.connection.ID) }), index: "bank_account_of_connection (connection_id=?)"},
+		"accounts":                 {run: list(func(*bankstore.AccountFilter) {}), index: "bank_account_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"accounts, all":            {run: list(func(f *bankstore.AccountFilter) { f.All = true }), index: "bank_account_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"accounts of a connection": {run: list(func(f *bankstore.AccountFilter) { f.Connection = h.connection.ID }), index: "bank_account_of_", sorts: "the accounts of a connection, at most a thousand"},
+		"… of several":             {run: list(func(f *bankstore.AccountFilter) { f.Connections = []passerelle.ConnectionID{1, 2} }), index: "bank_account_of_user (domain_id=? AND user_id=?", sorts: "the accounts of a page of connections"},
+		"accounts by their ids":    {run: list(func(f *bankstore.AccountFilter) { f.IDs = []passerelle.AccountID{1, 2} }), index: "a USING INTEGER PRIMARY KEY (rowid=?)", sorts: "the accounts that are asked for"},
+		"accounts counted": {run: reading(func() (int64, error) {
+			return bankstore.From(db).CountBankAccounts(ctx, bankstore.AccountFilter{Domain: h.domain, User: 7})
+		}), index: "bank_account_of_user (domain_id=? AND user_id=?"},
+		"accounts to be read": {run: reading(func() ([]bankstore.StoredAccount, error) {
+			return bankstore.From(db).AccountsOf(ctx, h.domain, h.connection.ID)
+		}), index: "bank_account_of_connection (connection_id=?)"},
 		"movements": {
-			run:   reading(func() ([]passerelle.Movement, error) { return db.Movements(ctx, h.accounts[:1], day(0), day(9)) }),
+			run: reading(func() ([]passerelle.Movement, error) {
+				return bankstore.From(db).Movements(ctx, h.accounts[:1], day(0), day(9))
+			}),
 			index: "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)", sorts: "the days of the balances that are asked for",
 		},
 	}
@@ -219,114 +235,124 @@ func (h *savings) accountQueries() map[string]query {
 
 func (h *savings) syncQueries() map[string]query {
 	ctx, db, a := context.Background(), h.db, h.accounts[0]
-	s := StoredSubscription{Subscription: passerelle.Subscription{ID: 1, Connection: h.connection.ID, User: 7}}
-	known := func(s SyncedRows) func() error {
-		return reading(func() (map[string]Known, error) { return db.KnownByKey(ctx, s, []string{"a", "b"}) })
+	s := bankstore.StoredSubscription{Subscription: passerelle.Subscription{ID: 1, Connection: h.connection.ID, User: 7}}
+	known := func(s bankstore.SyncedRows) func() error {
+		return reading(func() (map[string]bankstore.Known, error) {
+			return bankstore.From(db).KnownByKey(ctx, s, []string{"a", "b"})
+		})
 	}
-	bare := func(s SyncedRows) func() error { return reading(func() (bool, error) { return db.NoRows(ctx, s) }) }
-	keys := func(s SyncedRows, from passerelle.Date) func() error {
-		return func() error { return db.EachKey(ctx, s, from, func(int64, string) {}) }
+	bare := func(s bankstore.SyncedRows) func() error {
+		return reading(func() (bool, error) { return bankstore.From(db).NoRows(ctx, s) })
+	}
+	keys := func(s bankstore.SyncedRows, from passerelle.Date) func() error {
+		return func() error { return bankstore.From(db).EachKey(ctx, s, from, func(int64, string) {}) }
 	}
 	return map[string]query{
-		"transactions by key":     {run: known(SyncedTransactions(a)), index: "bank_transaction_1 (account_id=? AND epoch=? AND key=?)"},
-		"transactions from a day": {run: keys(SyncedTransactions(a), day(0)), index: "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)"},
-		"transactions at all":     {run: bare(SyncedTransactions(a)), index: "(account_id=? AND epoch=?)"},
-		"what changed":            {run: reading(func() ([]passerelle.Transaction, error) { return db.ChangedTransactions(ctx, a, 1, 5) }), index: "transaction_changed (account_id=? AND epoch=? AND changed=? AND id>?)"},
+		"transactions by key":     {run: known(bankstore.SyncedTransactions(a)), index: "bank_transaction_1 (account_id=? AND epoch=? AND key=?)"},
+		"transactions from a day": {run: keys(bankstore.SyncedTransactions(a), day(0)), index: "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)"},
+		"transactions at all":     {run: bare(bankstore.SyncedTransactions(a)), index: "(account_id=? AND epoch=?)"},
+		"what changed":            {run: reading(func() ([]passerelle.Transaction, error) { return bankstore.From(db).ChangedTransactions(ctx, a, 1, 5) }), index: "transaction_changed (account_id=? AND epoch=? AND changed=? AND id>?)"},
 		"attachments found": {run: reading(func() ([]passerelle.Attachment, error) {
-			return db.FoundAttachments(ctx, a, passerelle.Attachment{}, 5)
+			return bankstore.From(db).FoundAttachments(ctx, a, passerelle.Attachment{}, 5)
 		}), index: "attachment_changed (account_id=? AND epoch=? AND changed=?"},
-		"assets by key":          {run: known(SyncedAssets(a)), index: "asset_1 (account_id=? AND epoch=? AND key=?)"},
-		"asset keys":             {run: keys(SyncedAssets(a), passerelle.Date{}), index: "(account_id=? AND epoch=?)"},
-		"documents by key":       {run: known(SyncedDocuments(s)), index: "document_1 (subscription_id=? AND epoch=? AND key=?)"},
-		"document keys":          {run: keys(SyncedDocuments(s), passerelle.Date{}), index: "(subscription_id=? AND epoch=?)"},
-		"documents that changed": {run: reading(func() ([]StoredDocument, error) { return db.ChangedDocuments(ctx, s, 1, 5) }), index: "document_changed (subscription_id=? AND epoch=? AND changed=? AND id>?)"},
-		"subscriptions":          {run: reading(func() ([]StoredSubscription, error) { return db.SubscriptionsOf(ctx, h.domain, h.connection.ID) }), index: "subscription_of_connection (connection_id=?)"},
-		"losing":                 {run: h.writing(func(tx *Tx) { tx.LoseTransaction(h.domain, a, 1, now, 1) }), index: "PRIMARY KEY (rowid=?)"},
+		"assets by key":          {run: known(bankstore.SyncedAssets(a)), index: "asset_1 (account_id=? AND epoch=? AND key=?)"},
+		"asset keys":             {run: keys(bankstore.SyncedAssets(a), passerelle.Date{}), index: "(account_id=? AND epoch=?)"},
+		"documents by key":       {run: known(bankstore.SyncedDocuments(s)), index: "document_1 (subscription_id=? AND epoch=? AND key=?)"},
+		"document keys":          {run: keys(bankstore.SyncedDocuments(s), passerelle.Date{}), index: "(subscription_id=? AND epoch=?)"},
+		"documents that changed": {run: reading(func() ([]bankstore.StoredDocument, error) { return bankstore.From(db).ChangedDocuments(ctx, s, 1, 5) }), index: "document_changed (subscription_id=? AND epoch=? AND changed=? AND id>?)"},
+		"subscriptions": {run: reading(func() ([]bankstore.StoredSubscription, error) {
+			return bankstore.From(db).SubscriptionsOf(ctx, h.domain, h.connection.ID)
+		}), index: "subscription_of_connection (connection_id=?)"},
+		"losing": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).LoseTransaction(h.domain, a, 1, now, 1) }), index: "PRIMARY KEY (rowid=?)"},
 	}
 }
 
 func (h *savings) transactionQueries() map[string]query {
 	ctx, db := context.Background(), h.db
 	queries := map[string]query{}
-	for name, with := range map[string]func(*TransactionFilter){
-		"transaction_of_user (domain_id=? AND user_id=?":            func(f *TransactionFilter) { f.Wording, f.From = "shop", day(0) },
-		"transaction_of_user_by_date (domain_id=? AND user_id=?":    func(f *TransactionFilter) { f.Search, f.ByDate = "shop", true },
-		"transaction_of_account (account_id=? AND epoch=?":          func(f *TransactionFilter) { f.Account, f.Deleted = h.accounts[0].ID, true },
-		"transaction_of_account_by_date (account_id=? AND epoch=?":  func(f *TransactionFilter) { f.Account, f.ByDate, f.Since = h.accounts[0].ID, true, &now },
-		"transaction_of_connection (connection_id=?":                func(f *TransactionFilter) { f.Connection, f.All = h.connection.ID, true },
-		"transaction_of_connection_by_date (connection_id=? AND da": func(f *TransactionFilter) { f.Connection, f.ByDate, f.Until = h.connection.ID, true, day(3) },
+	for name, with := range map[string]func(*bankstore.TransactionFilter){
+		"transaction_of_user (domain_id=? AND user_id=?":            func(f *bankstore.TransactionFilter) { f.Wording, f.From = "shop", day(0) },
+		"transaction_of_user_by_date (domain_id=? AND user_id=?":    func(f *bankstore.TransactionFilter) { f.Search, f.ByDate = "shop", true },
+		"transaction_of_account (account_id=? AND epoch=?":          func(f *bankstore.TransactionFilter) { f.Account, f.Deleted = h.accounts[0].ID, true },
+		"transaction_of_account_by_date (account_id=? AND epoch=?":  func(f *bankstore.TransactionFilter) { f.Account, f.ByDate, f.Since = h.accounts[0].ID, true, &now },
+		"transaction_of_connection (connection_id=?":                func(f *bankstore.TransactionFilter) { f.Connection, f.All = h.connection.ID, true },
+		"transaction_of_connection_by_date (connection_id=? AND da": func(f *bankstore.TransactionFilter) { f.Connection, f.ByDate, f.Until = h.connection.ID, true, day(3) },
 	} {
 		f := h.filter()
 		with(&f)
 		queries["list by "+name] = query{run: reading(func() ([]passerelle.Transaction, error) {
-			return db.Transactions(ctx, f, Window{Limit: 5, From: []any{"2026-01-05", int64(3)}})
+			return bankstore.From(db).Transactions(ctx, f, store.Window{Limit: 5, From: []any{"2026-01-05", int64(3)}})
 		}), index: name}
 		queries["list within accounts by "+name] = query{run: func() error {
-			span, err := db.TransactionSpan(ctx, f)
+			span, err := bankstore.From(db).TransactionSpan(ctx, f)
 			if err != nil {
 				return err
 			}
-			_, err = db.Transactions(ctx, f.Within(span), Window{Limit: 5, From: []any{"2026-01-05", int64(3)}})
+			_, err = bankstore.From(db).Transactions(ctx, f.Within(span), store.Window{Limit: 5, From: []any{"2026-01-05", int64(3)}})
 			return err
 		}, index: name}
-		queries["count by "+name] = query{run: reading(func() (int64, error) { return db.CountTransactions(ctx, f) }), index: "(" /* any bound */}
+		queries["count by "+name] = query{run: reading(func() (int64, error) { return bankstore.From(db).CountTransactions(ctx, f) }), index: "(" /* any bound */}
 	}
 	queries["one transaction"] = query{run: func() error {
 		f := h.filter()
 		f.IDs, f.All, f.Deleted = []passerelle.TransactionID{1}, true, true
-		_, err := db.Transactions(ctx, f, Window{Limit: 1})
+		_, err := bankstore.From(db).Transactions(ctx, f, store.Window{Limit: 1})
 		return err
 	}, index: "t USING INTEGER PRIMARY KEY (rowid=?)"}
-	queries["days"] = query{run: func() error { _, err := db.TransactionSpan(ctx, h.filter()); return err }, index: "transaction_of_account (account_id=? AND epoch=?)"}
+	queries["days"] = query{run: func() error { _, err := bankstore.From(db).TransactionSpan(ctx, h.filter()); return err }, index: "transaction_of_account (account_id=? AND epoch=?)"}
 	queries["attachments"] = query{run: reading(func() ([]passerelle.Attachment, error) {
-		return db.Attachments(ctx, h.domain, 7, []passerelle.TransactionID{1, 2})
+		return bankstore.From(db).Attachments(ctx, h.domain, 7, []passerelle.TransactionID{1, 2})
 	}), index: "(transaction_id=?", sorts: "those of a page of transactions"}
-	queries["documents of transactions"] = query{run: reading(func() ([]AttachedDocument, error) {
-		return db.DocumentsOf(ctx, DocumentFilter{Domain: h.domain, User: 7}, []passerelle.TransactionID{1, 2})
+	queries["documents of transactions"] = query{run: reading(func() ([]bankstore.AttachedDocument, error) {
+		return bankstore.From(db).DocumentsOf(ctx, bankstore.DocumentFilter{Domain: h.domain, User: 7}, []passerelle.TransactionID{1, 2})
 	}), index: "transaction_document_1 (transaction_id=?", sorts: "those of a page of transactions"}
 	queries["attaching"] = query{run: func() error {
-		return unlessMissing(h.try(func(tx *Tx) error { return tx.AttachDocument(h.domain, 7, 1, 1, now, 20, ErrConflict) }))
+		return unlessMissing(h.try(func(tx *store.Tx) error {
+			return bankstore.In(tx).AttachDocument(h.domain, 7, 1, 1, now, 20, store.ErrConflict)
+		}))
 	}, index: "transaction_document_1 (transaction_id=?"}
-	queries["detaching"] = query{run: h.writing(func(tx *Tx) { tx.DetachDocuments(h.domain, 7, 1, 0, now) }), index: "transaction_document_1 (transaction_id=?"}
+	queries["detaching"] = query{run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DetachDocuments(h.domain, 7, 1, 0, now) }), index: "transaction_document_1 (transaction_id=?"}
 	return queries
 }
 
 func (h *savings) documentQueries() map[string]query {
 	ctx, db := context.Background(), h.db
-	of := SubscriptionFilter{Domain: h.domain, User: 7, Connection: h.connection.ID}
-	documents := func(with func(*DocumentFilter)) func() error {
-		f := DocumentFilter{Domain: h.domain, User: 7, All: true}
+	of := bankstore.SubscriptionFilter{Domain: h.domain, User: 7, Connection: h.connection.ID}
+	documents := func(with func(*bankstore.DocumentFilter)) func() error {
+		f := bankstore.DocumentFilter{Domain: h.domain, User: 7, All: true}
 		with(&f)
 		return func() error {
-			_, err := db.Documents(ctx, f, Window{Limit: 5, From: []any{"2026-01-05", int64(3)}})
+			_, err := bankstore.From(db).Documents(ctx, f, store.Window{Limit: 5, From: []any{"2026-01-05", int64(3)}})
 			if err == nil {
-				_, err = db.CountDocuments(ctx, f)
+				_, err = bankstore.From(db).CountDocuments(ctx, f)
 			}
 			return err
 		}
 	}
 	return map[string]query{
-		"subscriptions of a connection": {run: reading(func() ([]StoredSubscription, error) { return db.Subscriptions(ctx, of, Window{Limit: 5}) }), index: "subscription", sorts: "the subscriptions of a connection, at most a thousand"},
+		"subscriptions of a connection": {run: reading(func() ([]bankstore.StoredSubscription, error) {
+			return bankstore.From(db).Subscriptions(ctx, of, store.Window{Limit: 5})
+		}), index: "subscription", sorts: "the subscriptions of a connection, at most a thousand"},
 		"subscriptions counted": {run: reading(func() (int64, error) {
-			return db.CountSubscriptions(ctx, SubscriptionFilter{Domain: h.domain, User: 7})
+			return bankstore.From(db).CountSubscriptions(ctx, bankstore.SubscriptionFilter{Domain: h.domain, User: 7})
 		}), index: "subscription_of_user (domain_id=? AND user_id=?"},
-		"documents of a user":         {run: documents(func(f *DocumentFilter) { f.Types = []string{"bill"} }), index: "document_of_user (domain_id=? AND user_id=? AND date<?)"},
-		"documents of a connection":   {run: documents(func(f *DocumentFilter) { f.Connection = h.connection.ID }), index: "document_of_connection (connection_id=? AND date<?)"},
-		"documents of a subscription": {run: documents(func(f *DocumentFilter) { f.Subscription = 1 }), index: "document_of_subscription (subscription_id=? AND epoch=? AND date<?)"},
-		"documents of a transaction":  {run: documents(func(f *DocumentFilter) { f.Transaction = 1 }), index: "transaction_document_1 (transaction_id=?", sorts: "at most twenty"},
-		"documents by timestamp":      {run: documents(func(f *DocumentFilter) { f.Since, f.Before, f.Zone = now, now, time.UTC }), index: "document_of_user (domain_id=? AND user_id=? AND date<?)"},
-		"types of documents":          {run: reading(func() ([]DocumentTypeSetting, error) { return db.DocumentTypes(ctx, h.domain) }), index: "document_type"},
-		"a file":                      {run: reading(func() (StoredFile, error) { return db.File(ctx, h.domain, 7, 1) }), index: "PRIMARY KEY (rowid=?)"},
-		"files of a user":             {run: reading(func() ([]StoredFile, error) { return db.Files(ctx, h.domain, 7, 1, 5) }), index: "stored_file_of_user (domain_id=? AND user_id=? AND id>?)"},
-		"the origin of a file":        {run: reading(func() (FileOrigin, error) { return db.FileOrigin(ctx, h.domain, 1) }), index: "document_of_file (file_id=?)"},
-		"files to fetch": {run: h.writing(func(tx *Tx) {
-			var claimed []LeasedFile
-			tx.ClaimFiles(h.domain, "c1", time.Minute, 5, &claimed)
+		"documents of a user":         {run: documents(func(f *bankstore.DocumentFilter) { f.Types = []string{"bill"} }), index: "document_of_user (domain_id=? AND user_id=? AND date<?)"},
+		"documents of a connection":   {run: documents(func(f *bankstore.DocumentFilter) { f.Connection = h.connection.ID }), index: "document_of_connection (connection_id=? AND date<?)"},
+		"documents of a subscription": {run: documents(func(f *bankstore.DocumentFilter) { f.Subscription = 1 }), index: "document_of_subscription (subscription_id=? AND epoch=? AND date<?)"},
+		"documents of a transaction":  {run: documents(func(f *bankstore.DocumentFilter) { f.Transaction = 1 }), index: "transaction_document_1 (transaction_id=?", sorts: "at most twenty"},
+		"documents by timestamp":      {run: documents(func(f *bankstore.DocumentFilter) { f.Since, f.Before, f.Zone = now, now, time.UTC }), index: "document_of_user (domain_id=? AND user_id=? AND date<?)"},
+		"types of documents":          {run: reading(func() ([]store.DocumentTypeSetting, error) { return db.DocumentTypes(ctx, h.domain) }), index: "document_type"},
+		"a file":                      {run: reading(func() (bankstore.StoredFile, error) { return bankstore.From(db).File(ctx, h.domain, 7, 1) }), index: "PRIMARY KEY (rowid=?)"},
+		"files of a user":             {run: reading(func() ([]bankstore.StoredFile, error) { return bankstore.From(db).Files(ctx, h.domain, 7, 1, 5) }), index: "stored_file_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"the origin of a file":        {run: reading(func() (bankstore.FileOrigin, error) { return bankstore.From(db).FileOrigin(ctx, h.domain, 1) }), index: "document_of_file (file_id=?)"},
+		"files to fetch": {run: h.writing(func(tx *store.Tx) {
+			var claimed []bankstore.LeasedFile
+			bankstore.In(tx).ClaimFiles(h.domain, "c1", time.Minute, 5, &claimed)
 		}), index: "stored_file_to_fetch (connector=? AND domain_id=? AND next_fetch<?)"},
-		"files that wait": {run: h.writing(func(tx *Tx) { tx.ResumeFiles(h.connection) }), index: "stored_file_to_fetch (connector=? AND domain_id=? AND next_fetch=?)"},
-		"files to remove": {run: h.writing(func(tx *Tx) {
+		"files that wait": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).ResumeFiles(h.connection) }), index: "stored_file_to_fetch (connector=? AND domain_id=? AND next_fetch=?)"},
+		"files to remove": {run: h.writing(func(tx *store.Tx) {
 			var claimed []int64
-			tx.ClaimForgotten(time.Minute, 5, &claimed)
+			bankstore.In(tx).ClaimForgotten(time.Minute, 5, &claimed)
 		}), index: "stored_file_due (due<?)"},
 	}
 }
@@ -334,18 +360,18 @@ func (h *savings) documentQueries() map[string]query {
 // aroundQueries are about what there is around transactions.
 func (h *savings) aroundQueries() map[string]query {
 	ctx, db, a, full := context.Background(), h.db, h.accounts[0], errors.New("full")
-	clusters := func(with func(*ClusterFilter)) func() error {
-		f := ClusterFilter{Domain: h.domain, User: 7}
+	clusters := func(with func(*bankstore.ClusterFilter)) func() error {
+		f := bankstore.ClusterFilter{Domain: h.domain, User: 7}
 		with(&f)
 		return func() error {
-			_, err := db.Clusters(ctx, f, Window{Limit: 5, From: []any{int64(1)}})
+			_, err := bankstore.From(db).Clusters(ctx, f, store.Window{Limit: 5, From: []any{int64(1)}})
 			if err == nil {
-				_, err = db.CountClusters(ctx, f)
+				_, err = bankstore.From(db).CountClusters(ctx, f)
 			}
 			return err
 		}
 	}
-	saving := func(fn func(*Tx) error) func() error {
+	saving := func(fn func(*store.Tx) error) func() error {
 		return func() error {
 			if err := h.try(fn); !errors.Is(err, full) {
 				return unlessMissing(err)
@@ -354,53 +380,59 @@ func (h *savings) aroundQueries() map[string]query {
 		}
 	}
 	return map[string]query{
-		"clusters of a user":       {run: clusters(func(*ClusterFilter) {}), index: "cluster_of_user (domain_id=? AND user_id=? AND id>?)"},
-		"clusters of a connection": {run: clusters(func(f *ClusterFilter) { f.Connection = h.connection.ID }), index: "cluster_of_user (domain_id=? AND user_id=? AND id>?)"},
-		"clusters of an account":   {run: clusters(func(f *ClusterFilter) { f.Account = a.ID }), index: "cluster_of_", sorts: "the clusters of an account, which are bounded"},
-		"a cluster":                {run: clusters(func(f *ClusterFilter) { f.ID = 1 }), index: "s USING INTEGER PRIMARY KEY (rowid=?)"},
-		"clusters to compare":      {run: reading(func() ([]StoredCluster, error) { return db.ClustersOf(ctx, a, 5) }), index: "cluster_of_account (account_id=? AND epoch=?)"},
-		"making a cluster": {run: saving(func(tx *Tx) error {
-			return tx.CreateCluster(h.domain, a, &passerelle.Cluster{Wording: "w"}, 1, full)
+		"clusters of a user":       {run: clusters(func(*bankstore.ClusterFilter) {}), index: "cluster_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"clusters of a connection": {run: clusters(func(f *bankstore.ClusterFilter) { f.Connection = h.connection.ID }), index: "cluster_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"clusters of an account":   {run: clusters(func(f *bankstore.ClusterFilter) { f.Account = a.ID }), index: "cluster_of_", sorts: "the clusters of an account, which are bounded"},
+		"a cluster":                {run: clusters(func(f *bankstore.ClusterFilter) { f.ID = 1 }), index: "s USING INTEGER PRIMARY KEY (rowid=?)"},
+		"clusters to compare":      {run: reading(func() ([]bankstore.StoredCluster, error) { return bankstore.From(db).ClustersOf(ctx, a, 5) }), index: "cluster_of_account (account_id=? AND epoch=?)"},
+		"making a cluster": {run: saving(func(tx *store.Tx) error {
+			return bankstore.In(tx).CreateCluster(h.domain, a, &passerelle.Cluster{Wording: "w"}, 1, full)
 		}), index: "cluster_of_account (account_id=? AND epoch=?)"},
-		"changing a cluster": {run: h.writing(func(tx *Tx) { tx.UpdateCluster(h.domain, 7, passerelle.Cluster{ID: 1}) }), index: "PRIMARY KEY (rowid=?)"},
-		"deleting a cluster": {run: h.writing(func(tx *Tx) { tx.DeleteCluster(h.domain, 7, 1, now) }), index: "PRIMARY KEY (rowid=?)"},
-		"what was in it":     {run: h.writing(func(tx *Tx) { tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, 1) }), index: "transaction_of_cluster (cluster_id=?)"},
-		"filling a cluster":  {run: h.writing(func(tx *Tx) { tx.Cluster(a, 1, []passerelle.TransactionID{1, 2}) }), index: "PRIMARY KEY (rowid=?)"},
-		"what is noted": {run: reading(func() ([]Information, error) {
-			return db.Informations(ctx, h.domain, []passerelle.TransactionID{1, 2})
+		"changing a cluster": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).UpdateCluster(h.domain, 7, passerelle.Cluster{ID: 1}) }), index: "PRIMARY KEY (rowid=?)"},
+		"deleting a cluster": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteCluster(h.domain, 7, 1, now) }), index: "PRIMARY KEY (rowid=?)"},
+		"what was in it": {run: h.writing(func(tx *store.Tx) {
+			tx.Unit().Exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, 1)
+		}), index: "transaction_of_cluster (cluster_id=?)"},
+		"filling a cluster": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).Cluster(a, 1, []passerelle.TransactionID{1, 2}) }), index: "PRIMARY KEY (rowid=?)"},
+		"what is noted": {run: reading(func() ([]bankstore.Information, error) {
+			return bankstore.From(db).Informations(ctx, h.domain, []passerelle.TransactionID{1, 2})
 		}), index: "transaction_information_1 (transaction_id=?)", sorts: "what is noted about a page of transactions"},
-		"noting": {run: saving(func(tx *Tx) error {
-			return tx.SetInformation(h.domain, 7, Information{Transaction: 1, Key: "k", Value: "v"})
+		"noting": {run: saving(func(tx *store.Tx) error {
+			return bankstore.In(tx).SetInformation(h.domain, 7, bankstore.Information{Transaction: 1, Key: "k", Value: "v"})
 		}), index: "t USING INTEGER PRIMARY KEY (rowid=?)"},
-		"noting too much": {run: saving(func(tx *Tx) error { tx.LimitInformations(h.domain, 1, now, 0, full); return nil }), index: "transaction_information_1 (transaction_id=?)"},
-		"forgetting":      {run: h.writing(func(tx *Tx) { tx.DeleteInformations(h.domain, 7, 1, 0) }), index: "transaction_information_1 (transaction_id=?)"},
-		"forgetting one":  {run: h.writing(func(tx *Tx) { tx.DeleteInformations(h.domain, 7, 1, 9) }), index: "PRIMARY KEY (rowid=?)"},
-		"own categories":  {run: reading(func() ([]passerelle.Category, error) { return db.OwnCategories(ctx, h.domain, 7, nil) }), index: "category_of_user (user_id=?)"},
+		"noting too much": {run: saving(func(tx *store.Tx) error { bankstore.In(tx).LimitInformations(h.domain, 1, now, 0, full); return nil }), index: "transaction_information_1 (transaction_id=?)"},
+		"forgetting":      {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteInformations(h.domain, 7, 1, 0) }), index: "transaction_information_1 (transaction_id=?)"},
+		"forgetting one":  {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteInformations(h.domain, 7, 1, 9) }), index: "PRIMARY KEY (rowid=?)"},
+		"own categories":  {run: reading(func() ([]passerelle.Category, error) { return bankstore.From(db).OwnCategories(ctx, h.domain, 7, nil) }), index: "category_of_user (user_id=?)"},
 		"one of them": {run: reading(func() ([]passerelle.Category, error) {
-			return db.OwnCategories(ctx, h.domain, 7, []passerelle.CategoryID{1, 2})
+			return bankstore.From(db).OwnCategories(ctx, h.domain, 7, []passerelle.CategoryID{1, 2})
 		}), index: "category", sorts: "the categories that are asked for"},
-		"making a category": {run: saving(func(tx *Tx) error {
-			return tx.CreateCategory(h.domain, &passerelle.Category{User: 7, Name: "n"}, 0, full)
+		"making a category": {run: saving(func(tx *store.Tx) error {
+			return bankstore.In(tx).CreateCategory(h.domain, &passerelle.Category{User: 7, Name: "n"}, 0, full)
 		}), index: "category_of_user (user_id=?)"},
-		"changing a category": {run: h.writing(func(tx *Tx) { tx.UpdateCategory(h.domain, passerelle.Category{ID: 1, User: 7}) }), index: "PRIMARY KEY (rowid=?)"},
-		"deleting a category": {run: h.writing(func(tx *Tx) { tx.DeleteCategory(h.domain, 7, 1) }), index: "PRIMARY KEY (rowid=?)"},
+		"changing a category": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).UpdateCategory(h.domain, passerelle.Category{ID: 1, User: 7}) }), index: "PRIMARY KEY (rowid=?)"},
+		"deleting a category": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteCategory(h.domain, 7, 1) }), index: "PRIMARY KEY (rowid=?)"},
 	}
 }
 
 // exportQueries are of the lists that only an export has.
 func (h *savings) exportQueries() map[string]query {
-	ctx, db, most := context.Background(), h.db, Window{Limit: 5}
-	from := func(place ...any) Window { return Window{Limit: 5, From: place} }
-	logs := func(w Window) func() error {
-		return reading(func() ([]ConnectionLog, error) { return db.ConnectionLogsOf(ctx, h.domain, 7, w) })
+	ctx, db, most := context.Background(), h.db, store.Window{Limit: 5}
+	from := func(place ...any) store.Window { return store.Window{Limit: 5, From: place} }
+	logs := func(w store.Window) func() error {
+		return reading(func() ([]bankstore.ConnectionLog, error) {
+			return bankstore.From(db).ConnectionLogsOf(ctx, h.domain, 7, w)
+		})
 	}
-	values := func(w Window) func() error {
-		return reading(func() ([]passerelle.InvestmentValue, error) { return db.InvestmentValuesOf(ctx, h.domain, 7, w) })
+	values := func(w store.Window) func() error {
+		return reading(func() ([]passerelle.InvestmentValue, error) {
+			return bankstore.From(db).InvestmentValuesOf(ctx, h.domain, 7, w)
+		})
 	}
 	const ofOne = "those of one connection or investment after the other"
 	return map[string]query{
-		"visits by time": {run: reading(func() ([]ConnectionLog, error) {
-			return db.ConnectionLogs(ctx, ConnectionLogFilter{Domain: h.domain, User: 7}, most)
+		"visits by time": {run: reading(func() ([]bankstore.ConnectionLog, error) {
+			return bankstore.From(db).ConnectionLogs(ctx, bankstore.ConnectionLogFilter{Domain: h.domain, User: 7}, most)
 		}), index: "connection_log_of_user (domain_id=? AND user_id=?)"},
 		"visits of a user":      {run: logs(most), index: "connection_log_by_time (connection_id=? AND at>?)", sorts: ofOne},
 		"more visits":           {run: logs(from(int64(1), int64(5), int64(2))), index: "connection_log_by_time (connection_id=? AND at>?)", sorts: ofOne},
@@ -411,15 +443,18 @@ func (h *savings) exportQueries() map[string]query {
 }
 
 func (h *savings) withdrawalQueries() map[string]query {
+	ctx := context.Background()
 	step := func(kind string, epoch *int64) func() error {
 		return func() error {
-			e := withdrawal{id: 99, domain: int64(h.domain), user: 7, subject: 99, kind: kind, epoch: epoch}
-			for _, below := range erasable[kind] {
-				if _, err := h.db.eraseSome(context.Background(), e, below.table, below.condition, 5); unlessMissing(err) != nil {
-					return err
-				}
+			err := h.try(func(tx *store.Tx) error {
+				tx.Unit().Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, epoch, created) VALUES ($1, 7, $2, 99, $3, 1)`, int64(h.domain), kind, epoch)
+				tx.VoidBodiesWith(h.domain, 7, store.HoldingOf(kind, 99, epoch), now, 5, func() {})
+				return nil
+			})
+			for more := err == nil; more; {
+				more, err = bankstore.EraseWithdrawn(ctx, h.db, 5)
 			}
-			return h.try(func(tx *Tx) error { tx.void(e, 5, func() {}); return nil })
+			return err
 		}
 	}
 	first := int64(0)
@@ -427,58 +462,62 @@ func (h *savings) withdrawalQueries() map[string]query {
 		"erasing an account":      {run: step("account", &first), index: "bank_transaction USING COVERING INDEX transaction_changed (account_id=? AND epoch<?)", sorts: "the files of what is erased"},
 		"erasing a subscription":  {run: step("subscription", &first), index: "document_", sorts: "the files of what is erased"},
 		"erasing a connection":    {run: step("connection", nil), index: "transaction_of_connection", sorts: "the files of what is erased"},
-		"the next withdrawal":     {run: reading(func() (bool, error) { return h.db.EraseWithdrawn(context.Background(), 5) }), sorts: "one, in the order of ids"},
-		"withdrawing a user":      {run: h.writing(func(tx *Tx) { tx.WithdrawUser(h.domain, 8, now) }), index: "connection_of_user (domain_id=? AND user_id=?)"},
-		"deleting one connection": {run: h.writing(func(tx *Tx) { tx.DeleteConnection(h.domain, 8, 99, now) }), index: "PRIMARY KEY (rowid=?)", sorts: "the events of the user that hold it"},
+		"the next withdrawal":     {run: reading(func() (bool, error) { return bankstore.EraseWithdrawn(ctx, h.db, 5) }), sorts: "one, in the order of ids"},
+		"withdrawing a user":      {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteUser(passerelle.User{Domain: h.domain, ID: 8}, now) }), index: "connection_of_user (domain_id=? AND user_id=?)", sorts: "the parts of held events"},
+		"deleting one connection": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteConnection(h.domain, 8, 99, now) }), index: "PRIMARY KEY (rowid=?)", sorts: "the events of the user that hold it"},
 	}
 }
 
 // consoleQueries are those of the lists that operators look at.
 func (h *savings) consoleQueries() map[string]query {
-	ctx, db, page := context.Background(), h.db, Window{Descending: true, Limit: 5, From: []any{int64(9)}}
-	troubles := func(f TroubleFilter) func() error {
+	ctx, db, page := context.Background(), h.db, store.Window{Descending: true, Limit: 5, From: []any{int64(9)}}
+	troubles := func(f bankstore.TroubleFilter) func() error {
 		f.Domain = h.domain
-		return reading(func() ([]Connection, error) { return db.ConnectionsInTrouble(ctx, f, page) })
+		return reading(func() ([]bankstore.Connection, error) { return bankstore.From(db).ConnectionsInTrouble(ctx, f, page) })
 	}
 	const merged = "a page of each state"
 	return map[string]query{
-		"connections in trouble": {run: troubles(TroubleFilter{}), index: "connection_in_trouble (domain_id=? AND state=? AND id<?)", sorts: merged},
-		"… in a state":           {run: troubles(TroubleFilter{State: "bug"}), index: "connection_in_trouble (domain_id=? AND state=? AND id<?)", sorts: merged},
-		"… of a connector":       {run: troubles(TroubleFilter{Connector: "c1"}), index: "connection_in_trouble_at (domain_id=? AND connector_uuid=? AND state=? AND id<?)", sorts: merged},
+		"connections in trouble": {run: troubles(bankstore.TroubleFilter{}), index: "connection_in_trouble (domain_id=? AND state=? AND id<?)", sorts: merged},
+		"… in a state":           {run: troubles(bankstore.TroubleFilter{State: "bug"}), index: "connection_in_trouble (domain_id=? AND state=? AND id<?)", sorts: merged},
+		"… of a connector":       {run: troubles(bankstore.TroubleFilter{Connector: "c1"}), index: "connection_in_trouble_at (domain_id=? AND connector_uuid=? AND state=? AND id<?)", sorts: merged},
 		"users, newest first": {run: reading(func() ([]passerelle.User, error) {
-			return db.Users(ctx, h.domain, UserWindow{Limit: 5, From: 9, Backward: true})
+			return db.Users(ctx, h.domain, store.UserWindow{Limit: 5, From: 9, Backward: true})
 		}), index: "end_user_by_domain (domain_id=? AND id<?)"},
-		"tokens of programs":  {run: reading(func() ([]Token, error) { return db.Tokens(ctx, TokenFilter{Domain: h.domain}, page) }), index: "token_of_program (domain_id=? AND id<?)"},
-		"tokens":              {run: reading(func() ([]Token, error) { return db.Tokens(ctx, TokenFilter{Domain: h.domain, All: true}, page) }), index: "token_by_domain (domain_id=? AND id<?)"},
-		"the use of a token":  {run: h.writing(func(tx *Tx) { tx.NoteTokenUse(h.domain, 1, now, now) }), index: "PRIMARY KEY (rowid=?)"},
-		"clients":             {run: reading(func() ([]Client, error) { return db.ClientPage(ctx, h.domain, page) }), index: "client_by_domain (domain_id=? AND id<?)"},
-		"the use of a client": {run: h.writing(func(tx *Tx) { tx.NoteClientUse(h.domain, 1, now, now) }), index: "PRIMARY KEY (rowid=?)"},
-		"settings":            {run: reading(func() (map[string]Setting, error) { return db.SettingRecords(ctx, h.domain) }), index: "setting_1 (domain_id=?)"},
-		"changes of a key": {run: reading(func() ([]SettingChange, error) {
-			return db.SettingChanges(ctx, SettingChanges{Domain: h.domain, Key: "a"}, Window{Limit: 5, From: []any{int64(1), int64(1)}})
+		"tokens of programs": {run: reading(func() ([]store.Token, error) { return db.Tokens(ctx, store.TokenFilter{Domain: h.domain}, page) }), index: "token_of_program (domain_id=? AND id<?)"},
+		"tokens": {run: reading(func() ([]store.Token, error) {
+			return db.Tokens(ctx, store.TokenFilter{Domain: h.domain, All: true}, page)
+		}), index: "token_by_domain (domain_id=? AND id<?)"},
+		"the use of a token":  {run: h.writing(func(tx *store.Tx) { tx.NoteTokenUse(h.domain, 1, now, now) }), index: "PRIMARY KEY (rowid=?)"},
+		"clients":             {run: reading(func() ([]store.Client, error) { return db.ClientPage(ctx, h.domain, page) }), index: "client_by_domain (domain_id=? AND id<?)"},
+		"the use of a client": {run: h.writing(func(tx *store.Tx) { tx.NoteClientUse(h.domain, 1, now, now) }), index: "PRIMARY KEY (rowid=?)"},
+		"settings":            {run: reading(func() (map[string]store.Setting, error) { return db.SettingRecords(ctx, h.domain) }), index: "setting_1 (domain_id=?)"},
+		"changes of a key": {run: reading(func() ([]store.SettingChange, error) {
+			return db.SettingChanges(ctx, store.SettingChanges{Domain: h.domain, Key: "a"}, store.Window{Limit: 5, From: []any{int64(1), int64(1)}})
 		}), index: "setting_change_of_key (domain_id=? AND key=? AND at<?)"},
 	}
 }
 
 func (h *savings) providerQueries() map[string]query {
 	ctx, db := context.Background(), h.db
-	w := Webhook{ID: 1, Domain: h.domain}
+	w := store.Webhook{ID: 1, Domain: h.domain}
 	return map[string]query{
-		"an auth provider":   {run: reading(func() (AuthProvider, error) { return db.AuthProvider(ctx, h.domain, 1) }), index: "auth_provider"},
-		"one of a name":      {run: reading(func() (AuthProvider, error) { return db.AuthProviderNamed(ctx, h.domain, "x") }), index: "auth_provider"},
+		"an auth provider":   {run: reading(func() (store.AuthProvider, error) { return db.AuthProvider(ctx, h.domain, 1) }), index: "auth_provider"},
+		"one of a name":      {run: reading(func() (store.AuthProvider, error) { return db.AuthProviderNamed(ctx, h.domain, "x") }), index: "auth_provider"},
 		"its webhooks":       {run: reading(func() ([]passerelle.WebhookID, error) { return db.WebhooksWithProvider(ctx, h.domain, 1, 5) }), index: "webhook"},
-		"mails":              {run: reading(func() ([]Mail, error) { return db.Mails(ctx, h.domain, Window{Limit: 5}) }), index: "mail_"},
+		"mails":              {run: reading(func() ([]store.Mail, error) { return db.Mails(ctx, h.domain, store.Window{Limit: 5}) }), index: "mail_"},
 		"mails counted":      {run: reading(func() (int64, error) { return db.CountMails(ctx, h.domain) }), index: "mail_"},
-		"a mail to send":     {run: h.writing(func(tx *Tx) { var m *Mail; tx.ClaimMail(now, time.Minute, &m) }), index: "mail_", sorts: "one mail"},
-		"health":             {run: reading(func() (map[passerelle.WebhookID]Health, error) { return db.Health(ctx, h.domain, now, 1, 2) }), index: "webhook_health", sorts: "the hours of a day"},
-		"an outage":          {run: reading(func() (Outage, error) { return db.Outage(ctx, w) }), index: "delivery"},
+		"a mail to send":     {run: h.writing(func(tx *store.Tx) { var m *store.Mail; tx.ClaimMail(now, time.Minute, &m) }), index: "mail_", sorts: "one mail"},
+		"health":             {run: reading(func() (map[passerelle.WebhookID]store.Health, error) { return db.Health(ctx, h.domain, now, 1, 2) }), index: "webhook_health", sorts: "the hours of a day"},
+		"an outage":          {run: reading(func() (store.Outage, error) { return db.Outage(ctx, w) }), index: "delivery"},
 		"settings of a user": {run: reading(func() (map[string]string, error) { return db.UserSettings(ctx, h.domain, 7) }), index: "user_setting"},
 		"use of connectors":  {run: reading(func() (map[string]int64, error) { return db.ConnectorUse(ctx, h.domain, now, 5) }), index: "payment_", sorts: "the latest payments, up to a bound"},
 		"known users": {run: reading(func() (map[passerelle.UserID]bool, error) {
 			return db.KnownUsers(ctx, h.domain, []passerelle.UserID{1, 2})
 		}), index: "end_user"},
-		"the way back":        {run: reading(func() (ConnectionReturn, error) { return db.ConnectionReturn(ctx, h.domain, 1) }), index: "connection_return"},
-		"received by itself":  {run: reading(func() ([]Received, error) { return db.ReceivedRequests(ctx, h.domain) }), index: "received"},
+		"the way back": {run: reading(func() (bankstore.ConnectionReturn, error) {
+			return bankstore.From(db).ConnectionReturn(ctx, h.domain, 1)
+		}), index: "connection_return"},
+		"received by itself":  {run: reading(func() ([]store.Received, error) { return db.ReceivedRequests(ctx, h.domain) }), index: "received"},
 		"submitted by itself": {run: reading(func() (int64, error) { return db.SandboxSubmissions(ctx, h.domain, "k") }), index: "sandbox_order"},
 	}
 }

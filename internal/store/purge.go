@@ -38,7 +38,7 @@ func (r *Reader) anyExpired(ctx context.Context, tokensBefore time.Time) (bool, 
 		return found, err
 	}, `SELECT 1 WHERE EXISTS (SELECT 1 FROM token WHERE expires < $1) OR EXISTS (SELECT 1 FROM idempotency WHERE expires < {now})
 		OR EXISTS (SELECT 1 FROM console_session WHERE expires < $1)`,
-		micros(tokensBefore))
+		database.Micros(tokensBefore))
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}

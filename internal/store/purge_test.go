@@ -1,17 +1,19 @@
-package store
+package store_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
+
+	"passerelle/internal/store"
 )
 
 func TestPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		for i := range 7 {
 			expires := now.Add(time.Duration(i) * time.Hour)
-			token := Token{Domain: s.domain, Kind: "config", Hash: fmt.Append(nil, i), Created: now, Expires: &expires}
-			s.write(func(tx *Tx) error { return tx.CreateToken(&token) })
+			token := store.Token{Domain: s.domain, Kind: "config", Hash: fmt.Append(nil, i), Created: now, Expires: &expires}
+			s.write(func(tx *store.Tx) error { return tx.CreateToken(&token) })
 			s.claimExpired(fmt.Append(nil, "key", i))
 		}
 		for _, want := range []struct {
@@ -32,7 +34,7 @@ func TestPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 // claimExpired leaves a row of an execution that nobody remembers.
 func (s site) claimExpired(key []byte) {
 	s.t.Helper()
-	if _, err := s.db.ClaimKey(s.t.Context(), RepeatKey{Domain: s.domain, Token: 1, Key: key, Request: key}); err != nil {
+	if _, err := s.db.ClaimKey(s.t.Context(), store.RepeatKey{Domain: s.domain, Token: 1, Key: key, Request: key}); err != nil {
 		s.t.Fatal(err)
 	}
 	if err := s.sql(`UPDATE idempotency SET expires = 0`); err != nil {

@@ -40,7 +40,7 @@ func (r *Reader) ReceivedRequests(ctx context.Context, domain passerelle.DomainI
 			at  int64
 		)
 		err := row.Scan(&got.ID, &got.Domain, &got.Name, &at, &got.Headers, &got.Body, &got.SignatureCheck)
-		got.At = instant(at)
+		got.At = database.Instant(at)
 		return got, err
 	}, `SELECT id, domain_id, name, at, headers, body, verdict FROM received WHERE domain_id = $1 ORDER BY id LIMIT $2`, int64(domain), MaxReceived)
 }
@@ -64,7 +64,7 @@ func (r *Reader) NewestReceived(ctx context.Context, domain passerelle.DomainID,
 			at  int64
 		)
 		err := row.Scan(&got.ID, &got.Domain, &got.Name, &at, &got.Headers, &got.Body, &got.SignatureCheck, &got.Size)
-		got.At = instant(at)
+		got.At = database.Instant(at)
 		return got, err
 	}, `SELECT id, domain_id, name, at, headers, substr(body, 1, CAST($4 AS INTEGER)), verdict, octet_length(body) FROM received
 		WHERE domain_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`, int64(domain), before, limit, body)
@@ -78,7 +78,7 @@ func (tx *Tx) KeepReceived(got Received) error {
 		return err
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO received (id, domain_id, name, at, headers, body, verdict) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		id, int64(got.Domain), got.Name, micros(got.At), got.Headers, got.Body, got.SignatureCheck)
+		id, int64(got.Domain), got.Name, database.Micros(got.At), got.Headers, got.Body, got.SignatureCheck)
 	tx.unit.Exec(`DELETE FROM received WHERE domain_id = $1 AND id <= (
 		SELECT max(id) FROM (
 			SELECT id, row_number() OVER newest AS place, sum(octet_length(headers) + octet_length(body)) OVER newest AS size

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
@@ -18,7 +19,7 @@ func TestOneServerAtATime(t *testing.T) {
 	if err := first.Reclaim(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Reclaim(t.Context()); !errors.Is(err, ErrServed) {
+	if err := second.Reclaim(t.Context()); !errors.Is(err, store.ErrServed) {
 		t.Errorf("the second server got %v, want ErrServed", err)
 	}
 	if err := first.Close(); err != nil {
@@ -31,14 +32,14 @@ func TestOneServerAtATime(t *testing.T) {
 
 func TestReplicasServeTogether(t *testing.T) {
 	address := storetest.Postgres(t)
-	for _, db := range []*DB{migrated(t, address), migrated(t, address)} {
+	for _, db := range []*store.DB{migrated(t, address), migrated(t, address)} {
 		if err := db.Reclaim(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-func migrated(t *testing.T, address string) *DB {
+func migrated(t *testing.T, address string) *store.DB {
 	t.Helper()
 	db := openOnly(t, address)
 	if err := db.Database.Migrate(t.Context()); err != nil {

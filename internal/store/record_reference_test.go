@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"cmp"
@@ -11,6 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/database"
+	"passerelle/internal/store"
 	"passerelle/webhook"
 )
 
@@ -18,7 +21,7 @@ import (
 func at(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
 
 // recordSpot is where what happened stands in its list.
-func recordSpot(at time.Time, id int64) spot { return spot{micros(at), id} }
+func recordSpot(at time.Time, id int64) spot { return spot{database.Micros(at), id} }
 
 // bounds is a time range as filters have it.
 type bounds struct{ from, until time.Time }
@@ -41,7 +44,7 @@ type sentPayload struct {
 	webhook passerelle.WebhookID
 	user    passerelle.UserID
 	created time.Time
-	state   WebhookState
+	state   store.WebhookState
 }
 
 // sentRequest is one request for a delivery.
@@ -54,7 +57,7 @@ type sentRequest struct {
 // post is two webhooks of a domain and one of another, with what was sent to them.
 type post struct {
 	site
-	webhooks []Webhook
+	webhooks []store.Webhook
 	payloads []*sentPayload
 	requests []sentRequest
 }
@@ -62,16 +65,16 @@ type post struct {
 func newPost(s site) *post {
 	p := &post{site: s}
 	for _, domain := range []passerelle.DomainID{s.domain, s.domain, s.other} {
-		w := Webhook{Domain: domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
-		s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
+		w := store.Webhook{Domain: domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
+		s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
 		p.webhooks = append(p.webhooks, w)
 	}
-	s.write(func(tx *Tx) error {
+	s.write(func(tx *store.Tx) error {
 		for _, w := range p.webhooks {
 			for user := range 2 {
 				// The event has the number of the webhook and of the user.
-				tx.unit.Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created, user_id) VALUES ($1, $2, 'ACCOUNT_FOUND', 'user', $1, 1, $3, 1, $4)`,
-					int64(w.ID)*10+int64(user), int64(w.Domain), []byte(`{}`), optionalID(passerelle.UserID(user*7)))
+				tx.Unit().Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created, user_id) VALUES ($1, $2, 'ACCOUNT_FOUND', 'user', $1, 1, $3, 1, $4)`,
+					int64(w.ID)*10+int64(user), int64(w.Domain), []byte(`{}`), database.OptionalID(passerelle.UserID(user*7)))
 			}
 		}
 		return nil
@@ -85,21 +88,21 @@ func newPost(s site) *post {
 // send stores a delivery with up to 25 requests, of which later ones need not have
 // greater ids, and several are of one instant.
 func (p *post) send(i int) {
-	w, states := p.webhooks[i*i%7%3], []WebhookState{WebhookPending, WebhookDropped, WebhookDelivered}
+	w, states := p.webhooks[i*i%7%3], []store.WebhookState{store.WebhookPending, store.WebhookDropped, store.WebhookDelivered}
 	one := &sentPayload{id: int64(1 + (i*11)%30), domain: w.Domain, webhook: w.ID, user: passerelle.UserID(i % 2 * 7), created: at(i % 4), state: states[i/3%3]}
 	var delivered, dropped *int64
 	switch one.state {
-	case WebhookDropped:
-		dropped = new(micros(now))
-	case WebhookDelivered:
-		delivered, dropped = new(micros(now)), map[bool]*int64{true: new(micros(now))}[i%2 == 0]
+	case store.WebhookDropped:
+		dropped = new(database.Micros(now))
+	case store.WebhookDelivered:
+		delivered, dropped = new(database.Micros(now)), map[bool]*int64{true: new(database.Micros(now))}[i%2 == 0]
 	}
-	p.write(func(tx *Tx) error {
-		tx.unit.Exec(`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created, attempts, delivered, dropped) VALUES ($1, $2, $3, $4, 'user', 1, 1, $5, 0, $6, $7)`,
-			one.id, int64(w.Domain), int64(w.ID), int64(w.ID)*10+int64(i%2), micros(one.created), delivered, dropped)
+	p.write(func(tx *store.Tx) error {
+		tx.Unit().Exec(`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created, attempts, delivered, dropped) VALUES ($1, $2, $3, $4, 'user', 1, 1, $5, 0, $6, $7)`,
+			one.id, int64(w.Domain), int64(w.ID), int64(w.ID)*10+int64(i%2), database.Micros(one.created), delivered, dropped)
 		for n := range []int{0, 1, 3, 9, 10, 11, 25}[i%7] {
 			request := sentRequest{one, one.id*100 + int64((n*7)%25), at(n % (1 + i%4))}
-			tx.insertAttempts(w, request.id, []DeliveryAttempt{{Delivery: passerelle.DeliveryID(one.id), At: request.at}})
+			tx.InsertAttempts(w, request.id, []store.DeliveryAttempt{{Delivery: passerelle.DeliveryID(one.id), At: request.at}})
 			p.requests = append(p.requests, request)
 		}
 		return nil
@@ -109,16 +112,16 @@ func (p *post) send(i int) {
 
 func (p *post) data(t *rapid.T) listing {
 	w, times := rapid.SampledFrom(p.webhooks).Draw(t, "webhook"), drawTimes(t)
-	f := WebhookDataFilter{Domain: p.domain, Webhook: w.ID, From: times.from, Until: times.until}
-	maybe(t, "state", &f.State, WebhookPending, WebhookDropped, WebhookDelivered)
+	f := store.WebhookDataFilter{Domain: p.domain, Webhook: w.ID, From: times.from, Until: times.until}
+	maybe(t, "state", &f.State, store.WebhookPending, store.WebhookDropped, store.WebhookDelivered)
 	spotOf := func(one *sentPayload) spot { return recordSpot(one.created, one.id) }
 	return listing{
 		ways: ways{newest: true, skips: true}, all: spotsOf(p.payloads, spotOf, anyRow[*sentPayload]),
 		selected: spotsOf(p.payloads, spotOf, func(one *sentPayload) bool {
 			return one.domain == f.Domain && one.webhook == f.Webhook && times.hold(one.created) && (f.State == "" || f.State == one.state)
 		}),
-		read: func(w Window) ([]int64, error) {
-			return numbersOf(func(d WebhookData) int64 { return int64(d.ID) })(p.db.WebhookData(p.t.Context(), f, w))
+		read: func(w store.Window) ([]int64, error) {
+			return numbersOf(func(d store.WebhookData) int64 { return int64(d.ID) })(p.db.WebhookData(p.t.Context(), f, w))
 		},
 		count: func() (int64, error) { return p.db.CountWebhookData(p.t.Context(), f) },
 	}
@@ -126,13 +129,13 @@ func (p *post) data(t *rapid.T) listing {
 
 func (p *post) logs(t *rapid.T) listing {
 	w, times := rapid.SampledFrom(p.webhooks).Draw(t, "webhook"), drawTimes(t)
-	f := WebhookLogFilter{Domain: p.domain, Webhook: w.ID, From: times.from, Until: times.until}
+	f := store.WebhookLogFilter{Domain: p.domain, Webhook: w.ID, From: times.from, Until: times.until}
 	maybe(t, "user", &f.User, 7, 8)
 	q := p.requested(func(one sentRequest) bool {
 		return one.domain == f.Domain && one.webhook == f.Webhook && times.hold(one.at) && (f.User == 0 || f.User == one.user)
 	})
-	q.read = func(w Window) ([]int64, error) {
-		return numbersOf(func(l WebhookLog) int64 { return l.ID })(p.db.WebhookLogs(p.t.Context(), f, w))
+	q.read = func(w store.Window) ([]int64, error) {
+		return numbersOf(func(l store.WebhookLog) int64 { return l.ID })(p.db.WebhookLogs(p.t.Context(), f, w))
 	}
 	q.count = func() (int64, error) { return p.db.CountWebhookLogs(p.t.Context(), f) }
 	return q
@@ -141,8 +144,8 @@ func (p *post) logs(t *rapid.T) listing {
 func (p *post) attempts(t *rapid.T) listing {
 	of := rapid.SampledFrom(p.payloads).Draw(t, "delivery")
 	q := p.requested(func(one sentRequest) bool { return one.domain == p.domain && one.sentPayload == of })
-	q.read = func(w Window) ([]int64, error) {
-		return numbersOf(func(l WebhookLog) int64 { return l.ID })(p.db.AttemptsOf(p.t.Context(), p.domain, passerelle.DeliveryID(of.id), w))
+	q.read = func(w store.Window) ([]int64, error) {
+		return numbersOf(func(l store.WebhookLog) int64 { return l.ID })(p.db.AttemptsOf(p.t.Context(), p.domain, passerelle.DeliveryID(of.id), w))
 	}
 	return q
 }
@@ -191,38 +194,38 @@ func (p *post) compareLast(t *rapid.T) {
 }
 
 func (s site) audits() func(*rapid.T) listing {
-	var all []Audit
+	var all []store.Audit
 	for i := range 60 {
-		a := Audit{At: at(i % 4), Domain: []passerelle.DomainID{s.domain, s.other, 0}[i*i%11%3], Operator: OperatorID(i % 5 % 3), Act: []string{"look", "stop"}[i/3%2], Refused: i%7 == 0}
+		a := store.Audit{At: at(i % 4), Domain: []passerelle.DomainID{s.domain, s.other, 0}[i*i%11%3], Operator: store.OperatorID(i % 5 % 3), Act: []string{"look", "stop"}[i/3%2], Refused: i%7 == 0}
 		if i%4 > 0 {
 			a.Subject, a.SubjectID = []string{"", "payment", "user", "webhook"}[i%4], int64(1+i%5)
 		}
 		all = append(all, a)
 	}
 	for i := range all {
-		s.write(func(tx *Tx) error { return tx.Audit(all[i]) })
+		s.write(func(tx *store.Tx) error { return tx.Audit(all[i]) })
 		all[i].ID = s.count(`SELECT max(id) FROM audit`)
 	}
-	spotOf := func(a Audit) spot { return recordSpot(a.At, a.ID) }
+	spotOf := func(a store.Audit) spot { return recordSpot(a.At, a.ID) }
 	return func(t *rapid.T) listing {
 		f := s.drawAudits(t)
 		times := bounds{f.From, f.Until}
 		return listing{
-			ways: ways{newest: true, skips: true}, all: spotsOf(all, spotOf, anyRow[Audit]),
-			selected: spotsOf(all, spotOf, func(a Audit) bool {
+			ways: ways{newest: true, skips: true}, all: spotsOf(all, spotOf, anyRow[store.Audit]),
+			selected: spotsOf(all, spotOf, func(a store.Audit) bool {
 				return times.hold(a.At) && (f.Domain == 0 || f.Domain == a.Domain) && (!f.NoDomain || a.Domain == 0) && (f.Operator == 0 || f.Operator == a.Operator) &&
 					(f.Act == "" || f.Act == a.Act) && (f.Subject == "" || f.Subject == a.Subject) && (f.SubjectID == 0 || f.SubjectID == a.SubjectID) && (!f.Refused || a.Refused)
 			}),
-			read: func(w Window) ([]int64, error) {
-				return numbersOf(func(a AuditLink) int64 { return a.ID })(s.db.Audits(s.t.Context(), f, w))
+			read: func(w store.Window) ([]int64, error) {
+				return numbersOf(func(a store.AuditLink) int64 { return a.ID })(s.db.Audits(s.t.Context(), f, w))
 			},
 		}
 	}
 }
 
-func (s site) drawAudits(t *rapid.T) AuditFilter {
+func (s site) drawAudits(t *rapid.T) store.AuditFilter {
 	times := drawTimes(t)
-	f := AuditFilter{From: times.from, Until: times.until}
+	f := store.AuditFilter{From: times.from, Until: times.until}
 	maybe(t, "domain", &f.Domain, s.domain, s.other, 99)
 	maybe(t, "no domain", &f.NoDomain, true)
 	maybe(t, "operator", &f.Operator, 1, 2, 9)
@@ -235,13 +238,13 @@ func (s site) drawAudits(t *rapid.T) AuditFilter {
 
 func (s site) settingChanges() func(*rapid.T) listing {
 	type change struct {
-		SettingChange
+		store.SettingChange
 		domain passerelle.DomainID
 	}
 	var all []change
 	keys, a, b := []string{"payment.limit", "payment_limit", "user.name", "50%"}, "a", "b"
 	for i := range 40 {
-		c := change{domain: []passerelle.DomainID{s.domain, s.domain, s.other}[i%3], SettingChange: SettingChange{ID: int64(1 + i*7%40), Key: keys[i*i%5%4], At: at(i % 4)}}
+		c := change{domain: []passerelle.DomainID{s.domain, s.domain, s.other}[i%3], SettingChange: store.SettingChange{ID: int64(1 + i*7%40), Key: keys[i*i%5%4], At: at(i % 4)}}
 		c.Type, c.Previous, c.New = "update", &a, &b
 		if i%4 == 0 {
 			c.Type, c.Previous = "add", nil
@@ -249,16 +252,16 @@ func (s site) settingChanges() func(*rapid.T) listing {
 			c.Type, c.New = "delete", nil
 		}
 		all = append(all, c)
-		s.write(func(tx *Tx) error {
-			tx.unit.Exec(`INSERT INTO setting_change (id, domain_id, key, previous_value, new_value, type, changed_by, at) VALUES ($1, $2, $3, $4, $5, $6, 'command', $7)`,
-				c.ID, int64(c.domain), c.Key, c.Previous, c.New, c.Type, micros(c.At))
+		s.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`INSERT INTO setting_change (id, domain_id, key, previous_value, new_value, type, changed_by, at) VALUES ($1, $2, $3, $4, $5, $6, 'command', $7)`,
+				c.ID, int64(c.domain), c.Key, c.Previous, c.New, c.Type, database.Micros(c.At))
 			return nil
 		})
 	}
 	spotOf := func(c change) spot { return recordSpot(c.At, c.ID) }
 	return func(t *rapid.T) listing {
 		times := drawTimes(t)
-		f := SettingChanges{Domain: s.domain, From: times.from, Until: times.until}
+		f := store.SettingChanges{Domain: s.domain, From: times.from, Until: times.until}
 		maybe(t, "domain", &f.Domain, s.other)
 		maybe(t, "key", &f.Key, keys...)
 		maybe(t, "name", &f.Name, "limit", "_", "%", ".", "USER", "none")
@@ -270,8 +273,8 @@ func (s site) settingChanges() func(*rapid.T) listing {
 				named := f.Name == "" || strings.Contains(c.Key, strings.ToLower(f.Name)) || slices.Contains(f.Keys, c.Key)
 				return f.Domain == c.domain && times.hold(c.At) && (f.Key == "" || f.Key == c.Key) && (f.Type == "" || f.Type == c.Type) && named
 			}),
-			read: func(w Window) ([]int64, error) {
-				return numbersOf(func(c SettingChange) int64 { return c.ID })(s.db.SettingChanges(s.t.Context(), f, w))
+			read: func(w store.Window) ([]int64, error) {
+				return numbersOf(func(c store.SettingChange) int64 { return c.ID })(s.db.SettingChanges(s.t.Context(), f, w))
 			},
 			count: func() (int64, error) { return s.db.CountSettingChanges(s.t.Context(), f) },
 		}
@@ -279,15 +282,15 @@ func (s site) settingChanges() func(*rapid.T) listing {
 }
 
 // connect stores a connection in a state.
-func (s site) connect(domain passerelle.DomainID, user passerelle.UserID, connector string, state passerelle.ConnectionState, deleted bool) Connection {
+func (s site) connect(domain passerelle.DomainID, user passerelle.UserID, connector string, state passerelle.ConnectionState, deleted bool) bankstore.Connection {
 	s.t.Helper()
-	c := Connection{Domain: domain, User: user, Connector: connector, Created: now, Active: true, State: state}
-	s.write(func(tx *Tx) error {
-		return tx.CreateConnection(&c, map[string]string{"login": "me"}, reader, time.Minute)
+	c := bankstore.Connection{Domain: domain, User: user, Connector: connector, Created: now, Active: true, State: state}
+	s.write(func(tx *store.Tx) error {
+		return bankstore.In(tx).CreateConnection(&c, map[string]string{"login": "me"}, reader, time.Minute)
 	})
 	if deleted {
-		s.write(func(tx *Tx) error {
-			tx.unit.Exec(`UPDATE connection SET deleted = 1 WHERE id = $1`, int64(c.ID))
+		s.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`UPDATE connection SET deleted = 1 WHERE id = $1`, int64(c.ID))
 			return nil
 		})
 	}
@@ -296,21 +299,21 @@ func (s site) connect(domain passerelle.DomainID, user passerelle.UserID, connec
 
 // loggedSync is a record of a sync with its domain.
 type loggedSync struct {
-	ConnectionLog
+	bankstore.ConnectionLog
 	domain passerelle.DomainID
 	gone   bool
 }
 
 func (s site) loggedSyncs() []loggedSync {
-	connections := []Connection{
+	connections := []bankstore.Connection{
 		s.connect(s.domain, 7, "c1", "", false), s.connect(s.domain, 7, "c1", "", false), s.connect(s.domain, 7, "c1", "", true),
 		s.connect(s.domain, 8, "c1", "", false), s.connect(s.other, 7, "c1", "", false),
 	}
 	var all []loggedSync
 	for i := range 60 {
 		c := connections[i*i%13%5]
-		one := loggedSync{gone: c.ID == connections[2].ID, domain: c.Domain, ConnectionLog: ConnectionLog{User: c.User, Connection: c.ID, Source: passerelle.SourceID(i % 3), Started: now, At: at((60 - i) % 4)}}
-		s.write(func(tx *Tx) error { return tx.LogSync(c.Domain, one.ConnectionLog) })
+		one := loggedSync{gone: c.ID == connections[2].ID, domain: c.Domain, ConnectionLog: bankstore.ConnectionLog{User: c.User, Connection: c.ID, Source: passerelle.SourceID(i % 3), Started: now, At: at((60 - i) % 4)}}
+		s.write(func(tx *store.Tx) error { return bankstore.In(tx).LogSync(c.Domain, one.ConnectionLog) })
 		one.ID = s.count(`SELECT max(id) FROM connection_log`)
 		all = append(all, one)
 	}
@@ -322,7 +325,7 @@ func (s site) connectionLogs() func(*rapid.T) listing {
 	spotOf := func(v loggedSync) spot { return recordSpot(v.At, v.ID) }
 	return func(t *rapid.T) listing {
 		times, of := drawTimes(t), rapid.SampledFrom(all).Draw(t, "connection")
-		f := ConnectionLogFilter{Domain: of.domain, User: of.User, Connection: of.Connection, From: times.from, Until: times.until}
+		f := bankstore.ConnectionLogFilter{Domain: of.domain, User: of.User, Connection: of.Connection, From: times.from, Until: times.until}
 		maybe(t, "user", &f.User, 7, 8)
 		maybe(t, "domain", &f.Domain, s.domain, s.other)
 		maybe(t, "source", &f.Source, 1, 2, 9)
@@ -331,39 +334,39 @@ func (s site) connectionLogs() func(*rapid.T) listing {
 			selected: spotsOf(all, spotOf, func(v loggedSync) bool {
 				return f.Domain == v.domain && f.User == v.User && f.Connection == v.Connection && (f.Source == 0 || f.Source == v.Source) && times.hold(v.At)
 			}),
-			read: func(w Window) ([]int64, error) {
-				return numbersOf(func(l ConnectionLog) int64 { return l.ID })(s.db.ConnectionLogs(s.t.Context(), f, w))
+			read: func(w store.Window) ([]int64, error) {
+				return numbersOf(func(l bankstore.ConnectionLog) int64 { return l.ID })(bankstore.From(s.db).ConnectionLogs(s.t.Context(), f, w))
 			},
-			count: func() (int64, error) { return s.db.CountConnectionLogs(s.t.Context(), f) },
+			count: func() (int64, error) { return bankstore.From(s.db).CountConnectionLogs(s.t.Context(), f) },
 		}
 	}
 }
 
 func (s site) consents() func(*rapid.T) listing {
 	type agreed struct {
-		Consent
+		bankstore.Consent
 		domain passerelle.DomainID
 	}
 	var all []agreed
 	for i := range 40 {
 		domain := []passerelle.DomainID{s.domain, s.domain, s.other}[i%3]
-		one := agreed{Consent{User: passerelle.UserID(7 + i/3%2), Connection: passerelle.ConnectionID(i%3 + 1), TextVersion: "1", Origin: "o", Granted: at((40 - i) % 4)}, domain}
-		s.write(func(tx *Tx) error { return tx.RecordConsent(domain, one.Consent) })
+		one := agreed{bankstore.Consent{User: passerelle.UserID(7 + i/3%2), Connection: passerelle.ConnectionID(i%3 + 1), TextVersion: "1", Origin: "o", Granted: at((40 - i) % 4)}, domain}
+		s.write(func(tx *store.Tx) error { return bankstore.In(tx).RecordConsent(domain, one.Consent) })
 		one.ID = s.count(`SELECT max(id) FROM consent`)
 		all = append(all, one)
 	}
 	spotOf := func(c agreed) spot { return recordSpot(c.Granted, c.ID) }
 	return func(t *rapid.T) listing {
-		f := ConsentFilter{Domain: s.domain, User: 7}
+		f := bankstore.ConsentFilter{Domain: s.domain, User: 7}
 		maybe(t, "domain", &f.Domain, s.other)
 		maybe(t, "user", &f.User, 8, 9)
 		return listing{
 			ways: ways{newest: true, skips: true}, all: spotsOf(all, spotOf, anyRow[agreed]),
 			selected: spotsOf(all, spotOf, func(c agreed) bool { return c.domain == f.Domain && c.User == f.User }),
-			read: func(w Window) ([]int64, error) {
-				return numbersOf(func(c Consent) int64 { return c.ID })(s.db.Consents(s.t.Context(), f, w))
+			read: func(w store.Window) ([]int64, error) {
+				return numbersOf(func(c bankstore.Consent) int64 { return c.ID })(bankstore.From(s.db).Consents(s.t.Context(), f, w))
 			},
-			count: func() (int64, error) { return s.db.CountConsents(s.t.Context(), f) },
+			count: func() (int64, error) { return bankstore.From(s.db).CountConsents(s.t.Context(), f) },
 		}
 	}
 }
@@ -386,12 +389,12 @@ func TestConnectionLogsOfAUserMatchTheReference(t *testing.T) {
 			return cmp.Or(cmp.Compare(a.Connection, b.Connection), a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 		})
 		rapid.Check(t, func(rt *rapid.T) {
-			w := Window{Limit: rapid.IntRange(0, 61).Draw(rt, "limit")}
+			w := store.Window{Limit: rapid.IntRange(0, 61).Draw(rt, "limit")}
 			from := loggedSync{}
 			if rapid.Bool().Draw(rt, "from a place") {
 				from = rapid.SampledFrom(all).Draw(rt, "place")
 				from.ID += rapid.Int64Range(-1, 1).Draw(rt, "beside")
-				w.From = []any{int64(from.Connection), micros(from.At), from.ID}
+				w.From = []any{int64(from.Connection), database.Micros(from.At), from.ID}
 			}
 			var want []int64
 			for _, v := range all {
@@ -400,7 +403,7 @@ func TestConnectionLogsOfAUserMatchTheReference(t *testing.T) {
 					want = append(want, v.ID)
 				}
 			}
-			got, err := numbersOf(func(l ConnectionLog) int64 { return l.ID })(s.db.ConnectionLogsOf(s.t.Context(), s.domain, 7, w))
+			got, err := numbersOf(func(l bankstore.ConnectionLog) int64 { return l.ID })(bankstore.From(s.db).ConnectionLogsOf(s.t.Context(), s.domain, 7, w))
 			if err != nil || !slices.Equal(got, want) {
 				rt.Errorf("%+v lists %v, want %v; %v", w, got, want, err)
 			}

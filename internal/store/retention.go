@@ -49,7 +49,7 @@ func (db *DB) PurgeEvents(ctx context.Context, r Retention) error {
 func (db *DB) purgeBatch(ctx context.Context, r Retention) (bool, error) {
 	over, err := database.Collect(ctx, db.rows, scanOld, `SELECT id, event_id FROM delivery
 		WHERE domain_id = $1 AND created < $2 AND (delivered IS NOT NULL OR dropped IS NOT NULL) ORDER BY created, id LIMIT $3`,
-		int64(r.Domain), micros(r.Events), r.Batch)
+		int64(r.Domain), database.Micros(r.Events), r.Batch)
 	if err != nil {
 		return false, err
 	}
@@ -59,7 +59,7 @@ func (db *DB) purgeBatch(ctx context.Context, r Retention) (bool, error) {
 	}
 	unseen, err := database.Collect(ctx, db.rows, scanOld, `SELECT created, id FROM event
 		WHERE domain_id = $1 AND (created, id) > ($2, $3) AND created < $4 ORDER BY created, id LIMIT $5`,
-		int64(r.Domain), from[0], from[1], micros(r.Events), r.Batch)
+		int64(r.Domain), from[0], from[1], database.Micros(r.Events), r.Batch)
 	if err != nil {
 		return false, err
 	}
@@ -130,7 +130,7 @@ func (tx *Tx) counted(n *rowCount, sql string, args ...any) {
 func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
 	tx.counted(removed, `DELETE FROM delivery_attempt WHERE id IN (
 			SELECT a.id FROM webhook w JOIN delivery_attempt a ON a.webhook_id = w.id AND a.at < $1 WHERE w.domain_id = $2`+database.UpTo(r.Batch)+`)
-		RETURNING id`, micros(r.Events), int64(r.Domain))
+		RETURNING id`, database.Micros(r.Events), int64(r.Domain))
 }
 
 // removeDeliveries removes deliveries, given with their events, unless they have

@@ -1,27 +1,28 @@
-package store
+package store_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
+	"passerelle/internal/store"
 	"passerelle/webhook"
 )
 
 // receiver registers a webhook of the first domain.
-func (s site) receiver(event webhook.Event) Webhook {
+func (s site) receiver(event webhook.Event) store.Webhook {
 	s.t.Helper()
-	w := Webhook{Domain: s.domain, Event: event, URL: "https://client.example/", Created: now}
-	s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
+	w := store.Webhook{Domain: s.domain, Event: event, URL: "https://client.example/", Created: now}
+	s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
 	return w
 }
 
 // happen stores events of payments, one every minute from an instant on.
 func (s site) happen(first, count int, from time.Time) {
 	s.t.Helper()
-	s.write(func(tx *Tx) error {
+	s.write(func(tx *store.Tx) error {
 		for i := range count {
-			err := tx.Emit(EmittedEvent{
+			err := tx.Emit(store.EmittedEvent{
 				Domain: s.domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: int64(first + i), Version: 1,
 				Body: []byte(`{}`), Created: from.Add(time.Duration(i) * time.Minute),
 			})
@@ -35,26 +36,26 @@ func (s site) happen(first, count int, from time.Time) {
 
 // deliver puts requests on record for all that a webhook has not accepted up to
 // a delivery.
-func (s site) deliver(w Webhook, upTo int64, failure string) {
+func (s site) deliver(w store.Webhook, upTo int64, failure string) {
 	s.t.Helper()
 	list, err := s.db.Undelivered(s.t.Context(), w, 0, 1000)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	b := Batch{Holder: "test", Lease: time.Minute, Now: now, NextFlush: now}
+	b := store.Batch{Holder: "test", Lease: time.Minute, Now: now, NextFlush: now}
 	for _, d := range list {
 		if int64(d.ID) <= upTo {
-			b.Attempts = append(b.Attempts, DeliveryAttempt{Delivery: d.ID, At: now, Failure: failure})
+			b.Attempts = append(b.Attempts, store.DeliveryAttempt{Delivery: d.ID, At: now, Failure: failure})
 		}
 	}
-	s.write(func(tx *Tx) error { tx.LeaseWebhook(w, "test", time.Minute); return nil })
-	s.write(func(tx *Tx) error { return tx.RecordBatch(w, b) })
-	s.write(func(tx *Tx) error { tx.ReleaseWebhook(w, "test"); return nil })
+	s.write(func(tx *store.Tx) error { tx.LeaseWebhook(w, "test", time.Minute); return nil })
+	s.write(func(tx *store.Tx) error { return tx.RecordBatch(w, b) })
+	s.write(func(tx *store.Tx) error { tx.ReleaseWebhook(w, "test"); return nil })
 }
 
 func (s site) purge(events time.Time, batch, batches int) {
 	s.t.Helper()
-	r := Retention{Domain: s.domain, Events: events, Health: events, Batch: batch, Batches: batches}
+	r := store.Retention{Domain: s.domain, Events: events, Health: events, Batch: batch, Batches: batches}
 	if err := s.db.PurgeEvents(s.t.Context(), r); err != nil {
 		s.t.Fatal(err)
 	}
@@ -122,7 +123,10 @@ func TestManyAttemptsOfOneDelivery(t *testing.T) {
 			s.deliver(w, 1<<40, "status 500")
 		}
 		s.deliver(w, 1<<40, "")
-		s.write(func(tx *Tx) error { tx.unit.Exec(`UPDATE delivery_attempt SET at = at + 3600000000`); return nil })
+		s.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`UPDATE delivery_attempt SET at = at + 3600000000`)
+			return nil
+		})
 		s.purge(now.Add(time.Minute), 1, 1)
 		s.wantLeft("1 1 21 0 1")
 		s.purge(now.Add(time.Minute), 1, 100)
@@ -134,7 +138,7 @@ func TestManyAttemptsOfOneDelivery(t *testing.T) {
 // did, of no user, is looked at once.
 func TestPartsWithoutEventsGo(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		write := func() *EventBody {
+		write := func() *store.EventBody {
 			b := s.db.WriteBody(t.Context(), s.domain)
 			if _, err := b.Write([]byte(`{"a":"b"}`)); err != nil {
 				t.Fatal(err)
@@ -146,8 +150,8 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 		}
 		write()
 		kept := write()
-		s.write(func(tx *Tx) error {
-			return tx.Emit(EmittedEvent{Domain: s.domain, Name: webhook.UserCreated, Subject: "user", SubjectID: 1, Version: 1, Parts: kept, Created: now})
+		s.write(func(tx *store.Tx) error {
+			return tx.Emit(store.EmittedEvent{Domain: s.domain, Name: webhook.UserCreated, Subject: "user", SubjectID: 1, Version: 1, Parts: kept, Created: now})
 		})
 		purge := func() {
 			t.Helper()
@@ -157,11 +161,14 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 		}
 		purge()
 		s.wantLeft("1 0 0 2 0")
-		s.write(func(tx *Tx) error { tx.unit.Exec(`UPDATE event_part SET created = created - 86400000000`); return nil })
+		s.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`UPDATE event_part SET created = created - 86400000000`)
+			return nil
+		})
 		purge()
 		s.wantLeft("1 0 0 1 0")
 		write()
-		s.write(func(tx *Tx) error { tx.unit.Exec(`UPDATE event_part SET created = 0`); return nil })
+		s.write(func(tx *store.Tx) error { tx.Unit().Exec(`UPDATE event_part SET created = 0`); return nil })
 		purge() // that went before the place is not looked at again
 		s.purge(now.Add(time.Hour), 10, 10)
 		s.wantLeft("0 0 0 1 0")
@@ -177,7 +184,7 @@ func TestTheUndeliveredIsLookedAtOnce(t *testing.T) {
 		s.deliver(w, 1<<40, "status 500")
 		s.purge(now.Add(24*time.Hour), 7, 100)
 		s.wantLeft("50 50 0 0 0")
-		place, err := s.db.purgePlace(t.Context(), s.domain, unsentPlace)
+		place, err := s.db.UnsentPlace(t.Context(), s.domain)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +193,7 @@ func TestTheUndeliveredIsLookedAtOnce(t *testing.T) {
 		if beyond != 0 || over != 0 {
 			t.Errorf("%d events and %d deliveries would be looked at again", beyond, over)
 		}
-		other := Retention{Domain: s.other, Events: now.Add(24 * time.Hour), Health: now, Batch: 10, Batches: 10}
+		other := store.Retention{Domain: s.other, Events: now.Add(24 * time.Hour), Health: now, Batch: 10, Batches: 10}
 		if err := s.db.PurgeEvents(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"encoding/hex"
@@ -13,6 +13,7 @@ import (
 
 	"passerelle/internal/database"
 	"passerelle/internal/keys"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
@@ -48,10 +49,10 @@ const (
 func (s site) schema() map[string]map[string]string {
 	s.t.Helper()
 	query := columnsOfSQLite
-	if s.db.rows.Dialect().Name == "postgres" {
+	if s.db.Rows().Dialect().Name == "postgres" {
 		query = columnsOfPostgres
 	}
-	lines, err := database.Collect(s.t.Context(), s.db.rows, database.ScanString, query)
+	lines, err := database.Collect(s.t.Context(), s.db.Rows(), database.ScanString, query)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func (s site) fill(table string, columns map[string]string, values map[string][]
 	literal := func(name, kind string) string {
 		value := append([]byte{}, values[name]...)
 		switch {
-		case isBytes(kind) && s.db.rows.Dialect().Name == "sqlite":
+		case isBytes(kind) && s.db.Rows().Dialect().Name == "sqlite":
 			return "X'" + hex.EncodeToString(value) + "'"
 		case isBytes(kind):
 			return `'\x` + hex.EncodeToString(value) + `'`
@@ -103,56 +104,42 @@ func (s site) fill(table string, columns map[string]string, values map[string][]
 func TestRewrap(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newSite(t, url)
-		old, schema := s.db.keys, s.schema()
+		old, schema := s.db.Ring(), s.schema()
 		sealed := map[string]map[string][]byte{}
-		for _, c := range sealedColumns {
-			value, err := old.Seal(c.place(c.domainOf(), c.rowOf()), []byte(c.table+c.name))
+		for _, c := range store.SealedColumns {
+			value, err := old.Seal(c.Place(), []byte(c.Table()+c.Name()))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sealed[c.table] == nil {
-				sealed[c.table] = map[string][]byte{}
+			if sealed[c.Table()] == nil {
+				sealed[c.Table()] = map[string][]byte{}
 			}
-			sealed[c.table][c.name] = value
+			sealed[c.Table()][c.Name()] = value
 		}
 		for table, values := range sealed {
 			storetest.Break(t, url, s.fill(table, schema[table], values))
 		}
-		s.db.keys = old.Rotated()
-		count := int64(len(sealedColumns))
+		s.db.SetRing(old.Rotated())
+		count := int64(len(store.SealedColumns))
 		for n, want := range []int64{count, 0} {
 			seen, rewrapped, err := s.db.Rewrap(t.Context(), 1, func(int64) {})
 			if err != nil || seen != count || rewrapped != want {
 				t.Fatalf("round %d: %d values seen, %d rewrapped of %d: %v", n, seen, rewrapped, want, err)
 			}
 		}
-		s.opensWith(s.db.keys.Retired())
+		s.opensWith(s.db.Ring().Retired())
 	})
-}
-
-func (c sealedColumn) rowOf() int64 {
-	if c.key == "only_row" {
-		return 1
-	}
-	return 7
-}
-
-func (c sealedColumn) domainOf() int64 {
-	if c.everywhere {
-		return 0
-	}
-	return 7
 }
 
 func (s site) opensWith(ring *keys.Ring) {
 	s.t.Helper()
-	for _, c := range sealedColumns {
-		value, err := database.One(s.t.Context(), s.db.rows, scanSealed, c.page(), 0, 1)
+	for _, c := range store.SealedColumns {
+		place, sealed, err := s.db.Sealed(s.t.Context(), c)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if plain, err := ring.Open(c.place(value.domain, value.row), value.value); err != nil || string(plain) != c.table+c.name {
-			s.t.Errorf("%s.%s opens to %q: %v", c.table, c.name, plain, err)
+		if plain, err := ring.Open(place, sealed); err != nil || string(plain) != c.Table()+c.Name() {
+			s.t.Errorf("%s.%s opens to %q: %v", c.Table(), c.Name(), plain, err)
 		}
 	}
 }
@@ -162,7 +149,7 @@ func TestRewrapStopsAtWhatDoesNotOpen(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newSite(t, url)
 		storetest.Break(t, url, s.fill("field_key", s.schema()["field_key"], map[string][]byte{"private": []byte("not sealed")}))
-		if _, _, err := s.db.Rewrap(t.Context(), 100, func(int64) {}); !errors.Is(err, ErrSealed) {
+		if _, _, err := s.db.Rewrap(t.Context(), 100, func(int64) {}); !errors.Is(err, store.ErrSealed) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -181,8 +168,8 @@ func TestEveryColumnOfBytesIsAccountedFor(t *testing.T) {
 			}
 		}
 		want := slices.Collect(maps.Keys(notSealed))
-		for _, c := range sealedColumns {
-			want = append(want, c.table+"."+c.name)
+		for _, c := range store.SealedColumns {
+			want = append(want, c.Table()+"."+c.Name())
 		}
 		slices.Sort(got)
 		slices.Sort(want)

@@ -1,14 +1,16 @@
-package store
+package store_test
 
 import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"passerelle/internal/store"
 )
 
 func TestSandboxOrder(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		ledger := SandboxLedger{s.db}
+		ledger := store.SandboxLedger{s.db}
 		for n, body := range []string{"first", "repeated"} {
 			stored, version, submissions, err := ledger.Submit(t.Context(), s.domain, "key", []byte(body))
 			if err != nil || string(stored) != "first" || version != 1 || submissions != int64(n+1) {
@@ -34,7 +36,7 @@ func TestSandboxOrder(t *testing.T) {
 
 func TestSandboxOrderOfAnotherDomain(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		ledger := SandboxLedger{s.db}
+		ledger := store.SandboxLedger{s.db}
 		if _, _, _, err := ledger.Submit(t.Context(), s.domain, "key", []byte("body")); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +59,7 @@ func TestSandboxOrderOfAnotherDomain(t *testing.T) {
 // believe.
 func TestSandboxSubmissionsAreCounted(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		ledger := SandboxLedger{s.db}
+		ledger := store.SandboxLedger{s.db}
 		var all sync.WaitGroup
 		var saved atomic.Int64
 		for range 20 {

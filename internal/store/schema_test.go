@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"flag"
@@ -49,8 +49,8 @@ func TestSchema(t *testing.T) {
 		if err := db.Database.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		name := db.rows.Dialect().Name
-		lines, err := database.Collect(t.Context(), db.rows, database.ScanString, dumps[name])
+		name := db.Rows().Dialect().Name
+		lines, err := database.Collect(t.Context(), db.Rows(), database.ScanString, dumps[name])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,11 @@
-package store
+package store_test
 
 import (
 	"testing"
 	"time"
 
 	"passerelle"
+	"passerelle/internal/store"
 )
 
 func TestDomainComesBack(t *testing.T) {
@@ -28,7 +29,7 @@ func TestDomainComesBack(t *testing.T) {
 // TestServedDomain is what a request is to know of a domain, read at once.
 func TestServedDomain(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		want := ServedDomain{
+		want := store.ServedDomain{
 			Domain:   passerelle.Domain{ID: s.domain, Name: "first", Kind: passerelle.Sandbox, BaseURL: "https://first.example/2.0", Created: now},
 			Settings: map[string]string{},
 		}
@@ -40,7 +41,7 @@ func TestServedDomain(t *testing.T) {
 			wantSame(t, want, got, err)
 		}
 		same()
-		s.write(func(tx *Tx) error {
+		s.write(func(tx *store.Tx) error {
 			tx.SetSetting(s.domain, "a", "1", "test", now)
 			tx.SetSetting(s.domain, "b", "", "test", now)
 			tx.SetSetting(s.other, "c", "3", "test", now)
@@ -49,7 +50,7 @@ func TestServedDomain(t *testing.T) {
 		})
 		want.Settings, want.Closed = map[string]string{"a": "1", "b": ""}, true
 		same()
-		s.write(func(tx *Tx) error {
+		s.write(func(tx *store.Tx) error {
 			tx.DeleteSetting(s.domain, "a", "test", now)
 			tx.EndMaintenance()
 			return nil
@@ -65,15 +66,15 @@ func TestDomainsDiffer(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		create := func(name, host string) error {
 			d := passerelle.Domain{Name: name, Kind: passerelle.Live, BaseURL: "x", Created: now}
-			return s.try(func(tx *Tx) error { return tx.CreateDomain(&d, host) })
+			return s.try(func(tx *store.Tx) error { return tx.CreateDomain(&d, host) })
 		}
-		wantError(t, create("first", "third.example"), ErrDuplicate)
-		wantError(t, create("third", "first.example"), ErrDuplicate)
+		wantError(t, create("first", "third.example"), store.ErrDuplicate)
+		wantError(t, create("third", "first.example"), store.ErrDuplicate)
 		move := func(id passerelle.DomainID, host string) error {
-			return s.try(func(tx *Tx) error { tx.MoveDomain(id, host, "https://"+host+"/2.0"); return nil })
+			return s.try(func(tx *store.Tx) error { tx.MoveDomain(id, host, "https://"+host+"/2.0"); return nil })
 		}
-		wantError(t, move(s.domain, "second.example"), ErrDuplicate)
-		wantError(t, move(999, "third.example"), ErrNotFound)
+		wantError(t, move(s.domain, "second.example"), store.ErrDuplicate)
+		wantError(t, move(999, "third.example"), store.ErrNotFound)
 		if err := move(s.domain, "third.example"); err != nil {
 			t.Fatal(err)
 		}
@@ -90,11 +91,11 @@ func TestClockIsComparedAndSet(t *testing.T) {
 	clocks := []passerelle.Clock{{}, {Offset: 400 * 24 * time.Hour}, {Frozen: &frozen}, {Offset: time.Second, Frozen: &epoch}, {Frozen: &epoch}, {}}
 	onEachSite(t, func(t *testing.T, s site) {
 		set := func(id passerelle.DomainID, from, to passerelle.Clock) error {
-			return s.try(func(tx *Tx) error { tx.SetClock(id, from, to); return nil })
+			return s.try(func(tx *store.Tx) error { tx.SetClock(id, from, to); return nil })
 		}
 		for i := range len(clocks) - 1 {
 			from, to := clocks[i], clocks[i+1]
-			wantError(t, set(s.domain, to, from), ErrConflict)
+			wantError(t, set(s.domain, to, from), store.ErrConflict)
 			if err := set(s.domain, from, to); err != nil {
 				t.Fatalf("from %+v to %+v: %v", from, to, err)
 			}
@@ -102,23 +103,23 @@ func TestClockIsComparedAndSet(t *testing.T) {
 			wantSame(t, to, got.Clock, err)
 		}
 		live, _ := s.createDomain("live", passerelle.Live)
-		wantError(t, set(live, passerelle.Clock{}, clocks[1]), ErrConflict)
-		wantError(t, s.sql(`UPDATE domain SET clock_offset = 1 WHERE id = $1`, int64(live)), ErrConstraint)
+		wantError(t, set(live, passerelle.Clock{}, clocks[1]), store.ErrConflict)
+		wantError(t, s.sql(`UPDATE domain SET clock_offset = 1 WHERE id = $1`, int64(live)), store.ErrConstraint)
 	})
 }
 
 func TestClientComesBack(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		c := Client{Domain: s.domain, Name: "shop", SecretHash: []byte{0, 255}, RedirectURIs: []string{"https://a.example/x", "https://b.example"}, Created: now}
-		s.write(func(tx *Tx) error { return tx.CreateClient(&c) })
+		c := store.Client{Domain: s.domain, Name: "shop", SecretHash: []byte{0, 255}, RedirectURIs: []string{"https://a.example/x", "https://b.example"}, Created: now}
+		s.write(func(tx *store.Tx) error { return tx.CreateClient(&c) })
 		if c.ID < 10_000_000 {
 			t.Errorf("id %d has less than eight digits", c.ID)
 		}
 		got, err := s.db.Client(t.Context(), s.domain, c.ID)
 		wantSame(t, c, got, err)
 		c.Name, c.SecretHash, c.RedirectURIs, c.Config = "other", []byte("new"), []string{}, map[string]string{"a": "é"}
-		c.Appearance = Appearance{"#0a0B0c", "#ffffff", "text", "about banks", "about providers", true}
-		s.write(func(tx *Tx) error { return tx.UpdateClient(c) })
+		c.Appearance = store.Appearance{"#0a0B0c", "#ffffff", "text", "about banks", "about providers", true}
+		s.write(func(tx *store.Tx) error { return tx.UpdateClient(c) })
 		got, err = s.db.Client(t.Context(), s.domain, c.ID)
 		wantSame(t, c, got, err)
 		all, err := s.db.Clients(t.Context(), s.domain)
@@ -132,9 +133,9 @@ func TestClientOfAnotherDomain(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		got, err := s.db.Client(t.Context(), s.domain, s.alien)
 		wantNotFound(t, got, err)
-		foreign := Client{ID: s.alien, Domain: s.domain, Name: "taken over", SecretHash: []byte("x")}
-		wantError(t, s.try(func(tx *Tx) error { return tx.UpdateClient(foreign) }), ErrNotFound)
-		wantError(t, s.try(func(tx *Tx) error { tx.DeleteClient(s.domain, s.alien, now); return nil }), ErrNotFound)
+		foreign := store.Client{ID: s.alien, Domain: s.domain, Name: "taken over", SecretHash: []byte("x")}
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.UpdateClient(foreign) }), store.ErrNotFound)
+		wantError(t, s.try(func(tx *store.Tx) error { tx.DeleteClient(s.domain, s.alien, now); return nil }), store.ErrNotFound)
 	})
 }
 
@@ -142,33 +143,33 @@ func TestDeletedClient(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		mine, foreign := s.token(s.domain, s.client, "mine"), s.token(s.other, s.alien, "foreign")
 		remove := func() error {
-			return s.try(func(tx *Tx) error { tx.DeleteClient(s.domain, s.client, now); return nil })
+			return s.try(func(tx *store.Tx) error { tx.DeleteClient(s.domain, s.client, now); return nil })
 		}
 		if err := remove(); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, remove(), ErrNotFound)
+		wantError(t, remove(), store.ErrNotFound)
 		got, err := s.db.Client(t.Context(), s.domain, s.client)
 		wantNotFound(t, got, err)
 		all, err := s.db.Clients(t.Context(), s.domain)
 		wantSame(t, nil, all, err)
-		wantError(t, s.try(func(tx *Tx) error {
-			return tx.UpdateClient(Client{ID: s.client, Domain: s.domain, SecretHash: []byte{1}})
-		}), ErrNotFound)
+		wantError(t, s.try(func(tx *store.Tx) error {
+			return tx.UpdateClient(store.Client{ID: s.client, Domain: s.domain, SecretHash: []byte{1}})
+		}), store.ErrNotFound)
 		mine.Revoked = new(now)
 		s.wantToken(mine)
 		s.wantToken(foreign)
 	})
 }
 
-func (s site) token(domain passerelle.DomainID, client passerelle.ClientID, hash string) Token {
+func (s site) token(domain passerelle.DomainID, client passerelle.ClientID, hash string) store.Token {
 	s.t.Helper()
-	t := Token{Domain: domain, Client: client, Kind: "service", Hash: []byte(hash), Scopes: "payments:admin", Created: now}
-	s.write(func(tx *Tx) error { return tx.CreateToken(&t) })
+	t := store.Token{Domain: domain, Client: client, Kind: "service", Hash: []byte(hash), Scopes: "payments:admin", Created: now}
+	s.write(func(tx *store.Tx) error { return tx.CreateToken(&t) })
 	return t
 }
 
-func (s site) wantToken(want Token) {
+func (s site) wantToken(want store.Token) {
 	s.t.Helper()
 	got, err := s.db.TokenByHash(s.t.Context(), want.Domain, want.Hash)
 	wantSame(s.t, want, got, err)
@@ -177,18 +178,18 @@ func (s site) wantToken(want Token) {
 func TestTokenComesBack(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		expires := now.Add(time.Hour)
-		for _, token := range []Token{
+		for _, token := range []store.Token{
 			{Domain: s.domain, Kind: "config", Hash: []byte("a"), Scopes: "config", Created: now},
 			{Domain: s.domain, Client: s.client, Kind: "code", Hash: []byte("d"), User: s.user(false).ID, Single: true, Created: now},
 			{Domain: s.domain, Client: s.client, Kind: "payment", Hash: []byte("b"), Scopes: "x y", Payment: 7, Created: now, Expires: &expires},
 			{Domain: s.other, Client: s.alien, Kind: "service", Hash: []byte("c"), Created: now},
 		} {
-			s.write(func(tx *Tx) error { return tx.CreateToken(&token) })
+			s.write(func(tx *store.Tx) error { return tx.CreateToken(&token) })
 			s.wantToken(token)
 			got, err := s.db.TokenByHash(t.Context(), s.domain+s.other-token.Domain, token.Hash)
 			wantNotFound(t, got, err)
 		}
-		listed, err := s.db.Tokens(t.Context(), TokenFilter{Domain: s.domain, All: true}, Window{Descending: true, Limit: 1})
+		listed, err := s.db.Tokens(t.Context(), store.TokenFilter{Domain: s.domain, All: true}, store.Window{Descending: true, Limit: 1})
 		if err != nil || len(listed) != 1 || string(listed[0].Hash) != "b" {
 			t.Errorf("newest token %+v, %v", listed, err)
 		}
@@ -199,17 +200,17 @@ func TestTokensTheSchemaRefuses(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		s.token(s.domain, s.client, "taken")
 		for name, test := range map[string]struct {
-			token Token
+			token store.Token
 			want  error
 		}{
-			"the hash of another":         {Token{Domain: s.other, Kind: "config", Hash: []byte("taken")}, ErrDuplicate},
-			"a kind that is not known":    {Token{Domain: s.domain, Kind: "master", Hash: []byte("1")}, ErrConstraint},
-			"a payment token without one": {Token{Domain: s.domain, Kind: "payment", Hash: []byte("2")}, ErrConstraint},
-			"a payment of another kind":   {Token{Domain: s.domain, Kind: "service", Payment: 1, Hash: []byte("3")}, ErrConstraint},
-			"a client of another domain":  {Token{Domain: s.domain, Client: s.alien, Kind: "service", Hash: []byte("4")}, ErrConstraint},
-			"no domain":                   {Token{Kind: "config", Hash: []byte("5")}, ErrConstraint},
+			"the hash of another":         {store.Token{Domain: s.other, Kind: "config", Hash: []byte("taken")}, store.ErrDuplicate},
+			"a kind that is not known":    {store.Token{Domain: s.domain, Kind: "master", Hash: []byte("1")}, store.ErrConstraint},
+			"a payment token without one": {store.Token{Domain: s.domain, Kind: "payment", Hash: []byte("2")}, store.ErrConstraint},
+			"a payment of another kind":   {store.Token{Domain: s.domain, Kind: "service", Payment: 1, Hash: []byte("3")}, store.ErrConstraint},
+			"a client of another domain":  {store.Token{Domain: s.domain, Client: s.alien, Kind: "service", Hash: []byte("4")}, store.ErrConstraint},
+			"no domain":                   {store.Token{Kind: "config", Hash: []byte("5")}, store.ErrConstraint},
 		} {
-			err := s.try(func(tx *Tx) error { return tx.CreateToken(&test.token) })
+			err := s.try(func(tx *store.Tx) error { return tx.CreateToken(&test.token) })
 			t.Run(name, func(t *testing.T) { wantError(t, err, test.want) })
 		}
 	})
@@ -219,16 +220,16 @@ func TestRevokedToken(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		token := s.token(s.domain, s.client, "hash")
 		revoke := func(domain passerelle.DomainID) error {
-			return s.try(func(tx *Tx) error { tx.RevokeToken(domain, token.ID, now); return nil })
+			return s.try(func(tx *store.Tx) error { tx.RevokeToken(domain, token.ID, now); return nil })
 		}
-		wantError(t, revoke(s.other), ErrNotFound)
+		wantError(t, revoke(s.other), store.ErrNotFound)
 		s.wantToken(token)
 		if err := revoke(s.domain); err != nil {
 			t.Fatal(err)
 		}
 		token.Revoked = new(now)
 		s.wantToken(token)
-		wantError(t, revoke(s.domain), ErrNotFound)
+		wantError(t, revoke(s.domain), store.ErrNotFound)
 	})
 }
 
@@ -236,11 +237,11 @@ func TestExpiredTokensArePurged(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		s.token(s.domain, s.client, "permanent")
 		for i, hash := range []string{"oldest", "older", "boundary", "valid"} {
-			token := Token{Domain: s.domain, Kind: "config", Hash: []byte(hash), Created: now, Expires: new(now.Add(time.Duration(i-2) * time.Hour))}
-			s.write(func(tx *Tx) error { return tx.CreateToken(&token) })
+			token := store.Token{Domain: s.domain, Kind: "config", Hash: []byte(hash), Created: now, Expires: new(now.Add(time.Duration(i-2) * time.Hour))}
+			s.write(func(tx *store.Tx) error { return tx.CreateToken(&token) })
 		}
 		for _, want := range []int64{4, 3, 3} {
-			s.write(func(tx *Tx) error { tx.PurgeTokens(now, 1); return nil })
+			s.write(func(tx *store.Tx) error { tx.PurgeTokens(now, 1); return nil })
 			if n := s.count(`SELECT count(*) FROM token`); n != want {
 				t.Errorf("%d tokens are left, want %d", n, want)
 			}
@@ -252,7 +253,7 @@ func TestExpiredTokensArePurged(t *testing.T) {
 
 func TestSettingsComeBack(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		s.write(func(tx *Tx) error {
+		s.write(func(tx *store.Tx) error {
 			tx.SetSetting(s.domain, "a", "1", "command", now)
 			tx.SetSetting(s.domain, "a", "é", "command", now)
 			tx.SetSetting(s.domain, "b", "", "command", now)
@@ -261,7 +262,7 @@ func TestSettingsComeBack(t *testing.T) {
 		})
 		got, err := s.db.Settings(t.Context(), s.domain)
 		wantSame(t, map[string]string{"a": "é", "b": ""}, got, err)
-		s.write(func(tx *Tx) error {
+		s.write(func(tx *store.Tx) error {
 			tx.DeleteSetting(s.domain, "a", "command", now)
 			tx.DeleteSetting(s.domain, "never set", "command", now)
 			return nil

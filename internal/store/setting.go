@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -51,7 +52,7 @@ func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID)
 			at  int64
 		)
 		err := row.Scan(&one.key, &one.Value, &one.By, &at)
-		one.At = instant(at)
+		one.At = database.Instant(at)
 		return one, err
 	}, `SELECT key, value, changed_by, updated FROM setting WHERE domain_id = $1`, int64(domain))
 	records := make(map[string]Setting, len(all))
@@ -75,11 +76,11 @@ func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value, by string, now 
 			CAST($4 AS TEXT), CAST($5 AS BIGINT)
 		FROM (SELECT MAX(value) AS value FROM setting WHERE domain_id = $1 AND key = $2) AS previous
 		WHERE previous.value IS NULL OR previous.value <> $3`,
-		int64(domain), key, value, by, micros(now))
+		int64(domain), key, value, by, database.Micros(now))
 	tx.unit.Exec(`INSERT INTO setting (domain_id, key, value, changed_by, updated) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (domain_id, key) DO UPDATE SET value = excluded.value, changed_by = excluded.changed_by, updated = excluded.updated
 		WHERE setting.value <> excluded.value`,
-		int64(domain), key, value, by, micros(now))
+		int64(domain), key, value, by, database.Micros(now))
 }
 
 // DeleteSetting returns a key to its default, and puts on record who did so. A
@@ -87,7 +88,7 @@ func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value, by string, now 
 func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key, by string, now time.Time) {
 	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, type, changed_by, at)
 		SELECT domain_id, key, value, 'delete', CAST($1 AS TEXT), CAST($2 AS BIGINT) FROM setting WHERE domain_id = $3 AND key = $4`,
-		by, micros(now), int64(domain), key)
+		by, database.Micros(now), int64(domain), key)
 	tx.unit.Exec(`DELETE FROM setting WHERE domain_id = $1 AND key = $2`, int64(domain), key)
 }
 
@@ -116,17 +117,17 @@ type SettingChanges struct {
 	From, Until time.Time
 }
 
-func (f SettingChanges) selection() selection {
-	s := selection{from: "setting_change", where: []string{"domain_id = $1"}, args: []any{int64(f.Domain)}}
+func (f SettingChanges) selection() database.Selection {
+	s := database.Selection{From: "setting_change", Where: []string{"domain_id = $1"}, Args: []any{int64(f.Domain)}}
 	if f.Key != "" {
-		s = s.and("key = $%d", f.Key)
+		s = s.And("key = $%d", f.Key)
 	}
-	s = s.during("at", f.From, f.Until)
+	s = s.During("at", f.From, f.Until)
 	if f.Type != "" {
-		s = s.and("type = $%d", f.Type)
+		s = s.And("type = $%d", f.Type)
 	}
 	if f.Name != "" {
-		s = s.either("key LIKE $%d ESCAPE '!'", containing(f.Name), "key", f.Keys)
+		s = s.Either("key LIKE $%d ESCAPE '!'", containing(f.Name), "key", f.Keys)
 	}
 	return s
 }
@@ -134,13 +135,13 @@ func (f SettingChanges) selection() selection {
 // SettingChanges reads a window of the record, the newest first. Positions are
 // the instant and the id.
 func (r *Reader) SettingChanges(ctx context.Context, f SettingChanges, w Window) ([]SettingChange, error) {
-	sql, args := f.selection().newest(`id, key, previous_value, new_value, type, changed_by, at`, "at", "id", w)
+	sql, args := f.selection().Newest(`id, key, previous_value, new_value, type, changed_by, at`, "at", "id", w)
 	return database.Collect(ctx, r.rows, scanSettingChange, sql, args...)
 }
 
 // CountSettingChanges is the exact number of changes that a filter selects.
 func (r *Reader) CountSettingChanges(ctx context.Context, f SettingChanges) (int64, error) {
-	return r.countOf(ctx, f.selection())
+	return f.selection().Count(ctx, r.rows)
 }
 
 func scanSettingChange(row database.Row) (SettingChange, error) {
@@ -149,9 +150,14 @@ func scanSettingChange(row database.Row) (SettingChange, error) {
 		at int64
 	)
 	err := row.Scan(&c.ID, &c.Key, &c.Previous, &c.New, &c.Type, &c.By, &at)
-	c.At = instant(at)
+	c.At = database.Instant(at)
 	return c, err
 }
 
 // Place is the position of a change in the list.
-func (c SettingChange) Place() []any { return []any{micros(c.At), c.ID} }
+func (c SettingChange) Place() []any { return []any{database.Micros(c.At), c.ID} }
+
+// containing is a pattern of LIKE for texts in small letters that contain one.
+func containing(text string) string {
+	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(text)) + "%"
+}

@@ -29,7 +29,7 @@ func (tx *Tx) TakeSignIn(k SignInCounter, now time.Time, span time.Duration) {
 	tx.unit.ExecOne(ErrLocked, `INSERT INTO sign_in_failure (subject, part_of, failures, latest) VALUES ($1, $5, 1, $2)
 		ON CONFLICT (subject) DO UPDATE SET failures = CASE WHEN sign_in_failure.latest <= $3 THEN 1 ELSE sign_in_failure.failures + 1 END, latest = $2
 		WHERE sign_in_failure.failures < $4 OR sign_in_failure.latest <= $3`,
-		k.Subject, micros(now), micros(now.Add(-span)), k.Limit, k.Of)
+		k.Subject, database.Micros(now), database.Micros(now.Add(-span)), k.Limit, k.Of)
 }
 
 // ForgiveSignIn removes the count of a subject and of its parts.
@@ -45,7 +45,7 @@ func (tx *Tx) ReturnSignIn(subject []byte) {
 // ForgetSignIns removes at most limit subjects without an attempt since an instant. It also
 // removes tooMany other subjects: those with the fewest attempts, oldest first.
 func (tx *Tx) ForgetSignIns(before time.Time, limit, tooMany int) {
-	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure WHERE latest <= $1 ORDER BY latest`+database.UpTo(limit)+`)`, micros(before))
+	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure WHERE latest <= $1 ORDER BY latest`+database.UpTo(limit)+`)`, database.Micros(before))
 	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure AS due ORDER BY failures, latest LIMIT $1)`, tooMany)
 }
 

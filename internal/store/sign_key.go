@@ -36,13 +36,13 @@ func (tx *Tx) AddSignKey(k *SignKey) error {
 		return err
 	}
 	k.ID = id
-	sealed, err := tx.seal(signKeyPlace(k.Domain, id), k.Private)
+	sealed, err := tx.Seal(signKeyPlace(k.Domain, id), k.Private)
 	if err != nil {
 		return fmt.Errorf("seal a key for answers: %w", err)
 	}
 	tx.unit.Exec(`UPDATE sign_key SET deprecated = TRUE WHERE domain_id = $1 AND number < $2`, int64(k.Domain), k.Number)
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO sign_key (id, domain_id, number, public, private, created) VALUES ($1, $2, $3, $4, $5, $6)`,
-		id, int64(k.Domain), k.Number, k.Public, sealed, micros(k.Created))
+		id, int64(k.Domain), k.Number, k.Public, sealed, database.Micros(k.Created))
 	return nil
 }
 
@@ -56,7 +56,7 @@ func (r *Reader) NewestSignKey(ctx context.Context, domain passerelle.DomainID) 
 		var k row
 		var created int64
 		err := from.Scan(&k.ID, &k.Domain, &k.Number, &k.Public, &k.sealed, &created)
-		k.Created = instant(created)
+		k.Created = database.Instant(created)
 		return k, err
 	}, `SELECT id, domain_id, number, public, private, created FROM sign_key WHERE domain_id = $1 ORDER BY number DESC LIMIT 1`, int64(domain))
 	if err != nil {
@@ -76,7 +76,7 @@ func scanSignKey(from database.Row) (SignKey, error) {
 	var k SignKey
 	var created int64
 	err := from.Scan(&k.ID, &k.Domain, &k.Number, &k.Public, &created, &k.Deprecated)
-	k.Created = instant(created)
+	k.Created = database.Instant(created)
 	return k, err
 }
 

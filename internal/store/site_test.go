@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"crypto/rand"
@@ -10,6 +10,7 @@ import (
 	"passerelle"
 	"passerelle/internal/database"
 	"passerelle/internal/keys"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
 )
@@ -24,7 +25,7 @@ var dates = cmp.Comparer(func(a, b passerelle.Date) bool { return a == b })
 // application.
 type site struct {
 	t             *testing.T
-	db            *DB
+	db            *store.DB
 	domain, other passerelle.DomainID
 	client, alien passerelle.ClientID
 }
@@ -35,7 +36,7 @@ func onEachSite(t *testing.T, run func(t *testing.T, s site)) {
 
 func newSite(t *testing.T, url string) site {
 	t.Helper()
-	db, err := Open(t.Context(), url, Options{Keys: keys.Generate()})
+	db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,29 +53,29 @@ func newSite(t *testing.T, url string) site {
 func (s site) createDomain(name string, kind passerelle.DomainKind) (passerelle.DomainID, passerelle.ClientID) {
 	s.t.Helper()
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".example/2.0", Created: now}
-	s.write(func(tx *Tx) error { return tx.CreateDomain(&d, name+".example") })
-	c := Client{Domain: d.ID, Name: "app", SecretHash: []byte("hash"), Created: now}
-	s.write(func(tx *Tx) error { return tx.CreateClient(&c) })
+	s.write(func(tx *store.Tx) error { return tx.CreateDomain(&d, name+".example") })
+	c := store.Client{Domain: d.ID, Name: "app", SecretHash: []byte("hash"), Created: now}
+	s.write(func(tx *store.Tx) error { return tx.CreateClient(&c) })
 	return d.ID, c.ID
 }
 
-func (s site) write(fn func(*Tx) error) {
+func (s site) write(fn func(*store.Tx) error) {
 	s.t.Helper()
 	if err := s.try(fn); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s site) try(fn func(*Tx) error) error { return s.db.Write(s.t.Context(), fn) }
+func (s site) try(fn func(*store.Tx) error) error { return s.db.Write(s.t.Context(), fn) }
 
 // sql runs one statement by hand.
 func (s site) sql(text string, args ...any) error {
-	return s.try(func(tx *Tx) error { tx.unit.Exec(text, args...); return nil })
+	return s.try(func(tx *store.Tx) error { tx.Unit().Exec(text, args...); return nil })
 }
 
 func (s site) count(text string, args ...any) int64 {
 	s.t.Helper()
-	n, err := database.One(s.t.Context(), s.db.rows, database.ScanInt, text, args...)
+	n, err := database.One(s.t.Context(), s.db.Rows(), database.ScanInt, text, args...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func (s site) create(d payment.Draft, at time.Time) *payment.Payment {
 		s.t.Fatal(err)
 	}
 	p.Domain, p.Client = s.domain, s.client
-	s.write(func(tx *Tx) error { return tx.CreatePayment(p, first) })
+	s.write(func(tx *store.Tx) error { return tx.CreatePayment(p, first) })
 	return p
 }
 
@@ -133,7 +134,7 @@ func (s site) report(p *payment.Payment, r payment.Report, at time.Time) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.write(func(tx *Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
+	s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
 }
 
 func transitions(steps []payment.Step) []payment.Transition {
@@ -158,5 +159,5 @@ func wantSame[T any](t *testing.T, want, got T, err error) {
 // wantNotFound expects a read to find nothing.
 func wantNotFound[T any](t *testing.T, _ T, err error) {
 	t.Helper()
-	wantError(t, err, ErrNotFound)
+	wantError(t, err, store.ErrNotFound)
 }

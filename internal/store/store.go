@@ -77,6 +77,12 @@ func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	})
 }
 
+// Unit is the unit itself, for packages with SQL about tables of their own.
+func (tx *Tx) Unit() *database.Unit { return tx.unit }
+
+// Rows is what the reader reads through, for packages with SQL about tables of their own.
+func (r *Reader) Rows() *database.Querier { return r.rows }
+
 // AfterCommit has fn called in the caller's goroutine once the unit is durable,
 // and never when it is not. Functions are called in the order of registration.
 func (tx *Tx) AfterCommit(fn func()) { tx.unit.AfterCommit(fn) }
@@ -115,3 +121,6 @@ func (db *DB) Close() error {
 	}
 	return nil
 }
+
+// Window is the part of a list to be read.
+type Window = database.Window

@@ -31,9 +31,9 @@ func (tx *Tx) PublishTerms(t *Terms) error {
 		return err
 	}
 	t.ID = id
-	tx.unit.Exec(`UPDATE terms SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL`, micros(t.Created), int64(t.Domain))
+	tx.unit.Exec(`UPDATE terms SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL`, database.Micros(t.Created), int64(t.Domain))
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO terms (id, domain_id, version, created) VALUES ($1, $2, $3, $4)`,
-		id, int64(t.Domain), t.Version, micros(t.Created))
+		id, int64(t.Domain), t.Version, database.Micros(t.Created))
 	for _, language := range slices.Sorted(maps.Keys(t.Content)) {
 		tx.unit.ExecOne(ErrConflict, `INSERT INTO terms_text (terms_id, language, content) VALUES ($1, $2, $3)`, id, language, t.Content[language])
 	}
@@ -58,7 +58,7 @@ func (r *Reader) terms(ctx context.Context, which string, args ...any) (Terms, e
 			deleted *int64
 		)
 		err := row.Scan(&t.ID, &t.Domain, &t.Version, &created, &deleted)
-		t.Created, t.Deleted = instant(created), optionalInstant(deleted)
+		t.Created, t.Deleted = database.Instant(created), database.OptionalInstant(deleted)
 		return t, err
 	}, `SELECT id, domain_id, version, created, deleted FROM terms WHERE `+which, args...)
 	if err != nil {

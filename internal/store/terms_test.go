@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"bytes"
@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 func TestTerms(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		none, err := s.db.CurrentTerms(t.Context(), s.domain)
 		wantNotFound(t, none, err)
-		first := Terms{Domain: s.domain, Version: "1", Content: map[string]string{"en": "Pay é", "fr": "Payez"}, Created: now}
-		second := Terms{Domain: s.domain, Version: "2", Content: map[string]string{"en": "Pay more"}, Created: now.Add(time.Hour)}
-		for _, terms := range []*Terms{&first, &second} {
-			s.write(func(tx *Tx) error { return tx.PublishTerms(terms) })
+		first := store.Terms{Domain: s.domain, Version: "1", Content: map[string]string{"en": "Pay é", "fr": "Payez"}, Created: now}
+		second := store.Terms{Domain: s.domain, Version: "2", Content: map[string]string{"en": "Pay more"}, Created: now.Add(time.Hour)}
+		for _, terms := range []*store.Terms{&first, &second} {
+			s.write(func(tx *store.Tx) error { return tx.PublishTerms(terms) })
 			got, err := s.db.CurrentTerms(t.Context(), s.domain)
 			wantSame(t, *terms, got, err)
 		}
@@ -25,8 +26,8 @@ func TestTerms(t *testing.T) {
 		first.Deleted = &second.Created
 		got, err := s.db.TermsOfVersion(t.Context(), s.domain, "1")
 		wantSame(t, first, got, err)
-		again := Terms{Domain: s.domain, Version: "1", Created: now}
-		wantError(t, s.try(func(tx *Tx) error { return tx.PublishTerms(&again) }), ErrDuplicate)
+		again := store.Terms{Domain: s.domain, Version: "1", Created: now}
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.PublishTerms(&again) }), store.ErrDuplicate)
 		for _, version := range []string{"3", ""} {
 			got, err := s.db.TermsOfVersion(t.Context(), s.domain, version)
 			wantNotFound(t, got, err)
@@ -38,20 +39,20 @@ func TestTerms(t *testing.T) {
 
 func TestFieldKeys(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		first := StoredFieldKey{Domain: s.domain, Number: 1, KeyID: "a", Private: []byte("private half"), Created: now}
-		second := StoredFieldKey{Domain: s.domain, Number: 2, KeyID: "b", Private: []byte("another"), Created: now}
-		for _, key := range []*StoredFieldKey{&first, &second} {
-			s.write(func(tx *Tx) error { return tx.AddFieldKey(key) })
+		first := store.StoredFieldKey{Domain: s.domain, Number: 1, KeyID: "a", Private: []byte("private half"), Created: now}
+		second := store.StoredFieldKey{Domain: s.domain, Number: 2, KeyID: "b", Private: []byte("another"), Created: now}
+		for _, key := range []*store.StoredFieldKey{&first, &second} {
+			s.write(func(tx *store.Tx) error { return tx.AddFieldKey(key) })
 			got, err := s.db.NewestFieldKey(t.Context(), s.domain)
 			wantSame(t, *key, got, err)
 		}
 		got, err := s.db.FieldKey(t.Context(), s.domain, "a")
 		wantSame(t, first, got, err)
-		taken := StoredFieldKey{Domain: s.domain, Number: 2, KeyID: "c", Created: now}
-		wantError(t, s.try(func(tx *Tx) error { return tx.AddFieldKey(&taken) }), ErrDuplicate)
+		taken := store.StoredFieldKey{Domain: s.domain, Number: 2, KeyID: "c", Created: now}
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.AddFieldKey(&taken) }), store.ErrDuplicate)
 		foreign, err := s.db.FieldKey(t.Context(), s.other, "a")
 		wantNotFound(t, foreign, err)
-		sealed, err := database.One(t.Context(), s.db.rows, func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) },
+		sealed, err := database.One(t.Context(), s.db.Rows(), func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) },
 			`SELECT private FROM field_key WHERE kid = 'a'`)
 		if err != nil || bytes.Contains(sealed, first.Private) {
 			t.Errorf("the private half is not sealed (%v)", err)
@@ -60,6 +61,6 @@ func TestFieldKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = s.db.FieldKey(t.Context(), s.domain, "a")
-		wantError(t, err, ErrSealed)
+		wantError(t, err, store.ErrSealed)
 	})
 }

@@ -74,8 +74,8 @@ func scanNote(row database.Row) (placedRow, error) {
 	if err != nil {
 		return line, err
 	}
-	n.At, line.Note = instant(at), &n
-	n.Day, err = storedDate(day)
+	n.At, line.Note = database.Instant(at), &n
+	n.Day, err = database.Date(day)
 	return line, err
 }
 
@@ -103,7 +103,7 @@ func scanTransition(row database.Row) (payment.Transition, error) {
 		at   int64
 	)
 	err := row.Scan(&t.Seq, &from, &t.To, &t.Cause.Trigger, &t.Cause.Actor, &t.Cause.Bank, &at)
-	t.From, t.At = text[payment.State](from), instant(at)
+	t.From, t.At = database.Text[payment.State](from), database.Instant(at)
 	return t, err
 }
 
@@ -136,5 +136,5 @@ const insertNote = `INSERT INTO payment_note (payment_id, number, domain_id, seq
 		CAST($8 AS TEXT), CAST($9 AS BIGINT)`
 
 func noteArgs(p *payment.Payment, seq int64, note payment.Note) []any {
-	return []any{int64(p.ID), int64(p.Domain), seq, note.Kind, string(note.Actor), note.Bank, note.Text, optionalDate(note.Day), micros(note.At)}
+	return []any{int64(p.ID), int64(p.Domain), seq, note.Kind, string(note.Actor), note.Bank, note.Text, database.OptionalDate(note.Day), database.Micros(note.At)}
 }

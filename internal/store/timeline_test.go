@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
 // lines writes a timeline in words.
-func lines(rows []TimelineRow) []string {
+func lines(rows []store.TimelineRow) []string {
 	var all []string
 	for _, row := range rows {
 		if row.Transition != nil {
@@ -65,7 +66,7 @@ func TestNotesAreNotRepeated(t *testing.T) {
 		say := func(status payment.Status) error {
 			twin := *p
 			_, _ = twin.Apply(payment.Report{Status: status}, now)
-			return s.try(func(tx *Tx) error { tx.AddNotes(&twin); return nil })
+			return s.try(func(tx *store.Tx) error { tx.AddNotes(&twin); return nil })
 		}
 		for _, status := range []payment.Status{"a", "a", "b", "b", "a"} {
 			if err := say(status); err != nil {
@@ -99,6 +100,6 @@ func TestForeignNotes(t *testing.T) {
 		p := s.create(draft(1), now)
 		p.Domain = s.other
 		_, _ = p.Apply(payment.Report{Status: "x"}, now)
-		wantError(t, s.try(func(tx *Tx) error { tx.AddNotes(p); return nil }), ErrConstraint)
+		wantError(t, s.try(func(tx *store.Tx) error { tx.AddNotes(p); return nil }), store.ErrConstraint)
 	})
 }

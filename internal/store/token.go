@@ -39,25 +39,10 @@ func scanToken(row database.Row) (Token, error) {
 		used                  *int64
 	)
 	err := row.Scan(&t.ID, &t.Domain, &client, &t.Kind, &t.Hash, &t.Scopes, &user, &payment, &t.Single, &created, &expires, &revoked, &used)
-	t.Client, t.User, t.Payment = owner[passerelle.ClientID](client), owner[passerelle.UserID](user), owner[passerelle.PaymentID](payment)
-	t.Created, t.Expires, t.Revoked = instant(created), optionalInstant(expires), optionalInstant(revoked)
-	t.Used = optionalInstant(used)
+	t.Client, t.User, t.Payment = database.ID[passerelle.ClientID](client), database.ID[passerelle.UserID](user), database.ID[passerelle.PaymentID](payment)
+	t.Created, t.Expires, t.Revoked = database.Instant(created), database.OptionalInstant(expires), database.OptionalInstant(revoked)
+	t.Used = database.OptionalInstant(used)
 	return t, err
-}
-
-func owner[T ~int64](id *int64) T {
-	if id == nil {
-		return 0
-	}
-	return T(*id)
-}
-
-func optionalID[T ~int64](id T) *int64 {
-	if id == 0 {
-		return nil
-	}
-	n := int64(id)
-	return &n
 }
 
 // TokenByHash loads the token of a hash within a domain, revoked or expired
@@ -87,17 +72,17 @@ type TokenFilter struct {
 // Tokens lists tokens by id. The tokens of deleted users are among them until
 // they are erased.
 func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, error) {
-	s := selection{from: "token"}.and("domain_id = $%d", int64(f.Domain))
+	s := database.Selection{From: "token"}.And("domain_id = $%d", int64(f.Domain))
 	if f.Only != 0 {
-		s = s.and("id = $%d", f.Only)
+		s = s.And("id = $%d", f.Only)
 	}
 	if !f.All {
-		s = s.and("kind IN ('config', 'users')") // as in the index
+		s = s.And("kind IN ('config', 'users')") // as in the index
 	}
-	p := idPlace(w)
-	s = s.and("id "+p.sign+" $%d", p.from)
-	sql := `SELECT ` + tokenColumns + ` FROM token WHERE ` + s.conditions() + ` ORDER BY id ` + p.order + ` LIMIT ` + s.bind(w.Limit)
-	return database.Collect(ctx, r.rows, scanToken, sql, s.args...)
+	p := w.ByID()
+	s = s.And("id "+p.Sign+" $%d", p.From)
+	sql := `SELECT ` + tokenColumns + ` FROM token WHERE ` + s.Conditions() + ` ORDER BY id ` + p.Order + ` LIMIT ` + s.Bind(w.Limit)
+	return database.Collect(ctx, r.rows, scanToken, sql, s.Args...)
 }
 
 // CreateToken stores a token and gives it its id.
@@ -109,8 +94,8 @@ func (tx *Tx) CreateToken(t *Token) error {
 	t.ID = id
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		id, int64(t.Domain), optionalID(t.Client), t.Kind, t.Hash, t.Scopes, optionalID(t.User), optionalID(t.Payment), t.Single,
-		micros(t.Created), optionalMicros(t.Expires))
+		id, int64(t.Domain), database.OptionalID(t.Client), t.Kind, t.Hash, t.Scopes, database.OptionalID(t.User), database.OptionalID(t.Payment), t.Single,
+		database.Micros(t.Created), database.OptionalMicros(t.Expires))
 	return nil
 }
 
@@ -118,12 +103,12 @@ func (tx *Tx) CreateToken(t *Token) error {
 // since another.
 func (tx *Tx) NoteTokenUse(domain passerelle.DomainID, id int64, at, since time.Time) {
 	tx.unit.Exec(`UPDATE token SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
-		micros(at), int64(domain), id, micros(since))
+		database.Micros(at), int64(domain), id, database.Micros(since))
 }
 
 // RevokeToken ends a token's validity; one already revoked is ErrNotFound.
 func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
-	tx.unit.ExecOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE +domain_id = $2 AND id = $3 AND revoked IS NULL`, micros(now), int64(domain), id)
+	tx.unit.ExecOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE +domain_id = $2 AND id = $3 AND revoked IS NULL`, database.Micros(now), int64(domain), id)
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND token_id = $2`, int64(domain), id)
 }
 
@@ -131,7 +116,7 @@ func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
 // particular, has for a user.
 func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID, now time.Time) {
 	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND user_id = $3 AND kind = 'user' AND expires IS NULL
-		AND (client_id IS NULL OR client_id = $4) AND revoked IS NULL`, micros(now), int64(domain), int64(user), int64(client))
+		AND (client_id IS NULL OR client_id = $4) AND revoked IS NULL`, database.Micros(now), int64(domain), int64(user), int64(client))
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND user_id = $2 AND (client_id IS NULL OR client_id = $3)`, int64(domain), int64(user), int64(client))
 }
 
@@ -143,5 +128,5 @@ func (tx *Tx) EndPaymentTokens(domain passerelle.DomainID, payment passerelle.Pa
 
 // PurgeTokens removes at most limit tokens that expired before the instant.
 func (tx *Tx) PurgeTokens(before time.Time, limit int) {
-	tx.unit.Exec(`DELETE FROM token WHERE id IN (SELECT id FROM token WHERE expires < $1 ORDER BY expires`+database.UpTo(limit)+`)`, micros(before))
+	tx.unit.Exec(`DELETE FROM token WHERE id IN (SELECT id FROM token WHERE expires < $1 ORDER BY expires`+database.UpTo(limit)+`)`, database.Micros(before))
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // lengthOfHistory is how many transactions the lists are read from:
@@ -36,17 +38,17 @@ func longHistory(t *testing.T, s site, n int) (h *savings, few *savings) {
 	h, few = newSavings(t, s), newSavings(t, s)
 	const step = 50_000
 	for first := 1; first <= n; first += step {
-		s.write(func(tx *Tx) error {
-			tx.unit.Exec(numbers+bookMany, first, min(first+step-1, n), int64(s.domain), int64(h.accounts[0].ID), int64(h.accounts[1].ID), int64(few.accounts[0].ID),
+		s.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(numbers+bookMany, first, min(first+step-1, n), int64(s.domain), int64(h.accounts[0].ID), int64(h.accounts[1].ID), int64(few.accounts[0].ID),
 				int64(h.connection.ID), int64(few.connection.ID))
 			return nil
 		})
 	}
 	inB := int64(n/10 - fewTransactions/10)
-	s.write(func(tx *Tx) error {
-		tx.CountTransactions(s.domain, few.accounts[0], fewTransactions, 0)
-		tx.CountTransactions(s.domain, h.accounts[1], inB, 0)
-		tx.CountTransactions(s.domain, h.accounts[0], int64(n)-fewTransactions-inB, 0)
+	s.write(func(tx *store.Tx) error {
+		bankstore.In(tx).CountTransactions(s.domain, few.accounts[0], fewTransactions, 0)
+		bankstore.In(tx).CountTransactions(s.domain, h.accounts[1], inB, 0)
+		bankstore.In(tx).CountTransactions(s.domain, h.accounts[0], int64(n)-fewTransactions-inB, 0)
 		return nil
 	})
 	if err := s.sql(`ANALYZE`); err != nil {
@@ -62,16 +64,16 @@ func TestMillionTransactions(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		n, long := lengthOfHistory(t)
 		h, few := longHistory(t, s, n)
-		for name, with := range map[string]func(*TransactionFilter){
-			"all":     func(*TransactionFilter) {},
-			"by date": func(f *TransactionFilter) { f.ByDate = true },
-			"since a day": func(f *TransactionFilter) {
+		for name, with := range map[string]func(*bankstore.TransactionFilter){
+			"all":     func(*bankstore.TransactionFilter) {},
+			"by date": func(f *bankstore.TransactionFilter) { f.ByDate = true },
+			"since a day": func(f *bankstore.TransactionFilter) {
 				f.From = passerelle.DateOf(time.Date(2003, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC)
 			},
-			"of an account":         func(f *TransactionFilter) { f.Account = h.accounts[0].ID },
-			"of a small account":    func(f *TransactionFilter) { f.Account = h.accounts[1].ID },
-			"of a connection":       func(f *TransactionFilter) { f.Connection = h.connection.ID },
-			"of a connection, date": func(f *TransactionFilter) { f.Connection, f.ByDate = h.connection.ID, true },
+			"of an account":         func(f *bankstore.TransactionFilter) { f.Account = h.accounts[0].ID },
+			"of a small account":    func(f *bankstore.TransactionFilter) { f.Account = h.accounts[1].ID },
+			"of a connection":       func(f *bankstore.TransactionFilter) { f.Connection = h.connection.ID },
+			"of a connection, date": func(f *bankstore.TransactionFilter) { f.Connection, f.ByDate = h.connection.ID, true },
 		} {
 			t.Run(name, func(t *testing.T) {
 				f := h.filter()
@@ -83,18 +85,18 @@ func TestMillionTransactions(t *testing.T) {
 		t.Run("of a connection with little that is old", func(t *testing.T) {
 			f := h.filter()
 			f.Connection = few.connection.ID
-			rows, total := s.readTransactions(t, f, Window{Limit: pageOfList}), s.countTransactions(t, f)
+			rows, total := s.readTransactions(t, f, store.Window{Limit: pageOfList}), s.countTransactions(t, f)
 			if len(rows) != fewTransactions || total != fewTransactions {
 				t.Errorf("%d rows of %d", len(rows), total)
 			}
-			s.readsFew(t, f, Window{Limit: pageOfList}, long)
+			s.readsFew(t, f, store.Window{Limit: pageOfList}, long)
 		})
 	})
 }
 
-func (s site) readTransactions(t *testing.T, f TransactionFilter, w Window) []passerelle.Transaction {
+func (s site) readTransactions(t *testing.T, f bankstore.TransactionFilter, w store.Window) []passerelle.Transaction {
 	t.Helper()
-	rows, err := s.db.Transactions(t.Context(), f, w)
+	rows, err := bankstore.From(s.db).Transactions(t.Context(), f, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,18 +104,18 @@ func (s site) readTransactions(t *testing.T, f TransactionFilter, w Window) []pa
 }
 
 // within has the filter told its accounts.
-func (s site) within(t *testing.T, f TransactionFilter) TransactionFilter {
+func (s site) within(t *testing.T, f bankstore.TransactionFilter) bankstore.TransactionFilter {
 	t.Helper()
-	span, err := s.db.TransactionSpan(t.Context(), f)
+	span, err := bankstore.From(s.db).TransactionSpan(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f.Within(span)
 }
 
-func (s site) countTransactions(t *testing.T, f TransactionFilter) int64 {
+func (s site) countTransactions(t *testing.T, f bankstore.TransactionFilter) int64 {
 	t.Helper()
-	n, err := s.db.CountTransactions(t.Context(), f)
+	n, err := bankstore.From(s.db).CountTransactions(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,11 +123,11 @@ func (s site) countTransactions(t *testing.T, f TransactionFilter) int64 {
 }
 
 // compareEnds reads the first page and the last full one of a list.
-func (s site) compareEnds(t *testing.T, f TransactionFilter, long bool) {
+func (s site) compareEnds(t *testing.T, f bankstore.TransactionFilter, long bool) {
 	t.Helper()
 	total := s.countTransactions(t, f)
-	first := Window{Limit: pageOfList}
-	before := s.readTransactions(t, f, Window{Limit: 1, Offset: total - pageOfList - 1})
+	first := store.Window{Limit: pageOfList}
+	before := s.readTransactions(t, f, store.Window{Limit: 1, Offset: total - pageOfList - 1})
 	last := first
 	last.From = []any{f.DayOf(before[0]).String(), int64(before[0].ID)}
 	if rows := s.readTransactions(t, f, last); len(rows) != pageOfList {
@@ -139,14 +141,27 @@ func (s site) compareEnds(t *testing.T, f TransactionFilter, long bool) {
 	measure{1.5, pageTimeout}.hold(t, long, func() { s.readTransactions(t, f, first) }, func() { s.readTransactions(t, f, last) })
 }
 
+// pageOf is the statement that lists a page of transactions, with its arguments.
+func (s site) pageOf(t *testing.T, f bankstore.TransactionFilter, w store.Window) (string, []any) {
+	t.Helper()
+	var page database.Statement
+	s.db.Database.Observe(func(_ context.Context, statements []database.Statement) error {
+		page = statements[0]
+		return nil
+	})
+	defer s.db.Database.Observe(nil)
+	s.readTransactions(t, f, w)
+	return page.SQL, page.Args
+}
+
 // readsFew holds a page to reading little more than it shows: PostgreSQL counts
 // its rows, once they are too many to be read without an index, and SQLite walks
 // an index in its order.
-func (s site) readsFew(t *testing.T, f TransactionFilter, w Window, long bool) {
+func (s site) readsFew(t *testing.T, f bankstore.TransactionFilter, w store.Window, long bool) {
 	t.Helper()
-	sql, args := f.page(w)
-	if s.db.rows.Dialect().Name == "postgres" {
-		plan, err := database.Collect(context.Background(), s.db.rows, database.ScanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)
+	sql, args := s.pageOf(t, f, w)
+	if s.db.Rows().Dialect().Name == "postgres" {
+		plan, err := database.Collect(context.Background(), s.db.Rows(), database.ScanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +181,7 @@ func (s site) readsFew(t *testing.T, f TransactionFilter, w Window, long bool) {
 // steps is SQLite's plan.
 func (s site) steps(t *testing.T, sql string, args []any) []string {
 	t.Helper()
-	plan, err := database.Collect(context.Background(), s.db.rows, func(row database.Row) (string, error) {
+	plan, err := database.Collect(context.Background(), s.db.Rows(), func(row database.Row) (string, error) {
 		var id, parent, unused int64
 		var step string
 		err := row.Scan(&id, &parent, &unused, &step)

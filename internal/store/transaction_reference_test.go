@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"cmp"
@@ -13,11 +13,14 @@ import (
 	"pgregory.net/rapid"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // heldAccount is an account as the reference knows it.
 type heldAccount struct {
-	StoredAccount
+	bankstore.StoredAccount
 	domain passerelle.DomainID
 	// gone tells that its connection is deleted, hidden that it is not shared or
 	// that the institution does not show it any more.
@@ -37,7 +40,7 @@ type heldTransaction struct {
 // accountSet has accounts of several users with their transactions.
 type accountSet struct {
 	site
-	connections  []Connection
+	connections  []bankstore.Connection
 	accounts     []*heldAccount
 	transactions []*heldTransaction
 }
@@ -52,7 +55,7 @@ func newAccountSet(t *testing.T, s site) *accountSet {
 		user     passerelle.UserID
 		accounts int
 		gone     bool
-	}{{s.domain, saver, 3, false}, {s.domain, saver, 2, false}, {s.domain, saver, 1, true}, {s.domain, spender, maxWithin + 2, false}, {s.other, saver, 1, false}, {s.domain, 9, 0, false}} {
+	}{{s.domain, saver, 3, false}, {s.domain, saver, 2, false}, {s.domain, saver, 1, true}, {s.domain, spender, bankstore.MaxWithin + 2, false}, {s.other, saver, 1, false}, {s.domain, 9, 0, false}} {
 		h.connect(c.domain, c.user, c.accounts, c.gone)
 	}
 	return h
@@ -60,17 +63,17 @@ func newAccountSet(t *testing.T, s site) *accountSet {
 
 func (h *accountSet) connect(domain passerelle.DomainID, user passerelle.UserID, accounts int, gone bool) {
 	h.t.Helper()
-	c := Connection{Domain: domain, User: user, Connector: "c1", Created: now, Active: true}
-	h.write(func(tx *Tx) error {
-		return tx.CreateConnection(&c, map[string]string{"login": "me"}, reader, time.Minute)
+	c := bankstore.Connection{Domain: domain, User: user, Connector: "c1", Created: now, Active: true}
+	h.write(func(tx *store.Tx) error {
+		return bankstore.In(tx).CreateConnection(&c, map[string]string{"login": "me"}, reader, time.Minute)
 	})
 	h.connections = append(h.connections, c)
 	for n := range accounts {
 		h.open(c, n, gone)
 	}
 	if gone {
-		h.write(func(tx *Tx) error {
-			tx.unit.Exec(`UPDATE connection SET deleted = 1 WHERE id = $1`, int64(c.ID))
+		h.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`UPDATE connection SET deleted = 1 WHERE id = $1`, int64(c.ID))
 			return nil
 		})
 	}
@@ -78,22 +81,25 @@ func (h *accountSet) connect(domain passerelle.DomainID, user passerelle.UserID,
 
 // open adds an account with transactions of two epochs, the former of which are out
 // of sight and not erased yet.
-func (h *accountSet) open(c Connection, n int, gone bool) {
+func (h *accountSet) open(c bankstore.Connection, n int, gone bool) {
 	h.t.Helper()
-	a := &heldAccount{domain: c.Domain, gone: gone, StoredAccount: StoredAccount{BankAccount: passerelle.BankAccount{
+	a := &heldAccount{domain: c.Domain, gone: gone, StoredAccount: bankstore.StoredAccount{BankAccount: passerelle.BankAccount{
 		User: c.User, Connection: c.ID, AccountDetails: passerelle.AccountDetails{Key: fmt.Sprint(n), Type: "checking", Currency: "EUR"},
 	}}}
 	var err error
-	if a.ID, err = h.db.NewAccountID(h.t.Context()); err != nil {
+	if a.ID, err = bankstore.NewAccountID(h.t.Context(), h.db); err != nil {
 		h.t.Fatal(err)
 	}
-	h.write(func(tx *Tx) error { return tx.CreateAccount(c.Domain, &a.StoredAccount) })
+	h.write(func(tx *store.Tx) error { return bankstore.In(tx).CreateAccount(c.Domain, &a.StoredAccount) })
 	if n == 1 {
 		a.bill = h.bill(c)
 	}
 	h.fill(a, 3)
-	h.write(func(tx *Tx) error { tx.DisableAccount(c.Domain, c.User, a.StoredAccount, now); return nil })
-	h.write(func(tx *Tx) error { tx.EnableAccount(c.Domain, c.User, a.ID); return nil })
+	h.write(func(tx *store.Tx) error {
+		bankstore.In(tx).DisableAccount(c.Domain, c.User, a.StoredAccount, now)
+		return nil
+	})
+	h.write(func(tx *store.Tx) error { bankstore.In(tx).EnableAccount(c.Domain, c.User, a.ID); return nil })
 	a.Epoch++
 	rows := 9
 	if c.User == spender {
@@ -102,8 +108,8 @@ func (h *accountSet) open(c Connection, n int, gone bool) {
 	h.fill(a, rows)
 	if column := []string{"", "", "disabled", "deleted"}[n%4]; column != "" {
 		a.hidden = true
-		h.write(func(tx *Tx) error {
-			tx.unit.Exec(`UPDATE bank_account SET `+column+` = 1 WHERE id = $1`, int64(a.ID))
+		h.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`UPDATE bank_account SET `+column+` = 1 WHERE id = $1`, int64(a.ID))
 			return nil
 		})
 	}
@@ -126,13 +132,13 @@ func (h *accountSet) fill(a *heldAccount, rows int) {
 		one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: now, LastUpdate: now.Add(time.Duration(n%3) * time.Hour)}
 		made = append(made, &heldTransaction{Transaction: one, heldAccount: a, epoch: a.Epoch})
 	}
-	h.write(func(tx *Tx) error {
+	h.write(func(tx *store.Tx) error {
 		for _, one := range made {
-			if err := tx.CreateTransactions(a.domain, a.StoredAccount, 1, NewTransaction{Transaction: &one.Transaction}); err != nil {
+			if err := bankstore.In(tx).CreateTransactions(a.domain, a.StoredAccount, 1, bankstore.NewTransaction{Transaction: &one.Transaction}); err != nil {
 				return err
 			}
 		}
-		tx.CountTransactions(a.domain, a.StoredAccount, int64(rows), 0)
+		bankstore.In(tx).CountTransactions(a.domain, a.StoredAccount, int64(rows), 0)
 		return nil
 	})
 	for i, one := range made {
@@ -148,22 +154,22 @@ func (h *accountSet) change(one *heldTransaction, i int) {
 	case 1:
 		name, moved := "Mine, SHOP", day(1)
 		one.CustomWording, one.ApplicationDate, one.Categories, one.LastUpdate = name, moved, []string{"food", "rent"}, now
-		h.write(func(tx *Tx) error {
-			tx.EditTransaction(one.domain, one.User, one.Transaction.ID, TransactionEdit{Wording: &name, ApplicationDate: &moved, Categories: one.Categories}, now)
+		h.write(func(tx *store.Tx) error {
+			bankstore.In(tx).EditTransaction(one.domain, one.User, one.Transaction.ID, bankstore.TransactionEdit{Wording: &name, ApplicationDate: &moved, Categories: one.Categories}, now)
 			return nil
 		})
 	case 2:
 		one.Transaction.Deleted, one.LastUpdate = &now, now
-		h.write(func(tx *Tx) error {
-			tx.LoseTransaction(one.domain, one.StoredAccount, one.Transaction.ID, now, 1)
-			tx.CountTransactions(one.domain, one.StoredAccount, -1, 1)
+		h.write(func(tx *store.Tx) error {
+			bankstore.In(tx).LoseTransaction(one.domain, one.StoredAccount, one.Transaction.ID, now, 1)
+			bankstore.In(tx).CountTransactions(one.domain, one.StoredAccount, -1, 1)
 			return nil
 		})
 	case 3:
 		if one.bill != nil {
 			one.documents = 1
-			h.write(func(tx *Tx) error {
-				tx.unit.Exec(`INSERT INTO transaction_document (domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id)
+			h.write(func(tx *store.Tx) error {
+				tx.Unit().Exec(`INSERT INTO transaction_document (domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id)
 					VALUES ($1, $2, $3, $4, $5, $6, 0, $7)`, int64(one.domain), int64(one.User), int64(one.heldAccount.ID), one.epoch, int64(one.Transaction.ID), int64(one.bill.Subscription), int64(one.bill.ID))
 				return nil
 			})
@@ -172,51 +178,51 @@ func (h *accountSet) change(one *heldTransaction, i int) {
 }
 
 // bill is a document of a subscription that is shared.
-func (h *accountSet) bill(c Connection) *passerelle.Document {
+func (h *accountSet) bill(c bankstore.Connection) *passerelle.Document {
 	h.t.Helper()
-	id, err := h.db.NewSubscriptionID(h.t.Context())
+	id, err := bankstore.NewSubscriptionID(h.t.Context(), h.db)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	of := StoredSubscription{Subscription: passerelle.Subscription{ID: id, Connection: c.ID, User: c.User, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "s"}}}
+	of := bankstore.StoredSubscription{Subscription: passerelle.Subscription{ID: id, Connection: c.ID, User: c.User, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "s"}}}
 	bill := passerelle.Document{DocumentDetails: passerelle.DocumentDetails{Key: "d", Type: "bill"}, Found: now, LastUpdate: now}
-	h.write(func(tx *Tx) error {
-		return errors.Join(tx.CreateSubscription(c.Domain, &of), tx.CreateDocument(c.Domain, of, &bill, 1))
+	h.write(func(tx *store.Tx) error {
+		return errors.Join(bankstore.In(tx).CreateSubscription(c.Domain, &of), bankstore.In(tx).CreateDocument(c.Domain, of, &bill, 1))
 	})
 	return &bill
 }
 
 // inAccounts tells whether a filter narrows to the account of a transaction.
-func (one *heldTransaction) inAccounts(f TransactionFilter) bool {
+func (one *heldTransaction) inAccounts(f bankstore.TransactionFilter) bool {
 	a := one.heldAccount
 	return f.Domain == a.domain && f.User == a.User && (f.Connection == 0 || f.Connection == a.Connection) && (f.Account == 0 || f.Account == a.ID) &&
 		!a.gone && (f.All || !a.hidden) && one.epoch == a.Epoch
 }
 
 func (one *heldTransaction) label() string {
-	return fold(cmp.Or(one.CustomWording, one.Wording))
+	return database.Fold(cmp.Or(one.CustomWording, one.Wording))
 }
 
 // meets is the rest of the filter in other words than SQL.
-func (one *heldTransaction) meets(f TransactionFilter) bool {
+func (one *heldTransaction) meets(f bankstore.TransactionFilter) bool {
 	date, sign := f.DayOf(one.Transaction), one.Value.Sign()
 	return one.inAccounts(f) && (f.IDs == nil || slices.Contains(f.IDs, one.Transaction.ID)) && (f.Deleted || one.Transaction.Deleted == nil) &&
 		(f.From.IsZero() || date.Compare(f.From) >= 0) && (f.Until.IsZero() || date.Compare(f.Until) <= 0) &&
 		(f.Since == nil || one.LastUpdate.After(*f.Since)) && (f.Income == nil || *f.Income && sign > 0 || !*f.Income && sign < 0) &&
-		strings.Contains(one.label(), fold(f.Wording)) && (f.Search == "" || one.found(f.Search)) &&
+		strings.Contains(one.label(), database.Fold(f.Wording)) && (f.Search == "" || one.found(f.Search)) &&
 		(f.Least == nil || one.Value.Cmp(*f.Least) >= 0) && (f.Most == nil || one.Value.Cmp(*f.Most) <= 0) &&
 		(len(f.Values) == 0 || slices.ContainsFunc(f.Values, func(v decimal.Decimal) bool { return one.Value.Cmp(v) == 0 }))
 }
 
 func (one *heldTransaction) found(text string) bool {
 	value, err := decimal.Parse(text)
-	part := func(s string) bool { return strings.Contains(s, fold(text)) }
+	part := func(s string) bool { return strings.Contains(s, database.Fold(text)) }
 	return part(one.label()) || part(one.Date.String()) || part(one.ApplicationDate.String()) || slices.ContainsFunc(one.Categories, part) ||
 		err == nil && one.Value.Abs().Cmp(value.Abs()) == 0
 }
 
-func (h *accountSet) drawFilter(t *rapid.T) TransactionFilter {
-	f := TransactionFilter{Domain: h.domain, User: saver, ByDate: rapid.Bool().Draw(t, "by date"), All: rapid.Bool().Draw(t, "all"), Deleted: rapid.Bool().Draw(t, "deleted")}
+func (h *accountSet) drawFilter(t *rapid.T) bankstore.TransactionFilter {
+	f := bankstore.TransactionFilter{Domain: h.domain, User: saver, ByDate: rapid.Bool().Draw(t, "by date"), All: rapid.Bool().Draw(t, "all"), Deleted: rapid.Bool().Draw(t, "deleted")}
 	maybe(t, "domain", &f.Domain, h.other)
 	maybe(t, "user", &f.User, spender, spender, spender, 9, 10)
 	maybe(t, "from", &f.From, day(0), day(1), day(2), day(3), day(4))
@@ -238,7 +244,7 @@ func (h *accountSet) drawFilter(t *rapid.T) TransactionFilter {
 	return f
 }
 
-func (h *accountSet) drawBounds(t *rapid.T, f *TransactionFilter) {
+func (h *accountSet) drawBounds(t *rapid.T, f *bankstore.TransactionFilter) {
 	one := func(text string) *decimal.Decimal { d := decimal.MustParse(text); return &d }
 	yes, no, later := true, false, now.Add(time.Hour)
 	maybe(t, "income", &f.Income, &yes, &no)
@@ -260,11 +266,11 @@ func (h *accountSet) listing(t *rapid.T) listing {
 	if rapid.Bool().Draw(t, "within its accounts") {
 		f = f.Within(span)
 	}
-	q.read = func(w Window) ([]int64, error) {
-		rows, err := h.db.Transactions(h.t.Context(), f, w)
+	q.read = func(w store.Window) ([]int64, error) {
+		rows, err := bankstore.From(h.db).Transactions(h.t.Context(), f, w)
 		return numbersOf(func(one passerelle.Transaction) int64 { return int64(one.ID) })(rows, errors.Join(err, h.documents(rows)))
 	}
-	q.count = func() (int64, error) { return h.db.CountTransactions(h.t.Context(), f) }
+	q.count = func() (int64, error) { return bankstore.From(h.db).CountTransactions(h.t.Context(), f) }
 	return q
 }
 
@@ -280,8 +286,8 @@ func (h *accountSet) documents(rows []passerelle.Transaction) error {
 }
 
 // span is what the store says of the accounts, held against the reference.
-func (h *accountSet) span(t *rapid.T, f TransactionFilter) TransactionSpan {
-	got, err := h.db.TransactionSpan(h.t.Context(), f)
+func (h *accountSet) span(t *rapid.T, f bankstore.TransactionFilter) bankstore.TransactionSpan {
+	got, err := bankstore.From(h.db).TransactionSpan(h.t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,16 +323,16 @@ func TestValuesAreComparedExactly(t *testing.T) {
 		a := h.accounts[0]
 		for _, text := range []string{"99999999999999.98", "99999999999999.99", "-99999999999999.99", "1234567890.12345678", "1234567890.12345679"} {
 			one := passerelle.Transaction{TransactionDetails: passerelle.TransactionDetails{Key: text, Date: day(0), RDate: day(0), Value: decimal.MustParse(text)}, ApplicationDate: day(0), Scraped: now, LastUpdate: now}
-			s.write(func(tx *Tx) error {
-				return tx.CreateTransactions(s.domain, a.StoredAccount, 1, NewTransaction{Transaction: &one})
+			s.write(func(tx *store.Tx) error {
+				return bankstore.In(tx).CreateTransactions(s.domain, a.StoredAccount, 1, bankstore.NewTransaction{Transaction: &one})
 			})
 			h.transactions = append(h.transactions, &heldTransaction{Transaction: one, heldAccount: a, epoch: a.Epoch})
 		}
 		for _, one := range h.transactions[len(h.transactions)-5:] {
-			for name, f := range map[string]TransactionFilter{"is": {Values: []decimal.Decimal{one.Value}}, "least": {Least: &one.Value}, "most": {Most: &one.Value}, "search": {Search: one.Value.String()}} {
+			for name, f := range map[string]bankstore.TransactionFilter{"is": {Values: []decimal.Decimal{one.Value}}, "least": {Least: &one.Value}, "most": {Most: &one.Value}, "search": {Search: one.Value.String()}} {
 				f.Domain, f.User, f.Account, f.Epoch, f.Deleted = s.domain, a.User, a.ID, a.Epoch, true
 				want := len(spotsOf(h.transactions, func(*heldTransaction) spot { return spot{} }, func(one *heldTransaction) bool { return one.meets(f) }))
-				if n, err := s.db.CountTransactions(t.Context(), f); err != nil || n != int64(want) {
+				if n, err := bankstore.From(s.db).CountTransactions(t.Context(), f); err != nil || n != int64(want) {
 					t.Errorf("%s %s counts %d, want %d; %v", name, one.Value, n, want, err)
 				}
 			}

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"errors"
@@ -12,7 +12,9 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
@@ -21,15 +23,15 @@ const reader = "reader"
 // savings is a user with a connection and two enabled accounts.
 type savings struct {
 	site
-	connection Connection
-	accounts   []StoredAccount
+	connection bankstore.Connection
+	accounts   []bankstore.StoredAccount
 }
 
 func newSavings(t *testing.T, s site) *savings {
 	h := &savings{site: s}
-	h.connection = Connection{Domain: s.domain, User: 7, Connector: "c1", Created: now, Active: true, State: passerelle.Validating}
-	s.write(func(tx *Tx) error {
-		return tx.CreateConnection(&h.connection, map[string]string{"login": "me", "password": "secret"}, reader, time.Minute)
+	h.connection = bankstore.Connection{Domain: s.domain, User: 7, Connector: "c1", Created: now, Active: true, State: passerelle.Validating}
+	s.write(func(tx *store.Tx) error {
+		return bankstore.In(tx).CreateConnection(&h.connection, map[string]string{"login": "me", "password": "secret"}, reader, time.Minute)
 	})
 	for _, key := range []string{"a", "b"} {
 		h.enable(key)
@@ -43,16 +45,16 @@ var currencies = []passerelle.Currency{"EUR", "CHF"}
 // enable adds an account that the person shares.
 func (h *savings) enable(key string) {
 	h.t.Helper()
-	a := StoredAccount{BankAccount: passerelle.BankAccount{
+	a := bankstore.StoredAccount{BankAccount: passerelle.BankAccount{
 		User: 7, Connection: h.connection.ID, Disabled: &now,
 		AccountDetails: passerelle.AccountDetails{Key: key, Name: "Account " + key, Type: "checking", Currency: currencies[len(h.accounts)%len(currencies)]},
 	}}
 	var err error
-	if a.ID, err = h.db.NewAccountID(h.t.Context()); err != nil {
+	if a.ID, err = bankstore.NewAccountID(h.t.Context(), h.db); err != nil {
 		h.t.Fatal(err)
 	}
-	h.write(func(tx *Tx) error { return tx.CreateAccount(h.domain, &a) })
-	h.write(func(tx *Tx) error { tx.EnableAccount(h.domain, 7, a.ID); return nil })
+	h.write(func(tx *store.Tx) error { return bankstore.In(tx).CreateAccount(h.domain, &a) })
+	h.write(func(tx *store.Tx) error { bankstore.In(tx).EnableAccount(h.domain, 7, a.ID); return nil })
 	h.accounts = append(h.accounts, a)
 }
 
@@ -64,7 +66,7 @@ func day(n int) passerelle.Date {
 func (h *savings) add(account int, days ...int) []passerelle.Transaction {
 	h.t.Helper()
 	var added []passerelle.Transaction
-	h.write(func(tx *Tx) error {
+	h.write(func(tx *store.Tx) error {
 		added = nil
 		for i, n := range days {
 			d := passerelle.TransactionDetails{
@@ -72,22 +74,24 @@ func (h *savings) add(account int, days ...int) []passerelle.Transaction {
 				Value: decimal.MustNew(int64(n)-5, n%3),
 			}
 			one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: now, LastUpdate: now}
-			if err := tx.CreateTransactions(h.domain, h.accounts[account], 1, NewTransaction{Transaction: &one}); err != nil {
+			if err := bankstore.In(tx).CreateTransactions(h.domain, h.accounts[account], 1, bankstore.NewTransaction{Transaction: &one}); err != nil {
 				return err
 			}
 			added = append(added, one)
 		}
-		tx.CountTransactions(h.domain, h.accounts[account], int64(len(days)), 0)
+		bankstore.In(tx).CountTransactions(h.domain, h.accounts[account], int64(len(days)), 0)
 		return nil
 	})
 	return added
 }
 
-func (h *savings) filter() TransactionFilter { return TransactionFilter{Domain: h.domain, User: 7} }
+func (h *savings) filter() bankstore.TransactionFilter {
+	return bankstore.TransactionFilter{Domain: h.domain, User: 7}
+}
 
 // days are those of the transactions that a filter selects, through pages of
 // two, and their number is the one that is counted.
-func (h *savings) days(f TransactionFilter) string {
+func (h *savings) days(f bankstore.TransactionFilter) string {
 	h.t.Helper()
 	days := h.daysBy(f)
 	if within := h.daysBy(h.within(h.t, f)); within != days {
@@ -96,12 +100,12 @@ func (h *savings) days(f TransactionFilter) string {
 	return days
 }
 
-func (h *savings) daysBy(f TransactionFilter) string {
+func (h *savings) daysBy(f bankstore.TransactionFilter) string {
 	h.t.Helper()
 	var days []string
-	w := Window{Limit: 2}
+	w := store.Window{Limit: 2}
 	for {
-		page, err := h.db.Transactions(h.t.Context(), f, w)
+		page, err := bankstore.From(h.db).Transactions(h.t.Context(), f, w)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -114,7 +118,7 @@ func (h *savings) daysBy(f TransactionFilter) string {
 		last := page[len(page)-1]
 		w.From = []any{last.ApplicationDate.String(), int64(last.ID)}
 	}
-	n, err := h.db.CountTransactions(h.t.Context(), f)
+	n, err := bankstore.From(h.db).CountTransactions(h.t.Context(), f)
 	if err != nil || int(n) != len(days) {
 		h.t.Errorf("counted %d (%v), listed %v", n, err, days)
 	}
@@ -128,25 +132,25 @@ func TestTransactionsOfAUser(t *testing.T) {
 		gone := h.add(1, 1, 3, 3)
 		truth, no := true, decimal.MustNew(-5, 0)
 		for name, test := range map[string]struct {
-			with func(*TransactionFilter)
+			with func(*bankstore.TransactionFilter)
 			want string
 		}{
-			"all":                {func(*TransactionFilter) {}, "07 05 04 04 03 02 01"},
-			"of an account":      {func(f *TransactionFilter) { f.Account = h.accounts[1].ID }, "04 04 02"},
-			"of a connection":    {func(f *TransactionFilter) { f.Connection = h.connection.ID }, "07 05 04 04 03 02 01"},
-			"of another one":     {func(f *TransactionFilter) { f.Connection = 99 }, ""},
-			"of another user":    {func(f *TransactionFilter) { f.User = 8 }, ""},
-			"of another domain":  {func(f *TransactionFilter) { f.Domain = h.other }, ""},
-			"between days":       {func(f *TransactionFilter) { f.From, f.Until = day(2), day(4) }, "05 04 04 03"},
-			"by the other date":  {func(f *TransactionFilter) { f.ByDate, f.From = true, day(5) }, "07"},
-			"that come in":       {func(f *TransactionFilter) { f.Income = &truth }, "07"},
-			"of a wording":       {func(f *TransactionFilter) { f.Wording = "SHOP 3" }, "04 04"},
-			"of no such pattern": {func(f *TransactionFilter) { f.Wording = "%" }, ""},
-			"searched by day":    {func(f *TransactionFilter) { f.Search = "2026-01-07" }, "07"},
-			"of a value":         {func(f *TransactionFilter) { f.Values = []decimal.Decimal{no} }, "01"},
-			"of at most a value": {func(f *TransactionFilter) { f.Most = &no }, "01"},
-			"changed since":      {func(f *TransactionFilter) { f.Since = &now }, ""},
-			"one":                {func(f *TransactionFilter) { f.IDs = []passerelle.TransactionID{gone[0].ID} }, "02"},
+			"all":                {func(*bankstore.TransactionFilter) {}, "07 05 04 04 03 02 01"},
+			"of an account":      {func(f *bankstore.TransactionFilter) { f.Account = h.accounts[1].ID }, "04 04 02"},
+			"of a connection":    {func(f *bankstore.TransactionFilter) { f.Connection = h.connection.ID }, "07 05 04 04 03 02 01"},
+			"of another one":     {func(f *bankstore.TransactionFilter) { f.Connection = 99 }, ""},
+			"of another user":    {func(f *bankstore.TransactionFilter) { f.User = 8 }, ""},
+			"of another domain":  {func(f *bankstore.TransactionFilter) { f.Domain = h.other }, ""},
+			"between days":       {func(f *bankstore.TransactionFilter) { f.From, f.Until = day(2), day(4) }, "05 04 04 03"},
+			"by the other date":  {func(f *bankstore.TransactionFilter) { f.ByDate, f.From = true, day(5) }, "07"},
+			"that come in":       {func(f *bankstore.TransactionFilter) { f.Income = &truth }, "07"},
+			"of a wording":       {func(f *bankstore.TransactionFilter) { f.Wording = "SHOP 3" }, "04 04"},
+			"of no such pattern": {func(f *bankstore.TransactionFilter) { f.Wording = "%" }, ""},
+			"searched by day":    {func(f *bankstore.TransactionFilter) { f.Search = "2026-01-07" }, "07"},
+			"of a value":         {func(f *bankstore.TransactionFilter) { f.Values = []decimal.Decimal{no} }, "01"},
+			"of at most a value": {func(f *bankstore.TransactionFilter) { f.Most = &no }, "01"},
+			"changed since":      {func(f *bankstore.TransactionFilter) { f.Since = &now }, ""},
+			"one":                {func(f *bankstore.TransactionFilter) { f.IDs = []passerelle.TransactionID{gone[0].ID} }, "02"},
 		} {
 			f := h.filter()
 			test.with(&f)
@@ -154,7 +158,7 @@ func TestTransactionsOfAUser(t *testing.T) {
 				t.Errorf("%s: %q, want %q", name, got, test.want)
 			}
 		}
-		span, err := h.db.TransactionSpan(t.Context(), h.filter())
+		span, err := bankstore.From(h.db).TransactionSpan(t.Context(), h.filter())
 		if err != nil || span.First != day(0) || span.Last != day(6) {
 			t.Errorf("from %s to %s (%v)", span.First, span.Last, err)
 		}
@@ -176,18 +180,24 @@ func TestWithdrawnTransactions(t *testing.T) {
 		h := newSavings(t, s)
 		h.add(0, 0, 1, 2)
 		h.add(1, 3)
-		s.write(func(tx *Tx) error { tx.DisableAccount(s.domain, 7, h.accounts[0], now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.accounts[0], now); return nil })
 		all := h.filter()
 		all.All = true
 		if got := h.days(h.filter()) + " | " + h.days(all); got != "04 | 04" {
 			t.Errorf("listed %q", got)
 		}
-		wantError(t, s.try(func(tx *Tx) error { tx.CountTransactions(s.domain, h.accounts[0], 1, 0); return nil }), ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error {
+			bankstore.In(tx).CountTransactions(s.domain, h.accounts[0], 1, 0)
+			return nil
+		}), store.ErrConflict)
 		h.eraseAll(2)
 		if left := h.rows("bank_transaction"); left != 1 {
 			t.Errorf("%d transactions are left, want 1", left)
 		}
-		s.write(func(tx *Tx) error { tx.DeleteConnection(s.domain, 7, h.connection.ID, now); return nil })
+		s.write(func(tx *store.Tx) error {
+			bankstore.In(tx).DeleteConnection(s.domain, 7, h.connection.ID, now)
+			return nil
+		})
 		if got := h.days(all); got != "" {
 			t.Errorf("of a deleted connection: %q", got)
 		}
@@ -207,15 +217,15 @@ func TestErasersAtOnce(t *testing.T) {
 	for i := range days {
 		days[i] = i
 	}
-	for name, withdraw := range map[string]func(tx *Tx, h *savings){
-		"an account":   func(tx *Tx, h *savings) { tx.DisableAccount(h.domain, 7, h.accounts[0], now) },
-		"a connection": func(tx *Tx, h *savings) { tx.DeleteConnection(h.domain, 7, h.connection.ID, now) },
+	for name, withdraw := range map[string]func(tx *store.Tx, h *savings){
+		"an account":   func(tx *store.Tx, h *savings) { bankstore.In(tx).DisableAccount(h.domain, 7, h.accounts[0], now) },
+		"a connection": func(tx *store.Tx, h *savings) { bankstore.In(tx).DeleteConnection(h.domain, 7, h.connection.ID, now) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEachSite(t, func(t *testing.T, s site) {
 				h := newSavings(t, s)
 				h.add(0, days...)
-				s.write(func(tx *Tx) error { withdraw(tx, h); return nil })
+				s.write(func(tx *store.Tx) error { withdraw(tx, h); return nil })
 				var erasers sync.WaitGroup
 				for range 8 {
 					erasers.Go(func() { h.eraseAll(400) })
@@ -233,7 +243,7 @@ func (h *savings) eraseAll(limit int) {
 	h.t.Helper()
 	for more := true; more; {
 		var err error
-		if more, err = h.db.EraseWithdrawn(h.t.Context(), limit); err != nil {
+		if more, err = bankstore.EraseWithdrawn(h.t.Context(), h.db, limit); err != nil {
 			h.t.Error(err)
 			return
 		}
@@ -242,7 +252,7 @@ func (h *savings) eraseAll(limit int) {
 
 func (h *savings) rows(table string) int64 {
 	h.t.Helper()
-	n, err := database.One(h.t.Context(), h.db.rows, scanCount, `SELECT count(*) FROM `+table)
+	n, err := database.One(h.t.Context(), h.db.Rows(), database.ScanInt, `SELECT count(*) FROM `+table)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -255,31 +265,34 @@ func TestChangesOfTransactions(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h := newSavings(t, s)
 		a, made := h.accounts[0], h.add(0, 0, 1)
-		s.write(func(tx *Tx) error { tx.TouchAccount(s.domain, a.ID, now, day(0)); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).TouchAccount(s.domain, a.ID, now, day(0)); return nil })
 		a.Readings++
 		moved, wording := day(9), "Mine"
-		s.write(func(tx *Tx) error {
-			tx.EditTransaction(s.domain, 7, made[0].ID, TransactionEdit{Wording: &wording, ApplicationDate: &moved, Categories: []string{"food"}}, now)
+		s.write(func(tx *store.Tx) error {
+			bankstore.In(tx).EditTransaction(s.domain, 7, made[0].ID, bankstore.TransactionEdit{Wording: &wording, ApplicationDate: &moved, Categories: []string{"food"}}, now)
 			return nil
 		})
 		changed := made[0].TransactionDetails
 		changed.Wording = "Shop, corrected"
-		s.write(func(tx *Tx) error { tx.LoseTransaction(s.domain, a, made[0].ID, now, a.NextReading()); return nil })
-		s.write(func(tx *Tx) error {
-			return tx.UpdateTransaction(s.domain, a, made[0].ID, changed, now, a.NextReading())
+		s.write(func(tx *store.Tx) error {
+			bankstore.In(tx).LoseTransaction(s.domain, a, made[0].ID, now, a.NextReading())
+			return nil
 		})
-		got, err := h.db.ChangedTransactions(t.Context(), a, 0, 10)
+		s.write(func(tx *store.Tx) error {
+			return bankstore.In(tx).UpdateTransaction(s.domain, a, made[0].ID, changed, now, a.NextReading())
+		})
+		got, err := bankstore.From(h.db).ChangedTransactions(t.Context(), a, 0, 10)
 		if err != nil || len(got) != 1 || got[0].Wording != "Shop, corrected" || got[0].CustomWording != "Mine" || got[0].ApplicationDate != moved ||
 			got[0].Deleted != nil || !slices.Equal(got[0].Categories, []string{"food"}) {
 			t.Errorf("after the change: %+v (%v)", got, err)
 		}
-		encoded, err := EncodeDetails(changed)
-		known, err2 := h.db.KnownByKey(t.Context(), SyncedTransactions(a), []string{changed.Key, "no such key"})
-		if want := (Known{ID: int64(made[0].ID), Key: changed.Key, Digest: encoded.Digest}); errors.Join(err, err2) != nil || len(known) != 1 || known[changed.Key] != want {
+		encoded, err := bankstore.EncodeDetails(changed)
+		known, err2 := bankstore.From(h.db).KnownByKey(t.Context(), bankstore.SyncedTransactions(a), []string{changed.Key, "no such key"})
+		if want := (bankstore.Known{ID: int64(made[0].ID), Key: changed.Key, Digest: encoded.Digest}); errors.Join(err, err2) != nil || len(known) != 1 || known[changed.Key] != want {
 			t.Errorf("known %v, want %v (%v)", known, want, err2)
 		}
 		var from []int64
-		err = h.db.EachKey(t.Context(), SyncedTransactions(a), day(1), func(id int64, _ string) { from = append(from, id) })
+		err = bankstore.From(h.db).EachKey(t.Context(), bankstore.SyncedTransactions(a), day(1), func(id int64, _ string) { from = append(from, id) })
 		if err != nil || !slices.Equal(from, []int64{int64(made[1].ID)}) {
 			t.Errorf("from a day on: %v (%v)", from, err)
 		}
@@ -290,28 +303,34 @@ func TestConnections(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h := newSavings(t, s)
 		c := h.connection
-		values, memory, err := s.db.ConnectionSecrets(t.Context(), s.domain, c.ID)
+		values, memory, err := bankstore.From(s.db).ConnectionSecrets(t.Context(), s.domain, c.ID)
 		if err != nil || values["password"] != "secret" || memory != nil {
 			t.Fatalf("%v %q (%v)", values, memory, err)
 		}
-		s.write(func(tx *Tx) error { return tx.SetConnectionMemory(c, []byte("token")) })
-		if _, memory, err = s.db.ConnectionSecrets(t.Context(), s.domain, c.ID); err != nil || string(memory) != "token" {
+		s.write(func(tx *store.Tx) error { return bankstore.In(tx).SetConnectionMemory(c, []byte("token")) })
+		if _, memory, err = bankstore.From(s.db).ConnectionSecrets(t.Context(), s.domain, c.ID); err != nil || string(memory) != "token" {
 			t.Errorf("memory %q (%v)", memory, err)
 		}
-		wantError(t, s.try(func(tx *Tx) error { tx.LeaseConnection(s.domain, c.ID, "other", time.Minute); return nil }), ErrConflict)
-		s.write(func(tx *Tx) error { tx.ReleaseConnection(s.domain, c.ID, reader); return nil })
-		wantError(t, s.try(func(tx *Tx) error { tx.KeepConnection(s.domain, c.ID, reader, time.Minute); return nil }), ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error {
+			bankstore.In(tx).LeaseConnection(s.domain, c.ID, "other", time.Minute)
+			return nil
+		}), store.ErrConflict)
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).ReleaseConnection(s.domain, c.ID, reader); return nil })
+		wantError(t, s.try(func(tx *store.Tx) error {
+			bankstore.In(tx).KeepConnection(s.domain, c.ID, reader, time.Minute)
+			return nil
+		}), store.ErrConflict)
 		due := now.Add(-time.Hour)
 		c.State, c.Message, c.NextTry, c.Version = passerelle.WebsiteUnavailable, "closed", &due, 1
-		s.write(func(tx *Tx) error { tx.SaveConnection(c, 0); return nil })
-		wantError(t, s.try(func(tx *Tx) error { tx.SaveConnection(c, 0); return nil }), ErrConflict)
-		got, err := s.db.ConnectionsDue(t.Context(), s.domain, now, 5)
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).SaveConnection(c, 0); return nil })
+		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).SaveConnection(c, 0); return nil }), store.ErrConflict)
+		got, err := bankstore.From(s.db).ConnectionsDue(t.Context(), s.domain, now, 5)
 		if err != nil || len(got) != 1 {
 			t.Fatalf("due: %v (%v)", got, err)
 		}
 		c.UnattendedFrom = got[0].UnattendedFrom
 		wantSame(t, c, got[0], nil)
-		none, err := s.db.Connection(t.Context(), s.domain, 8, c.ID)
+		none, err := bankstore.From(s.db).Connection(t.Context(), s.domain, 8, c.ID)
 		wantNotFound(t, none, err)
 	})
 }
@@ -322,19 +341,19 @@ func TestPlansOfTransactions(t *testing.T) {
 	s := newSite(t, storetest.SQLite(t))
 	h := newSavings(t, s)
 	engine := explain(s)
-	for name, with := range map[string]func(*TransactionFilter){
-		"transaction_of_user (domain_id=? AND user_id=?":                        func(*TransactionFilter) {},
-		"transaction_of_user_by_date (domain_id=? AND user_id=?":                func(f *TransactionFilter) { f.ByDate = true },
-		"transaction_of_account (account_id=? AND epoch=?":                      func(f *TransactionFilter) { f.Account = h.accounts[0].ID },
-		"transaction_of_account_by_date (account_id=? AND epoch=?":              func(f *TransactionFilter) { f.Account, f.ByDate = h.accounts[0].ID, true },
-		"transaction_of_user (domain_id=? AND user_id=? AND application_date>?": func(f *TransactionFilter) { f.From = day(1) },
-		"transaction_of_connection (connection_id=?":                            func(f *TransactionFilter) { f.Connection = h.connection.ID },
-		"transaction_of_connection_by_date (connection_id=?":                    func(f *TransactionFilter) { f.Connection, f.ByDate = h.connection.ID, true },
+	for name, with := range map[string]func(*bankstore.TransactionFilter){
+		"transaction_of_user (domain_id=? AND user_id=?":                        func(*bankstore.TransactionFilter) {},
+		"transaction_of_user_by_date (domain_id=? AND user_id=?":                func(f *bankstore.TransactionFilter) { f.ByDate = true },
+		"transaction_of_account (account_id=? AND epoch=?":                      func(f *bankstore.TransactionFilter) { f.Account = h.accounts[0].ID },
+		"transaction_of_account_by_date (account_id=? AND epoch=?":              func(f *bankstore.TransactionFilter) { f.Account, f.ByDate = h.accounts[0].ID, true },
+		"transaction_of_user (domain_id=? AND user_id=? AND application_date>?": func(f *bankstore.TransactionFilter) { f.From = day(1) },
+		"transaction_of_connection (connection_id=?":                            func(f *bankstore.TransactionFilter) { f.Connection = h.connection.ID },
+		"transaction_of_connection_by_date (connection_id=?":                    func(f *bankstore.TransactionFilter) { f.Connection, f.ByDate = h.connection.ID, true },
 	} {
 		f := h.filter()
 		with(&f)
 		engine.plans = nil
-		if _, err := s.db.Transactions(t.Context(), f, Window{Limit: 5, From: []any{"2026-01-05", int64(3)}}); err != nil {
+		if _, err := bankstore.From(s.db).Transactions(t.Context(), f, store.Window{Limit: 5, From: []any{"2026-01-05", int64(3)}}); err != nil {
 			t.Fatal(err)
 		}
 		plan := strings.Join(engine.plans, "; ")
@@ -384,13 +403,13 @@ func TestLabelsInAnyCase(t *testing.T) {
 			one := passerelle.Transaction{TransactionDetails: passerelle.TransactionDetails{
 				Key: label, Date: day(i), RDate: day(i), Type: "card", Wording: label, Value: decimal.MustNew(1, 0),
 			}, ApplicationDate: day(i), Scraped: now, LastUpdate: now}
-			s.write(func(tx *Tx) error {
-				tx.CountTransactions(s.domain, h.accounts[0], 1, 0)
-				return tx.CreateTransactions(s.domain, h.accounts[0], 1, NewTransaction{Transaction: &one})
+			s.write(func(tx *store.Tx) error {
+				bankstore.In(tx).CountTransactions(s.domain, h.accounts[0], 1, 0)
+				return bankstore.In(tx).CreateTransactions(s.domain, h.accounts[0], 1, bankstore.NewTransaction{Transaction: &one})
 			})
 			if custom := "ÉTÉ à la mer"; label == "MARCHE" {
-				s.write(func(tx *Tx) error {
-					tx.EditTransaction(s.domain, 7, one.ID, TransactionEdit{Wording: &custom}, now)
+				s.write(func(tx *store.Tx) error {
+					bankstore.In(tx).EditTransaction(s.domain, 7, one.ID, bankstore.TransactionEdit{Wording: &custom}, now)
 					return nil
 				})
 			}
@@ -399,7 +418,7 @@ func TestLabelsInAnyCase(t *testing.T) {
 			"café": "01", "CAFÉ de": "01", "cafe": "", "bÄCK": "02", "GROSSMANN": "02", "großm": "02", "οδός": "", "οδοσ αθ": "03", "οδος ΑΘ": "03",
 			"ИНТЕР": "04", "0% coton_": "05", "BIO!": "05", "%": "05", "_": "05", "été À": "06", "marche": "",
 		} {
-			for name, f := range map[string]TransactionFilter{"wording": {Wording: part}, "search": {Search: part}} {
+			for name, f := range map[string]bankstore.TransactionFilter{"wording": {Wording: part}, "search": {Search: part}} {
 				f.Domain, f.User = s.domain, 7
 				if got := h.days(f); got != want {
 					t.Errorf("%s %q: %q, want %q", name, part, got, want)
@@ -407,8 +426,8 @@ func TestLabelsInAnyCase(t *testing.T) {
 			}
 		}
 		none := ""
-		s.write(func(tx *Tx) error {
-			tx.EditTransaction(s.domain, 7, h.found(t, "été")[0].ID, TransactionEdit{Wording: &none}, now)
+		s.write(func(tx *store.Tx) error {
+			bankstore.In(tx).EditTransaction(s.domain, 7, h.found(t, "été")[0].ID, bankstore.TransactionEdit{Wording: &none}, now)
 			return nil
 		})
 		if got := h.found(t, "marché"); len(got) > 0 || len(h.found(t, "Marche")) != 1 {
@@ -421,24 +440,24 @@ func (h *savings) found(t *testing.T, label string) []passerelle.Transaction {
 	t.Helper()
 	f := h.filter()
 	f.Wording = label
-	return h.readTransactions(t, f, Window{Limit: 10})
+	return h.readTransactions(t, f, store.Window{Limit: 10})
 }
 
 // pages are the ids of a list there and back, by cursors, and by offsets.
-func (h *savings) pages(f TransactionFilter) (ids []passerelle.TransactionID) {
+func (h *savings) pages(f bankstore.TransactionFilter) (ids []passerelle.TransactionID) {
 	h.t.Helper()
 	const size = 30
-	read := func(w Window) []passerelle.Transaction {
-		page, err := h.db.Transactions(h.t.Context(), f, w)
+	read := func(w store.Window) []passerelle.Transaction {
+		page, err := bankstore.From(h.db).Transactions(h.t.Context(), f, w)
 		if err != nil {
 			h.t.Fatal(err)
 		}
 		return page
 	}
 	place := func(t passerelle.Transaction) []any { return []any{t.ApplicationDate.String(), int64(t.ID)} }
-	w := Window{Limit: size}
+	w := store.Window{Limit: size}
 	for page := read(w); len(page) > 0; page = read(w) {
-		for i, one := range read(Window{Limit: size, Offset: int64(len(ids))}) {
+		for i, one := range read(store.Window{Limit: size, Offset: int64(len(ids))}) {
 			if one.ID != page[i].ID {
 				h.t.Errorf("offset %d: %d, want %d", len(ids)+i, one.ID, page[i].ID)
 			}
@@ -448,7 +467,7 @@ func (h *savings) pages(f TransactionFilter) (ids []passerelle.TransactionID) {
 		}
 		w.From = place(page[len(page)-1])
 	}
-	back := Window{Limit: 2 * len(ids), Backward: true, From: []any{"0001-01-01", int64(0)}}
+	back := store.Window{Limit: 2 * len(ids), Backward: true, From: []any{"0001-01-01", int64(0)}}
 	for _, one := range read(back) {
 		ids = append(ids, one.ID)
 	}

@@ -17,7 +17,7 @@ func scanUser(row database.Row) (passerelle.User, error) {
 		permanent, expires *int64
 	)
 	err := row.Scan(&u.ID, &u.Domain, &u.Platform, &created, &permanent, &expires, &u.Version)
-	u.Created, u.Permanent, u.Expires = instant(created), optionalInstant(permanent), optionalInstant(expires)
+	u.Created, u.Permanent, u.Expires = database.Instant(created), database.OptionalInstant(permanent), database.OptionalInstant(expires)
 	return u, err
 }
 
@@ -56,7 +56,7 @@ const countedUsers = "user"
 // of real time, at most limit.
 func (r *Reader) ExpiredUsers(ctx context.Context, domain passerelle.DomainID, before time.Time, limit int) ([]passerelle.User, error) {
 	return database.Collect(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE domain_id = $1 AND expires <= $2 ORDER BY expires LIMIT $3`,
-		int64(domain), micros(before), limit)
+		int64(domain), database.Micros(before), limit)
 }
 
 // CreateUser stores a user and gives it its id.
@@ -67,7 +67,7 @@ func (tx *Tx) CreateUser(u *passerelle.User) error {
 	}
 	u.ID = passerelle.UserID(id)
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO end_user (id, domain_id, platform, created, permanent, expires, version) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		id, int64(u.Domain), string(u.Platform), micros(u.Created), optionalMicros(u.Permanent), optionalMicros(u.Expires), u.Version)
+		id, int64(u.Domain), string(u.Platform), database.Micros(u.Created), database.OptionalMicros(u.Permanent), database.OptionalMicros(u.Expires), u.Version)
 	tx.unit.Count(int64(u.Domain), countedUsers, id, 1)
 	return nil
 }
@@ -77,7 +77,7 @@ func (tx *Tx) CreateUser(u *passerelle.User) error {
 // ErrConflict.
 func (tx *Tx) KeepUser(domain passerelle.DomainID, id passerelle.UserID, at, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET permanent = $1, expires = NULL WHERE +domain_id = $2 AND id = $3 AND expires > $4`,
-		micros(at), int64(domain), int64(id), micros(realNow))
+		database.Micros(at), int64(domain), int64(id), database.Micros(realNow))
 }
 
 // BumpUser writes the version of an event about a user over the one that was
@@ -92,16 +92,16 @@ func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// DeleteUser removes a user as it was read, so that nothing of it can be reached
-// any more, drops its held events, and leaves the rest to Erase. A user who
-// changed meanwhile, by an event or by becoming permanent, is ErrConflict.
-func (tx *Tx) DeleteUser(u passerelle.User, realNow time.Time) {
+// RemoveUser removes a user as it was read, drops its held events, and has Erase erase the
+// rest. A user who changed meanwhile, by an event or by becoming permanent, is ErrConflict.
+// The user's connections are withdrawn in the same unit by package bankstore, whose
+// DeleteUser calls this.
+func (tx *Tx) RemoveUser(u passerelle.User, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `DELETE FROM end_user WHERE +domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
 		int64(u.Domain), int64(u.ID), u.Version, u.Permanent == nil)
 	tx.unit.Count(int64(u.Domain), countedUsers, int64(u.ID), -1)
 	tx.DropHeld(u.Domain, u.ID)
-	tx.WithdrawUser(u.Domain, u.ID, realNow)
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO erasure (user_id, domain_id, since, due) VALUES ($1, $2, $3, $3)`, int64(u.ID), int64(u.Domain), micros(realNow))
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO erasure (user_id, domain_id, since, due) VALUES ($1, $2, $3, $3)`, int64(u.ID), int64(u.Domain), database.Micros(realNow))
 }
 
 // KnownUsers are those of the ids that are users of the domain.

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"testing"
@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
 	"passerelle/webhook"
 )
 
@@ -19,15 +21,15 @@ func (s site) user(permanent bool) passerelle.User {
 	} else {
 		u.Expires = new(now.Add(30 * time.Minute))
 	}
-	s.write(func(tx *Tx) error { return tx.CreateUser(&u) })
+	s.write(func(tx *store.Tx) error { return tx.CreateUser(&u) })
 	return u
 }
 
 // userToken stores a permanent token of the text for a user.
-func (s site) userToken(u passerelle.User, client passerelle.ClientID, text string, at time.Time) Token {
+func (s site) userToken(u passerelle.User, client passerelle.ClientID, text string, at time.Time) store.Token {
 	s.t.Helper()
-	t := Token{Domain: u.Domain, Client: client, Kind: "user", User: u.ID, Hash: []byte(text), Created: at}
-	s.write(func(tx *Tx) error {
+	t := store.Token{Domain: u.Domain, Client: client, Kind: "user", User: u.ID, Hash: []byte(text), Created: at}
+	s.write(func(tx *store.Tx) error {
 		if err := tx.CreateToken(&t); err != nil {
 			return err
 		}
@@ -50,8 +52,8 @@ func (s site) wantWebhookToken(client passerelle.ClientID, user passerelle.UserI
 // is to hear of it.
 func (s site) emitted(u passerelle.User, name webhook.Event, version int64) {
 	s.t.Helper()
-	s.write(func(tx *Tx) error {
-		return tx.Emit(EmittedEvent{
+	s.write(func(tx *store.Tx) error {
+		return tx.Emit(store.EmittedEvent{
 			Domain: s.domain, Name: name, Subject: "user", SubjectID: int64(u.ID), Version: version,
 			User: u.ID, Held: u.Permanent == nil, Body: []byte(`{"id":1}`), Created: now,
 		})
@@ -72,7 +74,7 @@ func TestUserComesBack(t *testing.T) {
 			"of no domain":                    {Created: now, Permanent: new(now)},
 		} {
 			t.Run(name, func(t *testing.T) {
-				wantError(t, s.try(func(tx *Tx) error { return tx.CreateUser(&u) }), ErrConstraint)
+				wantError(t, s.try(func(tx *store.Tx) error { return tx.CreateUser(&u) }), store.ErrConstraint)
 			})
 		}
 	})
@@ -85,21 +87,21 @@ func TestUsersAreListed(t *testing.T) {
 			all = append(all, s.user(i%2 == 0))
 		}
 		for name, test := range map[string]struct {
-			window UserWindow
+			window store.UserWindow
 			want   []passerelle.User
 		}{
-			"from the start": {UserWindow{Limit: 2}, all[:2]},
-			"past some":      {UserWindow{Limit: 2, Offset: 3}, all[3:]},
-			"after one":      {UserWindow{Limit: 9, From: all[1].ID}, all[2:]},
-			"before one":     {UserWindow{Limit: 2, From: all[3].ID, Backward: true}, []passerelle.User{all[2], all[1]}},
-			"after the last": {UserWindow{Limit: 9, From: all[4].ID}, nil},
+			"from the start": {store.UserWindow{Limit: 2}, all[:2]},
+			"past some":      {store.UserWindow{Limit: 2, Offset: 3}, all[3:]},
+			"after one":      {store.UserWindow{Limit: 9, From: all[1].ID}, all[2:]},
+			"before one":     {store.UserWindow{Limit: 2, From: all[3].ID, Backward: true}, []passerelle.User{all[2], all[1]}},
+			"after the last": {store.UserWindow{Limit: 9, From: all[4].ID}, nil},
 		} {
 			got, err := s.db.Users(t.Context(), s.domain, test.window)
 			t.Run(name, func(t *testing.T) { wantSame(t, test.want, got, err) })
 		}
-		got, err := s.db.Users(t.Context(), s.other, UserWindow{Limit: 9})
+		got, err := s.db.Users(t.Context(), s.other, store.UserWindow{Limit: 9})
 		wantSame(t, nil, got, err)
-		s.write(func(tx *Tx) error { tx.DeleteUser(all[0], now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(all[0], now); return nil })
 		total, err := s.db.CountUsers(t.Context(), s.domain)
 		wantSame(t, 4, total, err)
 	})
@@ -109,16 +111,16 @@ func TestUsersAreListed(t *testing.T) {
 func TestKeepingAUser(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		keep := func(domain passerelle.DomainID, id passerelle.UserID, realNow time.Time) error {
-			return s.try(func(tx *Tx) error { tx.KeepUser(domain, id, now, realNow); return nil })
+			return s.try(func(tx *store.Tx) error { tx.KeepUser(domain, id, now, realNow); return nil })
 		}
 		kept, late := s.user(false), s.user(false)
-		wantError(t, keep(s.other, kept.ID, now), ErrConflict)
+		wantError(t, keep(s.other, kept.ID, now), store.ErrConflict)
 		if err := keep(s.domain, kept.ID, now); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, keep(s.domain, kept.ID, now), ErrConflict)
-		wantError(t, keep(s.domain, late.ID, *late.Expires), ErrConflict)
-		wantError(t, s.try(func(tx *Tx) error { tx.DeleteUser(kept, now); return nil }), ErrConflict)
+		wantError(t, keep(s.domain, kept.ID, now), store.ErrConflict)
+		wantError(t, keep(s.domain, late.ID, *late.Expires), store.ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(kept, now); return nil }), store.ErrConflict)
 		expired, err := s.db.ExpiredUsers(t.Context(), s.domain, *late.Expires, 9)
 		wantSame(t, []passerelle.User{late}, expired, err)
 		kept.Permanent, kept.Expires = new(now), nil
@@ -132,14 +134,14 @@ func TestVersionsOfAUser(t *testing.T) {
 		u := s.user(true)
 		next := u
 		next.Version++
-		bump := func() error { return s.try(func(tx *Tx) error { tx.BumpUser(next); return nil }) }
+		bump := func() error { return s.try(func(tx *store.Tx) error { tx.BumpUser(next); return nil }) }
 		if err := bump(); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, bump(), ErrConflict)
-		wantError(t, s.try(func(tx *Tx) error { tx.DeleteUser(u, now); return nil }), ErrConflict)
-		s.write(func(tx *Tx) error { tx.DeleteUser(next, now); return nil })
-		wantError(t, bump(), ErrConflict)
+		wantError(t, bump(), store.ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil }), store.ErrConflict)
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(next, now); return nil })
+		wantError(t, bump(), store.ErrConflict)
 	})
 }
 
@@ -147,8 +149,8 @@ func TestVersionsOfAUser(t *testing.T) {
 func TestWebhookToken(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		u, stranger := s.user(true), s.user(true)
-		other := Client{Domain: s.domain, Name: "other", SecretHash: []byte("x"), Created: now}
-		s.write(func(tx *Tx) error { return tx.CreateClient(&other) })
+		other := store.Client{Domain: s.domain, Name: "other", SecretHash: []byte("x"), Created: now}
+		s.write(func(tx *store.Tx) error { return tx.CreateClient(&other) })
 		s.wantWebhookToken(s.client, u.ID, "")
 		newest := s.userToken(u, s.client, "newest", now.Add(time.Second))
 		s.userToken(u, s.client, "older", now)
@@ -159,13 +161,13 @@ func TestWebhookToken(t *testing.T) {
 		s.wantWebhookToken(s.client, stranger.ID, "")
 		got, err := s.db.WebhookToken(t.Context(), s.other, s.client, u.ID)
 		wantNotFound(t, got, err)
-		s.write(func(tx *Tx) error { tx.RevokeToken(s.domain, newest.ID, now); return nil })
+		s.write(func(tx *store.Tx) error { tx.RevokeToken(s.domain, newest.ID, now); return nil })
 		s.wantWebhookToken(s.client, u.ID, "older")
-		s.write(func(tx *Tx) error { tx.RevokeUserTokens(s.domain, s.client, u.ID, now); return nil })
+		s.write(func(tx *store.Tx) error { tx.RevokeUserTokens(s.domain, s.client, u.ID, now); return nil })
 		s.wantWebhookToken(s.client, u.ID, "")
 		s.wantWebhookToken(0, u.ID, "")
 		s.wantWebhookToken(other.ID, u.ID, "another client's")
-		s.write(func(tx *Tx) error { tx.DeleteClient(s.domain, other.ID, now); return nil })
+		s.write(func(tx *store.Tx) error { tx.DeleteClient(s.domain, other.ID, now); return nil })
 		s.wantWebhookToken(other.ID, u.ID, "")
 	})
 }
@@ -182,7 +184,7 @@ func TestKeptTokensAreSealedWhereTheyAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := s.db.WebhookToken(t.Context(), s.domain, s.client, u.ID)
-		wantError(t, err, ErrSealed)
+		wantError(t, err, store.ErrSealed)
 	})
 }
 
@@ -191,20 +193,20 @@ func TestKeptTokensAreSealedWhereTheyAre(t *testing.T) {
 func TestErasure(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		u, neighbour := s.user(true), s.user(true)
-		w := Webhook{Domain: s.domain, Client: s.client, Event: webhook.UserDeleted, URL: "https://a.example", Created: now}
-		also := Webhook{Domain: s.domain, Client: s.client, Event: webhook.UserCreated, URL: "https://a.example", Created: now}
-		s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
-		s.write(func(tx *Tx) error { return tx.CreateWebhook(&also) })
+		w := store.Webhook{Domain: s.domain, Client: s.client, Event: webhook.UserDeleted, URL: "https://a.example", Created: now}
+		also := store.Webhook{Domain: s.domain, Client: s.client, Event: webhook.UserCreated, URL: "https://a.example", Created: now}
+		s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
+		s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&also) })
 		token := s.userToken(u, s.client, "token", now)
 		s.userToken(neighbour, s.client, "its token", now)
 		s.emitted(u, webhook.UserCreated, 1)
 		s.emitted(neighbour, webhook.UserCreated, 1)
 		u.Version = 2
-		s.write(func(tx *Tx) error { tx.BumpUser(u); return nil })
+		s.write(func(tx *store.Tx) error { tx.BumpUser(u); return nil })
 		s.emitted(u, webhook.UserDeleted, 2)
-		s.write(func(tx *Tx) error { tx.DeleteUser(u, now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil })
 		_, err := s.db.TokenByHash(t.Context(), s.domain, token.Hash)
-		wantError(t, err, ErrNotFound)
+		wantError(t, err, store.ErrNotFound)
 
 		left := func() []int64 {
 			return []int64{
@@ -241,14 +243,17 @@ func TestErasure(t *testing.T) {
 func TestFarewellToADeletedWebhook(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		u := s.user(true)
-		w := Webhook{Domain: s.domain, Client: s.client, Event: webhook.UserDeleted, URL: "https://a.example", Created: now}
-		s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
+		w := store.Webhook{Domain: s.domain, Client: s.client, Event: webhook.UserDeleted, URL: "https://a.example", Created: now}
+		s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
 		s.userToken(u, s.client, "token", now)
 		s.emitted(u, webhook.UserDeleted, 2)
-		s.write(func(tx *Tx) error { tx.DeleteUser(u, now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil })
 		deleted := func(yes bool) {
 			t.Helper()
-			s.write(func(tx *Tx) error { tx.ChangeWebhook(s.domain, w.ID, WebhookChange{Deleted: &yes}, now); return nil })
+			s.write(func(tx *store.Tx) error {
+				tx.ChangeWebhook(s.domain, w.ID, store.WebhookChange{Deleted: &yes}, now)
+				return nil
+			})
 		}
 		later := now.Add(10 * time.Minute)
 		deleted(true)
@@ -287,7 +292,7 @@ func TestATemporaryUserTakesItsEventsAlong(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		u := s.user(false)
 		s.emitted(u, webhook.UserCreated, 1)
-		s.write(func(tx *Tx) error { tx.DeleteUser(u, now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil })
 		if n := s.count(`SELECT count(*) FROM event`); n != 0 {
 			t.Errorf("%d events are left", n)
 		}
@@ -304,7 +309,7 @@ func TestIdentitiesForgetTheirUser(t *testing.T) {
 		if got := s.load(p).PayerIdentity.IDUser; got != u.ID {
 			t.Errorf("the identity is of user %d, want %d", got, u.ID)
 		}
-		s.write(func(tx *Tx) error { tx.DeleteUser(u, now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil })
 		want := *p
 		without := *p.PayerIdentity
 		without.IDUser = 0

@@ -16,12 +16,12 @@ func userTokenPlace(domain passerelle.DomainID, token int64) keys.Place {
 // KeepUserToken keeps the text of a permanent user token, sealed, so that
 // webhooks can carry it. The token has been created in the same unit.
 func (tx *Tx) KeepUserToken(t Token, text string) error {
-	sealed, err := tx.seal(userTokenPlace(t.Domain, t.ID), []byte(text))
+	sealed, err := tx.Seal(userTokenPlace(t.Domain, t.ID), []byte(text))
 	if err != nil {
 		return fmt.Errorf("seal a user token: %w", err)
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO user_token (token_id, domain_id, client_id, user_id, sealed, created) VALUES ($1, $2, $3, $4, $5, $6)`,
-		t.ID, int64(t.Domain), optionalID(t.Client), int64(t.User), sealed, micros(t.Created))
+		t.ID, int64(t.Domain), database.OptionalID(t.Client), int64(t.User), sealed, database.Micros(t.Created))
 	return nil
 }
 

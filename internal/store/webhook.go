@@ -82,9 +82,9 @@ func scanWebhook(row database.Row) (Webhook, error) {
 	if err != nil {
 		return w, err
 	}
-	w.Client, w.User, w.Auth = owner[passerelle.ClientID](client), owner[passerelle.UserID](user), owner[int64](auth)
-	w.Created, w.Updated, w.Deleted, w.Disabled = instant(created), optionalInstant(updated), optionalInstant(deleted), optionalInstant(disabled)
-	w.NextFlush, w.LastSuccess, w.LastFailure, w.Alerted = optionalInstant(next), optionalInstant(success), optionalInstant(failure), optionalInstant(alerted)
+	w.Client, w.User, w.Auth = database.ID[passerelle.ClientID](client), database.ID[passerelle.UserID](user), database.ID[int64](auth)
+	w.Created, w.Updated, w.Deleted, w.Disabled = database.Instant(created), database.OptionalInstant(updated), database.OptionalInstant(deleted), database.OptionalInstant(disabled)
+	w.NextFlush, w.LastSuccess, w.LastFailure, w.Alerted = database.OptionalInstant(next), database.OptionalInstant(success), database.OptionalInstant(failure), database.OptionalInstant(alerted)
 	w.AddToData, err = readTexts(additions)
 	return w, err
 }
@@ -123,7 +123,7 @@ func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.D
 func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook
 		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL AND disabled IS NULL AND NOT auth_deleted ORDER BY `+freeFirst+`, next_flush, id LIMIT $3`,
-		int64(domain), micros(now), limit)
+		int64(domain), database.Micros(now), limit)
 }
 
 // LeaseWebhook makes holder the only sender to a webhook for a while. Write
@@ -159,7 +159,7 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
 	tx.unit.Exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`
-		WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, micros(next), int64(w.Domain), int64(w.ID), micros(due))
+		WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, database.Micros(next), int64(w.Domain), int64(w.ID), database.Micros(due))
 }
 
 // LeaveToFlusher leaves the deliveries of a webhook up to last to the flusher, tried or not,
@@ -175,7 +175,7 @@ const dueHeldBack = `FROM delivery WHERE domain_id = $1 AND not_before <= $2 AND
 // AnyHeldBackDue reports whether deliveries of a domain are still held back
 // although their time has come at the domain's instant.
 func (r *Reader) AnyHeldBackDue(ctx context.Context, domain passerelle.DomainID, now time.Time) (bool, error) {
-	due, err := database.One(ctx, r.rows, database.ScanInt, `SELECT CASE WHEN (SELECT id `+dueHeldBack+` ORDER BY not_before, id LIMIT 1) IS NULL THEN 0 ELSE 1 END`, int64(domain), micros(now))
+	due, err := database.One(ctx, r.rows, database.ScanInt, `SELECT CASE WHEN (SELECT id `+dueHeldBack+` ORDER BY not_before, id LIMIT 1) IS NULL THEN 0 ELSE 1 END`, int64(domain), database.Micros(now))
 	return due == 1, err
 }
 
@@ -186,6 +186,6 @@ func (tx *Tx) FreeHeldBack(domain passerelle.DomainID, now time.Time, limit int)
 	some := dueHeldBack + ` ORDER BY not_before, id` + database.UpTo(limit)
 	tx.unit.Exec(`UPDATE webhook SET news_after = CASE WHEN news_after < due.first THEN news_after ELSE due.first END - 1
 		FROM (SELECT f.webhook_id, MIN(f.id) AS first FROM (SELECT webhook_id, id `+some+`) AS f GROUP BY f.webhook_id) AS due
-		WHERE +webhook.domain_id = $1 AND webhook.id = due.webhook_id`, int64(domain), micros(now))
-	tx.unit.Exec(`UPDATE delivery SET not_before = 0 WHERE +domain_id = $1 AND id IN (SELECT id `+some+`)`, int64(domain), micros(now))
+		WHERE +webhook.domain_id = $1 AND webhook.id = due.webhook_id`, int64(domain), database.Micros(now))
+	tx.unit.Exec(`UPDATE delivery SET not_before = 0 WHERE +domain_id = $1 AND id IN (SELECT id `+some+`)`, int64(domain), database.Micros(now))
 }

@@ -71,7 +71,7 @@ func (d WebhookData) State() WebhookState {
 func (d WebhookData) Test() bool { return d.DropReason == testReason }
 
 // Place is the position of a delivery in lists.
-func (d WebhookData) Place() []any { return []any{micros(d.Created), int64(d.ID)} }
+func (d WebhookData) Place() []any { return []any{database.Micros(d.Created), int64(d.ID)} }
 
 // WebhookDataFilter selects deliveries of one webhook. The zero value of every
 // other field selects nothing away.
@@ -84,11 +84,11 @@ type WebhookDataFilter struct {
 	From, Until time.Time
 }
 
-func (f WebhookDataFilter) selection() selection {
-	s := selection{from: "delivery d", where: []string{"d.domain_id = $1"}, args: []any{int64(f.Domain)}}
-	s = s.and("d.webhook_id = $%d", int64(f.Webhook))
-	s.where = append(s.where, f.inState())
-	return s.during("d.created", f.From, f.Until)
+func (f WebhookDataFilter) selection() database.Selection {
+	s := database.Selection{From: "delivery d", Where: []string{"d.domain_id = $1"}, Args: []any{int64(f.Domain)}}
+	s = s.And("d.webhook_id = $%d", int64(f.Webhook))
+	s.Where = append(s.Where, f.inState())
+	return s.During("d.created", f.From, f.Until)
 }
 
 // inState is the condition on the state. The number is part of the text: only
@@ -106,20 +106,20 @@ func (f WebhookDataFilter) inState() string {
 func (f WebhookDataFilter) window(w Window) (string, []any) {
 	var args []any
 	if f.State != "" {
-		return f.selection().newest(dataPlace, "d.created", "d.id", w)
+		return f.selection().Newest(dataPlace, "d.created", "d.id", w)
 	}
 	each := w
-	each.Limit, each.Offset = int(w.end()), 0
+	each.Limit, each.Offset = int(w.End()), 0
 	var states []string
 	for n, state := range []WebhookState{WebhookPending, WebhookDropped, WebhookDelivered} {
 		f.State = state
 		var one string
-		one, args = f.selection().newest(dataPlace, "d.created", "d.id", each)
+		one, args = f.selection().Newest(dataPlace, "d.created", "d.id", each)
 		states = append(states, fmt.Sprintf("SELECT * FROM (%s) AS list_%d", one, n))
 	}
-	all := selection{from: "(" + strings.Join(states, " UNION ALL ") + ") AS d", where: []string{"TRUE"}, args: args}
+	all := database.Selection{From: "(" + strings.Join(states, " UNION ALL ") + ") AS d", Where: []string{"TRUE"}, Args: args}
 	w.From = nil
-	return all.newest("d.*", "d.created", "d.id", w)
+	return all.Newest("d.*", "d.created", "d.id", w)
 }
 
 const dataPlace = `d.id AS id, d.event_id AS event_id, d.created AS created, d.not_before AS not_before, d.attempts AS attempts,
@@ -142,7 +142,7 @@ func (r *Reader) WebhookData(ctx context.Context, f WebhookDataFilter, w Window)
 
 // CountWebhookData is the exact number of deliveries that a filter selects.
 func (r *Reader) CountWebhookData(ctx context.Context, f WebhookDataFilter) (int64, error) {
-	return r.countOf(ctx, f.selection())
+	return f.selection().Count(ctx, r.rows)
 }
 
 // OneWebhookData loads a delivery of a webhook, or ErrNotFound.
@@ -160,10 +160,10 @@ func scanWebhookData(row database.Row) (WebhookData, error) {
 		reason             *string
 	)
 	err := row.Scan(&d.ID, &d.Event, &d.Resource, &user, &d.MediaType, &d.Body, &created, &notBefore, &d.Attempts, &delivered, &dropped, &reason)
-	d.User, d.Created, d.DropReason = owner[passerelle.UserID](user), instant(created), text[string](reason)
-	d.Delivered, d.Dropped = optionalInstant(delivered), optionalInstant(dropped)
+	d.User, d.Created, d.DropReason = database.ID[passerelle.UserID](user), database.Instant(created), database.Text[string](reason)
+	d.Delivered, d.Dropped = database.OptionalInstant(delivered), database.OptionalInstant(dropped)
 	if notBefore > 0 {
-		d.NotBefore = optionalInstant(&notBefore)
+		d.NotBefore = database.OptionalInstant(&notBefore)
 	}
 	return d, err
 }
@@ -179,7 +179,7 @@ type WebhookLog struct {
 }
 
 // Place is the position of a request in lists.
-func (l WebhookLog) Place() []any { return []any{micros(l.At), l.ID} }
+func (l WebhookLog) Place() []any { return []any{database.Micros(l.At), l.ID} }
 
 // WebhookLogFilter selects requests to one webhook. The zero value of every
 // other field selects nothing away.
@@ -197,11 +197,11 @@ func logColumns(delivery string) string {
 		CASE WHEN %[1]s.delivered IS NULL AND %[1]s.dropped IS NULL THEN TRUE ELSE FALSE END`, delivery)
 }
 
-func (f WebhookLogFilter) selection() selection {
-	s := selection{from: "delivery_attempt a", where: []string{"a.domain_id = $1"}, args: []any{int64(f.Domain)}}
-	s = s.and("a.webhook_id = $%d", int64(f.Webhook)).during("a.at", f.From, f.Until)
+func (f WebhookLogFilter) selection() database.Selection {
+	s := database.Selection{From: "delivery_attempt a", Where: []string{"a.domain_id = $1"}, Args: []any{int64(f.Domain)}}
+	s = s.And("a.webhook_id = $%d", int64(f.Webhook)).During("a.at", f.From, f.Until)
 	if f.User != 0 {
-		s = s.and(`EXISTS (SELECT 1 FROM delivery o JOIN event u ON u.id = o.event_id WHERE o.id = a.delivery_id AND u.user_id = $%d)`, int64(f.User))
+		s = s.And(`EXISTS (SELECT 1 FROM delivery o JOIN event u ON u.id = o.event_id WHERE o.id = a.delivery_id AND u.user_id = $%d)`, int64(f.User))
 	}
 	return s
 }
@@ -212,8 +212,8 @@ func (r *Reader) WebhookLogs(ctx context.Context, f WebhookLogFilter, w Window) 
 }
 
 // logs go by time: ids do not, as each process has its own.
-func (r *Reader) logs(ctx context.Context, s selection, w Window) ([]WebhookLog, error) {
-	page, args := s.newest("a.id AS id, a.at AS at", "a.at", "a.id", w)
+func (r *Reader) logs(ctx context.Context, s database.Selection, w Window) ([]WebhookLog, error) {
+	page, args := s.Newest("a.id AS id, a.at AS at", "a.at", "a.id", w)
 	direction := "DESC"
 	if w.Backward {
 		direction = "ASC"
@@ -225,7 +225,7 @@ func (r *Reader) logs(ctx context.Context, s selection, w Window) ([]WebhookLog,
 
 // CountWebhookLogs is the exact number of requests that a filter selects.
 func (r *Reader) CountWebhookLogs(ctx context.Context, f WebhookLogFilter) (int64, error) {
-	return r.countOf(ctx, f.selection())
+	return f.selection().Count(ctx, r.rows)
 }
 
 // LastAttempts reads the last requests of at most 1000 deliveries, ten of each
@@ -252,8 +252,8 @@ func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, d
 
 // AttemptsOf reads a window of the requests for one delivery, the newest first.
 func (r *Reader) AttemptsOf(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID, w Window) ([]WebhookLog, error) {
-	s := selection{from: "delivery_attempt a", where: []string{"a.domain_id = $1"}, args: []any{int64(domain)}}
-	return r.logs(ctx, s.and("a.delivery_id = $%d", int64(id)), w)
+	s := database.Selection{From: "delivery_attempt a", Where: []string{"a.domain_id = $1"}, Args: []any{int64(domain)}}
+	return r.logs(ctx, s.And("a.delivery_id = $%d", int64(id)), w)
 }
 
 func scanWebhookLog(row database.Row) (WebhookLog, error) {
@@ -265,9 +265,9 @@ func scanWebhookLog(row database.Row) (WebhookLog, error) {
 		signed, signature, next *string
 	)
 	err := row.Scan(&l.ID, &l.Delivery, &user, &at, &duration, &status, &failure, &answer, &detail, &signed, &signature, &next, &l.Pending)
-	l.Signed = Signed{text[string](signed), text[string](signature), text[string](next)}
-	l.User, l.At, l.Duration, l.Status = owner[passerelle.UserID](user), instant(at), time.Duration(duration)*time.Microsecond, int(owner[int64](status))
-	l.Failure, l.Answer, l.Detail = text[string](failure), text[string](answer), text[string](detail)
+	l.Signed = Signed{database.Text[string](signed), database.Text[string](signature), database.Text[string](next)}
+	l.User, l.At, l.Duration, l.Status = database.ID[passerelle.UserID](user), database.Instant(at), time.Duration(duration)*time.Microsecond, int(database.ID[int64](status))
+	l.Failure, l.Answer, l.Detail = database.Text[string](failure), database.Text[string](answer), database.Text[string](detail)
 	return l, err
 }
 
@@ -275,7 +275,7 @@ func scanWebhookLog(row database.Row) (WebhookLog, error) {
 // events happened since an instant, counted up to a bound.
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
-	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.from+` WHERE `+s.conditions()+` LIMIT `+s.bind(bound)+`) AS due`, s.args...)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+` LIMIT `+s.Bind(bound)+`) AS due`, s.Args...)
 }
 
 // Pending is how many deliveries of each of some webhooks are undelivered,
@@ -346,9 +346,9 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, media_type, body, created)
 		VALUES ($1, $2, $3, $4, $5, $1, $6, $7, $8, $9)`,
-		event, int64(w.Domain), string(w.Event), testSubject, int64(w.ID), optionalID(w.User), JSON, body, micros(now))
+		event, int64(w.Domain), string(w.Event), testSubject, int64(w.ID), database.OptionalID(w.User), JSON, body, database.Micros(now))
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(id) }, `INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, dropped, drop_reason)
-		VALUES ($1, $2, $3, $4, $2, $3, $5, $5, $6) RETURNING id`, int64(w.Domain), int64(w.ID), event, testSubject, micros(now), testReason)
+		VALUES ($1, $2, $3, $4, $2, $3, $5, $5, $6) RETURNING id`, int64(w.Domain), int64(w.ID), event, testSubject, database.Micros(now), testReason)
 	return nil
 }
 
@@ -356,9 +356,9 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 // by the flusher, which goes on at the first event since an instant.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
-	at := s.bind(micros(now))
+	at := s.Bind(database.Micros(now))
 	// Never again an instant that a run under way may be of: it would take this one for its own.
 	tx.unit.Exec(`UPDATE webhook SET stopped = FALSE, next_flush = CASE WHEN next_flush <= `+at+` THEN next_flush - 1 ELSE `+at+` END, flush_after = due.id - 1
-		FROM (SELECT d.id FROM `+s.from+` WHERE `+s.conditions()+` ORDER BY d.created, d.id LIMIT 1) AS due
-		WHERE +webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.args...)
+		FROM (SELECT d.id FROM `+s.From+` WHERE `+s.Conditions()+` ORDER BY d.created, d.id LIMIT 1) AS due
+		WHERE +webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.Args...)
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"slices"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
+	"passerelle/internal/store"
 	"passerelle/webhook"
 )
 
@@ -14,17 +16,17 @@ import (
 // order, is told by their instants.
 func TestRequestsAreInTheOrderOfTime(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		w := Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
-		s.write(func(tx *Tx) error { return tx.CreateWebhook(&w) })
-		s.write(func(tx *Tx) error {
-			return tx.Emit(EmittedEvent{Domain: s.domain, Name: webhook.AccountFound, Subject: "user", SubjectID: 1, User: 1, Body: []byte("{}"), Created: now})
+		w := store.Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
+		s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
+		s.write(func(tx *store.Tx) error {
+			return tx.Emit(store.EmittedEvent{Domain: s.domain, Name: webhook.AccountFound, Subject: "user", SubjectID: 1, User: 1, Body: []byte("{}"), Created: now})
 		})
 		const requests, last = 14, 10
-		s.write(func(tx *Tx) error {
+		s.write(func(tx *store.Tx) error {
 			for n := range requests {
 				id := int64(1 + (n+requests/2)%requests)
 				at := now.Add(time.Duration((n+1)/2) * time.Second) // two at each instant
-				tx.insertAttempts(w, id, []DeliveryAttempt{{Delivery: 1, At: at, Failure: "no answer"}})
+				tx.InsertAttempts(w, id, []store.DeliveryAttempt{{Delivery: 1, At: at, Failure: "no answer"}})
 			}
 			return nil
 		})
@@ -35,7 +37,7 @@ func TestRequestsAreInTheOrderOfTime(t *testing.T) {
 		}
 		slices.Reverse(want)
 		var got []int64
-		for window := (Window{Limit: 3}); len(got) < requests; {
+		for window := (store.Window{Limit: 3}); len(got) < requests; {
 			page, err := s.db.AttemptsOf(t.Context(), s.domain, 1, window)
 			if err != nil || len(page) == 0 {
 				t.Fatalf("after %v: %v", got, err)
@@ -45,14 +47,14 @@ func TestRequestsAreInTheOrderOfTime(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("page by page %v, want %v", got, want)
 		}
-		back, err := s.db.AttemptsOf(t.Context(), s.domain, 1, Window{Limit: 2, Backward: true, From: []any{micros(now.Add(time.Second)), int64(9)}})
+		back, err := s.db.AttemptsOf(t.Context(), s.domain, 1, store.Window{Limit: 2, Backward: true, From: []any{database.Micros(now.Add(time.Second)), int64(9)}})
 		if err != nil || !slices.Equal(requestsOf(back), []int64{10, 11}) {
 			t.Errorf("backward %v, %v", requestsOf(back), err)
 		}
 	})
 }
 
-func requestsOf(logs []WebhookLog) (ids []int64) {
+func requestsOf(logs []store.WebhookLog) (ids []int64) {
 	for _, l := range logs {
 		ids = append(ids, l.ID)
 	}

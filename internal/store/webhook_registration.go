@@ -16,10 +16,10 @@ type WebhookFilter struct {
 	All    bool
 }
 
-func (f WebhookFilter) selection() selection {
-	s := selection{from: "webhook", where: []string{"domain_id = $1"}, args: []any{int64(f.Domain)}}
+func (f WebhookFilter) selection() database.Selection {
+	s := database.Selection{From: "webhook", Where: []string{"domain_id = $1"}, Args: []any{int64(f.Domain)}}
 	if !f.All {
-		s.where = append(s.where, "deleted IS NULL", "disabled IS NULL")
+		s.Where = append(s.Where, "deleted IS NULL", "disabled IS NULL")
 	}
 	return s
 }
@@ -31,15 +31,15 @@ func (r *Reader) Webhooks(ctx context.Context, f WebhookFilter, w Window) ([]Web
 		sign, direction = "<", " DESC"
 	}
 	if w.From != nil {
-		s = s.and("id "+sign+" $%d", w.From...)
+		s = s.And("id "+sign+" $%d", w.From...)
 	}
-	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM `+s.from+` WHERE `+s.conditions()+
-		` ORDER BY id`+direction+` LIMIT `+s.bind(w.Limit)+` OFFSET `+s.bind(w.Offset), s.args...)
+	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM `+s.From+` WHERE `+s.Conditions()+
+		` ORDER BY id`+direction+` LIMIT `+s.Bind(w.Limit)+` OFFSET `+s.Bind(w.Offset), s.Args...)
 }
 
 // CountWebhooks is the exact number of webhooks that a filter selects.
 func (r *Reader) CountWebhooks(ctx context.Context, f WebhookFilter) (int64, error) {
-	return r.countOf(ctx, f.selection())
+	return f.selection().Count(ctx, r.rows)
 }
 
 // MaxWebhooks is how many webhooks a domain may have that are not deleted: each
@@ -58,8 +58,8 @@ func (tx *Tx) CreateWebhook(w *Webhook) error {
 		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS BIGINT),
 			CAST($8 AS BIGINT), CAST($9 AS BIGINT)
 		WHERE (SELECT count(*) FROM (SELECT 1 FROM webhook WHERE domain_id = $2 AND deleted IS NULL LIMIT $10) AS taken) < $10`,
-		id, int64(w.Domain), optionalID(w.Client), optionalID(w.User), string(w.Event), w.URL, optionalID(w.Auth), micros(w.Created),
-		optionalMicros(w.Disabled), MaxWebhooks)
+		id, int64(w.Domain), database.OptionalID(w.Client), database.OptionalID(w.User), string(w.Event), w.URL, database.OptionalID(w.Auth), database.Micros(w.Created),
+		database.OptionalMicros(w.Disabled), MaxWebhooks)
 	return nil
 }
 
@@ -93,12 +93,12 @@ func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID,
 				WHEN `+resumes+` AND EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL) THEN $3
 				ELSE next_flush END
 		WHERE +domain_id = $12 AND id = $13 AND (deleted IS NULL OR $1 = 0)`,
-		answer(c.Deleted), answer(c.Disabled), micros(now), event, url, c.Auth != nil, orNone(c.Auth), c.Client != nil, orNone(c.Client),
+		answer(c.Deleted), answer(c.Disabled), database.Micros(now), event, url, c.Auth != nil, orNone(c.Auth), c.Client != nil, orNone(c.Client),
 		c.User != nil, orNone(c.User), int64(domain), int64(id))
 	if answer(c.Deleted) == 0 {
 		tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET updated = $1 WHERE +domain_id = $2 AND id = $3
 			AND (SELECT count(*) FROM (SELECT 1 FROM webhook l WHERE l.domain_id = $2 AND l.deleted IS NULL LIMIT $4) AS live) < $4`,
-			micros(now), int64(domain), int64(id), MaxWebhooks+1)
+			database.Micros(now), int64(domain), int64(id), MaxWebhooks+1)
 	}
 }
 
@@ -114,7 +114,7 @@ func (tx *Tx) SetAdditions(w Webhook, additions map[string]string, now time.Time
 		return err
 	}
 	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET add_to_data = $1, updated = $2 WHERE +domain_id = $3 AND id = $4 AND add_to_data = $5 AND deleted IS NULL`,
-		after, micros(now), int64(w.Domain), int64(w.ID), before)
+		after, database.Micros(now), int64(w.Domain), int64(w.ID), before)
 	return nil
 }
 
@@ -133,10 +133,10 @@ func orNone[T ~int64](id *T) *int64 {
 	if id == nil {
 		return nil
 	}
-	return optionalID(*id)
+	return database.OptionalID(*id)
 }
 
 // DeleteWebhooks ends all registrations of a domain.
 func (tx *Tx) DeleteWebhooks(domain passerelle.DomainID, now time.Time) {
-	tx.unit.Exec(`UPDATE webhook SET deleted = $1, next_flush = NULL, stopped = FALSE WHERE domain_id = $2 AND deleted IS NULL`, micros(now), int64(domain))
+	tx.unit.Exec(`UPDATE webhook SET deleted = $1, next_flush = NULL, stopped = FALSE WHERE domain_id = $2 AND deleted IS NULL`, database.Micros(now), int64(domain))
 }

@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 )
@@ -26,7 +27,7 @@ func failure(code, description string) url.Values {
 func connectionText(id passerelle.ConnectionID) string { return strconv.FormatInt(int64(id), 10) }
 
 // reconnected tells which connection works again.
-func (t *flowSession) reconnected(c store.Connection) url.Values {
+func (t *flowSession) reconnected(c bankstore.Connection) url.Values {
 	return url.Values{"connection_id": {connectionText(c.ID)}}
 }
 
@@ -190,7 +191,7 @@ func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 		web.Redirect(pc.writer, pc.to(t))
 		return nil
 	}
-	made, err := w.DB.ConnectionsByID(pc.context(), pc.domain.ID, t.User, t.Made)
+	made, err := bankstore.From(w.DB).ConnectionsByID(pc.context(), pc.domain.ID, t.User, t.Made)
 	if err != nil {
 		return fmt.Errorf("load the connections of user %d: %w", t.User, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/internal/wire"
@@ -30,7 +31,7 @@ const (
 // flowConnection is the connection that a flow is about, with its institution.
 type flowConnection struct {
 	*flowSession
-	c    store.Connection
+	c    bankstore.Connection
 	bank wire.Bank
 }
 
@@ -130,11 +131,11 @@ func (w *Webview) usesLinkedSource(pc *pageContext, s *flowConnection) (bool, er
 	if len(s.Sources) == 0 {
 		return true, nil
 	}
-	sources, err := w.DB.SourcesOf(pc.context(), pc.domain.ID, s.c.ID)
+	sources, err := bankstore.From(w.DB).SourcesOf(pc.context(), pc.domain.ID, s.c.ID)
 	if err != nil {
 		return false, fmt.Errorf("list the sources of connection %d: %w", s.c.ID, err)
 	}
-	return slices.ContainsFunc(sources, func(one store.ConnectionSource) bool { return slices.Contains(s.Sources, one.Name) }), nil
+	return slices.ContainsFunc(sources, func(one bankstore.ConnectionSource) bool { return slices.Contains(s.Sources, one.Name) }), nil
 }
 
 // flowBody is what every page of a flow shows.
@@ -479,11 +480,11 @@ func (w *Webview) sentBy(pc *pageContext, form url.Values) (*flowSession, error)
 // underWay is a connection to the institution that the person has just begun, so
 // that pressing a button twice makes one.
 func (w *Webview) underWay(pc *pageContext, t *flowSession, b wire.Bank) (passerelle.ConnectionID, error) {
-	latest, err := w.DB.Connections(pc.context(), pc.domain.ID, t.User, store.Window{Limit: 10, Descending: true})
+	latest, err := bankstore.From(w.DB).Connections(pc.context(), pc.domain.ID, t.User, store.Window{Limit: 10, Descending: true})
 	if err != nil {
 		return 0, fmt.Errorf("list the connections of user %d: %w", t.User, err)
 	}
-	i := slices.IndexFunc(latest, func(c store.Connection) bool {
+	i := slices.IndexFunc(latest, func(c bankstore.Connection) bool {
 		return c.Connector == b.UUID && c.State == passerelle.Validating && c.Established == nil && c.Locked
 	})
 	if i < 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 	"passerelle/payment"
@@ -78,7 +79,7 @@ func (w *Webview) offered(pc *pageContext, f filter) ([]wire.Bank, error) {
 
 // bankOf is the institution of a connection; one that is no longer there has
 // nothing but a name.
-func (w *Webview) bankOf(pc *pageContext, c store.Connection) (wire.Bank, error) {
+func (w *Webview) bankOf(pc *pageContext, c bankstore.Connection) (wire.Bank, error) {
 	all, err := w.Aggregation.Banks(pc.context(), pc.domain)
 	if err != nil {
 		return wire.Bank{}, fmt.Errorf("list the institutions: %w", err)
@@ -92,7 +93,7 @@ func (w *Webview) bankOf(pc *pageContext, c store.Connection) (wire.Bank, error)
 
 // wanted are the fields that a connection waits for: those the institution named,
 // or all that its source asks for.
-func (w *Webview) wanted(pc *pageContext, c store.Connection, b wire.Bank) ([]payment.Field, error) {
+func (w *Webview) wanted(pc *pageContext, c bankstore.Connection, b wire.Bank) ([]payment.Field, error) {
 	if c.Fields != "" {
 		var fields []wire.ConnectorField
 		if err := json.Unmarshal([]byte(c.Fields), &fields); err != nil {
@@ -100,7 +101,7 @@ func (w *Webview) wanted(pc *pageContext, c store.Connection, b wire.Bank) ([]pa
 		}
 		return asForms(fields), nil
 	}
-	sources, err := w.DB.SourcesOf(pc.context(), pc.domain.ID, c.ID)
+	sources, err := bankstore.From(w.DB).SourcesOf(pc.context(), pc.domain.ID, c.ID)
 	if err == nil && len(sources) == 0 {
 		err = store.ErrNotFound
 	}

@@ -11,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
 
@@ -143,7 +144,7 @@ func TestManyAccountsToShare(t *testing.T) {
 			}
 			page = s.walk(t, got)
 		}
-		kept, err := s.DB.BankAccounts(t.Context(), store.AccountFilter{Domain: s.domain.ID, User: 1}, store.Window{Limit: accounts})
+		kept, err := bankstore.From(s.DB).BankAccounts(t.Context(), bankstore.AccountFilter{Domain: s.domain.ID, User: 1}, store.Window{Limit: accounts})
 		must(t, err)
 		if len(kept) != 6 {
 			t.Errorf("%d accounts are shared", len(kept))

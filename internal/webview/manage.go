@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/internal/wire"
@@ -37,7 +38,7 @@ const managedPage = 100
 // list shows the connections of a person, oldest first.
 func (w *Webview) list(pc *pageContext, t *flowSession) error {
 	after, _ := strconv.ParseInt(pc.request.URL.Query().Get("after"), 10, 64)
-	all, err := w.DB.Connections(pc.context(), pc.domain.ID, t.User, store.Window{From: []any{after}, Limit: managedPage})
+	all, err := bankstore.From(w.DB).Connections(pc.context(), pc.domain.ID, t.User, store.Window{From: []any{after}, Limit: managedPage})
 	if err != nil {
 		return fmt.Errorf("list the connections of user %d: %w", t.User, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 )
@@ -44,8 +45,8 @@ type item struct {
 // shareable are the accounts and subscriptions of a connection that the client
 // wants to be offered.
 type shareable struct {
-	accounts      []store.StoredAccount
-	subscriptions []store.StoredSubscription
+	accounts      []bankstore.StoredAccount
+	subscriptions []bankstore.StoredSubscription
 }
 
 // mostItems is more than an institution may show of either.
@@ -57,18 +58,18 @@ func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, erro
 		err error
 	)
 	window := store.Window{Limit: mostItems}
-	all.accounts, err = w.DB.BankAccounts(pc.context(), store.AccountFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
+	all.accounts, err = bankstore.From(w.DB).BankAccounts(pc.context(), bankstore.AccountFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
 	if err != nil {
 		return all, fmt.Errorf("list the accounts of connection %d: %w", s.c.ID, err)
 	}
-	all.subscriptions, err = w.DB.Subscriptions(pc.context(), store.SubscriptionFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
+	all.subscriptions, err = bankstore.From(w.DB).Subscriptions(pc.context(), bankstore.SubscriptionFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
 	if err != nil {
 		return all, fmt.Errorf("list the subscriptions of connection %d: %w", s.c.ID, err)
 	}
-	all.accounts = slices.DeleteFunc(all.accounts, func(a store.StoredAccount) bool {
+	all.accounts = slices.DeleteFunc(all.accounts, func(a bankstore.StoredAccount) bool {
 		return a.Deleted != nil || !s.Filter.account(a.BankAccount)
 	})
-	all.subscriptions = slices.DeleteFunc(all.subscriptions, func(one store.StoredSubscription) bool {
+	all.subscriptions = slices.DeleteFunc(all.subscriptions, func(one bankstore.StoredSubscription) bool {
 		return one.Deleted != nil || !s.Filter.subscriptions()
 	})
 	return all, nil

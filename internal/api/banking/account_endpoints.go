@@ -11,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -159,7 +160,7 @@ func (s *Service) listAccounts(ctx context.Context, c *httpapi.Caller, in listAc
 	if err != nil {
 		return listAccountsOutput{}, err
 	}
-	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: user, All: in.WithDisabled}, in.Paging, in.Expansion())
+	return s.accountPage(ctx, c, bankstore.AccountFilter{Domain: c.Domain.ID, User: user, All: in.WithDisabled}, in.Paging, in.Expansion())
 }
 
 func (s *Service) listAccountsOf(ctx context.Context, c *httpapi.Caller, in listAccountsOfInput) (listAccountsOutput, error) {
@@ -167,10 +168,10 @@ func (s *Service) listAccountsOf(ctx context.Context, c *httpapi.Caller, in list
 	if err != nil {
 		return listAccountsOutput{}, err
 	}
-	return s.accountPage(ctx, c, store.AccountFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID, All: in.WithDisabled}, in.Paging, in.Expansion())
+	return s.accountPage(ctx, c, bankstore.AccountFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID, All: in.WithDisabled}, in.Paging, in.Expansion())
 }
 
-func (s *Service) accountPage(ctx context.Context, c *httpapi.Caller, f store.AccountFilter, page httpapi.Paging, e httpapi.Expansion) (listAccountsOutput, error) {
+func (s *Service) accountPage(ctx context.Context, c *httpapi.Caller, f bankstore.AccountFilter, page httpapi.Paging, e httpapi.Expansion) (listAccountsOutput, error) {
 	rows, listing, err := s.accountRows(ctx, f, page)
 	if err != nil {
 		return listAccountsOutput{}, err
@@ -179,7 +180,7 @@ func (s *Service) accountPage(ctx context.Context, c *httpapi.Caller, f store.Ac
 	return listAccountsOutput{summed(shown, rows), listing}, err
 }
 
-func summed(shown []wire.BankAccount, rows []store.StoredAccount) summedAccounts {
+func summed(shown []wire.BankAccount, rows []bankstore.StoredAccount) summedAccounts {
 	var balances, coming sums
 	for _, a := range rows {
 		if a.Disabled == nil && a.Deleted == nil {
@@ -190,17 +191,19 @@ func summed(shown []wire.BankAccount, rows []store.StoredAccount) summedAccounts
 	return summedAccounts{shown, balances.only(), balances.shown(), coming.shown()}
 }
 
-func (s *Service) accountRows(ctx context.Context, f store.AccountFilter, page httpapi.Paging) ([]store.StoredAccount, httpapi.Listing, error) {
+func (s *Service) accountRows(ctx context.Context, f bankstore.AccountFilter, page httpapi.Paging) ([]bankstore.StoredAccount, httpapi.Listing, error) {
 	return httpapi.Turn(ctx, &s.DB.Reader, page,
-		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.StoredAccount, error) {
-			return r.BankAccounts(ctx, f, w.OfRows())
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]bankstore.StoredAccount, error) {
+			return bankstore.From(r).BankAccounts(ctx, f, w.OfRows())
 		},
-		func(a store.StoredAccount) httpapi.Position { return httpapi.Position{int64(a.ID)} },
-		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountBankAccounts(ctx, f) })
+		func(a bankstore.StoredAccount) httpapi.Position { return httpapi.Position{int64(a.ID)} },
+		func(ctx context.Context, r *store.Reader) (int64, error) {
+			return bankstore.From(r).CountBankAccounts(ctx, f)
+		})
 }
 
 // showAccounts renders accounts of one user with what is to be embedded.
-func (s *Service) showAccounts(ctx context.Context, c *httpapi.Caller, rows []store.StoredAccount, e httpapi.Expansion) ([]wire.BankAccount, error) {
+func (s *Service) showAccounts(ctx context.Context, c *httpapi.Caller, rows []bankstore.StoredAccount, e httpapi.Expansion) ([]wire.BankAccount, error) {
 	shown, err := s.embedding(c).accounts(ctx, rows, e)
 	return shown.list, err
 }
@@ -272,7 +275,7 @@ func (s *Service) oneAccountOf(ctx context.Context, c *httpapi.Caller, in oneAcc
 
 // account reads an account of a connection, or of any when it is zero.
 func (s *Service) account(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in accountPath, e httpapi.Expansion) (wire.BankAccount, error) {
-	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: connection, IDs: []passerelle.AccountID{in.ID}, All: in.WithDisabled})
+	found, err := s.accounts(ctx, c, in.oneUserInput, bankstore.AccountFilter{Connection: connection, IDs: []passerelle.AccountID{in.ID}, All: in.WithDisabled})
 	if err != nil {
 		return wire.BankAccount{}, err
 	}
@@ -285,13 +288,13 @@ func (s *Service) account(ctx context.Context, c *httpapi.Caller, connection pas
 
 // accounts loads the accounts of a user that the filter names. It fails when one of them is
 // missing.
-func (s *Service) accounts(ctx context.Context, c *httpapi.Caller, u oneUserInput, f store.AccountFilter) ([]store.StoredAccount, error) {
+func (s *Service) accounts(ctx context.Context, c *httpapi.Caller, u oneUserInput, f bankstore.AccountFilter) ([]bankstore.StoredAccount, error) {
 	user, err := u.theirs(c)
 	if err != nil {
 		return nil, err
 	}
 	f.Domain, f.User, f.IDs = c.Domain.ID, user, slices.Compact(slices.Sorted(slices.Values(f.IDs)))
-	found, err := s.DB.BankAccounts(ctx, f, store.Window{Limit: len(f.IDs)})
+	found, err := bankstore.From(s.DB).BankAccounts(ctx, f, store.Window{Limit: len(f.IDs)})
 	if err != nil {
 		return nil, fmt.Errorf("load accounts: %w", err)
 	}
@@ -391,7 +394,7 @@ func (s *Service) changeAllAccounts(ctx context.Context, c *httpapi.Caller, in c
 	if err != nil {
 		return severalAccounts{}, err
 	}
-	return s.changedAll(ctx, c, store.AccountFilter{User: user, All: in.WithDisabled}, in.change(), in.Expansion())
+	return s.changedAll(ctx, c, bankstore.AccountFilter{User: user, All: in.WithDisabled}, in.change(), in.Expansion())
 }
 
 func (s *Service) changeAllAccountsOf(ctx context.Context, c *httpapi.Caller, in changeAllAccountsOfInput) (severalAccounts, error) {
@@ -399,16 +402,16 @@ func (s *Service) changeAllAccountsOf(ctx context.Context, c *httpapi.Caller, in
 	if err != nil {
 		return severalAccounts{}, err
 	}
-	return s.changedAll(ctx, c, store.AccountFilter{User: one.User, Connection: one.ID, All: in.WithDisabled}, in.change(), in.Expansion())
+	return s.changedAll(ctx, c, bankstore.AccountFilter{User: one.User, Connection: one.ID, All: in.WithDisabled}, in.change(), in.Expansion())
 }
 
 // maxChanged is how many accounts are changed by one call.
 const maxChanged = 1000
 
 // changedAll changes all accounts that a filter selects, and renders them.
-func (s *Service) changedAll(ctx context.Context, c *httpapi.Caller, f store.AccountFilter, change aggregation.AccountChange, e httpapi.Expansion) (severalAccounts, error) {
+func (s *Service) changedAll(ctx context.Context, c *httpapi.Caller, f bankstore.AccountFilter, change aggregation.AccountChange, e httpapi.Expansion) (severalAccounts, error) {
 	f.Domain = c.Domain.ID
-	found, err := s.DB.BankAccounts(ctx, f, store.Window{Limit: maxChanged + 1})
+	found, err := bankstore.From(s.DB).BankAccounts(ctx, f, store.Window{Limit: maxChanged + 1})
 	if err != nil {
 		return severalAccounts{}, fmt.Errorf("load accounts: %w", err)
 	}
@@ -429,8 +432,8 @@ func (s *Service) changedAll(ctx context.Context, c *httpapi.Caller, f store.Acc
 
 // storeAccountChange changes the accounts that the path names. A zero connection means
 // any connection.
-func (s *Service) storeAccountChange(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in accountsPath, change aggregation.AccountChange) ([]store.StoredAccount, error) {
-	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: connection, IDs: in.IDs, All: in.WithDisabled})
+func (s *Service) storeAccountChange(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in accountsPath, change aggregation.AccountChange) ([]bankstore.StoredAccount, error) {
+	found, err := s.accounts(ctx, c, in.oneUserInput, bankstore.AccountFilter{Connection: connection, IDs: in.IDs, All: in.WithDisabled})
 	if err != nil {
 		return nil, err
 	}
@@ -489,7 +492,7 @@ func (s *Service) listOwnerships(ctx context.Context, c *httpapi.Caller, in list
 	if err != nil {
 		return listOwnershipsOutput{}, err
 	}
-	rows, listing, err := s.accountRows(ctx, store.AccountFilter{Domain: c.Domain.ID, User: user}, in.Paging)
+	rows, listing, err := s.accountRows(ctx, bankstore.AccountFilter{Domain: c.Domain.ID, User: user}, in.Paging)
 	if err != nil {
 		return listOwnershipsOutput{}, err
 	}
@@ -548,7 +551,7 @@ type accountPlace struct {
 
 // connectionOf is the connection of the account, which must be there.
 func (s *Service) connectionOf(ctx context.Context, c *httpapi.Caller, in accountPlace) (oneConnectionInput, error) {
-	found, err := s.accounts(ctx, c, in.oneUserInput, store.AccountFilter{Connection: in.Connection, IDs: []passerelle.AccountID{in.Account}, All: true})
+	found, err := s.accounts(ctx, c, in.oneUserInput, bankstore.AccountFilter{Connection: in.Connection, IDs: []passerelle.AccountID{in.Account}, All: true})
 	if err != nil {
 		return oneConnectionInput{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/wire"
 )
@@ -50,7 +51,7 @@ func (s *Service) attachments(ctx context.Context, c *httpapi.Caller, in attachm
 	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
 		return nil, err
 	}
-	found, err := s.DB.Attachments(ctx, c.Domain.ID, in.ID, []passerelle.TransactionID{in.Transaction})
+	found, err := bankstore.From(s.DB).Attachments(ctx, c.Domain.ID, in.ID, []passerelle.TransactionID{in.Transaction})
 	if err != nil {
 		return nil, fmt.Errorf("list the attachments of transaction %d: %w", in.Transaction, err)
 	}
@@ -82,7 +83,7 @@ func (s *Service) withAttachments(ctx context.Context, c *httpapi.Caller, user p
 		ids[i], shown[i].Attachments = passerelle.TransactionID(shown[i].ID), &[]wire.Attachment{}
 		place[ids[i]] = shown[i].Attachments
 	}
-	found, err := s.DB.Attachments(ctx, c.Domain.ID, user, ids)
+	found, err := bankstore.From(s.DB).Attachments(ctx, c.Domain.ID, user, ids)
 	if err != nil {
 		return fmt.Errorf("list the attachments of %d transactions: %w", len(ids), err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -105,7 +106,7 @@ func (s *Service) balances(ctx context.Context, c *httpapi.Caller, in balancesIn
 	out.Total = len(out.Balances)
 	filter := at.filter(c)
 	filter.ByDate = true
-	span, err := s.DB.TransactionSpan(ctx, filter)
+	span, err := bankstore.From(s.DB).TransactionSpan(ctx, filter)
 	out.FirstDate, out.LastDate = or(span.First, first).String(), or(span.Last, last).String()
 	return out, err
 }
@@ -151,8 +152,8 @@ func earlier(a, b passerelle.Date) passerelle.Date {
 
 // balancesOf are the balances of accounts by currency, with one query for each
 // currency. Accounts without a currency or a balance have no part in them.
-func (s *Service) balancesOf(ctx context.Context, f store.AccountFilter, first, last passerelle.Date) ([]wire.CurrencyBalances, error) {
-	accounts, err := s.DB.BankAccounts(ctx, f, store.Window{Limit: maxBalanced + 1})
+func (s *Service) balancesOf(ctx context.Context, f bankstore.AccountFilter, first, last passerelle.Date) ([]wire.CurrencyBalances, error) {
+	accounts, err := bankstore.From(s.DB).BankAccounts(ctx, f, store.Window{Limit: maxBalanced + 1})
 	if err != nil {
 		return nil, fmt.Errorf("list the accounts of user %d: %w", f.User, err)
 	}
@@ -163,7 +164,7 @@ func (s *Service) balancesOf(ctx context.Context, f store.AccountFilter, first, 
 		return nil, &passerelle.Error{Kind: passerelle.Invalid, Code: "invalidValue", Message: fmt.Sprintf("More than %d accounts are not added up; ask for the balances of a connection or of an account.", maxBalanced)}
 	}
 	var present sums
-	of := map[passerelle.Currency][]store.StoredAccount{}
+	of := map[passerelle.Currency][]bankstore.StoredAccount{}
 	for _, a := range accounts {
 		if a.Currency != "" && a.Balance != nil {
 			present.add(a.Currency, a.Balance)
@@ -172,7 +173,7 @@ func (s *Service) balancesOf(ctx context.Context, f store.AccountFilter, first, 
 	}
 	var all []wire.CurrencyBalances
 	for _, currency := range slices.Sorted(maps.Keys(of)) {
-		movements, err := s.DB.Movements(ctx, of[currency], first, last)
+		movements, err := bankstore.From(s.DB).Movements(ctx, of[currency], first, last)
 		if err != nil {
 			return nil, fmt.Errorf("add up the transactions of user %d: %w", f.User, err)
 		}

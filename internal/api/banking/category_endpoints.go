@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/wire"
 )
@@ -82,7 +83,7 @@ func (s *Service) listUserCategories(ctx context.Context, c *httpapi.Caller, in 
 	if err != nil {
 		return listCategoriesOutput{}, err
 	}
-	own, err := s.DB.OwnCategories(ctx, c.Domain.ID, user, nil)
+	own, err := bankstore.From(s.DB).OwnCategories(ctx, c.Domain.ID, user, nil)
 	if err != nil {
 		return listCategoriesOutput{}, fmt.Errorf("list the categories of user %d: %w", user, err)
 	}

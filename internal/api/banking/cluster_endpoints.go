@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -37,8 +38,8 @@ type listClustersOutput struct {
 }
 
 // clusters selects those of the place.
-func (at settled) clusters(c *httpapi.Caller) store.ClusterFilter {
-	return store.ClusterFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
+func (at settled) clusters(c *httpapi.Caller) bankstore.ClusterFilter {
+	return bankstore.ClusterFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
 }
 
 func (s *Service) listClusters(ctx context.Context, c *httpapi.Caller, in listClustersInput) (listClustersOutput, error) {
@@ -47,11 +48,13 @@ func (s *Service) listClusters(ctx context.Context, c *httpapi.Caller, in listCl
 		return listClustersOutput{}, err
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
-		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.StoredCluster, error) {
-			return r.Clusters(ctx, at.clusters(c), w.OfRows())
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]bankstore.StoredCluster, error) {
+			return bankstore.From(r).Clusters(ctx, at.clusters(c), w.OfRows())
 		},
-		func(one store.StoredCluster) httpapi.Position { return httpapi.Position{int64(one.ID)} },
-		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountClusters(ctx, at.clusters(c)) })
+		func(one bankstore.StoredCluster) httpapi.Position { return httpapi.Position{int64(one.ID)} },
+		func(ctx context.Context, r *store.Reader) (int64, error) {
+			return bankstore.From(r).CountClusters(ctx, at.clusters(c))
+		})
 	out := listClustersOutput{Clusters: make([]wire.TransactionsCluster, len(rows)), Listing: listing}
 	for i, one := range rows {
 		out.Clusters[i] = wire.NewTransactionsCluster(one.Cluster)
@@ -159,7 +162,7 @@ func (s *Service) cluster(ctx context.Context, c *httpapi.Caller, in whichCluste
 	}
 	f := at.clusters(c)
 	f.ID = in.Cluster
-	found, err := s.DB.Clusters(ctx, f, store.Window{Limit: 1})
+	found, err := bankstore.From(s.DB).Clusters(ctx, f, store.Window{Limit: 1})
 	if err != nil {
 		return passerelle.Cluster{}, fmt.Errorf("read cluster %d: %w", in.Cluster, err)
 	}
@@ -193,7 +196,7 @@ func (s *Service) changeCluster(ctx context.Context, c *httpapi.Caller, in chang
 	if err := s.inCategory(ctx, c, in.ID, in.IDCategory, &found); err != nil {
 		return wire.TransactionsCluster{}, err
 	}
-	saved, err := s.Aggregation.SaveCluster(ctx, c.Domain, store.StoredAccount{BankAccount: passerelle.BankAccount{User: in.ID}}, found)
+	saved, err := s.Aggregation.SaveCluster(ctx, c.Domain, bankstore.StoredAccount{BankAccount: passerelle.BankAccount{User: in.ID}}, found)
 	return wire.NewTransactionsCluster(saved), err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -88,12 +89,12 @@ func (s *Service) listConnections(ctx context.Context, c *httpapi.Caller, in lis
 		return listConnectionsOutput{}, err
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
-		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.Connection, error) {
-			return r.Connections(ctx, c.Domain.ID, user, w.OfRows())
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]bankstore.Connection, error) {
+			return bankstore.From(r).Connections(ctx, c.Domain.ID, user, w.OfRows())
 		},
-		func(one store.Connection) httpapi.Position { return httpapi.Position{int64(one.ID)} },
+		func(one bankstore.Connection) httpapi.Position { return httpapi.Position{int64(one.ID)} },
 		func(ctx context.Context, r *store.Reader) (int64, error) {
-			return r.CountConnections(ctx, c.Domain.ID, user)
+			return bankstore.From(r).CountConnections(ctx, c.Domain.ID, user)
 		})
 	if err != nil {
 		return listConnectionsOutput{}, err
@@ -103,7 +104,7 @@ func (s *Service) listConnections(ctx context.Context, c *httpapi.Caller, in lis
 }
 
 // connections renders connections of one user with what is to be embedded.
-func (s *Service) connections(ctx context.Context, c *httpapi.Caller, rows []store.Connection, e httpapi.Expansion) ([]wire.Connection, error) {
+func (s *Service) connections(ctx context.Context, c *httpapi.Caller, rows []bankstore.Connection, e httpapi.Expansion) ([]wire.Connection, error) {
 	shown, err := s.embedding(c).connections(ctx, rows, e)
 	return shown.list, err
 }
@@ -118,8 +119,8 @@ type connectionOutput struct {
 // HTTPStatus is 200 unless the connection waits.
 func (o connectionOutput) HTTPStatus() int { return cmp.Or(o.status, http.StatusOK) }
 
-func (s *Service) shownConnection(ctx context.Context, c *httpapi.Caller, one store.Connection, asked httpapi.Expansion) (connectionOutput, error) {
-	shown, err := s.connections(ctx, c, []store.Connection{one}, asked)
+func (s *Service) shownConnection(ctx context.Context, c *httpapi.Caller, one bankstore.Connection, asked httpapi.Expansion) (connectionOutput, error) {
+	shown, err := s.connections(ctx, c, []bankstore.Connection{one}, asked)
 	if err != nil {
 		return connectionOutput{}, err
 	}
@@ -127,7 +128,7 @@ func (s *Service) shownConnection(ctx context.Context, c *httpapi.Caller, one st
 }
 
 // waiting is a connection after something was done for the end user.
-func (s *Service) waiting(ctx context.Context, c *httpapi.Caller, one store.Connection, asked httpapi.Expansion) (connectionOutput, error) {
+func (s *Service) waiting(ctx context.Context, c *httpapi.Caller, one bankstore.Connection, asked httpapi.Expansion) (connectionOutput, error) {
 	out, err := s.shownConnection(ctx, c, one, asked)
 	if err != nil || one.State.Resolution() != passerelle.ByPerson {
 		return out, err
@@ -162,7 +163,7 @@ func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInpu
 	if name == "" {
 		return connectionOutput{}, passerelle.MissingField("connector_uuid", "is required")
 	}
-	if err := c.Known(in.Values, s.Aggregation.FieldNames(name)); err != nil {
+	if err := c.Known(in.Values, s.fieldNames(name)); err != nil {
 		return connectionOutput{}, err
 	}
 	made, err := s.Aggregation.Connect(ctx, c.Domain, user, aggregation.Request{Connector: name, Source: in.Source, Values: in.Values, Execution: c.Execution})
@@ -187,10 +188,10 @@ type oneConnectionInput struct {
 }
 
 // connection loads the connection, if the caller reaches it.
-func (s *Service) connection(ctx context.Context, c *httpapi.Caller, in oneConnectionInput) (store.Connection, error) {
+func (s *Service) connection(ctx context.Context, c *httpapi.Caller, in oneConnectionInput) (bankstore.Connection, error) {
 	user, err := in.theirs(c)
 	if err != nil {
-		return store.Connection{}, err
+		return bankstore.Connection{}, err
 	}
 	return s.Aggregation.Connection(ctx, c.Domain, user, in.Connection)
 }
@@ -223,7 +224,7 @@ func (s *Service) resumeConnection(ctx context.Context, c *httpapi.Caller, in re
 	if err != nil {
 		return connectionOutput{}, err
 	}
-	names, err := s.Aggregation.FieldNamesOf(one)
+	names, err := s.fieldNamesOf(one)
 	if err == nil {
 		err = c.Known(in.Values, names)
 	}
@@ -307,7 +308,7 @@ func (s *Service) listConnectionSources(ctx context.Context, c *httpapi.Caller, 
 	if err != nil {
 		return connectionSourcesOutput{}, err
 	}
-	sources, err := s.DB.SourcesOf(ctx, c.Domain.ID, one.ID)
+	sources, err := bankstore.From(s.DB).SourcesOf(ctx, c.Domain.ID, one.ID)
 	if err != nil {
 		return connectionSourcesOutput{}, fmt.Errorf("list the sources of connection %d: %w", one.ID, err)
 	}
@@ -342,7 +343,7 @@ func (s *Service) connectionLogs(ctx context.Context, c *httpapi.Caller, in conn
 	if err != nil {
 		return connectionLogsOutput{}, err
 	}
-	out, rows, err := s.logs(ctx, c, store.ConnectionLogFilter{User: one.User, Connection: one.ID}, in.logsQuery)
+	out, rows, err := s.logs(ctx, c, bankstore.ConnectionLogFilter{User: one.User, Connection: one.ID}, in.logsQuery)
 	for i, l := range rows {
 		out.Logs[i] = s.Aggregation.ShowLog(one, l, c.Location)
 	}
@@ -355,7 +356,7 @@ func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsIn
 	if err != nil {
 		return connectionLogsOutput{}, err
 	}
-	out, rows, err := s.logs(ctx, c, store.ConnectionLogFilter{User: id}, in.logsQuery)
+	out, rows, err := s.logs(ctx, c, bankstore.ConnectionLogFilter{User: id}, in.logsQuery)
 	if err != nil {
 		return connectionLogsOutput{}, err
 	}
@@ -363,7 +364,7 @@ func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsIn
 	for i, l := range rows {
 		ids[i] = l.Connection
 	}
-	of, err := s.DB.ConnectionsByID(ctx, c.Domain.ID, id, ids)
+	of, err := bankstore.From(s.DB).ConnectionsByID(ctx, c.Domain.ID, id, ids)
 	if err != nil {
 		return connectionLogsOutput{}, fmt.Errorf("load the connections of %d syncs: %w", len(rows), err)
 	}
@@ -374,14 +375,16 @@ func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsIn
 }
 
 // logs returns a page of the syncs that a filter selects, and their rows.
-func (s *Service) logs(ctx context.Context, c *httpapi.Caller, filter store.ConnectionLogFilter, in logsQuery) (connectionLogsOutput, []store.ConnectionLog, error) {
+func (s *Service) logs(ctx context.Context, c *httpapi.Caller, filter bankstore.ConnectionLogFilter, in logsQuery) (connectionLogsOutput, []bankstore.ConnectionLog, error) {
 	filter.Domain, filter.Source, filter.From, filter.Until = c.Domain.ID, in.IDSource, in.From(), in.Until()
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
-		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.ConnectionLog, error) {
-			return r.ConnectionLogs(ctx, filter, w.OfRows())
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]bankstore.ConnectionLog, error) {
+			return bankstore.From(r).ConnectionLogs(ctx, filter, w.OfRows())
 		},
-		func(l store.ConnectionLog) httpapi.Position { return l.Place() },
-		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountConnectionLogs(ctx, filter) })
+		func(l bankstore.ConnectionLog) httpapi.Position { return l.Place() },
+		func(ctx context.Context, r *store.Reader) (int64, error) {
+			return bankstore.From(r).CountConnectionLogs(ctx, filter)
+		})
 	out := connectionLogsOutput{Logs: make([]wire.ConnectionLog, len(rows)), Listing: listing}
 	if len(rows) > 0 {
 		out.FirstDate, out.LastDate = dayOf(rows[len(rows)-1].At, c.Location), dayOf(rows[0].At, c.Location)

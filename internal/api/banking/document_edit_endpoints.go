@@ -8,8 +8,8 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
-	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
 
@@ -77,7 +77,7 @@ func (s *Service) createDocument(ctx context.Context, c *httpapi.Caller, in crea
 	if err != nil {
 		return wire.Document{}, err
 	}
-	found, err := s.subscriptions(ctx, c, in.oneUserInput, store.SubscriptionFilter{IDs: []passerelle.SubscriptionID{into}, Connection: in.Connection})
+	found, err := s.subscriptions(ctx, c, in.oneUserInput, bankstore.SubscriptionFilter{IDs: []passerelle.SubscriptionID{into}, Connection: in.Connection})
 	if errors.Is(err, passerelle.NotFound) && in.Subscription == 0 {
 		err = passerelle.InvalidField("id_subscription", "must be the id of an enabled subscription of the user, see GET /users/me/subscriptions")
 	}
@@ -88,7 +88,7 @@ func (s *Service) createDocument(ctx context.Context, c *httpapi.Caller, in crea
 	if err != nil {
 		return wire.Document{}, err
 	}
-	return s.shownDocument(ctx, c, store.DocumentFilter{Domain: c.Domain.ID, User: found[0].User, ID: id}, nil)
+	return s.shownDocument(ctx, c, bankstore.DocumentFilter{Domain: c.Domain.ID, User: found[0].User, ID: id}, nil)
 }
 
 // subscription is the one under which the document is to be filed.
@@ -102,8 +102,8 @@ func (in createDocumentInput) subscription() (passerelle.SubscriptionID, error) 
 	return cmp.Or(in.Subscription, in.IDSubscription), nil
 }
 
-func (in documentFields) edit() (store.DocumentEdit, error) {
-	e := store.DocumentEdit{Income: in.Income, ReadOnly: in.ReadOnly}
+func (in documentFields) edit() (bankstore.DocumentEdit, error) {
+	e := bankstore.DocumentEdit{Income: in.Income, ReadOnly: in.ReadOnly}
 	if in.Type != nil {
 		names := passerelle.DocumentTypes()
 		if *in.Type > int64(len(names)) {
@@ -132,7 +132,7 @@ func (in documentFields) edit() (store.DocumentEdit, error) {
 }
 
 // own reads what is set of one thing; null is none.
-func own[T ~string | ~int64 | ~bool, U any](into *store.Own[U], supplied httpapi.Nullable[T], read func(T) (U, error)) error {
+func own[T ~string | ~int64 | ~bool, U any](into *bankstore.Own[U], supplied httpapi.Nullable[T], read func(T) (U, error)) error {
 	if into.Set = supplied.Present; !supplied.Present || supplied.Null {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -101,8 +102,8 @@ func (s *Service) listDocuments(ctx context.Context, c *httpapi.Caller, in listD
 }
 
 // documentsAt selects all documents of a place, which must be there.
-func (s *Service) documentsAt(ctx context.Context, c *httpapi.Caller, at documentPlace, all bool) (store.DocumentFilter, error) {
-	f := store.DocumentFilter{Domain: c.Domain.ID, User: at.ID, Connection: at.Connection, Subscription: at.Subscription, All: all}
+func (s *Service) documentsAt(ctx context.Context, c *httpapi.Caller, at documentPlace, all bool) (bankstore.DocumentFilter, error) {
+	f := bankstore.DocumentFilter{Domain: c.Domain.ID, User: at.ID, Connection: at.Connection, Subscription: at.Subscription, All: all}
 	if _, err := at.theirs(c); err != nil {
 		return f, err
 	}
@@ -112,7 +113,7 @@ func (s *Service) documentsAt(ctx context.Context, c *httpapi.Caller, at documen
 		}
 	}
 	if at.Subscription != 0 {
-		which := store.SubscriptionFilter{IDs: []passerelle.SubscriptionID{at.Subscription}, Connection: at.Connection, All: all}
+		which := bankstore.SubscriptionFilter{IDs: []passerelle.SubscriptionID{at.Subscription}, Connection: at.Connection, All: all}
 		found, err := s.subscriptions(ctx, c, at.oneUserInput, which)
 		if err != nil {
 			return f, err
@@ -122,7 +123,7 @@ func (s *Service) documentsAt(ctx context.Context, c *httpapi.Caller, at documen
 	return f, nil
 }
 
-func (s *Service) documentPage(ctx context.Context, c *httpapi.Caller, q documentQuery, there store.DocumentFilter) (listDocumentsOutput, error) {
+func (s *Service) documentPage(ctx context.Context, c *httpapi.Caller, q documentQuery, there bankstore.DocumentFilter) (listDocumentsOutput, error) {
 	if c.Strict && !q.LimitSet() {
 		return listDocumentsOutput{}, passerelle.MissingField("limit", "is required, from 1 to 1000")
 	}
@@ -131,11 +132,13 @@ func (s *Service) documentPage(ctx context.Context, c *httpapi.Caller, q documen
 		return listDocumentsOutput{}, err
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, q.Paging,
-		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.StoredDocument, error) {
-			return r.Documents(ctx, f, w.OfRows())
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]bankstore.StoredDocument, error) {
+			return bankstore.From(r).Documents(ctx, f, w.OfRows())
 		},
-		func(d store.StoredDocument) httpapi.Position { return d.Place() },
-		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountDocuments(ctx, f) })
+		func(d bankstore.StoredDocument) httpapi.Position { return d.Place() },
+		func(ctx context.Context, r *store.Reader) (int64, error) {
+			return bankstore.From(r).CountDocuments(ctx, f)
+		})
 	if err != nil {
 		return listDocumentsOutput{}, fmt.Errorf("list documents of user %d: %w", f.User, err)
 	}
@@ -149,7 +152,7 @@ func (s *Service) documentPage(ctx context.Context, c *httpapi.Caller, q documen
 }
 
 // filter narrows to what all parameters select.
-func (q documentQuery) filter(c *httpapi.Caller, f store.DocumentFilter) (store.DocumentFilter, error) {
+func (q documentQuery) filter(c *httpapi.Caller, f bankstore.DocumentFilter) (bankstore.DocumentFilter, error) {
 	if !q.From().IsZero() {
 		f.From = passerelle.DateOf(q.From(), c.Location)
 	}
@@ -175,7 +178,7 @@ func (q documentQuery) filter(c *httpapi.Caller, f store.DocumentFilter) (store.
 
 // stamps narrows to the timestamps that are asked for, which are written in whole
 // seconds.
-func (q documentQuery) stamps(c *httpapi.Caller, f store.DocumentFilter) (store.DocumentFilter, error) {
+func (q documentQuery) stamps(c *httpapi.Caller, f bankstore.DocumentFilter) (bankstore.DocumentFilter, error) {
 	var err error
 	f.Zone = c.Location
 	if q.MinTimestamp != "" {
@@ -197,7 +200,7 @@ func (q documentQuery) stamps(c *httpapi.Caller, f store.DocumentFilter) (store.
 
 // documentDays are the days of the oldest and the newest document, or nil where
 // there is none.
-func (s *Service) documentDays(ctx context.Context, f store.DocumentFilter) (*string, *string, error) {
+func (s *Service) documentDays(ctx context.Context, f bankstore.DocumentFilter) (*string, *string, error) {
 	var (
 		first *string
 		last  *string
@@ -206,7 +209,7 @@ func (s *Service) documentDays(ctx context.Context, f store.DocumentFilter) (*st
 		day      **string
 		backward bool
 	}{{&first, true}, {&last, false}} {
-		found, err := s.DB.Documents(ctx, f, store.Window{Limit: 1, Backward: end.backward})
+		found, err := bankstore.From(s.DB).Documents(ctx, f, store.Window{Limit: 1, Backward: end.backward})
 		if err != nil {
 			return nil, nil, fmt.Errorf("find the first and the last document of user %d: %w", f.User, err)
 		}
@@ -232,7 +235,7 @@ func (s *Service) oneDocument(ctx context.Context, c *httpapi.Caller, in oneDocu
 }
 
 // shownDocument renders the document that a filter selects.
-func (s *Service) shownDocument(ctx context.Context, c *httpapi.Caller, f store.DocumentFilter, e httpapi.Expansion) (wire.Document, error) {
+func (s *Service) shownDocument(ctx context.Context, c *httpapi.Caller, f bankstore.DocumentFilter, e httpapi.Expansion) (wire.Document, error) {
 	d, err := s.selected(ctx, f)
 	if err != nil {
 		return wire.Document{}, err
@@ -241,29 +244,29 @@ func (s *Service) shownDocument(ctx context.Context, c *httpapi.Caller, f store.
 }
 
 // showDocument renders a document with what is to be embedded.
-func (s *Service) showDocument(ctx context.Context, c *httpapi.Caller, d store.StoredDocument, e httpapi.Expansion) (wire.Document, error) {
-	shown, err := s.embedding(c).documents(ctx, []store.StoredDocument{d}, e)
+func (s *Service) showDocument(ctx context.Context, c *httpapi.Caller, d bankstore.StoredDocument, e httpapi.Expansion) (wire.Document, error) {
+	shown, err := s.embedding(c).documents(ctx, []bankstore.StoredDocument{d}, e)
 	return shown.list[0], err
 }
 
 // document loads the one that a path names.
-func (s *Service) document(ctx context.Context, c *httpapi.Caller, in whichDocument) (store.StoredDocument, error) {
+func (s *Service) document(ctx context.Context, c *httpapi.Caller, in whichDocument) (bankstore.StoredDocument, error) {
 	f, err := s.documentsAt(ctx, c, in.documentPlace, in.WithDisabled)
 	if err != nil {
-		return store.StoredDocument{}, err
+		return bankstore.StoredDocument{}, err
 	}
 	f.ID = in.Document
 	return s.selected(ctx, f)
 }
 
 // selected is the document that a filter selects.
-func (s *Service) selected(ctx context.Context, f store.DocumentFilter) (store.StoredDocument, error) {
-	found, err := s.DB.Documents(ctx, f, store.Window{Limit: 1})
+func (s *Service) selected(ctx context.Context, f bankstore.DocumentFilter) (bankstore.StoredDocument, error) {
+	found, err := bankstore.From(s.DB).Documents(ctx, f, store.Window{Limit: 1})
 	if err != nil {
-		return store.StoredDocument{}, fmt.Errorf("load document %d: %w", f.ID, err)
+		return bankstore.StoredDocument{}, fmt.Errorf("load document %d: %w", f.ID, err)
 	}
 	if len(found) == 0 {
-		return store.StoredDocument{}, passerelle.Missing()
+		return bankstore.StoredDocument{}, passerelle.Missing()
 	}
 	return found[0], nil
 }

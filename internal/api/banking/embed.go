@@ -8,6 +8,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -124,12 +125,12 @@ func embed[W any](out rendered[W], asked httpapi.Expansion, table ...embeds) (re
 	return out.bounded()
 }
 
-func (e embedding) connections(ctx context.Context, rows []store.Connection, asked httpapi.Expansion) (rendered[wire.Connection], error) {
+func (e embedding) connections(ctx context.Context, rows []bankstore.Connection, asked httpapi.Expansion) (rendered[wire.Connection], error) {
 	ids := make([]passerelle.ConnectionID, len(rows))
 	for i, one := range rows {
 		ids[i] = one.ID
 	}
-	out := show(rows, asked, func(one store.Connection) wire.Connection { return e.Aggregation.Show(one, e.c.Location) })
+	out := show(rows, asked, func(one bankstore.Connection) wire.Connection { return e.Aggregation.Show(one, e.c.Location) })
 	accounts := func(all bool, into func(*wire.Connection) **[]wire.BankAccount) func(httpapi.Expansion) error {
 		return func(asked httpapi.Expansion) error { return e.accountsBelow(ctx, out, ids, all, asked, into) }
 	}
@@ -156,11 +157,11 @@ func (e embedding) connectors(of rendered[wire.Connection], asked httpapi.Expans
 }
 
 func (e embedding) sources(ctx context.Context, of rendered[wire.Connection], ids []passerelle.ConnectionID) error {
-	sources, err := e.DB.SourcesOf(ctx, e.c.Domain.ID, ids...)
+	sources, err := bankstore.From(e.DB).SourcesOf(ctx, e.c.Domain.ID, ids...)
 	if err != nil {
 		return fmt.Errorf("list the sources of connections: %w", err)
 	}
-	by := map[int64][]store.ConnectionSource{}
+	by := map[int64][]bankstore.ConnectionSource{}
 	for _, source := range sources {
 		by[int64(source.Connection)] = append(by[int64(source.Connection)], source)
 	}
@@ -175,8 +176,8 @@ func (e embedding) sources(ctx context.Context, of rendered[wire.Connection], id
 func connectionID(one *wire.Connection) int64 { return one.ID }
 
 func (e embedding) accountsBelow(ctx context.Context, of rendered[wire.Connection], ids []passerelle.ConnectionID, all bool, asked httpapi.Expansion, into func(*wire.Connection) **[]wire.BankAccount) error {
-	filter := store.AccountFilter{Domain: e.c.Domain.ID, User: e.c.User, Connections: ids, All: all}
-	rows, err := e.DB.BankAccounts(ctx, filter, store.Window{Limit: maxBelow * len(ids)})
+	filter := bankstore.AccountFilter{Domain: e.c.Domain.ID, User: e.c.User, Connections: ids, All: all}
+	rows, err := bankstore.From(e.DB).BankAccounts(ctx, filter, store.Window{Limit: maxBelow * len(ids)})
 	if err != nil {
 		return fmt.Errorf("list the accounts of connections: %w", err)
 	}
@@ -188,8 +189,8 @@ func (e embedding) accountsBelow(ctx context.Context, of rendered[wire.Connectio
 }
 
 func (e embedding) subscriptionsBelow(ctx context.Context, of rendered[wire.Connection], ids []passerelle.ConnectionID, all bool, asked httpapi.Expansion, into func(*wire.Connection) **[]wire.Subscription) error {
-	filter := store.SubscriptionFilter{Domain: e.c.Domain.ID, User: e.c.User, Connections: ids, All: all}
-	rows, err := e.DB.Subscriptions(ctx, filter, store.Window{Limit: maxBelow * len(ids)})
+	filter := bankstore.SubscriptionFilter{Domain: e.c.Domain.ID, User: e.c.User, Connections: ids, All: all}
+	rows, err := bankstore.From(e.DB).Subscriptions(ctx, filter, store.Window{Limit: maxBelow * len(ids)})
 	if err != nil {
 		return fmt.Errorf("list the subscriptions of connections: %w", err)
 	}
@@ -200,12 +201,14 @@ func (e embedding) subscriptionsBelow(ctx context.Context, of rendered[wire.Conn
 	return err
 }
 
-func (e embedding) accounts(ctx context.Context, rows []store.StoredAccount, asked httpapi.Expansion) (rendered[wire.BankAccount], error) {
+func (e embedding) accounts(ctx context.Context, rows []bankstore.StoredAccount, asked httpapi.Expansion) (rendered[wire.BankAccount], error) {
 	ids := make([]passerelle.ConnectionID, len(rows))
 	for i, a := range rows {
 		ids[i] = a.Connection
 	}
-	out := show(rows, asked, func(a store.StoredAccount) wire.BankAccount { return wire.NewBankAccount(a.BankAccount, e.c.Location) })
+	out := show(rows, asked, func(a bankstore.StoredAccount) wire.BankAccount {
+		return wire.NewBankAccount(a.BankAccount, e.c.Location)
+	})
 	return embed(out, asked,
 		embeds{"connection", func(asked httpapi.Expansion) error {
 			above, err := e.connectionsAbove(ctx, ids, asked)
@@ -217,7 +220,7 @@ func (e embedding) accounts(ctx context.Context, rows []store.StoredAccount, ask
 
 // connectionsAbove are the connections of accounts or subscriptions.
 func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.ConnectionID, asked httpapi.Expansion) (rendered[wire.Connection], error) {
-	found, err := e.DB.ConnectionsByID(ctx, e.c.Domain.ID, e.c.User, ids)
+	found, err := bankstore.From(e.DB).ConnectionsByID(ctx, e.c.Domain.ID, e.c.User, ids)
 	if err != nil {
 		return rendered[wire.Connection]{}, fmt.Errorf("load the connections of what is below them: %w", err)
 	}
@@ -228,7 +231,7 @@ func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.Connec
 // brought or changed.
 func (e embedding) recentTransactions(ctx context.Context, of rendered[wire.BankAccount], connections []passerelle.ConnectionID, asked httpapi.Expansion) error {
 	distinct := slices.Compact(slices.Sorted(slices.Values(connections)))
-	rows, err := e.DB.NewTransactions(ctx, e.c.Domain.ID, e.c.User, distinct, maxRecent)
+	rows, err := bankstore.From(e.DB).NewTransactions(ctx, e.c.Domain.ID, e.c.User, distinct, maxRecent)
 	if err != nil {
 		return fmt.Errorf("list what is new in connections: %w", err)
 	}
@@ -237,7 +240,7 @@ func (e embedding) recentTransactions(ctx context.Context, of rendered[wire.Bank
 		wanted[of.list[i].ID] = true
 	}
 	rows = slices.DeleteFunc(rows, func(t passerelle.Transaction) bool { return !wanted[int64(t.Account)] })
-	below, err := e.transactions(ctx, rows, store.TransactionSpan{}, asked)
+	below, err := e.transactions(ctx, rows, bankstore.TransactionSpan{}, asked)
 	if err == nil {
 		embedBelow(of, func(a *wire.BankAccount) int64 { return a.ID }, below, func(t *wire.Transaction) int64 { return t.IDAccount },
 			func(a *wire.BankAccount) **[]wire.Transaction { return &a.Transactions })
@@ -245,12 +248,12 @@ func (e embedding) recentTransactions(ctx context.Context, of rendered[wire.Bank
 	return err
 }
 
-func (e embedding) subscriptions(ctx context.Context, rows []store.StoredSubscription, asked httpapi.Expansion) (rendered[wire.Subscription], error) {
+func (e embedding) subscriptions(ctx context.Context, rows []bankstore.StoredSubscription, asked httpapi.Expansion) (rendered[wire.Subscription], error) {
 	ids := make([]passerelle.ConnectionID, len(rows))
 	for i, one := range rows {
 		ids[i] = one.Connection
 	}
-	out := show(rows, asked, func(one store.StoredSubscription) wire.Subscription {
+	out := show(rows, asked, func(one bankstore.StoredSubscription) wire.Subscription {
 		return wire.NewSubscription(one.Subscription, e.c.Location)
 	})
 	return embed(out, asked, embeds{"connection", func(asked httpapi.Expansion) error {
@@ -262,7 +265,7 @@ func (e embedding) subscriptions(ctx context.Context, rows []store.StoredSubscri
 
 // transactions renders transactions with the currencies of their accounts, which the
 // span may know already; categories and their deprecated number are always there.
-func (e embedding) transactions(ctx context.Context, rows []passerelle.Transaction, span store.TransactionSpan, asked httpapi.Expansion) (rendered[wire.Transaction], error) {
+func (e embedding) transactions(ctx context.Context, rows []passerelle.Transaction, span bankstore.TransactionSpan, asked httpapi.Expansion) (rendered[wire.Transaction], error) {
 	accounts, err := e.accountsAbove(ctx, rows, span, asked.Has("account"))
 	if err != nil {
 		return rendered[wire.Transaction]{}, fmt.Errorf("load the accounts of %d transactions: %w", len(rows), err)
@@ -285,21 +288,21 @@ func (e embedding) transactions(ctx context.Context, rows []passerelle.Transacti
 
 // accountsAbove are the accounts of transactions, which one query reads unless only
 // their currencies are needed and known.
-func (e embedding) accountsAbove(ctx context.Context, rows []passerelle.Transaction, span store.TransactionSpan, whole bool) (map[passerelle.AccountID]store.StoredAccount, error) {
-	accounts := map[passerelle.AccountID]store.StoredAccount{}
+func (e embedding) accountsAbove(ctx context.Context, rows []passerelle.Transaction, span bankstore.TransactionSpan, whole bool) (map[passerelle.AccountID]bankstore.StoredAccount, error) {
+	accounts := map[passerelle.AccountID]bankstore.StoredAccount{}
 	ids, known := []passerelle.AccountID{}, !whole
 	for _, t := range rows {
 		if _, seen := accounts[t.Account]; seen {
 			continue
 		}
 		currency, noted := span.Currency(t.Account)
-		accounts[t.Account] = store.StoredAccount{BankAccount: passerelle.BankAccount{AccountDetails: passerelle.AccountDetails{Currency: currency}}}
+		accounts[t.Account] = bankstore.StoredAccount{BankAccount: passerelle.BankAccount{AccountDetails: passerelle.AccountDetails{Currency: currency}}}
 		ids, known = append(ids, t.Account), known && noted
 	}
 	if known || len(ids) == 0 {
 		return accounts, nil
 	}
-	found, err := e.DB.BankAccounts(ctx, store.AccountFilter{Domain: e.c.Domain.ID, User: e.c.User, IDs: ids, All: true}, store.Window{Limit: len(ids)})
+	found, err := bankstore.From(e.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: e.c.Domain.ID, User: e.c.User, IDs: ids, All: true}, store.Window{Limit: len(ids)})
 	for _, a := range found {
 		accounts[a.ID] = a
 	}
@@ -312,11 +315,11 @@ func (e embedding) documentsBelow(ctx context.Context, of rendered[wire.Transact
 	for i := range of.list {
 		ids[i], of.list[i].Documents = passerelle.TransactionID(of.list[i].ID), &[]wire.Document{}
 	}
-	found, err := e.DB.DocumentsOf(ctx, store.DocumentFilter{Domain: e.c.Domain.ID, User: e.c.User}, ids)
+	found, err := bankstore.From(e.DB).DocumentsOf(ctx, bankstore.DocumentFilter{Domain: e.c.Domain.ID, User: e.c.User}, ids)
 	if err != nil {
 		return fmt.Errorf("list the documents of %d transactions: %w", len(ids), err)
 	}
-	rows, place := make([]store.StoredDocument, len(found)), make(map[passerelle.TransactionID]int, len(ids))
+	rows, place := make([]bankstore.StoredDocument, len(found)), make(map[passerelle.TransactionID]int, len(ids))
 	for i, id := range ids {
 		place[id] = i
 	}
@@ -346,8 +349,8 @@ func (e embedding) attachmentsBelow(ctx context.Context, of rendered[wire.Transa
 	return nil
 }
 
-func (e embedding) documents(ctx context.Context, rows []store.StoredDocument, asked httpapi.Expansion) (rendered[wire.Document], error) {
-	out := show(rows, asked, func(d store.StoredDocument) wire.Document {
+func (e embedding) documents(ctx context.Context, rows []bankstore.StoredDocument, asked httpapi.Expansion) (rendered[wire.Document], error) {
+	out := show(rows, asked, func(d bankstore.StoredDocument) wire.Document {
 		return e.Aggregation.ShowDocument(e.c.Domain, d.Document, e.c.Location)
 	})
 	return embed(out, asked, embeds{"type", func(httpapi.Expansion) error {

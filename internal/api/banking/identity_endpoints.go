@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -25,7 +26,7 @@ func (s *Service) ownerIdentity(ctx context.Context, c *httpapi.Caller, in oneCo
 	if err != nil {
 		return wire.OwnerIdentity{}, err
 	}
-	accounts, err := s.DB.BankAccounts(ctx, store.AccountFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID}, store.Window{Limit: maxBalanced})
+	accounts, err := bankstore.From(s.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: c.Domain.ID, User: one.User, Connection: one.ID}, store.Window{Limit: maxBalanced})
 	if err != nil {
 		return wire.OwnerIdentity{}, fmt.Errorf("list the accounts of connection %d: %w", one.ID, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/wire"
 )
@@ -44,7 +45,7 @@ func (s *Service) informations(ctx context.Context, c *httpapi.Caller, in ofTran
 	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
 		return listInformationsOutput{}, err
 	}
-	noted, err := s.DB.Informations(ctx, c.Domain.ID, []passerelle.TransactionID{in.Transaction})
+	noted, err := bankstore.From(s.DB).Informations(ctx, c.Domain.ID, []passerelle.TransactionID{in.Transaction})
 	if err != nil {
 		return listInformationsOutput{}, fmt.Errorf("list what is noted about transaction %d: %w", in.Transaction, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -25,11 +26,11 @@ func (s *Service) investmentRoutes() []httpapi.Route {
 		list("/investments", "List investments", shown+" The sums are of the investments of the page, when they are in one currency; what is gone has no part in them.", nil, httpapi.Handle(s.listInvestments)),
 		list("/investments/{assetId}", "Read an investment", "", nil, httpapi.Handle(s.oneInvestment)),
 		list("/investments/{assetId}/history", "List the values of an investment", "Returns the unit value for each day on which the institution gave one, newest first.", nil, httpapi.Handle(s.investmentHistory)),
-		list("/marketorders", "List market orders", shown, []string{"/users/{userId}/market_orders", "/market_orders"}, httpapi.Handle(listAssets(s, store.MarketOrders, wire.NewMarketOrder, marketOrders))),
-		list("/marketorders/{assetId}", "Read a market order", "", nil, httpapi.Handle(oneAsset(s, store.MarketOrders, wire.NewMarketOrder))),
-		list("/pockets", "List pockets", shown, ofInvestment, httpapi.Handle(listAssets(s, store.Pockets, wire.NewPocket, pockets))),
-		list("/pockets/{assetId}", "Read a pocket", "", nil, httpapi.Handle(oneAsset(s, store.Pockets, wire.NewPocket))),
-		list("/amortizations", "List the amortizations of loans", shown, nil, httpapi.Handle(listAssets(s, store.Amortizations, wire.NewAmortization, amortizations))),
+		list("/marketorders", "List market orders", shown, []string{"/users/{userId}/market_orders", "/market_orders"}, httpapi.Handle(listAssets(s, bankstore.MarketOrders, wire.NewMarketOrder, marketOrders))),
+		list("/marketorders/{assetId}", "Read a market order", "", nil, httpapi.Handle(oneAsset(s, bankstore.MarketOrders, wire.NewMarketOrder))),
+		list("/pockets", "List pockets", shown, ofInvestment, httpapi.Handle(listAssets(s, bankstore.Pockets, wire.NewPocket, pockets))),
+		list("/pockets/{assetId}", "Read a pocket", "", nil, httpapi.Handle(oneAsset(s, bankstore.Pockets, wire.NewPocket))),
+		list("/amortizations", "List the amortizations of loans", shown, nil, httpapi.Handle(listAssets(s, bankstore.Amortizations, wire.NewAmortization, amortizations))),
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/indicators", Aliases: []string{"/indicators"}, Needs: ofUser, Endpoint: httpapi.Handle(s.indicators),
 			Summary: "Read the financial indicators of a user", Doc: "Always returns null: the service computes no indicators.",
@@ -46,24 +47,26 @@ type listAssetsInput struct {
 }
 
 // assetRows reads a page of assets of a kind at a place, with the accounts there.
-func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in listAssetsInput, kind store.AssetKind) (settled, []passerelle.Asset[D], httpapi.Listing, error) {
+func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in listAssetsInput, kind bankstore.AssetKind) (settled, []passerelle.Asset[D], httpapi.Listing, error) {
 	at, err := s.settle(ctx, c, in.place())
 	if err != nil {
 		return at, nil, httpapi.Listing{}, err
 	}
 	f := at.assets(c, kind, in.WithDisabled)
 	if f.Investment = in.Investment; f.Investment != 0 {
-		above := at.assets(c, store.Investments, in.WithDisabled)
+		above := at.assets(c, bankstore.Investments, in.WithDisabled)
 		if _, err := readAsset[passerelle.InvestmentDetails](ctx, s, above, f.Investment); err != nil {
 			return at, nil, httpapi.Listing{}, err
 		}
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]passerelle.Asset[D], error) {
-			return store.ReadAssets[D](ctx, r, f, w.OfRows())
+			return bankstore.ReadAssets[D](ctx, bankstore.From(r), f, w.OfRows())
 		},
 		func(a passerelle.Asset[D]) httpapi.Position { return httpapi.Position{int64(a.ID)} },
-		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountAssets(ctx, f) })
+		func(ctx context.Context, r *store.Reader) (int64, error) {
+			return bankstore.From(r).CountAssets(ctx, f)
+		})
 	if err != nil {
 		return at, nil, listing, fmt.Errorf("list what user %d holds: %w", f.User, err)
 	}
@@ -71,13 +74,13 @@ func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in lis
 }
 
 // assets selects those of a kind at the place.
-func (at settled) assets(c *httpapi.Caller, kind store.AssetKind, all bool) store.AssetFilter {
-	return store.AssetFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account, Kind: kind, All: all}
+func (at settled) assets(c *httpapi.Caller, kind bankstore.AssetKind, all bool) bankstore.AssetFilter {
+	return bankstore.AssetFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account, Kind: kind, All: all}
 }
 
-func readAsset[D any](ctx context.Context, s *Service, f store.AssetFilter, id passerelle.AssetID) (passerelle.Asset[D], error) {
+func readAsset[D any](ctx context.Context, s *Service, f bankstore.AssetFilter, id passerelle.AssetID) (passerelle.Asset[D], error) {
 	f.IDs = []passerelle.AssetID{id}
-	found, err := store.ReadAssets[D](ctx, &s.DB.Reader, f, store.Window{Limit: 1})
+	found, err := bankstore.ReadAssets[D](ctx, bankstore.From(s.DB), f, store.Window{Limit: 1})
 	if err != nil {
 		return passerelle.Asset[D]{}, fmt.Errorf("read what user %d holds: %w", f.User, err)
 	}
@@ -99,7 +102,7 @@ type oneAssetInput struct {
 }
 
 // oneAsset reads an asset of a kind.
-func oneAsset[D, W any](s *Service, kind store.AssetKind, show func(passerelle.Asset[D], *time.Location) W) func(context.Context, *httpapi.Caller, whichAsset) (W, error) {
+func oneAsset[D, W any](s *Service, kind bankstore.AssetKind, show func(passerelle.Asset[D], *time.Location) W) func(context.Context, *httpapi.Caller, whichAsset) (W, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in whichAsset) (W, error) {
 		var shown W
 		at, err := s.settle(ctx, c, in.place())
@@ -115,7 +118,7 @@ func oneAsset[D, W any](s *Service, kind store.AssetKind, show func(passerelle.A
 }
 
 // listAssets lists assets of a kind, under the key that the wrapper has.
-func listAssets[D, W, Out any](s *Service, kind store.AssetKind, show func(passerelle.Asset[D], *time.Location) W, wrap func([]W, httpapi.Listing) Out) func(context.Context, *httpapi.Caller, listAssetsInput) (Out, error) {
+func listAssets[D, W, Out any](s *Service, kind bankstore.AssetKind, show func(passerelle.Asset[D], *time.Location) W, wrap func([]W, httpapi.Listing) Out) func(context.Context, *httpapi.Caller, listAssetsInput) (Out, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in listAssetsInput) (Out, error) {
 		var out Out
 		_, rows, listing, err := assetRows[D](ctx, s, c, in, kind)
@@ -164,7 +167,7 @@ type listInvestmentsOutput struct {
 }
 
 func (s *Service) listInvestments(ctx context.Context, c *httpapi.Caller, in listAssetsInput) (listInvestmentsOutput, error) {
-	at, rows, listing, err := assetRows[passerelle.InvestmentDetails](ctx, s, c, in, store.Investments)
+	at, rows, listing, err := assetRows[passerelle.InvestmentDetails](ctx, s, c, in, bankstore.Investments)
 	if err != nil {
 		return listInvestmentsOutput{}, err
 	}
@@ -195,7 +198,7 @@ func (s *Service) accountsOf(ctx context.Context, c *httpapi.Caller, at settled,
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	found, err := s.DB.BankAccounts(ctx, store.AccountFilter{Domain: c.Domain.ID, User: at.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
+	found, err := bankstore.From(s.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: c.Domain.ID, User: at.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
 	if err != nil {
 		return nil, fmt.Errorf("load the accounts of %d investments: %w", len(rows), err)
 	}
@@ -227,7 +230,7 @@ func (s *Service) showInvestments(ctx context.Context, c *httpapi.Caller, at set
 	if len(place) == 0 {
 		return shown, nil
 	}
-	parts, err := store.ReadAssets[passerelle.PocketDetails](ctx, &s.DB.Reader, at.assets(c, store.Pockets, false), store.Window{Limit: maxPockets})
+	parts, err := bankstore.ReadAssets[passerelle.PocketDetails](ctx, bankstore.From(s.DB), at.assets(c, bankstore.Pockets, false), store.Window{Limit: maxPockets})
 	if err != nil {
 		return nil, fmt.Errorf("list the pockets of %d investments: %w", len(rows), err)
 	}
@@ -265,7 +268,7 @@ func (s *Service) investment(ctx context.Context, c *httpapi.Caller, in whichAss
 	if at, err = s.settle(ctx, c, in.place()); err != nil {
 		return at, found, err
 	}
-	found, err = readAsset[passerelle.InvestmentDetails](ctx, s, at.assets(c, store.Investments, in.WithDisabled), in.ID)
+	found, err = readAsset[passerelle.InvestmentDetails](ctx, s, at.assets(c, bankstore.Investments, in.WithDisabled), in.ID)
 	return at, found, err
 }
 
@@ -286,11 +289,11 @@ func (s *Service) investmentHistory(ctx context.Context, c *httpapi.Caller, in i
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]passerelle.InvestmentValue, error) {
-			return r.InvestmentValues(ctx, c.Domain.ID, found.ID, w.OfRows())
+			return bankstore.From(r).InvestmentValues(ctx, c.Domain.ID, found.ID, w.OfRows())
 		},
 		func(v passerelle.InvestmentValue) httpapi.Position { return httpapi.Position{v.Date.String(), v.ID} },
 		func(ctx context.Context, r *store.Reader) (int64, error) {
-			return r.CountInvestmentValues(ctx, c.Domain.ID, found.ID)
+			return bankstore.From(r).CountInvestmentValues(ctx, c.Domain.ID, found.ID)
 		})
 	out := investmentHistoryOutput{Values: make([]wire.InvestmentValue, len(rows)), Listing: listing}
 	for i, v := range rows {

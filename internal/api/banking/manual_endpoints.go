@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -150,12 +151,12 @@ func (in newTransaction) details() (passerelle.TransactionDetails, error) {
 func (s *Service) createdTransactions(ctx context.Context, c *httpapi.Caller, at settled, ids []passerelle.TransactionID) (createTransactionsOutput, error) {
 	f := at.filter(c)
 	f.IDs = ids
-	rows, err := s.DB.Transactions(ctx, f, store.Window{Limit: len(ids)})
+	rows, err := bankstore.From(s.DB).Transactions(ctx, f, store.Window{Limit: len(ids)})
 	if err != nil {
 		return createTransactionsOutput{}, fmt.Errorf("load %d transactions: %w", len(ids), err)
 	}
 	slices.SortFunc(rows, func(a, b passerelle.Transaction) int { return cmp.Compare(a.ID, b.ID) })
-	shown, err := s.embedding(c).transactions(ctx, rows, store.TransactionSpan{}, nil)
+	shown, err := s.embedding(c).transactions(ctx, rows, bankstore.TransactionSpan{}, nil)
 	return createTransactionsOutput{Transactions: shown.list, Total: len(shown.list)}, err
 }
 

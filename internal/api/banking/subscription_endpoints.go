@@ -7,6 +7,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -81,13 +82,15 @@ func (s *Service) subscriptionsOf(ctx context.Context, c *httpapi.Caller, connec
 	if err != nil {
 		return listSubscriptionsOutput{}, err
 	}
-	filter := store.SubscriptionFilter{Domain: c.Domain.ID, User: user, Connection: connection, All: in.WithDisabled}
+	filter := bankstore.SubscriptionFilter{Domain: c.Domain.ID, User: user, Connection: connection, All: in.WithDisabled}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
-		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.StoredSubscription, error) {
-			return r.Subscriptions(ctx, filter, w.OfRows())
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]bankstore.StoredSubscription, error) {
+			return bankstore.From(r).Subscriptions(ctx, filter, w.OfRows())
 		},
-		func(one store.StoredSubscription) httpapi.Position { return httpapi.Position{int64(one.ID)} },
-		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountSubscriptions(ctx, filter) })
+		func(one bankstore.StoredSubscription) httpapi.Position { return httpapi.Position{int64(one.ID)} },
+		func(ctx context.Context, r *store.Reader) (int64, error) {
+			return bankstore.From(r).CountSubscriptions(ctx, filter)
+		})
 	if err != nil {
 		return listSubscriptionsOutput{}, err
 	}
@@ -96,7 +99,7 @@ func (s *Service) subscriptionsOf(ctx context.Context, c *httpapi.Caller, connec
 }
 
 // showSubscriptions renders subscriptions of one user with what is to be embedded.
-func (s *Service) showSubscriptions(ctx context.Context, c *httpapi.Caller, rows []store.StoredSubscription, e httpapi.Expansion) ([]wire.Subscription, error) {
+func (s *Service) showSubscriptions(ctx context.Context, c *httpapi.Caller, rows []bankstore.StoredSubscription, e httpapi.Expansion) ([]wire.Subscription, error) {
 	shown, err := s.embedding(c).subscriptions(ctx, rows, e)
 	return shown.list, err
 }
@@ -128,7 +131,7 @@ func (s *Service) oneSubscriptionOf(ctx context.Context, c *httpapi.Caller, in o
 
 // subscription reads one of a connection, or of any when it is zero.
 func (s *Service) subscription(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in subscriptionPath, e httpapi.Expansion) (wire.Subscription, error) {
-	found, err := s.subscriptions(ctx, c, in.oneUserInput, store.SubscriptionFilter{Connection: connection, IDs: []passerelle.SubscriptionID{in.ID}, All: in.WithDisabled})
+	found, err := s.subscriptions(ctx, c, in.oneUserInput, bankstore.SubscriptionFilter{Connection: connection, IDs: []passerelle.SubscriptionID{in.ID}, All: in.WithDisabled})
 	if err != nil {
 		return wire.Subscription{}, err
 	}
@@ -141,13 +144,13 @@ func (s *Service) subscription(ctx context.Context, c *httpapi.Caller, connectio
 
 // subscriptions loads the subscriptions of a user that the filter names. It fails when one
 // of them is missing.
-func (s *Service) subscriptions(ctx context.Context, c *httpapi.Caller, u oneUserInput, f store.SubscriptionFilter) ([]store.StoredSubscription, error) {
+func (s *Service) subscriptions(ctx context.Context, c *httpapi.Caller, u oneUserInput, f bankstore.SubscriptionFilter) ([]bankstore.StoredSubscription, error) {
 	user, err := u.theirs(c)
 	if err != nil {
 		return nil, err
 	}
 	f.Domain, f.User = c.Domain.ID, user
-	found, err := s.DB.Subscriptions(ctx, f, store.Window{Limit: len(f.IDs)})
+	found, err := bankstore.From(s.DB).Subscriptions(ctx, f, store.Window{Limit: len(f.IDs)})
 	if err != nil {
 		return nil, fmt.Errorf("load subscriptions: %w", err)
 	}
@@ -181,14 +184,14 @@ func (s *Service) changeAllSubscriptions(ctx context.Context, c *httpapi.Caller,
 	if err != nil {
 		return severalSubscriptions{}, err
 	}
-	rows, err := s.DB.Subscriptions(ctx, store.SubscriptionFilter{Domain: c.Domain.ID, User: user, All: in.WithDisabled}, store.Window{Limit: maxChanged + 1})
+	rows, err := bankstore.From(s.DB).Subscriptions(ctx, bankstore.SubscriptionFilter{Domain: c.Domain.ID, User: user, All: in.WithDisabled}, store.Window{Limit: maxChanged + 1})
 	if err != nil {
 		return severalSubscriptions{}, fmt.Errorf("load subscriptions: %w", err)
 	}
 	if len(rows) > maxChanged {
 		return severalSubscriptions{}, passerelle.Conflicting("there are more than %d subscriptions; name those to change, separated by commas", maxChanged)
 	}
-	filter := store.SubscriptionFilter{All: true}
+	filter := bankstore.SubscriptionFilter{All: true}
 	for _, one := range rows {
 		filter.IDs = append(filter.IDs, one.ID)
 	}
@@ -220,7 +223,7 @@ type severalSubscriptions struct {
 }
 
 func (s *Service) changeSubscriptions(ctx context.Context, c *httpapi.Caller, in changeSubscriptionsInput) (changedSubscriptions, error) {
-	filter := store.SubscriptionFilter{IDs: in.IDs, All: in.WithDisabled}
+	filter := bankstore.SubscriptionFilter{IDs: in.IDs, All: in.WithDisabled}
 	if _, err := s.subscriptions(ctx, c, in.oneUserInput, filter); err != nil {
 		return changedSubscriptions{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/picture"
 	"passerelle/internal/store"
@@ -31,7 +32,7 @@ func (s *Service) thumbnail(ctx context.Context, c *httpapi.Caller, in documentF
 	if d.File == 0 {
 		return httpapi.Content{}, passerelle.Missing()
 	}
-	f, err := s.DB.File(ctx, c.Domain.ID, d.User, d.File)
+	f, err := bankstore.From(s.DB).File(ctx, c.Domain.ID, d.User, d.File)
 	if errors.Is(err, store.ErrNotFound) {
 		return httpapi.Content{}, passerelle.Missing() // withdrawn meanwhile
 	}

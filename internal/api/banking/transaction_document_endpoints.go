@@ -6,8 +6,8 @@ import (
 	"net/http"
 
 	"passerelle"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
-	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
 
@@ -28,9 +28,9 @@ func (s *Service) attachedRoutes() []httpapi.Route {
 }
 
 // attachedAt selects the documents of a transaction, which must be there.
-func (s *Service) attachedAt(ctx context.Context, c *httpapi.Caller, in ofTransaction, all bool) (store.DocumentFilter, error) {
+func (s *Service) attachedAt(ctx context.Context, c *httpapi.Caller, in ofTransaction, all bool) (bankstore.DocumentFilter, error) {
 	_, err := s.readTransaction(ctx, c, in, nil)
-	return store.DocumentFilter{Domain: c.Domain.ID, User: in.ID, Transaction: in.Transaction, All: all}, err
+	return bankstore.DocumentFilter{Domain: c.Domain.ID, User: in.ID, Transaction: in.Transaction, All: all}, err
 }
 
 type listAttachedInput struct {
@@ -70,7 +70,7 @@ func (s *Service) attachDocument(ctx context.Context, c *httpapi.Caller, in atta
 	if _, err := s.attachedAt(ctx, c, in.ofTransaction, false); err != nil {
 		return wire.Document{}, err
 	}
-	d, err := s.selected(ctx, store.DocumentFilter{Domain: c.Domain.ID, User: in.ID, ID: in.Document})
+	d, err := s.selected(ctx, bankstore.DocumentFilter{Domain: c.Domain.ID, User: in.ID, ID: in.Document})
 	if errors.Is(err, passerelle.NotFound) {
 		return wire.Document{}, passerelle.InvalidField("id_document", "must be the id of one of the user's documents, see GET /users/me/documents")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -154,7 +155,7 @@ type (
 // settled is a place that is there, with the account it names.
 type settled struct {
 	transactionPlace
-	named *store.StoredAccount
+	named *bankstore.StoredAccount
 }
 
 // settle makes sure that a connection and an account that are named are the
@@ -188,8 +189,8 @@ func (s *Service) settleConnection(ctx context.Context, c *httpapi.Caller, at tr
 }
 
 // filter selects all transactions of the place.
-func (at settled) filter(c *httpapi.Caller) store.TransactionFilter {
-	f := store.TransactionFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
+func (at settled) filter(c *httpapi.Caller) bankstore.TransactionFilter {
+	f := bankstore.TransactionFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
 	if at.named != nil {
 		f.Epoch = at.named.Epoch
 	}
@@ -197,8 +198,8 @@ func (at settled) filter(c *httpapi.Caller) store.TransactionFilter {
 }
 
 // accounts selects the accounts of the place.
-func (at settled) accounts(c *httpapi.Caller, all bool) store.AccountFilter {
-	f := store.AccountFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, All: all}
+func (at settled) accounts(c *httpapi.Caller, all bool) bankstore.AccountFilter {
+	f := bankstore.AccountFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, All: all}
 	if at.account != 0 {
 		f.IDs = []passerelle.AccountID{at.account}
 	}
@@ -252,7 +253,7 @@ func listTransactions[In listOfTransactions](s *Service) func(context.Context, *
 		if err != nil {
 			return listTransactionsOutput{}, err
 		}
-		span, err := s.DB.TransactionSpan(ctx, filter)
+		span, err := bankstore.From(s.DB).TransactionSpan(ctx, filter)
 		if err != nil {
 			return listTransactionsOutput{}, fmt.Errorf("find the first and the last transaction of user %d: %w", at.user, err)
 		}
@@ -264,7 +265,7 @@ func listTransactions[In listOfTransactions](s *Service) func(context.Context, *
 }
 
 // filter narrows to what all parameters select.
-func (q transactionQuery) filter(c *httpapi.Caller, f store.TransactionFilter) (store.TransactionFilter, error) {
+func (q transactionQuery) filter(c *httpapi.Caller, f bankstore.TransactionFilter) (bankstore.TransactionFilter, error) {
 	f.All, f.Deleted, f.ByDate, f.Income, f.Wording, f.Search = q.WithDisabled, q.Deleted, q.Filter == "date", q.Income, q.Wording, q.Search
 	if !q.From().IsZero() {
 		f.From = passerelle.DateOf(q.From(), c.Location)
@@ -296,7 +297,7 @@ func bound(field, text string) (*decimal.Decimal, error) {
 		return nil, nil
 	}
 	d, err := decimal.Parse(text)
-	if err != nil || d.Prec() > 18 || d.Scale() > store.ValueDigits {
+	if err != nil || d.Prec() > 18 || d.Scale() > bankstore.ValueDigits {
 		return nil, passerelle.InvalidField(field, "must be a number of at most 18 digits, such as -12.50")
 	}
 	return &d, nil
@@ -321,9 +322,9 @@ func valuesNamed(text string) ([]decimal.Decimal, error) {
 	return values, nil
 }
 
-func (s *Service) transactionPage(ctx context.Context, c *httpapi.Caller, q transactionQuery, f store.TransactionFilter, span store.TransactionSpan) (listTransactionsOutput, error) {
+func (s *Service) transactionPage(ctx context.Context, c *httpapi.Caller, q transactionQuery, f bankstore.TransactionFilter, span bankstore.TransactionSpan) (listTransactionsOutput, error) {
 	fetch := func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]passerelle.Transaction, error) {
-		return r.Transactions(ctx, f, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
+		return bankstore.From(r).Transactions(ctx, f, store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward})
 	}
 	position := func(t passerelle.Transaction) httpapi.Position {
 		return httpapi.Position{f.DayOf(t).String(), int64(t.ID)}
@@ -332,7 +333,7 @@ func (s *Service) transactionPage(ctx context.Context, c *httpapi.Caller, q tran
 		if f.Plain() {
 			return span.Transactions, nil
 		}
-		return r.CountTransactions(ctx, f)
+		return bankstore.From(r).CountTransactions(ctx, f)
 	}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, q.Paging, fetch, position, count)
 	if err != nil {
@@ -346,7 +347,7 @@ func (s *Service) transactionPage(ctx context.Context, c *httpapi.Caller, q tran
 }
 
 // writeDates writes the four dates. A missing date is the requested one, or today.
-func (s *Service) writeDates(c *httpapi.Caller, f store.TransactionFilter, span store.TransactionSpan, page []passerelle.Transaction, out *listTransactionsOutput) {
+func (s *Service) writeDates(c *httpapi.Caller, f bankstore.TransactionFilter, span bankstore.TransactionSpan, page []passerelle.Transaction, out *listTransactionsOutput) {
 	today := passerelle.DateOf(c.Domain.Clock.Now(s.Now()), c.Location)
 	low, high := or(f.From, today), or(f.Until, today)
 	out.FirstDate, out.LastDate = or(span.First, low).String(), or(span.Last, high).String()
@@ -370,7 +371,7 @@ func (s *Service) withInformations(ctx context.Context, c *httpapi.Caller, rows 
 	for i, t := range rows {
 		ids[i], place[t.ID] = t.ID, shown[i].Information
 	}
-	noted, err := s.DB.Informations(ctx, c.Domain.ID, ids)
+	noted, err := bankstore.From(s.DB).Informations(ctx, c.Domain.ID, ids)
 	if err != nil {
 		return fmt.Errorf("list what is noted about %d transactions: %w", len(rows), err)
 	}
@@ -382,7 +383,7 @@ func (s *Service) withInformations(ctx context.Context, c *httpapi.Caller, rows 
 
 // withCategory embeds the category of each transaction, which costs one query.
 func (s *Service) withCategory(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, shown []wire.Transaction) error {
-	own, err := s.DB.OwnCategories(ctx, c.Domain.ID, user, nil)
+	own, err := bankstore.From(s.DB).OwnCategories(ctx, c.Domain.ID, user, nil)
 	if err != nil {
 		return fmt.Errorf("list the categories of user %d: %w", user, err)
 	}
@@ -425,14 +426,14 @@ func (s *Service) readTransaction(ctx context.Context, c *httpapi.Caller, in nam
 	}
 	f := at.filter(c)
 	f.IDs, f.All, f.Deleted = []passerelle.TransactionID{in.which()}, true, true
-	found, err := s.DB.Transactions(ctx, f, store.Window{Limit: 1})
+	found, err := bankstore.From(s.DB).Transactions(ctx, f, store.Window{Limit: 1})
 	if err != nil {
 		return wire.Transaction{}, fmt.Errorf("load transaction %d: %w", in.which(), err)
 	}
 	if len(found) == 0 {
 		return wire.Transaction{}, passerelle.Missing()
 	}
-	shown, err := s.embedding(c).transactions(ctx, found, store.TransactionSpan{}, asked)
+	shown, err := s.embedding(c).transactions(ctx, found, bankstore.TransactionSpan{}, asked)
 	if err != nil {
 		return wire.Transaction{}, err
 	}
@@ -456,7 +457,7 @@ type categoryInput struct {
 // editOfTransaction is one of the four inputs of changing a transaction.
 type editOfTransaction interface {
 	namedTransaction
-	edit() (store.TransactionEdit, error)
+	edit() (bankstore.TransactionEdit, error)
 	category() *int64
 }
 
@@ -498,8 +499,8 @@ func (s *Service) numberedCategory(ctx context.Context, c *httpapi.Caller, user 
 	return []string{found.Code}, err
 }
 
-func (in transactionEdit) edit() (store.TransactionEdit, error) {
-	e := store.TransactionEdit{Wording: in.Wording, Comment: in.Comment, Active: in.Active}
+func (in transactionEdit) edit() (bankstore.TransactionEdit, error) {
+	e := bankstore.TransactionEdit{Wording: in.Wording, Comment: in.Comment, Active: in.Active}
 	if in.ApplicationDate != nil {
 		day, err := passerelle.ParseDate("application_date", *in.ApplicationDate)
 		if err != nil {

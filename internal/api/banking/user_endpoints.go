@@ -10,6 +10,7 @@ import (
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/archive"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -169,13 +170,15 @@ func (s *Service) listConsents(ctx context.Context, c *httpapi.Caller, in listCo
 	if _, err := s.Aggregation.User(ctx, c.Domain, user); err != nil {
 		return listConsentsOutput{}, err
 	}
-	filter := store.ConsentFilter{Domain: c.Domain.ID, User: user}
+	filter := bankstore.ConsentFilter{Domain: c.Domain.ID, User: user}
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
-		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]store.Consent, error) {
-			return r.Consents(ctx, filter, w.OfRows())
+		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]bankstore.Consent, error) {
+			return bankstore.From(r).Consents(ctx, filter, w.OfRows())
 		},
-		func(one store.Consent) httpapi.Position { return one.Place() },
-		func(ctx context.Context, r *store.Reader) (int64, error) { return r.CountConsents(ctx, filter) })
+		func(one bankstore.Consent) httpapi.Position { return one.Place() },
+		func(ctx context.Context, r *store.Reader) (int64, error) {
+			return bankstore.From(r).CountConsents(ctx, filter)
+		})
 	out := listConsentsOutput{Consents: make([]wire.Consent, len(rows)), Listing: listing}
 	for i, one := range rows {
 		out.Consents[i] = aggregation.ShowConsent(one, c.Location)

@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // TransactionFilter selects transactions of a user, who is required: the zero
@@ -50,9 +51,9 @@ type accountEpoch struct {
 	currency       passerelle.Currency
 }
 
-// maxWithin is how many accounts are told to a query; each transaction is held
+// MaxWithin is how many accounts are told to a query; each transaction is held
 // against all of them.
-const maxWithin = 16
+const MaxWithin = 16
 
 // Within narrows the filter to the accounts of its span, which saves looking up the
 // account of each transaction, where the span has noted them, and its documents, where
@@ -68,12 +69,12 @@ func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 // among is the condition that a transaction is of one of the accounts. As a CASE it
 // leads to no index, and says nothing of how many there are: otherwise both databases
 // would look the accounts up, and sort all they have.
-func (f TransactionFilter) among(c *conditions) {
+func (f TransactionFilter) among(c *database.Clauses) {
 	var each []string
-	for _, r := range padded(f.within) {
-		each = append(each, "t.account_id = "+c.bind(r.account)+" AND t.epoch = "+c.bind(r.epoch))
+	for _, r := range database.Padded(f.within) {
+		each = append(each, "t.account_id = "+c.Bind(r.account)+" AND t.epoch = "+c.Bind(r.epoch))
 	}
-	c.clauses = append(c.clauses, "CASE WHEN "+strings.Join(each, " OR ")+" THEN TRUE ELSE FALSE END")
+	c.All = append(c.All, "CASE WHEN "+strings.Join(each, " OR ")+" THEN TRUE ELSE FALSE END")
 }
 
 func (f TransactionFilter) day() string {
@@ -98,41 +99,18 @@ func (f TransactionFilter) Plain() bool {
 		f.Least == nil && f.Most == nil && f.Values == nil
 }
 
-// conditions gathers clauses and their arguments.
-type conditions struct {
-	clauses []string
-	args    []any
-}
-
-// bind adds an argument and answers its placeholder.
-func (c *conditions) bind(value any) string {
-	c.args = append(c.args, value)
-	return fmt.Sprintf("$%d", len(c.args))
-}
-
-// and adds a clause with one %s for each argument.
-func (c *conditions) and(clause string, values ...any) {
-	names := make([]any, len(values))
-	for i, value := range values {
-		names[i] = c.bind(value)
-	}
-	c.clauses = append(c.clauses, fmt.Sprintf(clause, names...))
-}
-
-func (c *conditions) String() string { return strings.Join(c.clauses, " AND ") }
-
 // accounts are the conditions on the accounts whose transactions are selected.
-func (f TransactionFilter) accounts(c *conditions) {
-	c.and("a.domain_id = %s AND a.user_id = %s", int64(f.Domain), int64(f.User))
-	c.and(standing("a.connection_id"))
+func (f TransactionFilter) accounts(c *database.Clauses) {
+	c.And("a.domain_id = %s AND a.user_id = %s", int64(f.Domain), int64(f.User))
+	c.And(standing("a.connection_id"))
 	if !f.All {
-		c.and("a.disabled IS NULL AND a.deleted IS NULL")
+		c.And("a.disabled IS NULL AND a.deleted IS NULL")
 	}
 	if f.Connection != 0 {
-		c.and("a.connection_id = %s", int64(f.Connection))
+		c.And("a.connection_id = %s", int64(f.Connection))
 	}
 	if f.Account != 0 {
-		c.and("a.id = %s", int64(f.Account))
+		c.And("a.id = %s", int64(f.Account))
 	}
 }
 
@@ -150,12 +128,12 @@ func exactly(column string) exact {
 
 // compare is the condition that a stored decimal compares so with another one, of at
 // most ValueDigits.
-func (c *conditions) compare(stored exact, sign string, with decimal.Decimal) string {
+func compare(c *database.Clauses, stored exact, sign string, with decimal.Decimal) string {
 	whole, rest, ok := with.Int64(ValueDigits)
 	if !ok {
 		return "FALSE" // a search for more digits than what is stored can have; bounds have less
 	}
-	return fmt.Sprintf("(%s, %s) %s (%s, %s)", stored.whole, stored.rest, sign, c.bind(whole), c.bind(rest))
+	return fmt.Sprintf("(%s, %s) %s (%s, %s)", stored.whole, stored.rest, sign, c.Bind(whole), c.Bind(rest))
 }
 
 // ValueDigits is how many digits after the point values are compared with.
@@ -163,49 +141,49 @@ const ValueDigits = 10
 
 var valueAt = exactly("t.value")
 
-func (f TransactionFilter) where(c *conditions) {
+func (f TransactionFilter) where(c *database.Clauses) {
 	if f.within != nil {
 		f.among(c)
 	} else {
-		c.clauses = append(c.clauses, "a.id = t.account_id AND a.epoch = t.epoch")
+		c.All = append(c.All, "a.id = t.account_id AND a.epoch = t.epoch")
 		f.accounts(c)
 	}
 	switch {
 	case f.Account != 0:
-		c.and("t.account_id = %s AND t.epoch = %s", int64(f.Account), f.Epoch)
+		c.And("t.account_id = %s AND t.epoch = %s", int64(f.Account), f.Epoch)
 	case f.Connection != 0:
-		c.and("t.connection_id = %s", int64(f.Connection))
+		c.And("t.connection_id = %s", int64(f.Connection))
 	default:
-		c.and("t.domain_id = %s AND t.user_id = %s", int64(f.Domain), int64(f.User))
+		c.And("t.domain_id = %s AND t.user_id = %s", int64(f.Domain), int64(f.User))
 	}
 	switch {
 	case len(f.IDs) == 1: // which needs no sorting
-		c.and("t.id = %s", int64(f.IDs[0]))
+		c.And("t.id = %s", int64(f.IDs[0]))
 	case f.IDs != nil:
-		c.clauses = append(c.clauses, "t.id IN ("+anyOf(c, f.IDs)+")")
+		c.All = append(c.All, "t.id IN ("+database.AnyOf(c, f.IDs)+")")
 	}
 	if !f.Deleted {
-		c.and("t.deleted IS NULL")
+		c.And("t.deleted IS NULL")
 	}
 	f.bounds(c)
 	f.words(c)
 }
 
-func (f TransactionFilter) bounds(c *conditions) {
+func (f TransactionFilter) bounds(c *database.Clauses) {
 	if !f.From.IsZero() {
-		c.and(f.day()+" >= %s", f.From.String())
+		c.And(f.day()+" >= %s", f.From.String())
 	}
 	if !f.Until.IsZero() {
-		c.and(f.day()+" <= %s", f.Until.String())
+		c.And(f.day()+" <= %s", f.Until.String())
 	}
 	if f.Since != nil {
-		c.and("t.last_update > %s", micros(*f.Since))
+		c.And("t.last_update > %s", database.Micros(*f.Since))
 	}
 	if f.Income != nil && *f.Income {
-		c.and("t.value > 0")
+		c.And("t.value > 0")
 	}
 	if f.Income != nil && !*f.Income {
-		c.and("t.value < 0")
+		c.And("t.value < 0")
 	}
 }
 
@@ -214,19 +192,19 @@ const label = `COALESCE(t.custom_folded, t.folded) LIKE %s ESCAPE '!'`
 
 // search is the condition that a text is part of a label, of a day or of a
 // category, or is the value.
-func (f TransactionFilter) search(c *conditions) {
-	part := c.bind(contains(fold(f.Search)))
+func (f TransactionFilter) search(c *database.Clauses) {
+	part := c.Bind(contains(database.Fold(f.Search)))
 	clause := fmt.Sprintf(label+" OR t.date LIKE %[1]s ESCAPE '!' OR t.application_date LIKE %[1]s ESCAPE '!' OR LOWER(COALESCE(t.categories, '')) LIKE %[1]s ESCAPE '!'", part)
 	if value, err := decimal.Parse(f.Search); err == nil && value.Scale() <= ValueDigits {
-		clause += " OR " + c.compare(exact{"ABS(" + valueAt.whole + ")", "ABS(" + valueAt.rest + ")"}, "=", value.Abs())
+		clause += " OR " + compare(c, exact{"ABS(" + valueAt.whole + ")", "ABS(" + valueAt.rest + ")"}, "=", value.Abs())
 	}
-	c.clauses = append(c.clauses, "("+clause+")")
+	c.All = append(c.All, "("+clause+")")
 }
 
 // words are the conditions on text and on exact values.
-func (f TransactionFilter) words(c *conditions) {
+func (f TransactionFilter) words(c *database.Clauses) {
 	if f.Wording != "" {
-		c.and(label, contains(fold(f.Wording)))
+		c.And(label, contains(database.Fold(f.Wording)))
 	}
 	if f.Search != "" {
 		f.search(c)
@@ -236,15 +214,15 @@ func (f TransactionFilter) words(c *conditions) {
 		sign  string
 	}{{f.Least, ">="}, {f.Most, "<="}} {
 		if bound.value != nil {
-			c.clauses = append(c.clauses, c.compare(valueAt, bound.sign, *bound.value))
+			c.All = append(c.All, compare(c, valueAt, bound.sign, *bound.value))
 		}
 	}
 	if len(f.Values) > 0 {
 		var equal []string
-		for _, value := range padded(f.Values) {
-			equal = append(equal, c.compare(valueAt, "=", value))
+		for _, value := range database.Padded(f.Values) {
+			equal = append(equal, compare(c, valueAt, "=", value))
 		}
-		c.clauses = append(c.clauses, "("+strings.Join(equal, " OR ")+")")
+		c.All = append(c.All, "("+strings.Join(equal, " OR ")+")")
 	}
 }
 
@@ -264,38 +242,38 @@ func (f TransactionFilter) source() string {
 }
 
 // Transactions lists the newest first. A position is the day and the id.
-func (r *Reader) Transactions(ctx context.Context, f TransactionFilter, w Window) ([]passerelle.Transaction, error) {
+func (r Reader) Transactions(ctx context.Context, f TransactionFilter, w store.Window) ([]passerelle.Transaction, error) {
 	sql, args := f.page(w)
 	return database.Collect(ctx, r.rows, scanTransaction, sql, args...)
 }
 
-func (f TransactionFilter) page(w Window) (string, []any) {
+func (f TransactionFilter) page(w store.Window) (string, []any) {
 	order, sign := "DESC", "<"
 	if w.Descending != w.Backward {
 		order, sign = "ASC", ">"
 	}
-	var c conditions
+	var c database.Clauses
 	f.where(&c)
 	if len(w.From) == 2 {
-		c.and("("+f.day()+", t.id) "+sign+" (%s, %s)", w.From[0], w.From[1])
+		c.And("("+f.day()+", t.id) "+sign+" (%s, %s)", w.From[0], w.From[1])
 	}
 	columns := transactionColumns
 	if f.undocumented {
 		columns = undocumentedColumns + `0`
 	}
 	return fmt.Sprintf(`SELECT %s FROM %s %s ORDER BY %s %s, t.id %[5]s LIMIT %s OFFSET %s`,
-		columns, f.source(), c.String(), f.day(), order, c.bind(w.Limit), c.bind(w.Offset)), c.args
+		columns, f.source(), c.String(), f.day(), order, c.Bind(w.Limit), c.Bind(w.Offset)), c.Args
 }
 
 // CountTransactions is exactly how many a filter selects.
-func (r *Reader) CountTransactions(ctx context.Context, f TransactionFilter) (int64, error) {
+func (r Reader) CountTransactions(ctx context.Context, f TransactionFilter) (int64, error) {
 	if f.Plain() {
 		span, err := r.TransactionSpan(ctx, f)
 		return span.Transactions, err
 	}
-	var c conditions
+	var c database.Clauses
 	f.where(&c)
-	return database.One(ctx, r.rows, scanCount, `SELECT count(*) FROM `+f.source()+c.String(), c.args...)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+f.source()+c.String(), c.Args...)
 }
 
 // TransactionSpan has the number of transactions, and the first and last day, of the
@@ -321,9 +299,9 @@ func (s TransactionSpan) Currency(id passerelle.AccountID) (passerelle.Currency,
 
 // TransactionSpan is taken from counters, and from the ends of an index for each
 // account.
-func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (TransactionSpan, error) {
+func (r Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (TransactionSpan, error) {
 	var s TransactionSpan
-	var c conditions
+	var c database.Clauses
 	f.accounts(&c)
 	there, stored := " AND t.deleted IS NULL", "a.transactions"
 	if f.Deleted {
@@ -333,10 +311,10 @@ func (r *Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (Tran
 		return fmt.Sprintf(`(SELECT %s FROM bank_transaction t WHERE t.account_id = a.id AND t.epoch = a.epoch%s ORDER BY %[1]s %[3]s, t.id %[3]s LIMIT 1)`, f.day(), there, order)
 	}
 	err := r.rows.Each(ctx, `SELECT a.id, a.epoch, a.details, `+stored+`,
-		CASE WHEN EXISTS (SELECT 1 FROM transaction_document x WHERE x.account_id = a.id AND x.account_epoch = a.epoch) THEN 1 ELSE 0 END, `+end("ASC")+`, `+end("DESC")+` FROM bank_account a WHERE `+c.String(), c.args, func(row database.Row) (bool, error) {
+		CASE WHEN EXISTS (SELECT 1 FROM transaction_document x WHERE x.account_id = a.id AND x.account_epoch = a.epoch) THEN 1 ELSE 0 END, `+end("ASC")+`, `+end("DESC")+` FROM bank_account a WHERE `+c.String(), c.Args, func(row database.Row) (bool, error) {
 		return true, s.add(row)
 	})
-	if s.Accounts > maxWithin {
+	if s.Accounts > MaxWithin {
 		s.noted = nil
 	}
 	return s, err
@@ -354,17 +332,17 @@ func (s *TransactionSpan) add(row database.Row) error {
 		return err
 	}
 	s.Accounts, s.Transactions, s.documented = s.Accounts+1, s.Transactions+stored, s.documented+documented
-	if s.Accounts <= maxWithin {
+	if s.Accounts <= MaxWithin {
 		if err := decodeDetails(details, &struct{ Currency *passerelle.Currency }{&of.currency}); err != nil {
 			return fmt.Errorf("read the currency of account %d: %w", of.account, err)
 		}
 		s.noted = append(s.noted, of)
 	}
-	first, err := storedDate(oldest)
+	first, err := database.Date(oldest)
 	if err != nil {
 		return err
 	}
-	end, err := storedDate(last)
+	end, err := database.Date(last)
 	if s.First.IsZero() || !first.IsZero() && first.Compare(s.First) < 0 {
 		s.First = first
 	}
@@ -376,7 +354,7 @@ func (s *TransactionSpan) add(row database.Row) error {
 
 // ChangedTransactions lists what changed in an account since it was last read to
 // its end, by id.
-func (r *Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]passerelle.Transaction, error) {
+func (r Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]passerelle.Transaction, error) {
 	return database.Collect(ctx, r.rows, scanTransaction, `SELECT `+transactionColumns+` FROM bank_transaction t
 		WHERE t.account_id = $1 AND t.epoch = $2 AND t.changed = $3 AND t.id > $4 ORDER BY t.id LIMIT $5`,
 		int64(a.ID), a.Epoch, a.NextReading(), int64(after), limit)
@@ -384,11 +362,11 @@ func (r *Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after
 
 // NewTransactions lists what changed in the shared accounts of some connections of
 // a user when each was last read to its end, the newest first.
-func (r *Reader) NewTransactions(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, connections []passerelle.ConnectionID, limit int) ([]passerelle.Transaction, error) {
-	var c conditions
-	c.and("c.domain_id = %s AND c.user_id = %s AND c.deleted IS NULL", int64(domain), int64(user))
-	c.clauses = append(c.clauses, "c.id IN ("+anyOf(&c, connections)+")")
+func (r Reader) NewTransactions(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, connections []passerelle.ConnectionID, limit int) ([]passerelle.Transaction, error) {
+	var c database.Clauses
+	c.And("c.domain_id = %s AND c.user_id = %s AND c.deleted IS NULL", int64(domain), int64(user))
+	c.All = append(c.All, "c.id IN ("+database.AnyOf(&c, connections)+")")
 	return database.Collect(ctx, r.rows, scanTransaction, `SELECT `+transactionColumns+` FROM connection c CROSS JOIN bank_account a CROSS JOIN bank_transaction t WHERE `+c.String()+`
 		AND a.connection_id = c.id AND a.disabled IS NULL AND a.deleted IS NULL AND t.account_id = a.id AND t.epoch = a.epoch AND t.changed = a.readings
-		ORDER BY t.application_date DESC, t.id DESC LIMIT `+c.bind(limit), c.args...)
+		ORDER BY t.application_date DESC, t.id DESC LIMIT `+c.Bind(limit), c.Args...)
 }

@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"errors"
@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/govalues/decimal"
-	"golang.org/x/text/cases"
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 const (
@@ -35,10 +35,10 @@ func scanTransaction(row database.Row) (passerelle.Transaction, error) {
 	if err := decodeDetails(details, &t.TransactionDetails); err != nil {
 		return t, fmt.Errorf("read the details of transaction %d: %w", t.ID, err)
 	}
-	t.Key, t.CustomWording, t.Comment, t.Cluster = key, text[string](wording), text[string](comment), owner[int64](cluster)
-	t.Categories = strings.Fields(text[string](matches))
-	t.Scraped, t.LastUpdate, t.Deleted = instant(scraped), instant(update), optionalInstant(deleted)
-	t.ApplicationDate, err = storedDate(&day)
+	t.Key, t.CustomWording, t.Comment, t.Cluster = key, database.Text[string](wording), database.Text[string](comment), database.ID[int64](cluster)
+	t.Categories = strings.Fields(database.Text[string](matches))
+	t.Scraped, t.LastUpdate, t.Deleted = database.Instant(scraped), database.Instant(update), database.OptionalInstant(deleted)
+	t.ApplicationDate, err = database.Date(&day)
 	return t, err
 }
 
@@ -55,11 +55,6 @@ func coefficient(d decimal.Decimal) (int64, error) {
 	return value, nil
 }
 
-// fold is a text by which texts are compared whatever the case of their letters,
-// accents kept: it is written beside them, since the databases do not know the
-// same letters.
-func fold(text string) string { return cases.Fold().String(text) }
-
 // NewTransaction is a transaction to be stored. Its details are encoded again
 // unless they are given.
 type NewTransaction struct {
@@ -72,7 +67,7 @@ type NewTransaction struct {
 
 // CreateTransactions stores transactions that were found in an account and gives
 // them their ids. Reading is the number of the one that found them.
-func (tx *Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, reading int64, found ...NewTransaction) error {
+func (tx Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, reading int64, found ...NewTransaction) error {
 	first, err := tx.unit.NewIDs("bank_transaction", len(found))
 	if err != nil {
 		return err
@@ -93,8 +88,8 @@ func (tx *Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, re
 			return fmt.Errorf("store the value of a transaction: %w", err)
 		}
 		args = append(args, int64(t.ID), int64(domain), int64(a.User), int64(a.ID), a.Epoch, t.Key, t.Date.String(), t.ApplicationDate.String(), value, t.Value.Scale(),
-			t.Wording, t.Coming, optionalText(strings.Join(t.Categories, " ")), t.Details.text, t.Details.Digest, micros(t.Scraped), micros(t.LastUpdate), reading,
-			int64(a.Connection), fold(t.TransactionDetails.Wording), t.Manual)
+			t.Wording, t.Coming, database.OptionalText(strings.Join(t.Categories, " ")), t.Details.text, t.Details.Digest, database.Micros(t.Scraped), database.Micros(t.LastUpdate), reading,
+			int64(a.Connection), database.Fold(t.TransactionDetails.Wording), t.Manual)
 	}
 	tx.unit.Insert(transactionRow, args)
 	for _, t := range found {
@@ -110,7 +105,7 @@ var transactionRow = database.NewRowType(`bank_transaction (id, domain_id, user_
 
 // UpdateTransaction stores what an institution now says of a transaction; what
 // the person set stays. A deleted one is back.
-func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, reading int64) error {
+func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
 		return err
@@ -119,34 +114,34 @@ func (tx *Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id 
 	if err != nil {
 		return fmt.Errorf("store the value of a transaction: %w", err)
 	}
-	tx.unit.ExecOne(ErrConflict, `UPDATE bank_transaction SET date = $1, application_date = CASE WHEN moved THEN application_date ELSE $2 END, value = $3, value_scale = $4,
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_transaction SET date = $1, application_date = CASE WHEN moved THEN application_date ELSE $2 END, value = $3, value_scale = $4,
 			wording = $5, coming = $6, details = $7, digest = $8, last_update = $9, deleted = NULL, changed = $10, folded = $11
 		WHERE domain_id = $12 AND account_id = $13 AND epoch = $14 AND id = $15`,
-		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details.text, details.Digest, micros(at), reading, fold(d.Wording),
+		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details.text, details.Digest, database.Micros(at), reading, database.Fold(d.Wording),
 		int64(domain), int64(a.ID), a.Epoch, int64(id))
 	return tx.keepAttachments(domain, a, id, d.Attachments, at, reading)
 }
 
 // DeleteManualTransactions marks those of an account that programs created, and moves
 // the counters of the account. ErrConflict when it was emptied meanwhile.
-func (tx *Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccount, at time.Time) {
+func (tx Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccount, at time.Time) {
 	const theirs = `account_id = $1 AND epoch = $2 AND manual AND deleted IS NULL`
-	tx.unit.ExecOne(ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // nobody adds some from here on
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // nobody adds some from here on
 	tx.unit.Exec(`UPDATE bank_account SET transactions = transactions - gone.n, deleted_transactions = deleted_transactions + gone.n
 		FROM (SELECT count(*) AS n FROM bank_transaction WHERE `+theirs+`) AS gone WHERE bank_account.id = $1`, int64(a.ID), a.Epoch)
-	tx.unit.Exec(`UPDATE bank_transaction SET deleted = $3, last_update = $3, changed = $4 WHERE `+theirs, int64(a.ID), a.Epoch, micros(at), a.NextReading())
+	tx.unit.Exec(`UPDATE bank_transaction SET deleted = $3, last_update = $3, changed = $4 WHERE `+theirs, int64(a.ID), a.Epoch, database.Micros(at), a.NextReading())
 }
 
 // LoseTransaction marks one that the institution no longer shows.
-func (tx *Tx) LoseTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, at time.Time, reading int64) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE bank_transaction SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
-		micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
+func (tx Tx) LoseTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, at time.Time, reading int64) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_transaction SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
+		database.Micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 }
 
 // CountTransactions moves the counters of an account, in the unit of the change.
 // ErrConflict when the account was emptied meanwhile.
-func (tx *Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, present, deleted int64) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE bank_account SET transactions = transactions + $1, deleted_transactions = deleted_transactions + $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`,
+func (tx Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, present, deleted int64) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions + $1, deleted_transactions = deleted_transactions + $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`,
 		present, deleted, int64(domain), int64(a.ID), a.Epoch)
 }
 
@@ -166,10 +161,10 @@ func (e TransactionEdit) None() bool {
 
 // EditTransaction stores what the person set. ErrNotFound when the transaction
 // is not there for them.
-func (tx *Tx) EditTransaction(domain passerelle.DomainID, user passerelle.UserID, id passerelle.TransactionID, e TransactionEdit, at time.Time) {
+func (tx Tx) EditTransaction(domain passerelle.DomainID, user passerelle.UserID, id passerelle.TransactionID, e TransactionEdit, at time.Time) {
 	var day *string
 	if e.ApplicationDate != nil {
-		day = optionalDate(*e.ApplicationDate)
+		day = database.OptionalDate(*e.ApplicationDate)
 	}
 	var categories *string
 	if e.Categories != nil {
@@ -178,12 +173,12 @@ func (tx *Tx) EditTransaction(domain passerelle.DomainID, user passerelle.UserID
 	}
 	var folded *string
 	if e.Wording != nil {
-		text := fold(*e.Wording)
+		text := database.Fold(*e.Wording)
 		folded = &text
 	}
-	tx.unit.ExecOne(ErrNotFound, `UPDATE bank_transaction SET custom_wording = NULLIF(COALESCE($1, custom_wording), ''), comment = NULLIF(COALESCE($2, comment), ''),
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE bank_transaction SET custom_wording = NULLIF(COALESCE($1, custom_wording), ''), comment = NULLIF(COALESCE($2, comment), ''),
 			application_date = COALESCE($3, application_date), moved = CASE WHEN $3 IS NULL THEN moved ELSE TRUE END, active = COALESCE($4, active),
 			categories = NULLIF(COALESCE($5, categories), ''), last_update = $6, custom_folded = NULLIF(COALESCE($7, custom_folded), '')
 		WHERE +domain_id = $8 AND +user_id = $9 AND id = $10 AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = account_id AND a.epoch = bank_transaction.epoch)`,
-		e.Wording, e.Comment, day, e.Active, categories, micros(at), folded, int64(domain), int64(user), int64(id))
+		e.Wording, e.Comment, day, e.Active, categories, database.Micros(at), folded, int64(domain), int64(user), int64(id))
 }

@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -22,17 +22,17 @@ const partialSums = `CAST(SUM(CASE WHEN t.value > 0 THEN t.value / 1000000000 EL
 // Movements returns the sums of booked transactions of accounts in one currency, for each
 // day from first to last that has any. The days are booking days, which one index finds.
 // Everything after the last day is one more movement, on the day after it.
-func (r *Reader) Movements(ctx context.Context, accounts []StoredAccount, first, last passerelle.Date) ([]passerelle.Movement, error) {
-	var c conditions
-	later := c.bind(last.AddDays(1).String())
+func (r Reader) Movements(ctx context.Context, accounts []StoredAccount, first, last passerelle.Date) ([]passerelle.Movement, error) {
+	var c database.Clauses
+	later := c.Bind(last.AddDays(1).String())
 	ids := make([]string, len(accounts))
 	for i, a := range accounts {
-		ids[i] = c.bind(int64(a.ID))
+		ids[i] = c.Bind(int64(a.ID))
 	}
 	var all []passerelle.Movement
 	err := r.rows.Each(ctx, fmt.Sprintf(`SELECT CASE WHEN t.date > %[1]s THEN %[1]s ELSE t.date END, t.value_scale, %s FROM bank_account a CROSS JOIN bank_transaction t
 		WHERE a.id IN (%s) AND t.account_id = a.id AND t.epoch = a.epoch AND t.date >= %s AND t.deleted IS NULL AND NOT t.coming GROUP BY 1, 2 ORDER BY 1`,
-		later, partialSums, strings.Join(ids, ", "), c.bind(first.String())), c.args, func(row database.Row) (bool, error) {
+		later, partialSums, strings.Join(ids, ", "), c.Bind(first.String())), c.Args, func(row database.Row) (bool, error) {
 		m, err := scanMovement(row)
 		if n := len(all); err == nil && n > 0 && all[n-1].Day == m.Day {
 			all[n-1].In, all[n-1].Out = passerelle.SumAmounts(all[n-1].In, m.In), passerelle.SumAmounts(all[n-1].Out, m.Out)
@@ -55,7 +55,7 @@ func scanMovement(row database.Row) (passerelle.Movement, error) {
 	if err := row.Scan(&day, &scale, &high[0], &low[0], &high[1], &low[1]); err != nil {
 		return m, err
 	}
-	m.Day, readingDate = storedDate(&day)
+	m.Day, readingDate = database.Date(&day)
 	m.In, m.Out = whole(high[0], low[0], scale), whole(high[1], low[1], scale)
 	return m, readingDate
 }

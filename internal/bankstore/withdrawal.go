@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // withdrawal is what was withdrawn and is still to be erased.
@@ -26,43 +27,22 @@ func scanWithdrawal(row database.Row) (withdrawal, error) {
 		user *int64
 	)
 	err := row.Scan(&e.id, &e.domain, &user, &e.kind, &e.subject, &e.epoch, &e.at)
-	e.user = owner[int64](user)
+	e.user = database.ID[int64](user)
 	return e, err
 }
 
-// Holding names what a person may withdraw, as it is kept with the events whose
-// bodies hold it.
-type Holding string
-
-func newHolding(kind string, subject int64, epoch *int64) Holding {
-	if epoch == nil {
-		return Holding(fmt.Sprintf("%s:%d", kind, subject))
-	}
-	return Holding(fmt.Sprintf("%s:%d/%d", kind, subject, *epoch))
+// Holding is the account with what was read of it since it was last shared.
+func (a StoredAccount) Holding() store.Holding {
+	return store.HoldingOf("account", int64(a.ID), &a.Epoch)
 }
 
-// Holding is the account with what was read of it since it was last shared.
-func (a StoredAccount) Holding() Holding { return newHolding("account", int64(a.ID), &a.Epoch) }
-
 // Holding is the subscription with what was read of it since it was last shared.
-func (s StoredSubscription) Holding() Holding {
-	return newHolding("subscription", int64(s.ID), &s.Epoch)
+func (s StoredSubscription) Holding() store.Holding {
+	return store.HoldingOf("subscription", int64(s.ID), &s.Epoch)
 }
 
 // Holding is the connection with all that is below it.
-func (c Connection) Holding() Holding { return newHolding("connection", int64(c.ID), nil) }
-
-// holdings writes them as they are looked for, or nil when there are none.
-func holdings(all []Holding) *string {
-	if len(all) == 0 {
-		return nil
-	}
-	text := " "
-	for _, one := range all {
-		text += string(one) + " "
-	}
-	return &text
-}
+func (c Connection) Holding() store.Holding { return store.HoldingOf("connection", int64(c.ID), nil) }
 
 // A subject is withdrawn at once for whoever looks, and its rows are erased soon
 // after, in steps. Bodies that hold it go first.
@@ -72,27 +52,18 @@ func holdings(all []Holding) *string {
 const maxVoided = 500
 
 // withdraw gives up what holds a subject and leaves the rest to EraseWithdrawn.
-func (tx *Tx) withdraw(e withdrawal) {
+func (tx Tx) withdraw(e withdrawal) {
 	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, epoch, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		e.domain, e.user, e.kind, e.subject, e.epoch, e.at)
 	tx.void(e, maxVoided, func() {})
 }
 
-// holding selects the events whose bodies hold a subject.
-func (e withdrawal) holding(limit int) (string, []any) {
-	return `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id` + database.UpTo(limit),
-		[]any{e.domain, e.user, "% " + string(newHolding(e.kind, e.subject, e.epoch)) + " %"}
-}
+// holding is what the bodies are looked for that go with the subject.
+func (e withdrawal) holding() store.Holding { return store.HoldingOf(e.kind, e.subject, e.epoch) }
 
-// void does away with the bodies that hold a subject, at most limit, and calls
-// voided for each. Deliveries of them are over, and say why; a held event stays
-// without its body.
-func (tx *Tx) void(e withdrawal, limit int, voided func()) {
-	holding, args := e.holding(limit)
-	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+holding+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, e.at)...)
-	tx.unit.Exec(`DELETE FROM event_part WHERE event_id IN (`+holding+`)`, args...)
-	tx.unit.Returning(func(row database.Row) error { voided(); return row.Scan(new(int64)) },
-		`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $4 WHERE id IN (`+holding+`) RETURNING id`, append(args, e.at)...)
+// void does away with the bodies of events that hold the subject, at most limit.
+func (tx Tx) void(e withdrawal, limit int, voided func()) {
+	tx.units.VoidBodiesWith(passerelle.DomainID(e.domain), passerelle.UserID(e.user), e.holding(), database.Instant(e.at), limit, voided)
 }
 
 // erasable are the tables below each kind of subject in the order in which they
@@ -133,16 +104,16 @@ var erasable = map[string][]struct{ table, condition string }{
 // EraseWithdrawn removes up to limit rows of what was withdrawn, the oldest withdrawal
 // first, in one short unit, and reports whether there is more. It is meant to
 // be called again and again by one loop; several at once only waste work.
-func (db *DB) EraseWithdrawn(ctx context.Context, limit int) (bool, error) {
-	e, err := database.One(ctx, db.rows, scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
-	if errors.Is(err, ErrNotFound) {
+func EraseWithdrawn(ctx context.Context, db *store.DB, limit int) (bool, error) {
+	e, err := database.One(ctx, db.Rows(), scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
+	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	err = db.eraseStep(ctx, e, limit)
-	if errors.Is(err, ErrConflict) {
+	err = e.eraseStep(ctx, db, limit)
+	if errors.Is(err, store.ErrConflict) {
 		err = nil // somebody else has ended it
 	}
 	return true, err
@@ -150,17 +121,17 @@ func (db *DB) EraseWithdrawn(ctx context.Context, limit int) (bool, error) {
 
 // eraseStep does away with some of what a withdrawal is of, and forgets it when
 // nothing is left.
-func (db *DB) eraseStep(ctx context.Context, e withdrawal, limit int) error {
-	if voided, err := db.voidSome(ctx, e, maxVoided); err != nil || voided > 0 {
+func (e withdrawal) eraseStep(ctx context.Context, db *store.DB, limit int) error {
+	if voided, err := e.voidSome(ctx, db, maxVoided); err != nil || voided > 0 {
 		return err
 	}
 	for _, below := range erasable[e.kind] {
-		if gone, err := db.eraseSome(ctx, e, below.table, below.condition, limit); err != nil || gone > 0 {
+		if gone, err := e.eraseSome(ctx, db, below.table, below.condition, limit); err != nil || gone > 0 {
 			return err
 		}
 	}
-	return db.Write(ctx, func(tx *Tx) error {
-		tx.unit.ExecOne(ErrConflict, `DELETE FROM withdrawal WHERE id = $1`, e.id)
+	return db.Write(ctx, func(tx *store.Tx) error {
+		tx.Unit().ExecOne(store.ErrConflict, `DELETE FROM withdrawal WHERE id = $1`, e.id)
 		return nil
 	})
 }
@@ -169,8 +140,8 @@ func (db *DB) eraseStep(ctx context.Context, e withdrawal, limit int) error {
 // Without that, one who finds no more rows in a table, because another has not
 // committed yet, goes on with the next, and what is below an account is not
 // found any more without it. One that was ended is ErrConflict.
-func (tx *Tx) holdWithdrawal(e withdrawal) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE withdrawal SET created = created WHERE id = $1`, e.id)
+func (tx Tx) holdWithdrawal(e withdrawal) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE withdrawal SET created = created WHERE id = $1`, e.id)
 }
 
 // args are those of the conditions.
@@ -181,16 +152,13 @@ func (e withdrawal) args() []any {
 	return []any{e.subject, *e.epoch}
 }
 
-func (db *DB) voidSome(ctx context.Context, e withdrawal, limit int) (int, error) {
-	var (
-		voided int
-		err    error
-	)
-	holding, args := e.holding(1)
-	if found, err := database.Collect(ctx, db.rows, scanCount, holding, args...); err != nil || len(found) == 0 {
+func (e withdrawal) voidSome(ctx context.Context, db *store.DB, limit int) (int, error) {
+	var voided int
+	found, err := db.AnyBodyWith(ctx, passerelle.DomainID(e.domain), passerelle.UserID(e.user), e.holding())
+	if err != nil || !found {
 		return 0, err
 	}
-	err = db.Write(ctx, func(tx *Tx) error {
+	err = write(ctx, db, func(tx Tx) error {
 		tx.unit.OnRetry(func() { voided = 0 })
 		tx.holdWithdrawal(e)
 		tx.void(e, limit, func() { voided++ })
@@ -202,13 +170,13 @@ func (db *DB) voidSome(ctx context.Context, e withdrawal, limit int) (int, error
 	return voided, nil
 }
 
-func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition string, limit int) (int, error) {
+func (e withdrawal) eraseSome(ctx context.Context, db *store.DB, table, condition string, limit int) (int, error) {
 	var gone int
 	args, which := e.args(), condition
 	if holdFiles[table] {
 		which += noFile(table)
 	}
-	err := db.Write(ctx, func(tx *Tx) error {
+	err := write(ctx, db, func(tx Tx) error {
 		tx.unit.OnRetry(func() { gone = 0 })
 		tx.holdWithdrawal(e)
 		if holdFiles[table] {
@@ -229,21 +197,29 @@ func (db *DB) eraseSome(ctx context.Context, e withdrawal, table, condition stri
 
 // HoldAccount keeps an account as shared as it was read, until the unit is
 // written. One that was withdrawn since is ErrConflict.
-func (tx *Tx) HoldAccount(domain passerelle.DomainID, a StoredAccount) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
+func (tx Tx) HoldAccount(domain passerelle.DomainID, a StoredAccount) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
 }
 
 // HoldSubscription does the same for a subscription.
-func (tx *Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE subscription SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(s.ID), s.Epoch)
+func (tx Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(s.ID), s.Epoch)
 }
 
-// WithdrawUser takes all connections of a user who is deleted out of sight, and
+// DeleteUser removes a user as it was read, so that nothing of it can be reached
+// any more, drops its held events, and leaves the rest to Erase and EraseWithdrawn. A user
+// who changed meanwhile, by an event or by becoming permanent, is ErrConflict.
+func (tx Tx) DeleteUser(u passerelle.User, realNow time.Time) {
+	tx.units.RemoveUser(u, realNow)
+	tx.withdrawUser(u.Domain, u.ID, realNow)
+}
+
+// withdrawUser takes all connections of a user who is deleted out of sight, and
 // leaves the erasing of what is below them to EraseWithdrawn.
-func (tx *Tx) WithdrawUser(domain passerelle.DomainID, user passerelle.UserID, now time.Time) {
+func (tx Tx) withdrawUser(domain passerelle.DomainID, user passerelle.UserID, now time.Time) {
 	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, created) SELECT domain_id, user_id, 'connection', id, $1 FROM connection WHERE domain_id = $2 AND user_id = $3 AND deleted IS NULL ORDER BY id`,
-		micros(now), int64(domain), int64(user))
+		database.Micros(now), int64(domain), int64(user))
 	tx.unit.Exec(`UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL WHERE domain_id = $3 AND user_id = $4 AND deleted IS NULL`,
-		micros(now), []byte{}, int64(domain), int64(user))
+		database.Micros(now), []byte{}, int64(domain), int64(user))
 	tx.unit.Exec(`DELETE FROM connection_return WHERE domain_id = $1 AND user_id = $2`, int64(domain), int64(user))
 }

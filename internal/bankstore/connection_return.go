@@ -1,10 +1,11 @@
-package store
+package bankstore
 
 import (
 	"context"
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // ConnectionReturn is how a person who was sent to an institution comes back to
@@ -19,32 +20,32 @@ type ConnectionReturn struct {
 
 // ConnectionReturn loads the way back to a connection, or ErrNotFound when nobody
 // is expected there.
-func (r *Reader) ConnectionReturn(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (ConnectionReturn, error) {
+func (r Reader) ConnectionReturn(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (ConnectionReturn, error) {
 	return database.One(ctx, r.rows, func(row database.Row) (ConnectionReturn, error) {
 		var (
 			back       ConnectionReturn
 			uri, state *string
 		)
 		err := row.Scan(&back.User, &back.Nonce, &uri, &state)
-		back.RedirectURI, back.State = text[string](uri), text[string](state)
+		back.RedirectURI, back.State = database.Text[string](uri), database.Text[string](state)
 		return back, err
 	}, `SELECT user_id, nonce, redirect_uri, client_state FROM connection_return WHERE domain_id = $1 AND connection_id = $2`, int64(domain), int64(id))
 }
 
 // ExpectReturn stores the way back to a connection, in place of an earlier one.
-func (tx *Tx) ExpectReturn(domain passerelle.DomainID, id passerelle.ConnectionID, back ConnectionReturn) {
+func (tx Tx) ExpectReturn(domain passerelle.DomainID, id passerelle.ConnectionID, back ConnectionReturn) {
 	tx.unit.Exec(`INSERT INTO connection_return (connection_id, domain_id, user_id, nonce, redirect_uri, client_state) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (connection_id) DO UPDATE SET nonce = excluded.nonce, redirect_uri = excluded.redirect_uri, client_state = excluded.client_state`,
-		int64(id), int64(domain), int64(back.User), back.Nonce, optionalText(back.RedirectURI), optionalText(back.State))
+		int64(id), int64(domain), int64(back.User), back.Nonce, database.OptionalText(back.RedirectURI), database.OptionalText(back.State))
 }
 
 // SpendReturn uses up the way back of a nonce. ErrNotFound when it was used, or
 // is another one by now.
-func (tx *Tx) SpendReturn(domain passerelle.DomainID, id passerelle.ConnectionID, nonce []byte) {
-	tx.unit.ExecOne(ErrNotFound, `DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2 AND nonce = $3`, int64(domain), int64(id), nonce)
+func (tx Tx) SpendReturn(domain passerelle.DomainID, id passerelle.ConnectionID, nonce []byte) {
+	tx.unit.ExecOne(store.ErrNotFound, `DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2 AND nonce = $3`, int64(domain), int64(id), nonce)
 }
 
 // EndReturn closes the way back to a connection, if there is one.
-func (tx *Tx) EndReturn(domain passerelle.DomainID, id passerelle.ConnectionID) {
+func (tx Tx) EndReturn(domain passerelle.DomainID, id passerelle.ConnectionID) {
 	tx.unit.Exec(`DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2`, int64(domain), int64(id))
 }

@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // ClusterFilter selects clusters of a user, who is required.
@@ -24,15 +25,15 @@ type ClusterFilter struct {
 
 const clusterSource = `transaction_cluster s CROSS JOIN bank_account a WHERE a.id = s.account_id AND a.epoch = s.epoch AND s.deleted IS NULL AND `
 
-func (f ClusterFilter) where() *conditions {
-	var c conditions
+func (f ClusterFilter) where() *database.Clauses {
+	var c database.Clauses
 	TransactionFilter{Domain: f.Domain, User: f.User, Connection: f.Connection, Account: f.Account, All: f.All}.accounts(&c)
-	c.and("s.domain_id = %s AND s.user_id = %s", int64(f.Domain), int64(f.User))
+	c.And("s.domain_id = %s AND s.user_id = %s", int64(f.Domain), int64(f.User))
 	if f.Account != 0 {
-		c.and("s.account_id = %s", int64(f.Account))
+		c.And("s.account_id = %s", int64(f.Account))
 	}
 	if f.ID != 0 {
-		c.and("s.id = %s", int64(f.ID))
+		c.And("s.id = %s", int64(f.ID))
 	}
 	return &c
 }
@@ -55,37 +56,37 @@ func scanCluster(row database.Row) (StoredCluster, error) {
 	if err != nil {
 		return c, err
 	}
-	c.Key = text[string](key)
+	c.Key = database.Text[string](key)
 	if c.Mean, err = decimal.Parse(mean); err != nil {
 		return c, fmt.Errorf("read the amount of cluster %d: %w", c.ID, err)
 	}
-	c.Next, err = storedDate(next)
+	c.Next, err = database.Date(next)
 	return c, err
 }
 
 // Clusters lists clusters by id.
-func (r *Reader) Clusters(ctx context.Context, f ClusterFilter, w Window) ([]StoredCluster, error) {
-	c, p := f.where(), idPlace(w)
-	c.and("s.id "+p.sign+" %s", p.from)
-	return database.Collect(ctx, r.rows, scanCluster, `SELECT `+clusterColumns+` FROM `+clusterSource+c.String()+` ORDER BY s.id `+p.order+` LIMIT `+c.bind(w.Limit)+` OFFSET `+c.bind(w.Offset), c.args...)
+func (r Reader) Clusters(ctx context.Context, f ClusterFilter, w store.Window) ([]StoredCluster, error) {
+	c, p := f.where(), w.ByID()
+	c.And("s.id "+p.Sign+" %s", p.From)
+	return database.Collect(ctx, r.rows, scanCluster, `SELECT `+clusterColumns+` FROM `+clusterSource+c.String()+` ORDER BY s.id `+p.Order+` LIMIT `+c.Bind(w.Limit)+` OFFSET `+c.Bind(w.Offset), c.Args...)
 }
 
 // CountClusters is how many clusters a filter selects.
-func (r *Reader) CountClusters(ctx context.Context, f ClusterFilter) (int64, error) {
+func (r Reader) CountClusters(ctx context.Context, f ClusterFilter) (int64, error) {
 	c := f.where()
-	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+clusterSource+c.String(), c.args...)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+clusterSource+c.String(), c.Args...)
 }
 
 // ClustersOf lists the clusters of an account that were found, also those that
 // the person does not want, for the one who synchronises it.
-func (r *Reader) ClustersOf(ctx context.Context, a StoredAccount, limit int) ([]StoredCluster, error) {
+func (r Reader) ClustersOf(ctx context.Context, a StoredAccount, limit int) ([]StoredCluster, error) {
 	return database.Collect(ctx, r.rows, scanCluster, `SELECT `+clusterColumns+` FROM transaction_cluster s WHERE s.account_id = $1 AND s.epoch = $2 AND s.key IS NOT NULL ORDER BY s.id LIMIT $3`,
 		int64(a.ID), a.Epoch, limit)
 }
 
 // CreateCluster stores a cluster of an account and gives it its id. The unit is
 // undone with an error when the account would have more than most.
-func (tx *Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passerelle.Cluster, most int, beyond error) error {
+func (tx Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passerelle.Cluster, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_cluster")
 	if err != nil {
 		return err
@@ -94,29 +95,29 @@ func (tx *Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *pass
 	tx.unit.ExecOne(beyond, `INSERT INTO transaction_cluster (id, domain_id, user_id, account_id, epoch, key, wording, mean, increment, next_date, category, enabled)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), a.id, a.epoch, CAST($6 AS TEXT), CAST($7 AS TEXT), CAST($8 AS TEXT), CAST($9 AS BIGINT), CAST($10 AS TEXT), CAST($11 AS BIGINT), CAST($12 AS BOOLEAN)
 		FROM bank_account a WHERE a.id = $4 AND a.epoch = $5 AND (SELECT count(*) FROM transaction_cluster s WHERE s.account_id = a.id AND s.epoch = a.epoch) < $13`,
-		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, optionalText(c.Key), c.Wording, c.Mean.String(), c.Increment, optionalDate(c.Next), int64(c.Category), c.Enabled, most)
+		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, database.OptionalText(c.Key), c.Wording, c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(c.Category), c.Enabled, most)
 	return nil
 }
 
 // UpdateCluster stores what is known of a cluster now. ErrNotFound when it is not
 // there for the user.
-func (tx *Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, c passerelle.Cluster) {
-	tx.unit.ExecOne(ErrNotFound, `UPDATE transaction_cluster SET wording = $1, mean = $2, increment = $3, next_date = $4, category = $5, enabled = $6
+func (tx Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, c passerelle.Cluster) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE transaction_cluster SET wording = $1, mean = $2, increment = $3, next_date = $4, category = $5, enabled = $6
 		WHERE +domain_id = $7 AND +user_id = $8 AND id = $9 AND deleted IS NULL`,
-		c.Wording, c.Mean.String(), c.Increment, optionalDate(c.Next), int64(c.Category), c.Enabled, int64(domain), int64(user), int64(c.ID))
+		c.Wording, c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(c.Category), c.Enabled, int64(domain), int64(user), int64(c.ID))
 }
 
 // DeleteCluster notes that a person does not want a cluster, so that it is not
 // found again, and takes its transactions out of it.
-func (tx *Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ClusterID, at time.Time) {
-	tx.unit.ExecOne(ErrNotFound, `UPDATE transaction_cluster SET deleted = $1 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND deleted IS NULL`, micros(at), int64(domain), int64(user), int64(id))
+func (tx Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ClusterID, at time.Time) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE transaction_cluster SET deleted = $1 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND deleted IS NULL`, database.Micros(at), int64(domain), int64(user), int64(id))
 	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, int64(id))
 }
 
 // Cluster puts transactions of an account into a cluster.
-func (tx *Tx) Cluster(a StoredAccount, c passerelle.ClusterID, transactions []passerelle.TransactionID) {
+func (tx Tx) Cluster(a StoredAccount, c passerelle.ClusterID, transactions []passerelle.TransactionID) {
 	// The signs keep SQLite from going through the whole account.
-	s := among(selection{}.and("+account_id = $%d", int64(a.ID)).and("+epoch = $%d", a.Epoch), "id", transactions)
-	cluster := s.bind(int64(c))
-	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = `+cluster+` WHERE `+s.conditions(), s.args...)
+	s := database.Among(database.Selection{}.And("+account_id = $%d", int64(a.ID)).And("+epoch = $%d", a.Epoch), "id", transactions)
+	cluster := s.Bind(int64(c))
+	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = `+cluster+` WHERE `+s.Conditions(), s.Args...)
 }

@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"passerelle"
 	"passerelle/internal/database"
 	"passerelle/internal/keys"
+	"passerelle/internal/store"
 )
 
 // Connection is a user's connection to an institution, without its secrets.
@@ -60,26 +61,26 @@ func scanConnection(row database.Row) (Connection, error) {
 	)
 	err := row.Scan(&c.ID, &c.Domain, &c.User, &c.Connector, &created, &state, &message, &fields, &url, &c.Active, &established,
 		&update, &push, &expire, &next, &agreement, &c.Failures, &unattended, &c.Unattended, &c.Soon, &c.Version, &c.Sync, &c.Locked)
-	c.State, c.Message = text[passerelle.ConnectionState](state), text[string](message)
-	c.Fields, c.URL = text[string](fields), text[string](url)
-	c.Created, c.UnattendedFrom = instant(created), instant(unattended)
-	c.Established, c.LastUpdate, c.LastPush = optionalInstant(established), optionalInstant(update), optionalInstant(push)
-	c.Expire, c.NextTry, c.ConsentUntil = optionalInstant(expire), optionalInstant(next), optionalInstant(agreement)
+	c.State, c.Message = database.Text[passerelle.ConnectionState](state), database.Text[string](message)
+	c.Fields, c.URL = database.Text[string](fields), database.Text[string](url)
+	c.Created, c.UnattendedFrom = database.Instant(created), database.Instant(unattended)
+	c.Established, c.LastUpdate, c.LastPush = database.OptionalInstant(established), database.OptionalInstant(update), database.OptionalInstant(push)
+	c.Expire, c.NextTry, c.ConsentUntil = database.OptionalInstant(expire), database.OptionalInstant(next), database.OptionalInstant(agreement)
 	return c, err
 }
 
 // Connection loads a connection of a user, or ErrNotFound.
-func (r *Reader) Connection(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID) (Connection, error) {
+func (r Reader) Connection(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID) (Connection, error) {
 	return database.One(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND deleted IS NULL`, int64(domain), int64(user), int64(id))
 }
 
 // Connections lists a user's connections, oldest first, after an id.
-func (r *Reader) Connections(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w Window) ([]Connection, error) {
-	p := idPlace(w)
+func (r Reader) Connections(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w store.Window) ([]Connection, error) {
+	p := w.ByID()
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
-		WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL AND id `+p.sign+` $3 ORDER BY id `+p.order+` LIMIT $4 OFFSET $5`,
-		int64(domain), int64(user), p.from, w.Limit, w.Offset)
+		WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL AND id `+p.Sign+` $3 ORDER BY id `+p.Order+` LIMIT $4 OFFSET $5`,
+		int64(domain), int64(user), p.From, w.Limit, w.Offset)
 }
 
 // standing is the condition that a connection is not deleted. It is looked up by its id:
@@ -92,73 +93,49 @@ func standing(id string) string {
 // SomeConnections are connections of a connector, or of all when it is empty, of all users, from a random one on
 // and on from the first, in the order of their ids; those in a state alone, or those
 // that are well when it is empty, or all when it is nil.
-func (r *Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID, uuid string, state *passerelle.ConnectionState, n int) ([]Connection, error) {
-	s := selection{from: "connection"}.and("domain_id = $%d", int64(domain))
+func (r Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID, uuid string, state *passerelle.ConnectionState, n int) ([]Connection, error) {
+	s := database.Selection{From: "connection"}.And("domain_id = $%d", int64(domain))
 	well := "state IS NULL"
 	if uuid != "" {
-		s, well = s.and("connector_uuid = $%d", uuid), opaque("state IS NULL") // and not by the index of all that are well
+		s, well = s.And("connector_uuid = $%d", uuid), database.Opaque("state IS NULL") // and not by the index of all that are well
 	}
-	s.where = append(s.where, "deleted IS NULL")
+	s.Where = append(s.Where, "deleted IS NULL")
 	switch {
 	case state != nil && *state == "":
-		s.where = append(s.where, well)
+		s.Where = append(s.Where, well)
 	case state != nil:
-		s = s.and("state = $%d", string(*state))
+		s = s.And("state = $%d", string(*state))
 	}
 	ids := func(row database.Row) ([2]int64, error) {
 		var ends [2]int64
 		return ends, row.Scan(&ends[0], &ends[1])
 	}
-	ends, err := database.One(ctx, r.rows, ids, `SELECT COALESCE((SELECT id FROM connection WHERE `+s.conditions()+` ORDER BY id LIMIT 1), 0),
-		COALESCE((SELECT id FROM connection WHERE `+s.conditions()+` ORDER BY id DESC LIMIT 1), 0)`, s.args...)
+	ends, err := database.One(ctx, r.rows, ids, `SELECT COALESCE((SELECT id FROM connection WHERE `+s.Conditions()+` ORDER BY id LIMIT 1), 0),
+		COALESCE((SELECT id FROM connection WHERE `+s.Conditions()+` ORDER BY id DESC LIMIT 1), 0)`, s.Args...)
 	if err != nil || ends[0] == 0 {
 		return nil, err
 	}
 	from := ends[0] + rand.Int64N(ends[1]-ends[0]+1) //nolint:gosec // nobody gains by a guess
-	all, err := r.someConnections(ctx, s.and("id >= $%d", from), n)
+	all, err := r.someConnections(ctx, s.And("id >= $%d", from), n)
 	if err != nil || len(all) == n {
 		return all, err
 	}
-	more, err := r.someConnections(ctx, s.and("id < $%d", from), n-len(all))
+	more, err := r.someConnections(ctx, s.And("id < $%d", from), n-len(all))
 	return append(all, more...), err
 }
 
-func (r *Reader) someConnections(ctx context.Context, s selection, n int) ([]Connection, error) {
-	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+s.conditions()+` ORDER BY id LIMIT `+s.bind(n), s.args...)
+func (r Reader) someConnections(ctx context.Context, s database.Selection, n int) ([]Connection, error) {
+	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+s.Conditions()+` ORDER BY id LIMIT `+s.Bind(n), s.Args...)
 }
 
 // CountConnections is how many connections a user has.
-func (r *Reader) CountConnections(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (int64, error) {
-	return database.One(ctx, r.rows, scanCount, `SELECT count(*) FROM connection WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL`, int64(domain), int64(user))
-}
-
-// idOrder is the way through a list that is ordered by id alone.
-type idOrder struct {
-	sign, order string
-	from        int64
-}
-
-// idPlace reads a window of such a list; its position is the id.
-func idPlace(w Window) idOrder {
-	p := idOrder{sign: ">", order: "ASC"}
-	if w.Descending != w.Backward {
-		p = idOrder{sign: "<", order: "DESC", from: 1<<63 - 1}
-	}
-	if len(w.From) > 0 {
-		p.from, _ = w.From[0].(int64)
-	}
-	return p
-}
-
-func scanCount(row database.Row) (int64, error) {
-	var n int64
-	err := row.Scan(&n)
-	return n, err
+func (r Reader) CountConnections(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (int64, error) {
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM connection WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL`, int64(domain), int64(user))
 }
 
 // ConnectionSecrets loads what a connector needs to speak for a person: the
 // values they gave, and what its last sync left.
-func (r *Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (map[string]string, []byte, error) {
+func (r Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (map[string]string, []byte, error) {
 	sealed, err := database.One(ctx, r.rows, scanSecrets, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	if err != nil {
 		return nil, nil, err
@@ -176,13 +153,13 @@ func scanSecrets(row database.Row) (sealedSecrets, error) {
 	return s, err
 }
 
-func (r *Reader) openSecrets(domain passerelle.DomainID, id passerelle.ConnectionID, sealed sealedSecrets) (map[string]string, []byte, error) {
+func (r Reader) openSecrets(domain passerelle.DomainID, id passerelle.ConnectionID, sealed sealedSecrets) (map[string]string, []byte, error) {
 	var (
 		values map[string]string
 		memory []byte
 	)
 
-	plain, err := r.keys.Open(connectionPlace(domain, id, "credentials"), sealed.credentials)
+	plain, err := r.source.Unseal(connectionPlace(domain, id, "credentials"), sealed.credentials)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the credentials of connection %d: %w", id, err)
 	}
@@ -192,7 +169,7 @@ func (r *Reader) openSecrets(domain passerelle.DomainID, id passerelle.Connectio
 	if sealed.memory == nil {
 		return values, nil, nil
 	}
-	memory, err = r.keys.Open(connectionPlace(domain, id, "memory"), sealed.memory)
+	memory, err = r.source.Unseal(connectionPlace(domain, id, "memory"), sealed.memory)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the memory of connection %d: %w", id, err)
 	}
@@ -203,7 +180,7 @@ func connectionPlace(domain passerelle.DomainID, id passerelle.ConnectionID, col
 	return keys.Place{Domain: int64(domain), Table: "connection", Column: column, Row: int64(id)}
 }
 
-func (tx *Tx) sealValues(c Connection, values map[string]string) ([]byte, error) {
+func (tx Tx) sealValues(c Connection, values map[string]string) ([]byte, error) {
 	plain, err := json.Marshal(values)
 	if err != nil {
 		return nil, fmt.Errorf("encode credentials: %w", err)
@@ -211,8 +188,8 @@ func (tx *Tx) sealValues(c Connection, values map[string]string) ([]byte, error)
 	return tx.sealFor(c, "credentials", plain)
 }
 
-func (tx *Tx) sealFor(c Connection, column string, plain []byte) ([]byte, error) {
-	sealed, err := tx.seal(connectionPlace(c.Domain, c.ID, column), plain)
+func (tx Tx) sealFor(c Connection, column string, plain []byte) ([]byte, error) {
+	sealed, err := tx.units.Seal(connectionPlace(c.Domain, c.ID, column), plain)
 	if err != nil {
 		return nil, fmt.Errorf("seal the %s of a connection: %w", column, err)
 	}
@@ -221,7 +198,7 @@ func (tx *Tx) sealFor(c Connection, column string, plain []byte) ([]byte, error)
 
 // CreateConnection stores a connection with the values the person gave, and
 // gives it its id. Holder has its lease from the start, for as long.
-func (tx *Tx) CreateConnection(c *Connection, values map[string]string, holder string, lease time.Duration) error {
+func (tx Tx) CreateConnection(c *Connection, values map[string]string, holder string, lease time.Duration) error {
 	id, err := tx.unit.NewID("connection")
 	if err != nil {
 		return err
@@ -231,17 +208,17 @@ func (tx *Tx) CreateConnection(c *Connection, values map[string]string, holder s
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, active, expire, credentials, holder, lease_until)
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, active, expire, credentials, holder, lease_until)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {now} + $11)`,
-		id, int64(c.Domain), int64(c.User), c.Connector, micros(c.Created), optionalText(c.State), c.Active, optionalMicros(c.Expire), sealed,
+		id, int64(c.Domain), int64(c.User), c.Connector, database.Micros(c.Created), database.OptionalText(c.State), c.Active, database.OptionalMicros(c.Expire), sealed,
 		holder, lease.Microseconds())
 	return nil
 }
 
 // LeaseConnection makes holder the only one who reads through a connection.
 // Write fails with ErrConflict while somebody else does, or when it is gone.
-func (tx *Tx) LeaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE connection SET holder = $1, lease_until = {now} + $2
+func (tx Tx) LeaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET holder = $1, lease_until = {now} + $2
 		WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`, holder, lease.Microseconds(), int64(domain), int64(id))
 }
 
@@ -255,7 +232,7 @@ type Leased struct {
 
 // Leased reads the connection that the unit leases, with its sources and secrets, in the
 // same round trip.
-func (tx *Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, into *Leased) {
+func (tx Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, into *Leased) {
 	tx.unit.OnRetry(func() { *into = Leased{} })
 	tx.unit.Returning(func(row database.Row) error {
 		var err error
@@ -277,61 +254,61 @@ func (tx *Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, int
 }
 
 // Secrets are what ConnectionSecrets returns for the connection.
-func (r *Reader) Secrets(l Leased) (map[string]string, []byte, error) {
+func (r Reader) Secrets(l Leased) (map[string]string, []byte, error) {
 	return r.openSecrets(l.Domain, l.ID, l.sealed)
 }
 
 // KeepConnection renews a lease. Write fails with ErrConflict when it has
 // lapsed or the connection is gone, so that a late reader writes nothing.
-func (tx *Tx) KeepConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE connection SET lease_until = {now} + $1
+func (tx Tx) KeepConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET lease_until = {now} + $1
 		WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now} AND deleted IS NULL`, lease.Microseconds(), int64(domain), int64(id), holder)
 }
 
 // ReleaseConnection ends a lease; one that has lapsed is left alone.
-func (tx *Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string) {
+func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string) {
 	tx.unit.Exec(`UPDATE connection SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(domain), int64(id), holder)
 }
 
 // SaveConnection stores all but the secrets of a connection, whose version was
 // the former one. Write fails with ErrConflict when it has changed meanwhile.
-func (tx *Tx) SaveConnection(c Connection, former int64) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
+func (tx Tx) SaveConnection(c Connection, former int64) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
 			last_update = $7, last_push = $8, expire = $9, next_try = $10, consent_until = $11, failures = $12,
 			unattended_from = $13, unattended = $14, read_soon = $15, version = $16, sync = $17
 		WHERE +domain_id = $18 AND id = $19 AND version = $20 AND deleted IS NULL`,
-		optionalText(c.State), optionalText(c.Message), optionalText(c.Fields), optionalText(c.URL), c.Active, optionalMicros(c.Established),
-		optionalMicros(c.LastUpdate), optionalMicros(c.LastPush), optionalMicros(c.Expire), optionalMicros(c.NextTry), optionalMicros(c.ConsentUntil), c.Failures,
-		micros(c.UnattendedFrom), c.Unattended, c.Soon, c.Version, c.Sync,
+		database.OptionalText(c.State), database.OptionalText(c.Message), database.OptionalText(c.Fields), database.OptionalText(c.URL), c.Active, database.OptionalMicros(c.Established),
+		database.OptionalMicros(c.LastUpdate), database.OptionalMicros(c.LastPush), database.OptionalMicros(c.Expire), database.OptionalMicros(c.NextTry), database.OptionalMicros(c.ConsentUntil), c.Failures,
+		database.Micros(c.UnattendedFrom), c.Unattended, c.Soon, c.Version, c.Sync,
 		int64(c.Domain), int64(c.ID), former)
 }
 
 // SetUpdateError stores the state of a connection as the error of its enabled
 // accounts and subscriptions; a connection without one clears it.
-func (tx *Tx) SetUpdateError(c Connection) {
+func (tx Tx) SetUpdateError(c Connection) {
 	for _, table := range []string{"bank_account", "subscription"} {
 		tx.unit.Exec(`UPDATE `+table+` SET error = $1 WHERE connection_id = $2 AND domain_id = $3 AND disabled IS NULL AND error IS DISTINCT FROM $1`,
-			optionalText(c.State), int64(c.ID), int64(c.Domain))
+			database.OptionalText(c.State), int64(c.ID), int64(c.Domain))
 	}
 }
 
 // SetConnectionValues replaces the values a person gave.
-func (tx *Tx) SetConnectionValues(c Connection, values map[string]string) error {
+func (tx Tx) SetConnectionValues(c Connection, values map[string]string) error {
 	sealed, err := tx.sealValues(c, values)
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(ErrNotFound, `UPDATE connection SET credentials = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET credentials = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
 	return nil
 }
 
 // SetConnectionMemory replaces what a sync left.
-func (tx *Tx) SetConnectionMemory(c Connection, memory []byte) error {
+func (tx Tx) SetConnectionMemory(c Connection, memory []byte) error {
 	sealed, err := tx.sealFor(c, "memory", memory)
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(ErrNotFound, `UPDATE connection SET memory = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET memory = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, sealed, int64(c.Domain), int64(c.ID))
 	return nil
 }
 
@@ -343,60 +320,60 @@ const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE 
 // with its secrets but those that end the consent, and leaves the erasing of the rest to EraseWithdrawn. What
 // was agreed to for it is on record as withdrawn. ErrNotFound when it is not
 // there.
-func (tx *Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
-	tx.unit.ExecOne(ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL
-		WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND deleted IS NULL`, micros(now), []byte{}, int64(domain), int64(user), int64(id))
+func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL
+		WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND deleted IS NULL`, database.Micros(now), []byte{}, int64(domain), int64(user), int64(id))
 	tx.EndReturn(domain, id)
 	tx.unit.Exec(`UPDATE bank_account SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), transactions = 0, deleted_transactions = 0
-		WHERE connection_id = $2`, micros(now), int64(id))
+		WHERE connection_id = $2`, database.Micros(now), int64(id))
 	tx.unit.Exec(`UPDATE subscription SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), documents = 0 WHERE connection_id = $2`,
-		micros(now), int64(id))
-	tx.unit.Exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND connection_id = $3 AND withdrawn IS NULL`, micros(now), int64(domain), int64(id))
-	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: micros(now)})
+		database.Micros(now), int64(id))
+	tx.unit.Exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND connection_id = $3 AND withdrawn IS NULL`, database.Micros(now), int64(domain), int64(id))
+	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: database.Micros(now)})
 }
 
 // ConnectionsDue lists the connections of a domain that are due at its instant and that
 // nobody reads, the longest overdue first.
-func (r *Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
+func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} ORDER BY next_try, id LIMIT $3`,
-		int64(domain), micros(now), limit)
+		int64(domain), database.Micros(now), limit)
 }
 
 // ConnectionsExpired lists those that were never established in time.
-func (r *Reader) ConnectionsExpired(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
+func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND expire <= $2 AND deleted IS NULL AND lease_until < {now} ORDER BY expire, id LIMIT $3`,
-		int64(domain), micros(now), limit)
+		int64(domain), database.Micros(now), limit)
 }
 
 // ConnectionsLapsing lists the connections whose consent has ended at the domain's instant,
 // that nobody reads and that do not yet ask their person for a new one. It begins after a
 // connection, the longest overdue first.
-func (r *Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
+func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {
-		since, id = micros(*after.ConsentUntil), int64(after.ID)
+		since, id = database.Micros(*after.ConsentUntil), int64(after.ID)
 	}
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND consent_until <= $2 AND (consent_until, id) > ($3, $4) AND consent_until IS NOT NULL AND deleted IS NULL
 			AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired')) AND lease_until < {now}
 		ORDER BY consent_until, id LIMIT $5`,
-		int64(domain), micros(now), since, id, limit)
+		int64(domain), database.Micros(now), since, id, limit)
 }
 
 // HoldUserAs makes Write fail with ErrConflict unless the user is still temporary or
 // permanent as it was read. The events of a temporary user are held, and would never be sent
 // if the user had become permanent meanwhile.
-func (tx *Tx) HoldUserAs(u passerelle.User) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
+func (tx Tx) HoldUserAs(u passerelle.User) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
 		int64(u.Domain), int64(u.ID), u.Permanent == nil)
 }
 
 // VersionConnection moves the version of a connection past its events. Write
 // fails with ErrConflict when it is no longer the former one.
-func (tx *Tx) VersionConnection(domain passerelle.DomainID, id passerelle.ConnectionID, former, version int64) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
+func (tx Tx) VersionConnection(domain passerelle.DomainID, id passerelle.ConnectionID, former, version int64) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
 }
 
 // ConnectionLog is the record of one sync.
@@ -414,15 +391,15 @@ type ConnectionLog struct {
 }
 
 // LogSync stores the record of a sync.
-func (tx *Tx) LogSync(domain passerelle.DomainID, l ConnectionLog) error {
+func (tx Tx) LogSync(domain passerelle.DomainID, l ConnectionLog) error {
 	id, err := tx.unit.NewID("connection_log")
 	if err != nil {
 		return err
 	}
 	tx.unit.Exec(`INSERT INTO connection_log (id, domain_id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		id, int64(domain), int64(l.User), int64(l.Connection), optionalID(l.Source), micros(l.Started), micros(l.At), optionalMicros(l.NextTry),
-		optionalText(l.State), optionalText(l.Message), l.Accounts, l.Attended)
+		id, int64(domain), int64(l.User), int64(l.Connection), database.OptionalID(l.Source), database.Micros(l.Started), database.Micros(l.At), database.OptionalMicros(l.NextTry),
+		database.OptionalText(l.State), database.OptionalText(l.Message), l.Accounts, l.Attended)
 	return nil
 }
 
@@ -438,24 +415,24 @@ type ConnectionLogFilter struct {
 	From, Until time.Time
 }
 
-func (f ConnectionLogFilter) selection() selection {
-	s := selection{from: "connection_log"}
+func (f ConnectionLogFilter) selection() database.Selection {
+	s := database.Selection{From: "connection_log"}
 	if f.Connection != 0 { // has few; + keeps SQLite from all of the user's
-		s = s.and("connection_id = $%d", int64(f.Connection)).and("+domain_id = $%d", int64(f.Domain)).and("+user_id = $%d", int64(f.User))
+		s = s.And("connection_id = $%d", int64(f.Connection)).And("+domain_id = $%d", int64(f.Domain)).And("+user_id = $%d", int64(f.User))
 	} else { // those of a deleted one wait for their erasure
-		s = s.and("domain_id = $%d", int64(f.Domain)).and("user_id = $%d", int64(f.User))
-		s.where = append(s.where, standing("connection_id"))
+		s = s.And("domain_id = $%d", int64(f.Domain)).And("user_id = $%d", int64(f.User))
+		s.Where = append(s.Where, standing("connection_id"))
 	}
 	if f.Source != 0 {
-		s = s.and("source_id = $%d", int64(f.Source))
+		s = s.And("source_id = $%d", int64(f.Source))
 	}
-	return s.during("at", f.From, f.Until)
+	return s.During("at", f.From, f.Until)
 }
 
 // ConnectionLogs reads a window of the syncs of a connection, the newest first.
 // Positions are the instant and the id.
-func (r *Reader) ConnectionLogs(ctx context.Context, f ConnectionLogFilter, w Window) ([]ConnectionLog, error) {
-	sql, args := f.selection().newest(connectionLogColumns, "at", "id", w)
+func (r Reader) ConnectionLogs(ctx context.Context, f ConnectionLogFilter, w store.Window) ([]ConnectionLog, error) {
+	sql, args := f.selection().Newest(connectionLogColumns, "at", "id", w)
 	return database.Collect(ctx, r.rows, scanConnectionLog, sql, args...)
 }
 
@@ -464,7 +441,7 @@ const connectionLogColumns = `id, user_id, connection_id, source_id, started, at
 // ConnectionLogsOf lists the syncs of all connections of a user, connection by
 // connection, the oldest first. Positions are the connection, the instant and the
 // id.
-func (r *Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w Window) ([]ConnectionLog, error) {
+func (r Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w store.Window) ([]ConnectionLog, error) {
 	from := w.From
 	if len(from) == 0 {
 		from = []any{int64(0), int64(0), int64(0)}
@@ -478,12 +455,12 @@ func (r *Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainI
 }
 
 // CountConnectionLogs is the exact number of syncs that a filter selects.
-func (r *Reader) CountConnectionLogs(ctx context.Context, f ConnectionLogFilter) (int64, error) {
-	return r.countOf(ctx, f.selection())
+func (r Reader) CountConnectionLogs(ctx context.Context, f ConnectionLogFilter) (int64, error) {
+	return f.selection().Count(ctx, r.rows)
 }
 
 // Place is the position of a sync in the list.
-func (l ConnectionLog) Place() []any { return []any{micros(l.At), l.ID} }
+func (l ConnectionLog) Place() []any { return []any{database.Micros(l.At), l.ID} }
 
 func scanConnectionLog(row database.Row) (ConnectionLog, error) {
 	var (
@@ -493,8 +470,8 @@ func scanConnectionLog(row database.Row) (ConnectionLog, error) {
 		state, message *string
 	)
 	err := row.Scan(&l.ID, &l.User, &l.Connection, &source, &started, &at, &next, &state, &message, &l.Accounts, &l.Attended)
-	l.Source, l.Started, l.At, l.NextTry = owner[passerelle.SourceID](source), instant(started), instant(at), optionalInstant(next)
-	l.State, l.Message = text[passerelle.ConnectionState](state), text[string](message)
+	l.Source, l.Started, l.At, l.NextTry = database.ID[passerelle.SourceID](source), database.Instant(started), database.Instant(at), database.OptionalInstant(next)
+	l.State, l.Message = database.Text[passerelle.ConnectionState](state), database.Text[string](message)
 	return l, err
 }
 
@@ -519,46 +496,34 @@ func scanSource(row database.Row) (ConnectionSource, error) {
 		update, disabled, access, expire, next *int64
 	)
 	err := row.Scan(&s.ID, &s.Connection, &s.ConnectorSource, &s.Name, &state, &created, &update, &disabled, &access, &expire, &next)
-	s.State, s.Created = text[passerelle.ConnectionState](state), instant(created)
-	s.LastUpdate, s.Disabled, s.AccessExpire = optionalInstant(update), optionalInstant(disabled), optionalInstant(access)
-	s.Expire, s.NextTry = optionalInstant(expire), optionalInstant(next)
+	s.State, s.Created = database.Text[passerelle.ConnectionState](state), database.Instant(created)
+	s.LastUpdate, s.Disabled, s.AccessExpire = database.OptionalInstant(update), database.OptionalInstant(disabled), database.OptionalInstant(access)
+	s.Expire, s.NextTry = database.OptionalInstant(expire), database.OptionalInstant(next)
 	return s, err
 }
 
 // SourcesOf lists the sources of connections, oldest first.
-func (r *Reader) SourcesOf(ctx context.Context, domain passerelle.DomainID, connections ...passerelle.ConnectionID) ([]ConnectionSource, error) {
-	s := selection{from: "connection_source", where: []string{"domain_id = $1"}, args: []any{int64(domain)}}
-	s = among(s, "connection_id", connections)
-	return database.Collect(ctx, r.rows, scanSource, `SELECT `+sourceColumns+` FROM connection_source WHERE `+s.conditions()+` ORDER BY id`, s.args...)
-}
-
-// among narrows a selection to rows of which a column is one of some ids.
-func among[T ~int64](s selection, column string, ids []T) selection {
-	if len(ids) == 0 {
-		return s.and("1 = 0")
-	}
-	var values []any
-	for _, id := range padded(ids) {
-		values = append(values, int64(id))
-	}
-	return s.and(column+" IN ("+strings.TrimSuffix(strings.Repeat("$%d, ", len(values)), ", ")+")", values...)
+func (r Reader) SourcesOf(ctx context.Context, domain passerelle.DomainID, connections ...passerelle.ConnectionID) ([]ConnectionSource, error) {
+	s := database.Selection{From: "connection_source", Where: []string{"domain_id = $1"}, Args: []any{int64(domain)}}
+	s = database.Among(s, "connection_id", connections)
+	return database.Collect(ctx, r.rows, scanSource, `SELECT `+sourceColumns+` FROM connection_source WHERE `+s.Conditions()+` ORDER BY id`, s.Args...)
 }
 
 // CreateSource stores a source of a connection and gives it its id.
-func (tx *Tx) CreateSource(domain passerelle.DomainID, s *ConnectionSource) error {
+func (tx Tx) CreateSource(domain passerelle.DomainID, s *ConnectionSource) error {
 	id, err := tx.unit.NewID("connection_source")
 	if err != nil {
 		return err
 	}
 	s.ID = passerelle.SourceID(id)
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO connection_source (id, domain_id, connection_id, connector_source, name, created) VALUES ($1, $2, $3, $4, $5, $6)`,
-		id, int64(domain), int64(s.Connection), s.ConnectorSource, s.Name, micros(s.Created))
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO connection_source (id, domain_id, connection_id, connector_source, name, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+		id, int64(domain), int64(s.Connection), s.ConnectorSource, s.Name, database.Micros(s.Created))
 	return nil
 }
 
 // SaveSource stores the state and the instants of a source.
-func (tx *Tx) SaveSource(domain passerelle.DomainID, s ConnectionSource) {
-	tx.unit.ExecOne(ErrNotFound, `UPDATE connection_source SET state = $1, last_update = $2, disabled = $3, access_expire = $4, expire = $5, next_try = $6 WHERE +domain_id = $7 AND id = $8`,
-		optionalText(s.State), optionalMicros(s.LastUpdate), optionalMicros(s.Disabled), optionalMicros(s.AccessExpire), optionalMicros(s.Expire), optionalMicros(s.NextTry),
+func (tx Tx) SaveSource(domain passerelle.DomainID, s ConnectionSource) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection_source SET state = $1, last_update = $2, disabled = $3, access_expire = $4, expire = $5, next_try = $6 WHERE +domain_id = $7 AND id = $8`,
+		database.OptionalText(s.State), database.OptionalMicros(s.LastUpdate), database.OptionalMicros(s.Disabled), database.OptionalMicros(s.AccessExpire), database.OptionalMicros(s.Expire), database.OptionalMicros(s.NextTry),
 		int64(domain), int64(s.ID))
 }

@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"passerelle"
 	"passerelle/internal/database"
 	"passerelle/internal/keys"
+	"passerelle/internal/store"
 )
 
 // StoredFile is a file whose bytes are kept elsewhere, under its id.
@@ -36,7 +37,7 @@ func scanFile(row database.Row) (StoredFile, error) {
 		stored    *int64
 	)
 	err := row.Scan(&f.ID, &f.User, &connector, &f.MediaType, &f.Size, &created, &stored)
-	f.Connector, f.Created, f.Stored = text[string](connector), instant(created), optionalInstant(stored)
+	f.Connector, f.Created, f.Stored = database.Text[string](connector), database.Instant(created), database.OptionalInstant(stored)
 	return f, err
 }
 
@@ -47,13 +48,13 @@ const held = `f.due IS NULL AND (EXISTS (SELECT 1 FROM document d JOIN subscript
 
 // File loads what is known of a user's file, or ErrNotFound. One that nobody
 // has any more is not there.
-func (r *Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
+func (r Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
 	return database.One(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE +f.domain_id = $1 AND +f.user_id = $2 AND f.id = $3 AND `+held,
 		int64(domain), int64(user), int64(id))
 }
 
 // Files lists the files of a user that are there, by id and after one of them.
-func (r *Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
+func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
 	return database.Collect(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f
 		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,
 		int64(domain), int64(user), int64(after), limit)
@@ -68,12 +69,12 @@ func fileKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
 
 // sealFileKey makes the key of a file, which stays the same for as long as there is the
 // file, whatever bytes it has.
-func (tx *Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) {
+func (tx Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) {
 	key := make([]byte, fileKeySize)
 	if _, err := rand.Read(key); err != nil {
 		return nil, fmt.Errorf("make the key of a file: %w", err)
 	}
-	sealed, err := tx.seal(fileKeyPlace(domain, id), key)
+	sealed, err := tx.units.Seal(fileKeyPlace(domain, id), key)
 	if err != nil {
 		return nil, fmt.Errorf("seal the key of a file: %w", err)
 	}
@@ -83,7 +84,7 @@ func (tx *Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) 
 // FileKey is the key under which the bytes of a file are sealed, nil for one from
 // before there were keys. ErrNotFound when there is no such file, ErrSealed when its key
 // does not open.
-func (r *Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, error) {
+func (r Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, error) {
 	var domain passerelle.DomainID
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -93,16 +94,16 @@ func (r *Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, err
 	if err != nil || sealed == nil {
 		return nil, err
 	}
-	key, err := r.keys.Open(fileKeyPlace(domain, int64(id)), sealed)
+	key, err := r.source.Unseal(fileKeyPlace(domain, int64(id)), sealed)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSealed, err)
+		return nil, fmt.Errorf("%w: %w", store.ErrSealed, err)
 	}
 	return key, nil
 }
 
 // expectFile stores that there is a file of a connection to be fetched, soon,
 // and gives it its id.
-func (tx *Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from passerelle.ConnectionID, mediaType string, at time.Time) (passerelle.FileID, error) {
+func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from passerelle.ConnectionID, mediaType string, at time.Time) (passerelle.FileID, error) {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
 		return 0, err
@@ -111,15 +112,15 @@ func (tx *Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, fro
 	if err != nil {
 		return 0, err
 	}
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch, sealed_key)
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch, sealed_key)
 		VALUES ($1, $2, $3, (SELECT connector_uuid FROM connection WHERE id = $4), $5, 0, $6, 0, $7)`,
-		id, int64(domain), int64(user), int64(from), mediaType, micros(at), key)
+		id, int64(domain), int64(user), int64(from), mediaType, database.Micros(at), key)
 	return passerelle.FileID(id), nil
 }
 
 // BeginUpload stores that the bytes of a file are about to come. Unless the
 // file is given to a document within the time allowed, it is removed again.
-func (tx *Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time.Duration) error {
+func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time.Duration) error {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
 		return err
@@ -131,23 +132,19 @@ func (tx *Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed tim
 	f.ID = passerelle.FileID(id)
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(&f.due) },
 		`INSERT INTO stored_file (id, domain_id, user_id, media_type, size, created, uploaded, due, sealed_key) VALUES ($1, $2, $3, $4, 0, $5, TRUE, {now} + $6, $7) RETURNING due`,
-		id, int64(domain), int64(f.User), f.MediaType, micros(f.Created), allowed.Microseconds(), key)
+		id, int64(domain), int64(f.User), f.MediaType, database.Micros(f.Created), allowed.Microseconds(), key)
 	return nil
 }
 
 // replaceFile gives an uploaded file to a document in place of the one it has,
 // in the unit in which the document gets its id. ErrConflict when the time of
 // the upload is over: whoever removes it then has moved its end.
-func (tx *Tx) replaceFile(domain passerelle.DomainID, user passerelle.UserID, document passerelle.DocumentID, f StoredFile) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND due = $6 AND due > {now}`,
-		f.Size, optionalMicros(f.Stored), int64(domain), int64(user), int64(f.ID), f.due)
+func (tx Tx) replaceFile(domain passerelle.DomainID, user passerelle.UserID, document passerelle.DocumentID, f StoredFile) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND due = $6 AND due > {now}`,
+		f.Size, database.OptionalMicros(f.Stored), int64(domain), int64(user), int64(f.ID), f.due)
 	const had = `(SELECT d.file_id FROM document d WHERE +d.domain_id = $1 AND +d.user_id = $2 AND d.id = $3)`
-	tx.unit.Exec(`UPDATE stored_file SET `+forgotten+` WHERE id = `+had+` AND due IS NULL`, int64(domain), int64(user), int64(document))
+	tx.unit.Exec(`UPDATE stored_file SET `+store.ForgottenFile+` WHERE id = `+had+` AND due IS NULL`, int64(domain), int64(user), int64(document))
 }
-
-// forgotten marks a file that nobody refers to any more. It is removed at once, or after the
-// lease of whoever fetches it, so that nothing is written after the removal.
-const forgotten = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE 0 END`
 
 // LeasedFile is a file that the holder of its lease fetches.
 type LeasedFile struct {
@@ -156,7 +153,7 @@ type LeasedFile struct {
 	Until    int64
 }
 
-func (tx *Tx) leaseFiles(into *[]LeasedFile, sql string, args ...any) {
+func (tx Tx) leaseFiles(into *[]LeasedFile, sql string, args ...any) {
 	tx.unit.OnRetry(func() { *into = nil })
 	tx.unit.Returning(func(row database.Row) error {
 		var f LeasedFile
@@ -170,7 +167,7 @@ func (tx *Tx) leaseFiles(into *[]LeasedFile, sql string, args ...any) {
 
 // ClaimFiles leases up to limit files of a domain that are to be fetched from a
 // connector.
-func (tx *Tx) ClaimFiles(domain passerelle.DomainID, connector string, lease time.Duration, limit int, into *[]LeasedFile) {
+func (tx Tx) ClaimFiles(domain passerelle.DomainID, connector string, lease time.Duration, limit int, into *[]LeasedFile) {
 	tx.leaseFiles(into, `WITH wanted AS MATERIALIZED (
 			SELECT id FROM stored_file WHERE connector = $1 AND domain_id = $2 AND next_fetch <= {now} AND lease_until < {now} AND due IS NULL
 			ORDER BY next_fetch, id`+database.UpTo(limit)+` {skip locked})
@@ -181,7 +178,7 @@ func (tx *Tx) ClaimFiles(domain passerelle.DomainID, connector string, lease tim
 
 // ClaimFile leases a file that was never fetched, even before it is due. It leases none when
 // another process has it.
-func (tx *Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease time.Duration, into *[]LeasedFile) {
+func (tx Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease time.Duration, into *[]LeasedFile) {
 	tx.leaseFiles(into, `UPDATE stored_file SET lease_until = {now} + $1
 		WHERE +domain_id = $2 AND id = $3 AND lease_until < {now} AND due IS NULL AND stored IS NULL RETURNING id, failures, lease_until`,
 		lease.Microseconds(), int64(domain), int64(id))
@@ -189,19 +186,19 @@ func (tx *Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease 
 
 // KeepFile ends a lease: the bytes are there. ErrConflict when the lease lapsed,
 // the file is another since, or nobody has it any more, who removes it in due time.
-func (tx *Tx) KeepFile(domain passerelle.DomainID, l LeasedFile, mediaType string, size int64, at time.Time) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
-		WHERE +domain_id = $4 AND id = $5 AND lease_until = $6 AND due IS NULL`, micros(at), size, mediaType, int64(domain), int64(l.ID), l.Until)
+func (tx Tx) KeepFile(domain passerelle.DomainID, l LeasedFile, mediaType string, size int64, at time.Time) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
+		WHERE +domain_id = $4 AND id = $5 AND lease_until = $6 AND due IS NULL`, database.Micros(at), size, mediaType, int64(domain), int64(l.ID), l.Until)
 }
 
 // ReleaseFile ends a lease as if it had not been.
-func (tx *Tx) ReleaseFile(domain passerelle.DomainID, l LeasedFile) {
+func (tx Tx) ReleaseFile(domain passerelle.DomainID, l LeasedFile) {
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND lease_until = $3 AND due IS NULL`, int64(domain), int64(l.ID), l.Until)
 }
 
 // PostponeFile ends a lease without the bytes: they are fetched after a while,
 // or, when wait is zero, once somebody asks for them.
-func (tx *Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.Duration) {
+func (tx Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.Duration) {
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0, failures = failures + 1, next_fetch = CASE WHEN $1 = 0 THEN NULL ELSE {now} + $1 END
 		WHERE +domain_id = $2 AND id = $3 AND lease_until = $4 AND due IS NULL`, wait.Microseconds(), int64(domain), int64(l.ID), l.Until)
 }
@@ -214,7 +211,7 @@ const waiting = 1 << 62
 // AwaitSync ends a lease without the bytes and without a failure: the file is fetched after
 // the next complete sync of the connection. When a sync has ended since the caller read
 // where the file comes from, the file is due as before.
-func (tx *Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigin) {
+func (tx Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigin) {
 	const unread = `id = $1 AND +domain_id = $2 AND sync = $3`
 	same := []any{int64(seen.Connection), int64(domain), seen.Sync}
 	tx.unit.Exec(`UPDATE connection SET sync = sync WHERE `+unread, same...) // so that no sync ends before this unit is written
@@ -223,7 +220,7 @@ func (tx *Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigi
 }
 
 // ResumeFiles has the files fetched that wait for a connection to be read.
-func (tx *Tx) ResumeFiles(c Connection) {
+func (tx Tx) ResumeFiles(c Connection) {
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0 WHERE connector = $1 AND domain_id = $2 AND next_fetch = $3`, c.Connector, int64(c.Domain), waiting+int64(c.ID))
 }
 
@@ -247,7 +244,7 @@ func scanOrigin(row database.Row) (FileOrigin, error) {
 }
 
 // FileOrigin tells where a file comes from, or ErrNotFound when it is withheld.
-func (r *Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id passerelle.FileID) (FileOrigin, error) {
+func (r Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id passerelle.FileID) (FileOrigin, error) {
 	return database.One(ctx, r.rows, scanOrigin, `SELECT c.user_id, c.id, c.sync, d.deleted IS NOT NULL OR s.deleted IS NOT NULL, s.key, d.key, '', '', '' FROM document d
 			JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch JOIN connection c ON c.id = s.connection_id
 			WHERE d.domain_id = $1 AND d.file_id = $2 AND s.disabled IS NULL AND c.deleted IS NULL
@@ -259,25 +256,25 @@ func (r *Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id 
 
 // ClaimForgotten leases up to limit files that nobody refers to any more, so that their
 // bytes are removed.
-func (tx *Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
-	tx.claim(into, `WITH over AS MATERIALIZED (
+func (tx Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
+	tx.unit.ReturningIDs(into, `WITH over AS MATERIALIZED (
 			SELECT id FROM stored_file f WHERE due < {now} AND NOT EXISTS (SELECT 1 FROM document d WHERE d.file_id = f.id) AND NOT EXISTS (SELECT 1 FROM attachment x WHERE x.file_id = f.id)
 			ORDER BY due, id`+database.UpTo(limit)+` {skip locked})
 		UPDATE stored_file SET due = {now} + $1 WHERE id IN (SELECT id FROM over) AND due < {now} RETURNING id`, lease.Microseconds())
 }
 
 // ForgetFiles removes what is known of files whose bytes were removed.
-func (tx *Tx) ForgetFiles(ids []int64) {
-	var c conditions
-	over := anyOf(&c, ids)
-	tx.unit.Exec(`DELETE FROM stored_file WHERE due IS NOT NULL AND id IN (`+over+`)`, c.args...)
+func (tx Tx) ForgetFiles(ids []int64) {
+	var c database.Clauses
+	over := database.AnyOf(&c, ids)
+	tx.unit.Exec(`DELETE FROM stored_file WHERE due IS NOT NULL AND id IN (`+over+`)`, c.Args...)
 }
 
 // forgetFilesOf marks the files of up to limit rows of a table as unused. It takes any rows:
 // an order by id would search the whole table.
-func (tx *Tx) forgetFilesOf(table, condition string, limit int, args []any) {
+func (tx Tx) forgetFilesOf(table, condition string, limit int, args []any) {
 	tx.unit.Exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL%s)`,
-		forgotten, table, condition, database.UpTo(limit)), args...)
+		store.ForgottenFile, table, condition, database.UpTo(limit)), args...)
 }
 
 // noFile holds for rows of a table whose file nobody has any more: what is

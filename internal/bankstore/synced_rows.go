@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"bytes"
@@ -41,9 +41,9 @@ func SyncedDocuments(s StoredSubscription) SyncedRows {
 	return SyncedRows{"document", "subscription_id", int64(s.ID), s.Epoch, true}
 }
 
-func (s SyncedRows) where() conditions {
-	var c conditions
-	c.and(s.owner+" = %s AND epoch = %s", s.id, s.epoch)
+func (s SyncedRows) where() database.Clauses {
+	var c database.Clauses
+	c.And(s.owner+" = %s AND epoch = %s", s.id, s.epoch)
 	return c
 }
 
@@ -62,13 +62,13 @@ func scanKnown(row database.Row) (Known, error) {
 }
 
 // KnownByKey returns the rows that have one of the keys, with one query.
-func (r *Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (map[string]Known, error) {
+func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (map[string]Known, error) {
 	c := s.where()
 	var names []string
-	for _, key := range padded(keys) {
-		names = append(names, c.bind(key))
+	for _, key := range database.Padded(keys) {
+		names = append(names, c.Bind(key))
 	}
-	all, err := database.Collect(ctx, r.rows, scanKnown, `SELECT id, key, digest, deleted IS NOT NULL FROM `+s.table+` WHERE `+c.String()+` AND key IN (`+strings.Join(names, ", ")+`)`, c.args...)
+	all, err := database.Collect(ctx, r.rows, scanKnown, `SELECT id, key, digest, deleted IS NOT NULL FROM `+s.table+` WHERE `+c.String()+` AND key IN (`+strings.Join(names, ", ")+`)`, c.Args...)
 	found := map[string]Known{}
 	for _, k := range all {
 		found[k.Key] = k
@@ -77,9 +77,9 @@ func (r *Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (m
 }
 
 // NoRows reports whether there is no row, not even a deleted one.
-func (r *Reader) NoRows(ctx context.Context, s SyncedRows) (bool, error) {
+func (r Reader) NoRows(ctx context.Context, s SyncedRows) (bool, error) {
 	c := s.where()
-	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM `+s.table+` WHERE `+c.String()+` LIMIT 1`, c.args...)
+	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM `+s.table+` WHERE `+c.String()+` LIMIT 1`, c.Args...)
 	return len(first) == 0, err
 }
 
@@ -90,16 +90,16 @@ func manualKey(id int64) string { return "\t" + strconv.FormatInt(id, 10) }
 // EachKey calls do for each row of the institution that is not deleted and not older
 // than from, in no order. A zero from selects all. It makes one query and not one for
 // each page: on PostgreSQL with outdated statistics, every page would read all rows.
-func (r *Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date, do func(id int64, key string)) error {
+func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date, do func(id int64, key string)) error {
 	c := s.where()
-	c.clauses = append(c.clauses, "deleted IS NULL")
+	c.All = append(c.All, "deleted IS NULL")
 	if s.manual {
-		c.clauses = append(c.clauses, "NOT manual")
+		c.All = append(c.All, "NOT manual")
 	}
 	if !from.IsZero() {
-		c.and("date >= %s", from.String())
+		c.And("date >= %s", from.String())
 	}
-	return r.rows.Each(ctx, `SELECT id, key FROM `+s.table+` WHERE `+c.String(), c.args, func(row database.Row) (bool, error) {
+	return r.rows.Each(ctx, `SELECT id, key FROM `+s.table+` WHERE `+c.String(), c.Args, func(row database.Row) (bool, error) {
 		var (
 			id  int64
 			key string

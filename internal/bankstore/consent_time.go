@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // ConsentTimes returns when the person agreed to share each account of a connection
 // that is shared now.
-func (r *Reader) ConsentTimes(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[passerelle.AccountID]time.Time, error) {
+func (r Reader) ConsentTimes(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[passerelle.AccountID]time.Time, error) {
 	type consent struct {
 		account passerelle.AccountID
 		granted int64
@@ -24,7 +24,7 @@ func (r *Reader) ConsentTimes(ctx context.Context, domain passerelle.DomainID, c
 		int64(domain), int64(connection))
 	granted := map[passerelle.AccountID]time.Time{}
 	for _, c := range all {
-		granted[c.account] = instant(c.granted)
+		granted[c.account] = database.Instant(c.granted)
 	}
 	return granted, err
 }

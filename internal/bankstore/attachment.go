@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -17,13 +17,13 @@ func scanAttachment(row database.Row) (passerelle.Attachment, error) {
 		stored          *int64
 	)
 	err := row.Scan(&a.ID, &a.User, &a.Transaction, &a.Name, &a.Description, &a.File, &created, &update, &a.MediaType, &a.Size, &stored)
-	a.Created, a.LastUpdate, a.Stored = instant(created), instant(update), optionalInstant(stored)
+	a.Created, a.LastUpdate, a.Stored = database.Instant(created), database.Instant(update), database.OptionalInstant(stored)
 	return a, err
 }
 
 // keepAttachments stores those of a transaction that are new. Their files are
 // fetched later.
-func (tx *Tx) keepAttachments(domain passerelle.DomainID, a StoredAccount, of passerelle.TransactionID, all []passerelle.AttachmentDetails, at time.Time, reading int64) error {
+func (tx Tx) keepAttachments(domain passerelle.DomainID, a StoredAccount, of passerelle.TransactionID, all []passerelle.AttachmentDetails, at time.Time, reading int64) error {
 	for _, d := range all {
 		id, err := tx.unit.NewID("attachment")
 		if err != nil {
@@ -36,28 +36,28 @@ func (tx *Tx) keepAttachments(domain passerelle.DomainID, a StoredAccount, of pa
 		const isNew = ` WHERE NOT EXISTS (SELECT 1 FROM attachment WHERE transaction_id = $1 AND key = $2)`
 		tx.unit.Exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
 			SELECT CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), (SELECT connector_uuid FROM connection WHERE id = $8), CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0`+isNew,
-			int64(of), d.Key, file, int64(domain), int64(a.User), d.MediaType, micros(at), int64(a.Connection))
+			int64(of), d.Key, file, int64(domain), int64(a.User), d.MediaType, database.Micros(at), int64(a.Connection))
 		tx.unit.Exec(`INSERT INTO attachment (id, domain_id, user_id, account_id, epoch, transaction_id, key, name, description, file_id, created, last_update, changed)
 			SELECT CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($1 AS BIGINT), CAST($2 AS TEXT),
 				CAST($8 AS TEXT), CAST($9 AS TEXT), CAST($10 AS BIGINT), CAST($11 AS BIGINT), CAST($11 AS BIGINT), CAST($12 AS BIGINT)`+isNew,
-			int64(of), d.Key, id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, d.Name, d.Description, file, micros(at), reading)
+			int64(of), d.Key, id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, d.Name, d.Description, file, database.Micros(at), reading)
 	}
 	return nil
 }
 
 // Attachments lists those of transactions of a user, which are known to be
 // there, by transaction and id. It costs one query for all of them.
-func (r *Reader) Attachments(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, of []passerelle.TransactionID) ([]passerelle.Attachment, error) {
-	var c conditions
-	c.and("x.domain_id = %s AND x.user_id = %s", int64(domain), int64(user))
-	wanted := anyOf(&c, of)
+func (r Reader) Attachments(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, of []passerelle.TransactionID) ([]passerelle.Attachment, error) {
+	var c database.Clauses
+	c.And("x.domain_id = %s AND x.user_id = %s", int64(domain), int64(user))
+	wanted := database.AnyOf(&c, of)
 	return database.Collect(ctx, r.rows, scanAttachment, `SELECT `+attachmentColumns+` FROM attachment x JOIN stored_file f ON f.id = x.file_id
-		WHERE `+c.String()+` AND x.transaction_id IN (`+wanted+`) ORDER BY x.transaction_id, x.id`, c.args...)
+		WHERE `+c.String()+` AND x.transaction_id IN (`+wanted+`) ORDER BY x.transaction_id, x.id`, c.Args...)
 }
 
 // FoundAttachments lists those that were found in an account since it was last
 // read to its end, by transaction and id, from one place in that order on.
-func (r *Reader) FoundAttachments(ctx context.Context, a StoredAccount, after passerelle.Attachment, limit int) ([]passerelle.Attachment, error) {
+func (r Reader) FoundAttachments(ctx context.Context, a StoredAccount, after passerelle.Attachment, limit int) ([]passerelle.Attachment, error) {
 	return database.Collect(ctx, r.rows, scanAttachment, `SELECT `+attachmentColumns+` FROM attachment x JOIN stored_file f ON f.id = x.file_id
 		WHERE x.account_id = $1 AND x.epoch = $2 AND x.changed = $3 AND (x.transaction_id, x.id) > ($4, $5) ORDER BY x.transaction_id, x.id LIMIT $6`,
 		int64(a.ID), a.Epoch, a.NextReading(), int64(after.Transaction), int64(after.ID), limit)

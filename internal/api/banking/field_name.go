@@ -1,17 +1,17 @@
-package aggregation
+package banking
 
 import (
 	"encoding/json"
 	"fmt"
 
-	"passerelle/internal/store"
+	"passerelle/internal/bankstore"
 )
 
-// FieldNames are the names of the values that a connector takes, given as for
-// Connect; none when there is no such connector.
-func (a *Aggregation) FieldNames(name string) []string {
+// fieldNames are the names of the values that a connector takes, named as for a new
+// connection; none when there is no such connector.
+func (s *Service) fieldNames(name string) []string {
 	var names []string
-	if reader, known := a.Connectors.DataReader(name); known {
+	if reader, known := s.Aggregation.Connectors.DataReader(name); known {
 		for _, f := range reader.Profile().Data.Fields {
 			names = append(names, f.Name)
 		}
@@ -19,10 +19,10 @@ func (a *Aggregation) FieldNames(name string) []string {
 	return names
 }
 
-// FieldNamesOf are the names of the values that a connection takes now: those of
+// fieldNamesOf are the names of the values that a connection takes now: those of
 // its connector, and what its institution asks for.
-func (a *Aggregation) FieldNamesOf(c store.Connection) ([]string, error) {
-	names := a.FieldNames(c.Connector)
+func (s *Service) fieldNamesOf(c bankstore.Connection) ([]string, error) {
+	names := s.fieldNames(c.Connector)
 	if c.Fields == "" {
 		return names, nil
 	}

@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // Termination is a deleted connection whose consent the institution still has.
@@ -25,25 +26,25 @@ type Termination struct {
 
 // TerminableMemory replaces what a sync left, and has the institution told when the
 // connection is deleted.
-func (tx *Tx) TerminableMemory(c Connection, memory []byte) error {
+func (tx Tx) TerminableMemory(c Connection, memory []byte) error {
 	tx.unit.Exec(`UPDATE connection SET terminate = 0 WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(c.Domain), int64(c.ID))
 	return tx.SetConnectionMemory(c, memory)
 }
 
 // TerminationsDue lists the consents of a domain that are to be ended at an instant of it,
 // the longest overdue first.
-func (r *Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
+func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
 	all, err := database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
 		err := row.Scan(&t.Domain, &t.Connection, &t.User, &t.Connector, &t.Memory, &t.Tries, &t.due)
 		return t, err
 	}, `SELECT domain_id, id, user_id, connector_uuid, memory, failures, terminate FROM connection
-		WHERE domain_id = $1 AND terminate <= $2 AND terminate IS NOT NULL AND deleted IS NOT NULL ORDER BY terminate, id LIMIT $3`, int64(domain), micros(now), limit)
+		WHERE domain_id = $1 AND terminate <= $2 AND terminate IS NOT NULL AND deleted IS NOT NULL ORDER BY terminate, id LIMIT $3`, int64(domain), database.Micros(now), limit)
 	for i := range all {
 		if all[i].Memory == nil || err != nil {
 			continue
 		}
-		if all[i].Memory, err = r.keys.Open(connectionPlace(domain, all[i].Connection, "memory"), all[i].Memory); err != nil {
+		if all[i].Memory, err = r.source.Unseal(connectionPlace(domain, all[i].Connection, "memory"), all[i].Memory); err != nil {
 			err = fmt.Errorf("open the memory of connection %d: %w", all[i].Connection, err)
 		}
 	}
@@ -53,13 +54,13 @@ func (r *Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID
 // TryTermination records that the institution is being told now, and when to tell it again
 // unless EndTermination records success. Write fails with ErrConflict when another process
 // is telling it.
-func (tx *Tx) TryTermination(t Termination, next time.Time) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE connection SET terminate = $1, failures = $2 WHERE +domain_id = $3 AND id = $4 AND terminate = $5`,
-		micros(next), t.Tries+1, int64(t.Domain), int64(t.Connection), t.due)
+func (tx Tx) TryTermination(t Termination, next time.Time) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET terminate = $1, failures = $2 WHERE +domain_id = $3 AND id = $4 AND terminate = $5`,
+		database.Micros(next), t.Tries+1, int64(t.Domain), int64(t.Connection), t.due)
 }
 
 // EndTermination leaves what is left of the connection to EraseWithdrawn.
-func (tx *Tx) EndTermination(t Termination, now time.Time) {
+func (tx Tx) EndTermination(t Termination, now time.Time) {
 	tx.unit.Exec(`UPDATE connection SET terminate = NULL, memory = NULL WHERE +domain_id = $1 AND id = $2`, int64(t.Domain), int64(t.Connection))
-	tx.withdraw(withdrawal{domain: int64(t.Domain), user: int64(t.User), kind: "connection", subject: int64(t.Connection), at: micros(now)})
+	tx.withdraw(withdrawal{domain: int64(t.Domain), user: int64(t.User), kind: "connection", subject: int64(t.Connection), at: database.Micros(now)})
 }

@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // ownColumns are what a person set of a document, over what the provider says.
@@ -26,7 +28,7 @@ func (o *ownOfDocument) into() []any {
 
 // over puts what the person set over the details.
 func (o *ownOfDocument) over(d *passerelle.Document) error {
-	d.Category = owner[int64](o.category)
+	d.Category = database.ID[int64](o.category)
 	for _, own := range []struct {
 		value *string
 		put   func(string) error
@@ -100,7 +102,7 @@ func (e DocumentEdit) None() bool { return e == DocumentEdit{} }
 // EditDocument stores what the person set. ErrNotFound when the document is not
 // there for them, or is read-only and stays so; ErrConflict when the time of the
 // upload is over.
-func (tx *Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e DocumentEdit, at time.Time) error {
+func (tx Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e DocumentEdit, at time.Time) error {
 	var total, scale *int64
 	if e.Total.Value != nil {
 		value, err := coefficient(*e.Total.Value)
@@ -113,14 +115,14 @@ func (tx *Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e 
 	var file *int64
 	if e.File != nil {
 		tx.replaceFile(domain, d.User, d.ID, *e.File)
-		file = optionalID(e.File.ID)
+		file = database.OptionalID(e.File.ID)
 	}
 	own := dayText(e.Date)
 	listed := own
 	if own != nil && *own == "" {
 		listed = new(documentDay(passerelle.DocumentDetails{}, d.Found))
 	}
-	tx.unit.ExecOne(ErrNotFound, `UPDATE document SET custom_type = COALESCE($1, custom_type), type = COALESCE($1, type), custom_name = CASE WHEN $2 THEN $3 ELSE custom_name END,
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE document SET custom_type = COALESCE($1, custom_type), type = COALESCE($1, type), custom_name = CASE WHEN $2 THEN $3 ELSE custom_name END,
 			category = CASE WHEN $4 THEN $5 ELSE category END, custom_due = COALESCE($6, custom_due),
 			custom_total = COALESCE($7, custom_total), total = CASE WHEN $8 THEN $9 ELSE total END, total_scale = CASE WHEN $8 THEN $10 ELSE total_scale END,
 			custom_untaxed = COALESCE($11, custom_untaxed), custom_vat = COALESCE($12, custom_vat), custom_income = COALESCE($13, custom_income),
@@ -129,7 +131,7 @@ func (tx *Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e 
 		WHERE +domain_id = $17 AND +user_id = $18 AND id = $19 AND NOT (readonly AND COALESCE($14, TRUE))
 			AND EXISTS (SELECT 1 FROM subscription s WHERE s.id = document.subscription_id AND s.epoch = document.epoch)`,
 		e.Type, e.Name.Set, e.Name.Value, e.Category.Set, e.Category.Value, dayText(e.Due), amountText(e.Total), e.Total.Set, total, scale,
-		amountText(e.Untaxed), amountText(e.VAT), e.Income, e.ReadOnly, micros(at), file, int64(domain), int64(d.User), int64(d.ID),
+		amountText(e.Untaxed), amountText(e.VAT), e.Income, e.ReadOnly, database.Micros(at), file, int64(domain), int64(d.User), int64(d.ID),
 		own, listed)
 	return nil
 }

@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // Information is a value that a client noted about a transaction.
@@ -16,13 +17,13 @@ type Information struct {
 }
 
 // Informations lists what is noted about transactions, by transaction and id.
-func (r *Reader) Informations(ctx context.Context, domain passerelle.DomainID, transactions []passerelle.TransactionID) ([]Information, error) {
-	s := among(selection{from: "transaction_information"}.and("domain_id = $%d", int64(domain)), "transaction_id", transactions)
+func (r Reader) Informations(ctx context.Context, domain passerelle.DomainID, transactions []passerelle.TransactionID) ([]Information, error) {
+	s := database.Among(database.Selection{From: "transaction_information"}.And("domain_id = $%d", int64(domain)), "transaction_id", transactions)
 	return database.Collect(ctx, r.rows, func(row database.Row) (Information, error) {
 		var i Information
 		err := row.Scan(&i.ID, &i.Transaction, &i.Key, &i.Value)
 		return i, err
-	}, `SELECT id, transaction_id, key, value FROM transaction_information WHERE `+s.conditions()+` ORDER BY transaction_id, id`, s.args...)
+	}, `SELECT id, transaction_id, key, value FROM transaction_information WHERE `+s.Conditions()+` ORDER BY transaction_id, id`, s.Args...)
 }
 
 // presentTransaction selects a transaction of a user; one of an account that was
@@ -32,12 +33,12 @@ const presentTransaction = `FROM bank_transaction t WHERE +t.domain_id = $1 AND 
 
 // SetInformation notes a value about a transaction of a user. ErrNotFound when
 // the transaction is not there for them.
-func (tx *Tx) SetInformation(domain passerelle.DomainID, user passerelle.UserID, i Information) error {
+func (tx Tx) SetInformation(domain passerelle.DomainID, user passerelle.UserID, i Information) error {
 	id, err := tx.unit.NewID("transaction_information")
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(ErrNotFound, `INSERT INTO transaction_information (id, domain_id, account_id, epoch, transaction_id, key, value)
+	tx.unit.ExecOne(store.ErrNotFound, `INSERT INTO transaction_information (id, domain_id, account_id, epoch, transaction_id, key, value)
 		SELECT CAST($4 AS BIGINT), t.domain_id, t.account_id, t.epoch, t.id, CAST($5 AS TEXT), CAST($6 AS TEXT) `+presentTransaction+`
 		ON CONFLICT (transaction_id, key) DO UPDATE SET value = excluded.value`, int64(domain), int64(user), int64(i.Transaction), id, i.Key, i.Value)
 	return nil
@@ -45,19 +46,19 @@ func (tx *Tx) SetInformation(domain passerelle.DomainID, user passerelle.UserID,
 
 // LimitInformations notes the time of a change of what is known about a
 // transaction, and undoes the unit with an error when it is more than most.
-func (tx *Tx) LimitInformations(domain passerelle.DomainID, transaction passerelle.TransactionID, at time.Time, most int, beyond error) {
+func (tx Tx) LimitInformations(domain passerelle.DomainID, transaction passerelle.TransactionID, at time.Time, most int, beyond error) {
 	tx.unit.ExecOne(beyond, `UPDATE bank_transaction SET last_update = $1 WHERE +domain_id = $2 AND id = $3
-		AND (SELECT count(*) FROM transaction_information WHERE transaction_id = $3) <= $4`, micros(at), int64(domain), int64(transaction), most)
+		AND (SELECT count(*) FROM transaction_information WHERE transaction_id = $3) <= $4`, database.Micros(at), int64(domain), int64(transaction), most)
 }
 
 // DeleteInformations forgets what is noted about a transaction of a user: one
 // thing, for which ErrNotFound says that it is not there, or all when id is zero.
-func (tx *Tx) DeleteInformations(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, id int64) {
+func (tx Tx) DeleteInformations(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, id int64) {
 	const of = `DELETE FROM transaction_information WHERE transaction_id IN (SELECT t.id ` + presentTransaction + `)`
 	args := []any{int64(domain), int64(user), int64(transaction)}
 	if id == 0 {
 		tx.unit.Exec(of, args...)
 		return
 	}
-	tx.unit.ExecOne(ErrNotFound, of+` AND id = $4`, append(args, id)...)
+	tx.unit.ExecOne(store.ErrNotFound, of+` AND id = $4`, append(args, id)...)
 }

@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // attachedCount is how many documents of a transaction t are there for its user;
@@ -31,10 +32,10 @@ func (a after) Scan(into ...any) error { return a.Row.Scan(append(a.first, into.
 // DocumentsOf lists those of the documents that a filter selects which are attached
 // to transactions of the user, who are known to have these: by transaction, the
 // newest first. It costs one query for all of them.
-func (r *Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions []passerelle.TransactionID) ([]AttachedDocument, error) {
-	var c conditions
+func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions []passerelle.TransactionID) ([]AttachedDocument, error) {
+	var c database.Clauses
 	f.where(&c)
-	c.clauses = append(c.clauses, "x.document_id = d.id AND x.transaction_id IN ("+anyOf(&c, transactions)+")")
+	c.All = append(c.All, "x.document_id = d.id AND x.transaction_id IN ("+database.AnyOf(&c, transactions)+")")
 	return database.Collect(ctx, r.rows, func(row database.Row) (AttachedDocument, error) {
 		var (
 			a   AttachedDocument
@@ -42,7 +43,7 @@ func (r *Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions
 		)
 		a.StoredDocument, err = scanDocument(after{row, []any{&a.Transaction}})
 		return a, err
-	}, `SELECT x.transaction_id, `+documentColumns+` FROM transaction_document x CROSS JOIN `+documentSource+c.String()+` ORDER BY x.transaction_id, d.date DESC, d.id DESC`, c.args...)
+	}, `SELECT x.transaction_id, `+documentColumns+` FROM transaction_document x CROSS JOIN `+documentSource+c.String()+` ORDER BY x.transaction_id, d.date DESC, d.id DESC`, c.Args...)
 }
 
 // AttachDocument attaches a document to a transaction of the same user, and
@@ -51,15 +52,15 @@ func (r *Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions
 //
 // Both rows are held until the unit is written: who erases one of them meanwhile
 // waits, and then finds what was attached.
-func (tx *Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time, most int, beyond error) error {
+func (tx Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_document")
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(ErrNotFound, `UPDATE document SET epoch = epoch WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND deleted IS NULL
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE document SET epoch = epoch WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND deleted IS NULL
 		AND EXISTS (SELECT 1 FROM subscription s WHERE s.id = document.subscription_id AND s.epoch = document.epoch)`, int64(domain), int64(user), int64(document))
 	tx.touchTransaction(domain, user, transaction, at)
-	tx.unit.ExecOne(ErrNotFound, `INSERT INTO transaction_document (id, domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id)
+	tx.unit.ExecOne(store.ErrNotFound, `INSERT INTO transaction_document (id, domain_id, user_id, account_id, account_epoch, transaction_id, subscription_id, subscription_epoch, document_id)
 		SELECT CAST($4 AS BIGINT), t.domain_id, t.user_id, t.account_id, t.epoch, t.id, d.subscription_id, d.epoch, d.id
 		FROM bank_transaction t CROSS JOIN document d WHERE +t.domain_id = $1 AND +t.user_id = $2 AND t.id = $3 AND +d.domain_id = $1 AND d.user_id = $2 AND d.id = $5
 		ON CONFLICT (transaction_id, document_id) DO UPDATE SET account_epoch = excluded.account_epoch`, int64(domain), int64(user), int64(transaction), id, int64(document))
@@ -71,7 +72,7 @@ func (tx *Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID,
 // DetachDocuments takes a document from a transaction of a user, or all when it is
 // zero; the documents stay. ErrNotFound when the transaction is not there for
 // them, or does not have the document.
-func (tx *Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time) {
+func (tx Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time) {
 	tx.touchTransaction(domain, user, transaction, at)
 	const of = `DELETE FROM transaction_document WHERE domain_id = $1 AND user_id = $2 AND transaction_id = $3`
 	args := []any{int64(domain), int64(user), int64(transaction)}
@@ -79,11 +80,11 @@ func (tx *Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID
 		tx.unit.Exec(of, args...)
 		return
 	}
-	tx.unit.ExecOne(ErrNotFound, of+` AND document_id = $4`, append(args, int64(document))...)
+	tx.unit.ExecOne(store.ErrNotFound, of+` AND document_id = $4`, append(args, int64(document))...)
 }
 
 // touchTransaction notes the time of a change of what hangs on a transaction that
 // is there for a user.
-func (tx *Tx) touchTransaction(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, at time.Time) {
-	tx.unit.ExecOne(ErrNotFound, `UPDATE bank_transaction SET last_update = $4 WHERE id IN (SELECT t.id `+presentTransaction+`)`, int64(domain), int64(user), int64(transaction), micros(at))
+func (tx Tx) touchTransaction(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, at time.Time) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE bank_transaction SET last_update = $4 WHERE id IN (SELECT t.id `+presentTransaction+`)`, int64(domain), int64(user), int64(transaction), database.Micros(at))
 }

@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // StoredDocument is a document with the day it is listed at: its own, or that
@@ -39,8 +40,8 @@ func scanDocument(row database.Row) (StoredDocument, error) {
 	if err := decodeDetails(details, &d.DocumentDetails); err != nil {
 		return d, fmt.Errorf("read the details of document %d: %w", d.ID, err)
 	}
-	d.Key, d.File = key, owner[passerelle.FileID](file)
-	d.Found, d.LastUpdate, d.Deleted = instant(found), instant(update), optionalInstant(deleted)
+	d.Key, d.File = key, database.ID[passerelle.FileID](file)
+	d.Found, d.LastUpdate, d.Deleted = database.Instant(found), database.Instant(update), database.OptionalInstant(deleted)
 	err = own.over(&d.Document)
 	return d, err
 }
@@ -69,19 +70,19 @@ func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 
 // CreateDocument stores a document that was found and gives it its id. Its file
 // is fetched later.
-func (tx *Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, reading int64) error {
+func (tx Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, reading int64) error {
 	return tx.createDocument(domain, s, d, reading, false)
 }
 
 // CreateManualDocument stores a document that a program creates, of which nothing is
 // said yet, and returns it. No synchronisation changes it.
-func (tx *Tx) CreateManualDocument(domain passerelle.DomainID, s StoredSubscription, at time.Time) (passerelle.Document, error) {
+func (tx Tx) CreateManualDocument(domain passerelle.DomainID, s StoredSubscription, at time.Time) (passerelle.Document, error) {
 	d := passerelle.Document{Found: at, LastUpdate: at}
 	err := tx.createDocument(domain, s, &d, s.NextReading(), true)
 	return d, err
 }
 
-func (tx *Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, reading int64, manual bool) error {
+func (tx Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, reading int64, manual bool) error {
 	id, err := tx.unit.NewID("document")
 	if err != nil {
 		return err
@@ -103,17 +104,17 @@ func (tx *Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d
 			return err
 		}
 	}
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, file_id, found, last_update, changed, connection_id, manual)
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO document (id, domain_id, user_id, subscription_id, epoch, key, type, date, total, total_scale, details, digest, file_id, found, last_update, changed, connection_id, manual)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 		id, int64(domain), int64(s.User), int64(s.ID), s.Epoch, d.Key, documentType(d.DocumentDetails), documentDay(d.DocumentDetails, d.Found), total, scale, details.text, details.Digest,
-		optionalID(d.File), micros(d.Found), micros(d.LastUpdate), reading, int64(s.Connection), manual)
+		database.OptionalID(d.File), database.Micros(d.Found), database.Micros(d.LastUpdate), reading, int64(s.Connection), manual)
 	return nil
 }
 
 // UpdateDocument stores a provider's new details of a document. What the person set stays,
 // and so does the day when the details have none. A deleted document exists again. Its file
 // is fetched again.
-func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
+func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
 		return err
@@ -127,18 +128,18 @@ func (tx *Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, i
 			return err
 		}
 	}
-	tx.unit.ExecOne(ErrConflict, `UPDATE document SET type = CASE WHEN custom_type IS NULL THEN $1 ELSE type END,
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE document SET type = CASE WHEN custom_type IS NULL THEN $1 ELSE type END,
 			date = CASE WHEN custom_date IS NULL THEN COALESCE($2, date) ELSE date END,
 			total = CASE WHEN custom_total IS NULL THEN $3 ELSE total END, total_scale = CASE WHEN custom_total IS NULL THEN $4 ELSE total_scale END,
 			details = $5, digest = $6, last_update = $7, deleted = NULL, changed = $8
 		WHERE domain_id = $9 AND subscription_id = $10 AND epoch = $11 AND id = $12`,
-		documentType(d), optionalDate(d.Date), total, scale, details.text, details.Digest, micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
+		documentType(d), database.OptionalDate(d.Date), total, scale, details.text, details.Digest, database.Micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
 	return nil
 }
 
 // expectAgain has the file of a document fetched once more, unless it is the
 // person's own, and gives one to a document that had none.
-func (tx *Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
+func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
 	file, err := tx.unit.NewID("stored_file")
 	if err != nil {
 		return err
@@ -150,21 +151,21 @@ func (tx *Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id p
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0, failures = 0, lease_until = CASE WHEN lease_until > {now} THEN lease_until + 1 ELSE 0 END WHERE NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE `+which+`)`, named...)
 	tx.unit.Exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
 		SELECT CAST($5 AS BIGINT), domain_id, user_id, (SELECT connector_uuid FROM connection WHERE id = $8), CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0
-		FROM document WHERE `+which+` AND file_id IS NULL`, append(named, file, mediaType, micros(at), int64(s.Connection))...)
+		FROM document WHERE `+which+` AND file_id IS NULL`, append(named, file, mediaType, database.Micros(at), int64(s.Connection))...)
 	tx.unit.Exec(`UPDATE document SET file_id = $5 WHERE `+which+` AND file_id IS NULL`, append(named, file)...)
 	return nil
 }
 
 // LoseDocument marks one that the provider no longer shows.
-func (tx *Tx) LoseDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, at time.Time, reading int64) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE document SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND subscription_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
-		micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
+func (tx Tx) LoseDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, at time.Time, reading int64) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE document SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND subscription_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
+		database.Micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
 }
 
 // CountDocuments moves the counter of a subscription. ErrConflict when it was
 // emptied meanwhile.
-func (tx *Tx) CountDocuments(domain passerelle.DomainID, s StoredSubscription, more int64) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE subscription SET documents = documents + $1 WHERE +domain_id = $2 AND id = $3 AND epoch = $4`, more, int64(domain), int64(s.ID), s.Epoch)
+func (tx Tx) CountDocuments(domain passerelle.DomainID, s StoredSubscription, more int64) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET documents = documents + $1 WHERE +domain_id = $2 AND id = $3 AND epoch = $4`, more, int64(domain), int64(s.ID), s.Epoch)
 }
 
 // DocumentFilter selects documents of a user, who is required.
@@ -209,31 +210,31 @@ func (f DocumentFilter) plain() bool {
 	return !f.All && f.ID == 0 && f.Transaction == 0 && f.Types == nil && f.Since.IsZero() && f.Before.IsZero() && f.From.IsZero() && f.Until.IsZero() && f.Least == nil && f.Most == nil
 }
 
-func (f DocumentFilter) where(c *conditions) {
+func (f DocumentFilter) where(c *database.Clauses) {
 	f.subscriptions().where(c)
-	c.and("d.epoch = s.epoch")
+	c.And("d.epoch = s.epoch")
 	if !f.All {
-		c.and("d.deleted IS NULL")
+		c.And("d.deleted IS NULL")
 	}
 	switch {
 	case f.Transaction != 0: // has few, so that nobody is to go through all of the user's; + keeps SQLite from it
-		c.and("d.id IN (SELECT x.document_id FROM transaction_document x WHERE x.transaction_id = %s) AND +d.domain_id = %s AND +d.user_id = %s", int64(f.Transaction), int64(f.Domain), int64(f.User))
+		c.And("d.id IN (SELECT x.document_id FROM transaction_document x WHERE x.transaction_id = %s) AND +d.domain_id = %s AND +d.user_id = %s", int64(f.Transaction), int64(f.Domain), int64(f.User))
 	case f.Subscription != 0:
-		c.and("d.subscription_id = %s AND d.epoch = %s", int64(f.Subscription), f.Epoch)
+		c.And("d.subscription_id = %s AND d.epoch = %s", int64(f.Subscription), f.Epoch)
 	case f.Connection != 0:
-		c.and("d.connection_id = %s", int64(f.Connection))
+		c.And("d.connection_id = %s", int64(f.Connection))
 	default:
-		c.and("d.domain_id = %s AND d.user_id = %s", int64(f.Domain), int64(f.User))
+		c.And("d.domain_id = %s AND d.user_id = %s", int64(f.Domain), int64(f.User))
 	}
 	if f.ID != 0 {
-		c.and("d.id = %s", int64(f.ID))
+		c.And("d.id = %s", int64(f.ID))
 	}
 	if f.Types != nil {
 		names := []string{"''"}
-		for _, name := range padded(f.Types) {
-			names = append(names, c.bind(name))
+		for _, name := range database.Padded(f.Types) {
+			names = append(names, c.Bind(name))
 		}
-		c.clauses = append(c.clauses, "d.type IN ("+strings.Join(names, ", ")+")")
+		c.All = append(c.All, "d.type IN ("+strings.Join(names, ", ")+")")
 	}
 	f.bounds(c)
 }
@@ -244,24 +245,24 @@ func (f DocumentFilter) where(c *conditions) {
 // is not there or has an empty text without a day.
 const stamped = `CASE WHEN d.custom_date = '' OR d.custom_date IS NULL AND d.details NOT LIKE '%%"Date":"____-__-__"%%' THEN d.found `
 
-func (f DocumentFilter) bounds(c *conditions) {
+func (f DocumentFilter) bounds(c *database.Clauses) {
 	if !f.Since.IsZero() {
-		c.and(stamped+">= %s ELSE d.date > %s END", micros(f.Since), f.dayBefore(f.Since))
+		c.And(stamped+">= %s ELSE d.date > %s END", database.Micros(f.Since), f.dayBefore(f.Since))
 	}
 	if !f.Before.IsZero() {
-		c.and(stamped+"< %s ELSE d.date <= %s END", micros(f.Before), f.dayBefore(f.Before))
+		c.And(stamped+"< %s ELSE d.date <= %s END", database.Micros(f.Before), f.dayBefore(f.Before))
 	}
 	if !f.From.IsZero() {
-		c.and("d.date >= %s", f.From.String())
+		c.And("d.date >= %s", f.From.String())
 	}
 	if !f.Until.IsZero() {
-		c.and("d.date <= %s", f.Until.String())
+		c.And("d.date <= %s", f.Until.String())
 	}
 	if f.Least != nil {
-		c.clauses = append(c.clauses, c.compare(totalAt, ">=", *f.Least))
+		c.All = append(c.All, compare(c, totalAt, ">=", *f.Least))
 	}
 	if f.Most != nil {
-		c.clauses = append(c.clauses, c.compare(totalAt, "<=", *f.Most))
+		c.All = append(c.All, compare(c, totalAt, "<=", *f.Most))
 	}
 }
 
@@ -273,35 +274,35 @@ func (f DocumentFilter) dayBefore(at time.Time) string {
 const documentSource = `document d CROSS JOIN subscription s WHERE s.id = d.subscription_id AND `
 
 // Documents lists the newest first. A position is the day and the id.
-func (r *Reader) Documents(ctx context.Context, f DocumentFilter, w Window) ([]StoredDocument, error) {
-	var c conditions
+func (r Reader) Documents(ctx context.Context, f DocumentFilter, w store.Window) ([]StoredDocument, error) {
+	var c database.Clauses
 	f.where(&c)
 	order, sign := "DESC", "<"
 	if w.Descending != w.Backward {
 		order, sign = "ASC", ">"
 	}
 	if len(w.From) == 2 {
-		c.and("(d.date, d.id) "+sign+" (%s, %s)", w.From[0], w.From[1])
+		c.And("(d.date, d.id) "+sign+" (%s, %s)", w.From[0], w.From[1])
 	}
 	return database.Collect(ctx, r.rows, scanDocument, fmt.Sprintf(`SELECT %s FROM %s %s ORDER BY d.date %s, d.id %[4]s LIMIT %[5]s OFFSET %[6]s`,
-		documentColumns, documentSource, c.String(), order, c.bind(w.Limit), c.bind(w.Offset)), c.args...)
+		documentColumns, documentSource, c.String(), order, c.Bind(w.Limit), c.Bind(w.Offset)), c.Args...)
 }
 
 // CountDocuments is exactly how many a filter selects: from counters when it
 // only narrows to subscriptions, counted otherwise.
-func (r *Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, error) {
-	var c conditions
+func (r Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, error) {
+	var c database.Clauses
 	if f.plain() {
 		f.subscriptions().where(&c)
-		return database.One(ctx, r.rows, scanCount, `SELECT CAST(COALESCE(sum(s.documents), 0) AS BIGINT) FROM subscription s WHERE `+c.String(), c.args...)
+		return database.One(ctx, r.rows, database.ScanInt, `SELECT CAST(COALESCE(sum(s.documents), 0) AS BIGINT) FROM subscription s WHERE `+c.String(), c.Args...)
 	}
 	f.where(&c)
-	return database.One(ctx, r.rows, scanCount, `SELECT count(*) FROM `+documentSource+c.String(), c.args...)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+documentSource+c.String(), c.Args...)
 }
 
 // ChangedDocuments lists what changed in a subscription since it was last read
 // to its end, by id.
-func (r *Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, after passerelle.DocumentID, limit int) ([]StoredDocument, error) {
+func (r Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, after passerelle.DocumentID, limit int) ([]StoredDocument, error) {
 	return database.Collect(ctx, r.rows, scanDocument, `SELECT `+documentColumns+` FROM document d
 		WHERE d.subscription_id = $1 AND d.epoch = $2 AND d.changed = $3 AND d.id > $4 ORDER BY d.id LIMIT $5`,
 		int64(s.ID), s.Epoch, s.NextReading(), int64(after), limit)

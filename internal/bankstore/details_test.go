@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"crypto/sha256"

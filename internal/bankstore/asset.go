@@ -1,4 +1,4 @@
-package store
+package bankstore
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // AssetKind is the kind of an asset.
@@ -45,11 +46,11 @@ func (a NewAsset) parent() *string {
 	if a.Investment == "" {
 		return nil
 	}
-	return optionalText(NewAsset{Kind: Investments, Key: a.Investment}.StoredKey())
+	return database.OptionalText(NewAsset{Kind: Investments, Key: a.Investment}.StoredKey())
 }
 
 // CreateAsset stores an asset. reading is the number of the read that found it.
-func (tx *Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsset, at time.Time, reading int64) error {
+func (tx Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsset, at time.Time, reading int64) error {
 	id, err := tx.unit.NewID("asset")
 	if err != nil {
 		return err
@@ -58,27 +59,27 @@ func (tx *Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsse
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO asset (id, domain_id, user_id, account_id, epoch, kind, key, parent_key, date, details, digest, created, last_update, changed)
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO asset (id, domain_id, user_id, account_id, epoch, kind, key, parent_key, date, details, digest, created, last_update, changed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13)`,
-		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, string(n.Kind), n.StoredKey(), n.parent(), optionalDate(n.Date), details.text, details.Digest, micros(at), reading)
+		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, string(n.Kind), n.StoredKey(), n.parent(), database.OptionalDate(n.Date), details.text, details.Digest, database.Micros(at), reading)
 	return tx.value(domain, a, passerelle.AssetID(id), n)
 }
 
 // UpdateAsset stores an asset's new details, and keeps those of the last earlier day. A
 // deleted asset exists again.
-func (tx *Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, n NewAsset, at time.Time, reading int64) error {
+func (tx Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, n NewAsset, at time.Time, reading int64) error {
 	details, err := EncodeDetails(n.Details)
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(ErrConflict, `UPDATE asset SET previous = CASE WHEN date < $1 THEN details ELSE previous END, date = $1, parent_key = $2, details = $3, digest = $4, last_update = $5,
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE asset SET previous = CASE WHEN date < $1 THEN details ELSE previous END, date = $1, parent_key = $2, details = $3, digest = $4, last_update = $5,
 			deleted = NULL, changed = $6 WHERE domain_id = $7 AND account_id = $8 AND epoch = $9 AND id = $10`,
-		optionalDate(n.Date), n.parent(), details.text, details.Digest, micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
+		database.OptionalDate(n.Date), n.parent(), details.text, details.Digest, database.Micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 	return tx.value(domain, a, id, n)
 }
 
 // value stores the value of a unit on its day.
-func (tx *Tx) value(domain passerelle.DomainID, a StoredAccount, investment passerelle.AssetID, n NewAsset) error {
+func (tx Tx) value(domain passerelle.DomainID, a StoredAccount, investment passerelle.AssetID, n NewAsset) error {
 	if n.Value == nil || n.Date.IsZero() {
 		return nil
 	}
@@ -88,38 +89,38 @@ func (tx *Tx) value(domain passerelle.DomainID, a StoredAccount, investment pass
 	}
 	var original *string
 	if n.Value.OriginalValue != nil {
-		original = optionalText(n.Value.OriginalValue.String())
+		original = database.OptionalText(n.Value.OriginalValue.String())
 	}
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO investment_value (id, domain_id, account_id, epoch, investment_id, date, value, original_currency, original_value)
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO investment_value (id, domain_id, account_id, epoch, investment_id, date, value, original_currency, original_value)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (investment_id, date) DO UPDATE
 		SET value = excluded.value, original_currency = excluded.original_currency, original_value = excluded.original_value`,
-		id, int64(domain), int64(a.ID), a.Epoch, int64(investment), n.Date.String(), n.Value.Value.String(), optionalText(n.Value.OriginalCurrency), original)
+		id, int64(domain), int64(a.ID), a.Epoch, int64(investment), n.Date.String(), n.Value.Value.String(), database.OptionalText(n.Value.OriginalCurrency), original)
 	return nil
 }
 
 // LoseAsset marks an asset that the institution no longer shows as deleted.
-func (tx *Tx) LoseAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, at time.Time, reading int64) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE asset SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
-		micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
+func (tx Tx) LoseAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, at time.Time, reading int64) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE asset SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
+		database.Micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 }
 
 // KeepAccount undoes a unit with ErrConflict when the account's data was withdrawn
 // meanwhile.
-func (tx *Tx) KeepAccount(domain passerelle.DomainID, a StoredAccount) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch)
+func (tx Tx) KeepAccount(domain passerelle.DomainID, a StoredAccount) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch)
 }
 
 // SetAccountWorth stores the worth of an account's investments, nil when it has none.
-func (tx *Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *passerelle.Worth) error {
+func (tx Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *passerelle.Worth) error {
 	var text *string
 	if w != nil {
 		encoded, err := json.Marshal(w)
 		if err != nil {
 			return fmt.Errorf("encode the worth of account %d: %w", a.ID, err)
 		}
-		text = optionalText(string(encoded))
+		text = database.OptionalText(string(encoded))
 	}
-	tx.unit.ExecOne(ErrConflict, `UPDATE bank_account SET worth = $1, changed = $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`, text, a.Changed, int64(domain), int64(a.ID), a.Epoch)
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET worth = $1, changed = $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`, text, a.Changed, int64(domain), int64(a.ID), a.Epoch)
 	return nil
 }
 
@@ -143,42 +144,42 @@ type AssetFilter struct {
 }
 
 // among selects rows by ids.
-func (c *conditions) among(column string, ids []passerelle.AssetID) {
-	c.clauses = append(c.clauses, column+" IN ("+anyOf(c, ids)+")")
+func among(c *database.Clauses, column string, ids []passerelle.AssetID) {
+	c.All = append(c.All, column+" IN ("+database.AnyOf(c, ids)+")")
 }
 
 const assetSource = `asset s CROSS JOIN bank_account a LEFT JOIN asset p ON p.account_id = s.account_id AND p.epoch = s.epoch AND p.key = s.parent_key
 	WHERE a.id = s.account_id AND a.epoch = s.epoch AND `
 
-func (f AssetFilter) where() *conditions {
-	var c conditions
+func (f AssetFilter) where() *database.Clauses {
+	var c database.Clauses
 	TransactionFilter{Domain: f.Domain, User: f.User, Connection: f.Connection, Account: f.Account, All: f.All}.accounts(&c)
-	c.and("s.domain_id = %s AND s.user_id = %s AND s.kind = %s", int64(f.Domain), int64(f.User), string(f.Kind))
+	c.And("s.domain_id = %s AND s.user_id = %s AND s.kind = %s", int64(f.Domain), int64(f.User), string(f.Kind))
 	if f.Account != 0 {
-		c.and("s.account_id = %s", int64(f.Account))
+		c.And("s.account_id = %s", int64(f.Account))
 	}
 	if f.Investment != 0 {
-		c.and("p.id = %s", int64(f.Investment))
+		c.And("p.id = %s", int64(f.Investment))
 	}
 	if f.IDs != nil {
-		c.among("s.id", f.IDs)
+		among(&c, "s.id", f.IDs)
 	}
 	if f.Reading != 0 {
-		c.and("(s.changed = %s OR s.key IN (SELECT q.parent_key FROM asset q WHERE q.account_id = s.account_id AND q.epoch = s.epoch AND q.kind = 'pocket' AND q.changed = %s))", f.Reading, f.Reading)
+		c.And("(s.changed = %s OR s.key IN (SELECT q.parent_key FROM asset q WHERE q.account_id = s.account_id AND q.epoch = s.epoch AND q.kind = 'pocket' AND q.changed = %s))", f.Reading, f.Reading)
 	}
 	if !f.All && f.Reading == 0 {
-		c.and("s.deleted IS NULL")
+		c.And("s.deleted IS NULL")
 	}
 	return &c
 }
 
 // ReadAssets lists assets of one kind by id. D is the type of their details.
-func ReadAssets[D any](ctx context.Context, r *Reader, f AssetFilter, w Window) ([]passerelle.Asset[D], error) {
-	c, p := f.where(), idPlace(w)
-	c.and("s.id "+p.sign+" %s", p.from)
+func ReadAssets[D any](ctx context.Context, r Reader, f AssetFilter, w store.Window) ([]passerelle.Asset[D], error) {
+	c, p := f.where(), w.ByID()
+	c.And("s.id "+p.Sign+" %s", p.From)
 	sql := `SELECT s.id, s.account_id, p.id, s.details, s.previous, s.created, s.last_update, s.deleted FROM ` + assetSource + c.String() +
-		` ORDER BY s.id ` + p.order + ` LIMIT ` + c.bind(w.Limit) + ` OFFSET ` + c.bind(w.Offset)
-	return database.Collect(ctx, r.rows, scanAsset[D], sql, c.args...)
+		` ORDER BY s.id ` + p.Order + ` LIMIT ` + c.Bind(w.Limit) + ` OFFSET ` + c.Bind(w.Offset)
+	return database.Collect(ctx, r.rows, scanAsset[D], sql, c.Args...)
 }
 
 func scanAsset[D any](row database.Row) (passerelle.Asset[D], error) {
@@ -201,37 +202,37 @@ func scanAsset[D any](row database.Row) (passerelle.Asset[D], error) {
 			return a, fmt.Errorf("read what asset %d was: %w", a.ID, err)
 		}
 	}
-	a.Investment, a.Created, a.LastUpdate, a.Deleted = owner[passerelle.AssetID](parent), instant(created), instant(update), optionalInstant(deleted)
+	a.Investment, a.Created, a.LastUpdate, a.Deleted = database.ID[passerelle.AssetID](parent), database.Instant(created), database.Instant(update), database.OptionalInstant(deleted)
 	return a, nil
 }
 
 // CountAssets returns the number of assets that a filter selects.
-func (r *Reader) CountAssets(ctx context.Context, f AssetFilter) (int64, error) {
+func (r Reader) CountAssets(ctx context.Context, f AssetFilter) (int64, error) {
 	c := f.where()
-	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+assetSource+c.String(), c.args...)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+assetSource+c.String(), c.Args...)
 }
 
 // InvestmentValues lists the values of an investment's units, newest first. A position is
 // the day and the id.
-func (r *Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID, w Window) ([]passerelle.InvestmentValue, error) {
+func (r Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID, w store.Window) ([]passerelle.InvestmentValue, error) {
 	order, sign := "DESC", "<"
 	if w.Backward {
 		order, sign = "ASC", ">"
 	}
-	var c conditions
-	c.and("domain_id = %s AND investment_id = %s", int64(domain), int64(investment))
+	var c database.Clauses
+	c.And("domain_id = %s AND investment_id = %s", int64(domain), int64(investment))
 	if len(w.From) == 2 {
-		c.and("(date, id) "+sign+" (%s, %s)", w.From[0], w.From[1])
+		c.And("(date, id) "+sign+" (%s, %s)", w.From[0], w.From[1])
 	}
 	sql := fmt.Sprintf(`SELECT id, investment_id, date, value, original_currency, original_value FROM investment_value WHERE %s ORDER BY date %s, id %[2]s LIMIT %[3]s OFFSET %[4]s`,
-		c.String(), order, c.bind(w.Limit), c.bind(w.Offset))
-	return database.Collect(ctx, r.rows, scanInvestmentValue, sql, c.args...)
+		c.String(), order, c.Bind(w.Limit), c.Bind(w.Offset))
+	return database.Collect(ctx, r.rows, scanInvestmentValue, sql, c.Args...)
 }
 
 // InvestmentValuesOf lists what units of all investments of a user were worth,
 // investment by investment, the oldest first; those of disabled and deleted
 // accounts are among them. Positions are the investment, the day and the id.
-func (r *Reader) InvestmentValuesOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w Window) ([]passerelle.InvestmentValue, error) {
+func (r Reader) InvestmentValuesOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w store.Window) ([]passerelle.InvestmentValue, error) {
 	from := w.From
 	if len(from) == 0 {
 		from = []any{int64(0), "", int64(0)}
@@ -252,9 +253,9 @@ func scanInvestmentValue(row database.Row) (passerelle.InvestmentValue, error) {
 	if err := row.Scan(&v.ID, &v.Investment, &day, &value, &currency, &original); err != nil {
 		return v, err
 	}
-	v.OriginalCurrency = text[passerelle.Currency](currency)
+	v.OriginalCurrency = database.Text[passerelle.Currency](currency)
 	var err error
-	if v.Date, err = storedDate(&day); err != nil {
+	if v.Date, err = database.Date(&day); err != nil {
 		return v, err
 	}
 	if v.Value, err = decimal.Parse(value); err != nil {
@@ -269,6 +270,6 @@ func scanInvestmentValue(row database.Row) (passerelle.InvestmentValue, error) {
 }
 
 // CountInvestmentValues is how many days have a value of an investment.
-func (r *Reader) CountInvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID) (int64, error) {
+func (r Reader) CountInvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM investment_value WHERE domain_id = $1 AND investment_id = $2`, int64(domain), int64(investment))
 }

@@ -1,0 +1,55 @@
+// Package bankstore keeps what end users share from their institutions: connections, bank
+// accounts, balances, transactions, investments, subscriptions, documents and files, and the
+// consents to all of it. It is beside package store, in the same database and schema.
+//
+// It owns the SQL about these tables. It does not own the schema, the migrations, users,
+// payments, webhooks and events, which are those of package store, or any rule: a use case
+// decides.
+//
+// A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
+// store: a change here, its event and the event's deliveries commit together or not at all.
+//
+//	err := db.Write(ctx, func(tx *store.Tx) error {
+//		bankstore.In(tx).EditAccount(domain, account, nil)
+//		return tx.Emit(event)
+//	})
+//
+// It fails with the errors of package store.
+package bankstore
+
+import (
+	"context"
+
+	"passerelle/internal/database"
+	"passerelle/internal/keys"
+	"passerelle/internal/store"
+)
+
+// source is an open store or a reader of one.
+type source interface {
+	Rows() *database.Querier
+	Unseal(place keys.Place, sealed []byte) ([]byte, error)
+}
+
+// Reader reads bank data and cannot write.
+type Reader struct {
+	source source
+	rows   *database.Querier
+}
+
+// From reads bank data through an open store or a reader of one.
+func From(s source) Reader { return Reader{source: s, rows: s.Rows()} }
+
+// Tx collects statements about bank data in a unit of the store.
+type Tx struct {
+	units *store.Tx
+	unit  *database.Unit
+}
+
+// In has statements about bank data collected in a unit.
+func In(tx *store.Tx) Tx { return Tx{units: tx, unit: tx.Unit()} }
+
+// write executes what fn collects as one unit.
+func write(ctx context.Context, db *store.DB, fn func(tx Tx) error) error {
+	return db.Write(ctx, func(tx *store.Tx) error { return fn(In(tx)) })
+}

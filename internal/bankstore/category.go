@@ -1,0 +1,54 @@
+package bankstore
+
+import (
+	"context"
+
+	"passerelle"
+	"passerelle/internal/database"
+	"passerelle/internal/store"
+)
+
+// OwnCategories lists the categories that a user made, by their numbers; ids
+// selects some of them, nil all.
+func (r Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.CategoryID) ([]passerelle.Category, error) {
+	s := database.Selection{From: "category"}.And("domain_id = $%d", int64(domain)).And("user_id = $%d", int64(user))
+	if ids != nil {
+		s = database.Among(s, "id", ids)
+	}
+	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.Category, error) {
+		c := passerelle.Category{User: user}
+		var parent *int64
+		var color *string
+		err := row.Scan(&c.ID, &parent, &c.Name, &c.Income, &c.Refundable, &color)
+		c.Parent, c.Color = database.ID[passerelle.CategoryID](parent), database.Text[string](color)
+		above, _ := passerelle.CategoryByID(c.Parent)
+		c.Code = passerelle.OwnCode(c.ID, above)
+		return c, err
+	}, `SELECT id, parent_id, name, income, refundable, color FROM category WHERE `+s.Conditions()+` ORDER BY id`, s.Args...)
+}
+
+// CreateCategory stores a category of a user, who is held in the same unit, and
+// gives it its number. The unit is undone with an error when the user would have
+// more than most.
+func (tx Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, most int, beyond error) error {
+	id, err := tx.unit.NewID("category")
+	if err != nil {
+		return err
+	}
+	c.ID = passerelle.CategoryID(id + int64(passerelle.FirstOwnCategory) - 1)
+	tx.unit.ExecOne(beyond, `INSERT INTO category (id, domain_id, user_id, parent_id, name, income, refundable, color)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE (SELECT count(*) FROM category WHERE domain_id = $2 AND user_id = $3) < $9`,
+		int64(c.ID), int64(domain), int64(c.User), database.OptionalID(c.Parent), c.Name, c.Income, c.Refundable, database.OptionalText(c.Color), most)
+	return nil
+}
+
+// UpdateCategory stores what a user changed of a category of theirs.
+func (tx Tx) UpdateCategory(domain passerelle.DomainID, c passerelle.Category) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE category SET parent_id = $1, name = $2, income = $3, refundable = $4, color = $5 WHERE +domain_id = $6 AND +user_id = $7 AND id = $8`,
+		database.OptionalID(c.Parent), c.Name, c.Income, c.Refundable, database.OptionalText(c.Color), int64(domain), int64(c.User), int64(c.ID))
+}
+
+// DeleteCategory removes a category of a user. Transactions keep its code.
+func (tx Tx) DeleteCategory(domain passerelle.DomainID, user passerelle.UserID, id passerelle.CategoryID) {
+	tx.unit.ExecOne(store.ErrNotFound, `DELETE FROM category WHERE +domain_id = $1 AND +user_id = $2 AND id = $3`, int64(domain), int64(user), int64(id))
+}

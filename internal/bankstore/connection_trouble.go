@@ -1,0 +1,61 @@
+package bankstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/database"
+	"passerelle/internal/store"
+)
+
+// TroubleFilter selects connections of a domain that could not be read when they
+// were last tried.
+type TroubleFilter struct {
+	Domain passerelle.DomainID
+	// State is the one they are in, Connector the UUID of theirs; empty for all.
+	State     passerelle.ConnectionState
+	Connector string
+}
+
+// ConnectionsInTrouble lists connections by id. The page is put together from the
+// beginnings of the lists of each state, which are in the order of an index.
+func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w store.Window) ([]Connection, error) {
+	states := passerelle.ConnectionStates()
+	if f.State != "" {
+		states = []passerelle.ConnectionState{f.State}
+	}
+	p := w.ByID()
+	s := database.Selection{From: "connection"}.And("domain_id = $%d", int64(f.Domain)).And("deleted IS NULL").And("id "+p.Sign+" $%d", p.From)
+	if f.Connector != "" {
+		s = s.And("connector_uuid = $%d", f.Connector)
+	}
+	limit := s.Bind(w.Limit)
+	var lists []string
+	for i, state := range states {
+		list := s.And("state = $%d", string(state))
+		lists = append(lists, fmt.Sprintf(`SELECT * FROM (SELECT %s FROM connection WHERE %s ORDER BY id %s LIMIT %s) AS list_%d`,
+			connectionColumns, list.Conditions(), p.Order, limit, i))
+		s.Args = list.Args
+	}
+	return database.Collect(ctx, r.rows, scanConnection, fmt.Sprintf(`SELECT * FROM (%s) AS place ORDER BY id %s LIMIT %s`,
+		strings.Join(lists, " UNION ALL "), p.Order, limit), s.Args...)
+}
+
+// Trouble is how many connections are in a state that keeps them from being read.
+type Trouble struct {
+	State string
+	Count int64
+}
+
+// Troubles counts the connections of a domain that are in trouble by state, among
+// MaxOverviewRows at most, the most frequent first.
+func (r Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Trouble, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (Trouble, error) {
+		var one Trouble
+		err := row.Scan(&one.State, &one.Count)
+		return one, err
+	}, `SELECT state, count(*) AS n FROM (SELECT state FROM connection WHERE domain_id = $1 AND state IS NOT NULL AND deleted IS NULL LIMIT $2) AS place
+		GROUP BY state ORDER BY n DESC, state`, int64(domain), store.MaxOverviewRows)
+}

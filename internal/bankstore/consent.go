@@ -1,0 +1,94 @@
+package bankstore
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/database"
+	"passerelle/internal/store"
+)
+
+// Consent is what a person agreed to share, in which words and where.
+type Consent struct {
+	ID           int64
+	User         passerelle.UserID
+	Connection   passerelle.ConnectionID
+	Account      passerelle.AccountID
+	Subscription passerelle.SubscriptionID
+	TextVersion  string
+	Origin       string
+	Granted      time.Time
+	Withdrawn    *time.Time
+}
+
+// RecordConsent stores a consent.
+func (tx Tx) RecordConsent(domain passerelle.DomainID, c Consent) error {
+	id, err := tx.unit.NewID("consent")
+	if err != nil {
+		return err
+	}
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO consent (id, domain_id, user_id, connection_id, account_id, subscription_id, text_version, origin, given)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		id, int64(domain), int64(c.User), int64(c.Connection), database.OptionalID(c.Account), database.OptionalID(c.Subscription), c.TextVersion, c.Origin, database.Micros(c.Granted))
+	return nil
+}
+
+// WithdrawConsent ends the consent to share an account.
+func (tx Tx) WithdrawConsent(domain passerelle.DomainID, account passerelle.AccountID, now time.Time) {
+	tx.unit.Exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND account_id = $3 AND withdrawn IS NULL`, database.Micros(now), int64(domain), int64(account))
+}
+
+func scanConsent(row database.Row) (Consent, error) {
+	var (
+		c                     Consent
+		account, subscription *int64
+		granted               int64
+		withdrawn             *int64
+	)
+	err := row.Scan(&c.ID, &c.User, &c.Connection, &account, &subscription, &c.TextVersion, &c.Origin, &granted, &withdrawn)
+	c.Account, c.Subscription = database.ID[passerelle.AccountID](account), database.ID[passerelle.SubscriptionID](subscription)
+	c.Granted, c.Withdrawn = database.Instant(granted), database.OptionalInstant(withdrawn)
+	return c, err
+}
+
+// ConsentFilter selects what a user agreed to, withdrawn or not. A user is
+// required.
+type ConsentFilter struct {
+	Domain passerelle.DomainID
+	User   passerelle.UserID
+}
+
+func (f ConsentFilter) selection() database.Selection {
+	return database.Selection{From: "consent"}.And("domain_id = $%d", int64(f.Domain)).And("user_id = $%d", int64(f.User))
+}
+
+// Consents reads a window of what a user agreed to, the newest first. Positions
+// are the instant and the id.
+func (r Reader) Consents(ctx context.Context, f ConsentFilter, w store.Window) ([]Consent, error) {
+	sql, args := f.selection().Newest(`id, user_id, connection_id, account_id, subscription_id, text_version, origin, given, withdrawn`, "given", "id", w)
+	return database.Collect(ctx, r.rows, scanConsent, sql, args...)
+}
+
+// CountConsents is the exact number that a filter selects.
+func (r Reader) CountConsents(ctx context.Context, f ConsentFilter) (int64, error) {
+	return f.selection().Count(ctx, r.rows)
+}
+
+// Place is the position of a consent in the list.
+func (c Consent) Place() []any { return []any{database.Micros(c.Granted), c.ID} }
+
+// HastenRead has a connection read in the background now, where it is to be read later, or
+// at a later instant where its person is at the institution. One that waits for something
+// else is left as it is.
+func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
+	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled')": later} {
+		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))
+	}
+}
+
+// ReadSoon has a connection read in the background at the next occasion, on
+// behalf of its person, unless it waits for them.
+func (tx Tx) ReadSoon(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
+	tx.unit.Exec(`UPDATE connection SET next_try = $1, read_soon = TRUE WHERE +domain_id = $2 AND id = $3 AND active AND `+database.Opaque("state IS NULL AND deleted IS NULL"), database.Micros(now), int64(domain), int64(id))
+}

@@ -1,0 +1,171 @@
+package bankstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/database"
+	"passerelle/internal/store"
+)
+
+// StoredSubscription is a subscription with its bookkeeping.
+type StoredSubscription struct {
+	passerelle.Subscription
+	Digest    int64
+	Documents int64
+	Changed   int64
+	// Readings is how often its documents were read, as those of an account.
+	Readings int64
+}
+
+// NextReading is the number of what changes until the subscription is read to
+// its end.
+func (s StoredSubscription) NextReading() int64 { return s.Readings + 1 }
+
+const subscriptionColumns = `s.id, s.user_id, s.connection_id, s.source_id, s.key, s.details, s.digest, s.disabled, s.deleted, s.last_update, s.error, s.epoch, s.readings, s.documents, s.changed`
+
+func scanSubscription(row database.Row) (StoredSubscription, error) {
+	var (
+		s                         StoredSubscription
+		key, details              string
+		source                    *int64
+		disabled, deleted, update *int64
+		state                     *string
+	)
+	err := row.Scan(&s.ID, &s.User, &s.Connection, &source, &key, &details, &s.Digest, &disabled, &deleted, &update, &state, &s.Epoch, &s.Readings, &s.Documents, &s.Changed)
+	if err != nil {
+		return s, err
+	}
+	if err := decodeDetails(details, &s.SubscriptionDetails); err != nil {
+		return s, fmt.Errorf("read the details of subscription %d: %w", s.ID, err)
+	}
+	s.Key, s.Source, s.Error = key, database.ID[passerelle.SourceID](source), database.Text[passerelle.ConnectionState](state)
+	s.Disabled, s.Deleted, s.LastUpdate = database.OptionalInstant(disabled), database.OptionalInstant(deleted), database.OptionalInstant(update)
+	return s, nil
+}
+
+// SubscriptionFilter selects subscriptions of a user, who is required.
+type SubscriptionFilter struct {
+	Domain     passerelle.DomainID
+	User       passerelle.UserID
+	Connection passerelle.ConnectionID // zero for all
+	// Connections are several; nil for all.
+	Connections []passerelle.ConnectionID
+	IDs         []passerelle.SubscriptionID // nil for all
+	All         bool
+}
+
+func (f SubscriptionFilter) where(c *database.Clauses) {
+	c.And("s.domain_id = %s AND s.user_id = %s", int64(f.Domain), int64(f.User))
+	c.And(standing("s.connection_id"))
+	if !f.All {
+		c.And("s.disabled IS NULL AND s.deleted IS NULL")
+	}
+	if f.Connection != 0 {
+		c.And("s.connection_id = %s", int64(f.Connection))
+	}
+	if f.Connections != nil {
+		c.All = append(c.All, "s.connection_id IN ("+database.AnyOf(c, f.Connections)+")")
+	}
+	if f.IDs != nil {
+		c.All = append(c.All, "s.id IN ("+database.AnyOf(c, f.IDs)+")")
+	}
+}
+
+// Subscriptions lists subscriptions by id.
+func (r Reader) Subscriptions(ctx context.Context, f SubscriptionFilter, w store.Window) ([]StoredSubscription, error) {
+	var c database.Clauses
+	f.where(&c)
+	p := w.ByID()
+	c.And("s.id "+p.Sign+" %s", p.From)
+	return database.Collect(ctx, r.rows, scanSubscription, fmt.Sprintf(`SELECT %s FROM subscription s WHERE %s ORDER BY s.id %s LIMIT %s OFFSET %s`,
+		subscriptionColumns, c.String(), p.Order, c.Bind(w.Limit), c.Bind(w.Offset)), c.Args...)
+}
+
+// ConnectionsByID finds those of a user's connections that have one of the ids.
+func (r Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID]Connection, error) {
+	var c database.Clauses
+	c.And("domain_id = %s AND user_id = %s AND deleted IS NULL", int64(domain), int64(user))
+	c.All = append(c.All, "id IN ("+database.AnyOf(&c, slices.Compact(slices.Sorted(slices.Values(ids))))+")")
+	all, err := database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+c.String(), c.Args...)
+	found := map[passerelle.ConnectionID]Connection{}
+	for _, one := range all {
+		found[one.ID] = one
+	}
+	return found, err
+}
+
+// CountSubscriptions is how many a filter selects.
+func (r Reader) CountSubscriptions(ctx context.Context, f SubscriptionFilter) (int64, error) {
+	var c database.Clauses
+	f.where(&c)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM subscription s WHERE `+c.String(), c.Args...)
+}
+
+// SubscriptionsOf lists all subscriptions of a connection for the one who
+// synchronises it.
+func (r Reader) SubscriptionsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredSubscription, error) {
+	return database.Collect(ctx, r.rows, scanSubscription, `SELECT `+subscriptionColumns+` FROM subscription s WHERE s.domain_id = $1 AND s.connection_id = $2 ORDER BY s.id`,
+		int64(domain), int64(connection))
+}
+
+// NewSubscriptionID is the id of a subscription to be stored.
+func NewSubscriptionID(ctx context.Context, db *store.DB) (passerelle.SubscriptionID, error) {
+	var id passerelle.SubscriptionID
+	err := db.Write(ctx, func(tx *store.Tx) error {
+		next, err := tx.Unit().NewID("subscription")
+		id = passerelle.SubscriptionID(next)
+		return err
+	})
+	return id, err
+}
+
+// CreateSubscription stores a subscription that was found under its new id.
+func (tx Tx) CreateSubscription(domain passerelle.DomainID, s *StoredSubscription) error {
+	details, err := EncodeDetails(s.SubscriptionDetails)
+	if err != nil {
+		return err
+	}
+	s.Digest = details.Digest
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO subscription (id, domain_id, user_id, connection_id, source_id, key, details, digest, disabled, last_update, changed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		int64(s.ID), int64(domain), int64(s.User), int64(s.Connection), database.OptionalID(s.Source), s.Key, details.text, details.Digest, database.OptionalMicros(s.Disabled), database.OptionalMicros(s.LastUpdate), s.Changed)
+	return nil
+}
+
+// UpdateSubscription stores what a provider now says of a subscription.
+func (tx Tx) UpdateSubscription(domain passerelle.DomainID, s *StoredSubscription) error {
+	details, err := EncodeDetails(s.SubscriptionDetails)
+	if err != nil {
+		return err
+	}
+	s.Digest = details.Digest
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE subscription SET details = $1, digest = $2, deleted = $3, last_update = $4, changed = $5 WHERE +domain_id = $6 AND id = $7`,
+		details.text, details.Digest, database.OptionalMicros(s.Deleted), database.OptionalMicros(s.LastUpdate), s.Changed, int64(domain), int64(s.ID))
+	return nil
+}
+
+// TouchSubscription notes that a subscription was read to its end.
+func (tx Tx) TouchSubscription(domain passerelle.DomainID, id passerelle.SubscriptionID, at time.Time) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE subscription SET last_update = $1, error = NULL, readings = readings + 1 WHERE +domain_id = $2 AND id = $3`, database.Micros(at), int64(domain), int64(id))
+}
+
+// EnableSubscription records that the person shares a subscription. ErrConflict
+// when it was enabled already.
+func (tx Tx) EnableSubscription(domain passerelle.DomainID, user passerelle.UserID, id passerelle.SubscriptionID) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET disabled = NULL WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
+		int64(domain), int64(user), int64(id))
+}
+
+// DisableSubscription withdraws a subscription: its documents are out of sight
+// at once and erased in small steps, with their files. ErrConflict when it was
+// disabled already.
+func (tx Tx) DisableSubscription(domain passerelle.DomainID, user passerelle.UserID, s StoredSubscription, now time.Time) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET disabled = $1, error = NULL, epoch = epoch + 1, documents = 0 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`,
+		database.Micros(now), int64(domain), int64(user), int64(s.ID))
+	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "subscription", subject: int64(s.ID), epoch: &s.Epoch, at: database.Micros(now)})
+	tx.unit.Exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND subscription_id = $3 AND withdrawn IS NULL`, database.Micros(now), int64(domain), int64(s.ID))
+}

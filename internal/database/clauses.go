@@ -1,0 +1,51 @@
+package database
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Clauses gathers conditions and their arguments, for statements whose source of rows is
+// written elsewhere.
+type Clauses struct {
+	All  []string
+	Args []any
+}
+
+// Bind adds an argument and returns its placeholder.
+func (c *Clauses) Bind(value any) string {
+	c.Args = append(c.Args, value)
+	return fmt.Sprintf("$%d", len(c.Args))
+}
+
+// And adds a clause with one %s for each argument.
+func (c *Clauses) And(clause string, values ...any) {
+	names := make([]any, len(values))
+	for i, value := range values {
+		names[i] = c.Bind(value)
+	}
+	c.All = append(c.All, fmt.Sprintf(clause, names...))
+}
+
+// String is all conditions in one.
+func (c *Clauses) String() string { return strings.Join(c.All, " AND ") }
+
+// AnyOf binds ids and lists their placeholders; none is never one of them.
+func AnyOf[T ~int64](c *Clauses, ids []T) string {
+	names := []string{"-1"}
+	for _, id := range Padded(ids) {
+		names = append(names, c.Bind(int64(id)))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Padded repeats the last of some values until their number is a power of two. A
+// text is kept for each statement, and lists of any length would make any number of
+// them.
+func Padded[T any](values []T) []T {
+	all := values[:len(values):len(values)]
+	for n := len(all); n&(n-1) != 0; n++ {
+		all = append(all, values[len(values)-1])
+	}
+	return all
+}

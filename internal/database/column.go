@@ -1,0 +1,91 @@
+package database
+
+import (
+	"time"
+
+	"golang.org/x/text/cases"
+
+	"passerelle"
+)
+
+// Micros is an instant as it is stored: microseconds since the epoch, in UTC. Both databases
+// compare them alike, and nothing depends on a session's time zone.
+func Micros(t time.Time) int64 { return t.UnixMicro() }
+
+// Instant is the instant of stored microseconds.
+func Instant(µs int64) time.Time { return time.UnixMicro(µs).UTC() }
+
+// OptionalMicros is Micros, and NULL for nil.
+func OptionalMicros(t *time.Time) *int64 {
+	if t == nil {
+		return nil
+	}
+	µs := Micros(*t)
+	return &µs
+}
+
+// OptionalInstant is Instant, and nil for NULL.
+func OptionalInstant(µs *int64) *time.Time {
+	if µs == nil {
+		return nil
+	}
+	t := Instant(*µs)
+	return &t
+}
+
+// OptionalText stores the empty string as NULL, for columns where absence and
+// emptiness mean the same.
+func OptionalText[T ~string](s T) *string {
+	if s == "" {
+		return nil
+	}
+	text := string(s)
+	return &text
+}
+
+// Text is the text of a column; NULL is the empty string.
+func Text[T ~string](s *string) T {
+	if s == nil {
+		return ""
+	}
+	return T(*s)
+}
+
+// OptionalID stores zero as NULL.
+func OptionalID[T ~int64](id T) *int64 {
+	if id == 0 {
+		return nil
+	}
+	n := int64(id)
+	return &n
+}
+
+// ID is the id in a column; NULL is zero.
+func ID[T ~int64](id *int64) T {
+	if id == nil {
+		return 0
+	}
+	return T(*id)
+}
+
+// OptionalDate stores a day as text, and no day as NULL.
+func OptionalDate(d passerelle.Date) *string {
+	if d == (passerelle.Date{}) {
+		return nil
+	}
+	text := d.String()
+	return &text
+}
+
+// Date reads a day that OptionalDate wrote; NULL is no day. Another text is an error.
+func Date(s *string) (passerelle.Date, error) {
+	if s == nil {
+		return passerelle.Date{}, nil
+	}
+	return passerelle.ParseDate("stored date", *s)
+}
+
+// Fold is a text by which texts are compared whatever the case of their letters,
+// accents kept: it is written beside them, since the databases do not know the
+// same letters.
+func Fold(text string) string { return cases.Fold().String(text) }

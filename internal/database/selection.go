@@ -1,0 +1,96 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Selection is a filter in SQL: a source of rows, conditions and their arguments. Its
+// methods return a selection that is narrower, and leave the one they are called on.
+type Selection struct {
+	From  string
+	Where []string
+	Args  []any
+}
+
+// And narrows the selection. The clause has a %d for the number of each value.
+func (s Selection) And(clause string, values ...any) Selection {
+	numbers := make([]any, len(values))
+	for i := range values {
+		numbers[i] = len(s.Args) + 1 + i
+	}
+	s.Where = append(slices.Clip(s.Where), fmt.Sprintf(clause, numbers...))
+	s.Args = append(slices.Clip(s.Args), values...)
+	return s
+}
+
+// Conditions are all conditions in one.
+func (s Selection) Conditions() string { return strings.Join(s.Where, " AND ") }
+
+// Bind adds an argument and returns its placeholder.
+func (s *Selection) Bind(value any) string {
+	s.Args = append(slices.Clip(s.Args), value)
+	return fmt.Sprintf("$%d", len(s.Args))
+}
+
+// Opaque is a condition of which planners make nothing: they neither look for an index
+// for it, nor believe that few rows fulfil it.
+func Opaque(clause string) string { return "CASE WHEN " + clause + " THEN TRUE ELSE FALSE END" }
+
+// Among narrows a selection to rows of which a column is one of some ids.
+func Among[T ~int64](s Selection, column string, ids []T) Selection {
+	if len(ids) == 0 {
+		return s.And("1 = 0")
+	}
+	var values []any
+	for _, id := range Padded(ids) {
+		values = append(values, int64(id))
+	}
+	return s.And(column+" IN ("+strings.TrimSuffix(strings.Repeat("$%d, ", len(values)), ", ")+")", values...)
+}
+
+// During bounds an instant: from is inclusive, until exclusive, zero is no
+// bound.
+func (s Selection) During(column string, from, until time.Time) Selection {
+	if !from.IsZero() {
+		s = s.And(column+" >= $%d", Micros(from))
+	}
+	if !until.IsZero() {
+		s = s.And(column+" < $%d", Micros(until))
+	}
+	return s
+}
+
+// Either narrows the selection to rows of which a clause is true, or a column
+// has one of the values.
+func (s Selection) Either(clause string, value any, column string, values []string) Selection {
+	args := []any{value}
+	for _, one := range values {
+		args = append(args, one)
+		clause += " OR " + column + " = $%d"
+	}
+	return s.And("("+clause+")", args...)
+}
+
+// Newest writes the query for a window of records of what happened, in the order of an
+// instant and an id, the last first: one stretch of an index in that order. Order and
+// Descending of the window mean nothing.
+func (s Selection) Newest(columns, instant, id string, w Window) (string, []any) {
+	direction, sign := "DESC", "<"
+	if w.Backward {
+		direction, sign = "ASC", ">"
+	}
+	if w.From != nil {
+		s = s.And("("+instant+", "+id+") "+sign+" ($%d, $%d)", w.From...)
+	}
+	return fmt.Sprintf(`SELECT %s FROM %s WHERE %s ORDER BY %s %s, %s %s LIMIT %s OFFSET %s`,
+		columns, s.From, s.Conditions(), instant, direction, id, direction, s.Bind(w.Limit), s.Bind(w.Offset)), s.Args
+}
+
+// Count is the number of rows of the selection.
+func (s Selection) Count(ctx context.Context, rows *Querier) (int64, error) {
+	return One(ctx, rows, ScanInt, `SELECT count(*) FROM `+s.From+` WHERE `+s.Conditions(), s.Args...)
+}

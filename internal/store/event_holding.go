@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/database"
+)
+
+// Holding names what a person may withdraw, as it is kept with the events whose
+// bodies hold it.
+type Holding string
+
+// HoldingOf is the subject of a kind with what was read of it in an epoch, or in any when
+// epoch is nil.
+func HoldingOf(kind string, subject int64, epoch *int64) Holding {
+	if epoch == nil {
+		return Holding(fmt.Sprintf("%s:%d", kind, subject))
+	}
+	return Holding(fmt.Sprintf("%s:%d/%d", kind, subject, *epoch))
+}
+
+// holdings writes them as they are looked for, or nil when there are none.
+func holdings(all []Holding) *string {
+	if len(all) == 0 {
+		return nil
+	}
+	text := " "
+	for _, one := range all {
+		text += string(one) + " "
+	}
+	return &text
+}
+
+// bodiesWith selects the events of a user whose bodies hold something.
+func bodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, limit int) (string, []any) {
+	return `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id` + database.UpTo(limit),
+		[]any{int64(domain), int64(user), "% " + string(h) + " %"}
+}
+
+// AnyBodyWith reports whether a body of a user's events holds something.
+func (r *Reader) AnyBodyWith(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, h Holding) (bool, error) {
+	sql, args := bodiesWith(domain, user, h, 1)
+	found, err := database.Collect(ctx, r.rows, database.ScanInt, sql, args...)
+	return len(found) > 0, err
+}
+
+// VoidBodiesWith does away with the bodies of a user's events that hold something, at most
+// limit, and calls voided for each. Deliveries of them are over, and say why; a held event
+// stays without its body.
+func (tx *Tx) VoidBodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, at time.Time, limit int, voided func()) {
+	sql, args := bodiesWith(domain, user, h, limit)
+	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+sql+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, database.Micros(at))...)
+	tx.unit.Exec(`DELETE FROM event_part WHERE event_id IN (`+sql+`)`, args...)
+	tx.unit.Returning(func(row database.Row) error { voided(); return row.Scan(new(int64)) },
+		`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $4 WHERE id IN (`+sql+`) RETURNING id`, append(args, database.Micros(at))...)
+}

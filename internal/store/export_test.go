@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/database"
+	"passerelle/internal/keys"
+)
+
+// What tests use beside the public face of this package.
+
+const (
+	KeyLease      = keyLease
+	LabelOrder    = labelOrder
+	TriggeredFrom = triggeredFrom
+)
+
+var (
+	Migrations    = migrations
+	PaymentOrders = paymentOrders
+	SealedColumns = sealedColumns
+)
+
+// PageOf is the statement of a page of payments on PostgreSQL, with its arguments.
+func PageOf(f PaymentFilter, w Window) (string, []any) {
+	return f.page(w, paymentOrders[w.Order], false)
+}
+
+// End is the last four characters of an account number.
+func End(number string) string { return end(number) }
+
+// Erase is a step of DB.Erase, and AnyRemains the question whether there is another one.
+func (tx *Tx) Erase(e Erasure, batch int, now time.Time) { tx.erase(e, batch, now) }
+
+func (r *Reader) AnyRemains(ctx context.Context, e Erasure) (bool, error) {
+	return r.anyRemains(ctx, e)
+}
+
+// InsertAttempts stores attempts under ids from first on.
+func (tx *Tx) InsertAttempts(w Webhook, first int64, all []DeliveryAttempt) {
+	tx.insertAttempts(w, first, all)
+}
+
+// UnsentPlace is up to where PurgeEvents has looked at what is undelivered.
+func (db *DB) UnsentPlace(ctx context.Context, domain passerelle.DomainID) ([2]int64, error) {
+	return db.purgePlace(ctx, domain, unsentPlace)
+}
+
+func (r *Reader) Ring() *keys.Ring { return r.keys }
+
+func (r *Reader) SetRing(ring *keys.Ring) { r.keys = ring }
+
+// RenewKeysEvery has leases of idempotency keys renewed so often.
+func (db *DB) RenewKeysEvery(interval time.Duration) { db.keyRenewal = interval }
+
+// ForgetSealing has the database asked again whether account numbers are sealed.
+func (db *DB) ForgetSealing() { db.sealing.Store(false) }
+
+func (a *AuthProvider) SecretPlace() keys.Place { return a.secretPlace() }
+
+func (c sealedColumn) Table() string { return c.table }
+
+func (c sealedColumn) Name() string { return c.name }
+
+// Row is the key of a row of the table that tests make.
+func (c sealedColumn) Row() int64 {
+	if c.key == "only_row" {
+		return 1
+	}
+	return 7
+}
+
+// Place is that of the value in the row that tests make.
+func (c sealedColumn) Place() keys.Place {
+	if c.everywhere {
+		return c.place(0, c.Row())
+	}
+	return c.place(7, c.Row())
+}
+
+// Sealed is the first sealed value of a column, with its place.
+func (r *Reader) Sealed(ctx context.Context, c sealedColumn) (keys.Place, []byte, error) {
+	value, err := database.One(ctx, r.rows, scanSealed, c.page(), 0, 1)
+	return c.place(value.domain, value.row), value.value, err
+}
