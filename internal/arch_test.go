@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	"internal/console/page":     {".", "internal/httpd", "internal/web", "internal/operators", "internal/store"},
 	"internal/console/webhooks": {".", "webhook", "internal/web", "internal/console/page", "internal/operators", "internal/settings", "internal/store", "internal/delivery"},
 	"internal/console":          {".", "payment", "webhook", "internal/wire", "internal/web", "internal/console/page", "internal/console/webhooks", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/blob", "internal/archive", "internal/delivery", "internal/simulation"},
-	"internal/reference":        {"internal/web"},
+	"internal/reference":        {".", "internal/web"},
 	"internal/background":       {},
 	"internal/httpd":            {},
 	"connector/*":               {".", "payment", "connector"},

@@ -1,9 +1,10 @@
-// Package reference has the pages that document the API: a chapter for each kind of
-// resource, and a page for each object.
+// Package reference has the pages of the documentation: the guides, a chapter of the API for
+// each kind of resource, and a page for each object. The first page of a deployment leads
+// there.
 //
-// It owns how the OpenAPI document is presented: which calls belong together, which paths
-// are the same call, and the words for allowed values. It says nothing of its own about the
-// API. A mistake here is a mistake in the document, which is generated from the code.
+// It owns how the guides and the OpenAPI document are presented: which calls belong together,
+// which paths are the same call, and the words for allowed values. It says nothing of its own
+// about the API. A mistake here is a mistake in the document, which is generated from the code.
 //
 // It panics on a document that it cannot read, which is a mistake in the program. An unknown
 // address gets an error page.
@@ -18,6 +19,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/klauspost/compress/gzhttp"
+
 	"passerelle/internal/web"
 )
 
@@ -27,13 +30,21 @@ const Root = "/docs"
 //go:embed all:pages
 var embedded embed.FS
 
-var pages = func() *web.Pages {
-	files, err := fs.Sub(embedded, "pages")
+//go:embed all:welcome
+var embeddedWelcome embed.FS
+
+var (
+	pages        = mustPages(embedded, "pages")
+	welcomePages = mustPages(embeddedWelcome, "welcome")
+)
+
+func mustPages(files fs.FS, folder string) *web.Pages {
+	inner, err := fs.Sub(files, folder)
 	if err != nil {
 		panic(fmt.Sprintf("reference: %v", err)) // only for a malformed name
 	}
-	return web.MustPages(files)
-}()
+	return web.MustPages(inner)
+}
 
 // Reference serves the pages. Make it with New.
 type Reference struct {
@@ -46,27 +57,48 @@ type contents struct {
 	introduction introduction
 	chapters     map[string]Chapter
 	objects      map[string]Object
+	guides       map[string]guide
 }
 
-// introduction is the first page: what holds for all calls, and where each is.
+// introduction is the first page: the guides, what holds for all calls, and where each is.
 type introduction struct {
 	Version, Document string
 	Conventions       []paragraph
 	Chapters          []Chapter
+	Groups            []guideGroup
+	// Sections are the parts of guides, to be searched.
+	Sections []guide
+}
+
+// view is a page with the links to all others.
+type view struct {
+	Groups   []guideGroup
+	Chapters []Chapter
+	// Here is the address of the page.
+	Here string
+	Page any
 }
 
 // New makes the handler of Root and everything below it from an OpenAPI document
 // as the API serves it. The document is large and is read for the first reader:
 // most services start without one.
-func New(openAPI func() []byte, log *slog.Logger) *Reference {
-	return &Reference{log: log, contents: sync.OnceValue(func() contents { return mustRead(openAPI()).contents() })}
+func New(openAPI func() []byte, log *slog.Logger) http.Handler {
+	r := &Reference{log: log, contents: sync.OnceValue(func() contents { return mustRead(openAPI()).contents() })}
+	return gzhttp.GzipHandler(r) // they are large, and have no secrets that their length could tell
 }
 
 func (d document) contents() contents {
 	c := contents{chapters: map[string]Chapter{}, objects: map[string]Object{}}
+	guides, groups := mustReadGuides()
+	c.guides = guides
 	c.introduction = introduction{
 		Version: d.Info.Version, Document: d.Servers[0].URL + "/openapi.json",
-		Conventions: paragraphs(d.Info.Description), Chapters: d.chapters(),
+		Conventions: paragraphs(d.Info.Description), Chapters: d.chapters(), Groups: groups,
+	}
+	for _, group := range groups {
+		for _, link := range group.Guides {
+			c.introduction.Sections = append(c.introduction.Sections, guides[strings.TrimPrefix(link.Address, guidesRoot)])
+		}
 	}
 	for _, chapter := range c.introduction.Chapters {
 		c.chapters[chapter.Name] = chapter
@@ -83,6 +115,7 @@ func (r *Reference) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		page = gone("Pages are only read", http.StatusMethodNotAllowed)
+		page.Body = view{Page: page.Body}
 	}
 	if err := pages.Send(w, page); err != nil {
 		r.log.ErrorContext(request.Context(), "a page of the reference could not be rendered", "error", err)
@@ -92,23 +125,29 @@ func (r *Reference) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 
 func (c contents) find(address string) web.Page {
 	name, isObject := strings.CutPrefix(address, "objects/")
+	guideName, isGuide := strings.CutPrefix(address, "guides/")
 	chapter, isChapter := c.chapters[address]
 	object, known := c.objects[name]
+	g, written := c.guides[guideName]
+	p := gone("There is no such page", http.StatusNotFound)
 	switch {
 	case address == "":
-		p := page("introduction", "The API", c.introduction)
+		p = page("introduction", "Documentation", c.introduction)
 		p.Module = "filter.mjs"
-		return p
 	case isChapter:
-		return page("chapter", chapter.Name, chapter)
+		p = page("chapter", chapter.Name, chapter)
 	case isObject && known:
-		return page("object", object.Name, object)
+		p = page("object", object.Name, object)
+	case isGuide && written:
+		p = page("guide", g.Title, g)
 	}
-	return gone("There is no such page", http.StatusNotFound)
+	here := strings.TrimSuffix(Root+"/"+address, "/")
+	p.Body = view{Groups: c.introduction.Groups, Chapters: c.introduction.Chapters, Here: here, Page: p.Body}
+	return p
 }
 
 func page(name, title string, body any) web.Page {
-	return web.Page{Name: name, Words: web.Words{Lang: "en"}, Title: title + " · Passerelle", Body: body, Sheet: "reference.css"}
+	return web.Page{Name: name, Words: web.Words{Lang: "en"}, Title: title + " · Passerelle", Body: body, Sheets: []string{"frame.css", "reference.css"}}
 }
 
 func gone(title string, status int) web.Page {

@@ -14,7 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// maxWeight is what a page may weigh in bytes with all it needs.
+// maxWeight is what a page may weigh in bytes with all it needs, as it is sent. Style sheets
+// and scripts are sent as they are, pages compressed.
 const maxWeight = 100_000
 
 var (
@@ -39,6 +40,26 @@ func read(t *testing.T, address string, status int) string {
 	return string(body)
 }
 
+// compressed is how many bytes a page is sent in.
+func compressed(t *testing.T, address string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept-Encoding", "gzip")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	size, err := io.Copy(io.Discard, answer.Body)
+	if err != nil || answer.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("%s: sent as %q, %v", address, answer.Header.Get("Content-Encoding"), err)
+	}
+	return int(size)
+}
+
 // TestEveryLinkLeads walks through all pages: each link has a page, each anchor its
 // place, and no page is heavy.
 func TestEveryLinkLeads(t *testing.T) {
@@ -54,7 +75,7 @@ func TestEveryLinkLeads(t *testing.T) {
 			continue
 		}
 		bodies[path] = read(path)
-		weight := len(bodies[path])
+		weight := compressed(t, s.Origin+path)
 		for _, found := range assets.FindAllStringSubmatch(bodies[path], -1) {
 			if weights[found[1]] == 0 {
 				weights[found[1]] = len(read(found[1]))
@@ -134,12 +155,51 @@ func TestReferenceInABrowser(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := servicetest.Browser(t, width, 900)
 			says := servicetest.Listen(ctx, t)
-			for _, page := range []string{"", "/payments", "/objects/Payment", "/objects/ErrorBody"} {
+			for _, page := range []string{"", "/payments", "/objects/Payment", "/objects/ErrorBody", "/guides/quick-start", "/guides/commands", "/guides/console"} {
 				if err := chromedp.Do(ctx, servicetest.Navigate(s.Origin+"/docs"+page)); err != nil {
 					t.Fatal(err)
 				}
 				servicetest.Inspect(ctx, t, "reference-"+name+strings.ReplaceAll(page, "/", "-"))
 			}
+			says.Silent(t)
+		})
+	}
+}
+
+// TestTheFirstPage is for browsers; programs get what they always got.
+func TestTheFirstPage(t *testing.T) {
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	for accept, want := range map[string]struct {
+		status int
+		kind   string
+	}{
+		"text/html,application/xhtml+xml": {http.StatusOK, "text/html; charset=utf-8"},
+		"application/json":                {http.StatusNotFound, "application/json"},
+		"*/*":                             {http.StatusNotFound, "application/json"},
+		"":                                {http.StatusNotFound, "application/json"},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Origin+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Accept", accept)
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want.status || answer.Header.Get("Content-Type") != want.kind {
+			t.Errorf("who accepts %q gets %d, %s", accept, answer.StatusCode, answer.Header.Get("Content-Type"))
+		}
+	}
+	for name, width := range map[string]int64{"desktop": 1280, "phone": 390} {
+		t.Run(name, func(t *testing.T) {
+			ctx := servicetest.Browser(t, width, 900)
+			says := servicetest.Listen(ctx, t)
+			if err := chromedp.Do(ctx, servicetest.Navigate(s.Origin+"/"), servicetest.Shown(`a[href="/docs"]`)); err != nil {
+				t.Fatal(err)
+			}
+			servicetest.Inspect(ctx, t, "first-page-"+name)
 			says.Silent(t)
 		})
 	}

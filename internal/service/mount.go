@@ -65,7 +65,8 @@ func (s *Service) busyPlaces() places {
 		Notifications: s.notifications, MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 	}), false)
 	manual := s.ofDomain(reference.New(func() []byte { return s.api.Document() }, s.config.Log))
-	return places{rest: s.noteDevice(s.api, true), below: append(s.consolePlaces(), []place{
+	welcome := reference.Welcome{Domain: s.domain, Console: s.config.ConsoleListen == "", Rest: s.noteDevice(s.api, true), Log: s.config.Log}
+	return places{rest: welcome, below: append(s.consolePlaces(), []place{
 		{"/sandbox/bank/", s.sandboxOnly(s.Bank.Pages())},
 		{"/sandbox/shop/", s.sandboxOnly(s.Bank.Shop())},
 		{receiverPath, s.sandboxOnly(http.HandlerFunc(s.receive))},

@@ -16,7 +16,7 @@ import (
 // to do so are to leave an element or a title of the name "planted".
 const wrongs = `Object.entries({
 	"wider than the window": document.documentElement.scrollWidth > innerWidth,
-	"heavier than 100 kB": performance.getEntries().reduce((n, e) => n + (e.decodedBodySize || 0), 0) > 100000,
+	"heavier than 100 kB": performance.getEntries().reduce((n, e) => n + (e.encodedBodySize || 0), 0) > 100000,
 	"made of things from afar": performance.getEntriesByType("resource").some((e) => !e.name.startsWith(location.origin)),
 	"changed by a hostile text": document.querySelector("#planted") !== null || document.title === "planted",
 	"without one heading": document.querySelectorAll("h1").length !== 1,

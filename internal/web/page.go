@@ -35,9 +35,8 @@ type Page struct {
 	Brand Brand
 	// Simulated marks pages on which nothing is real.
 	Simulated bool
-	// Sheet is a style sheet besides the common one, a file of this package; none
-	// when empty.
-	Sheet string
+	// Sheets are style sheets besides the common one, files of this package.
+	Sheets []string
 	// Module is the script of the page, a file of this package; none when empty.
 	Module string
 	// Asks lets the script send requests to our own origin.
@@ -76,7 +75,7 @@ func MustPages(folders ...fs.FS) *Pages {
 }
 
 func mustParse(folders []fs.FS) map[string]*template.Template {
-	functions := template.FuncMap{"asset": Asset}
+	functions := template.FuncMap{"asset": Asset, "icon": Icon, "mark": Mark, "add": sum, "sub": func(a, b int64) int64 { return a - b }}
 	layout := template.Must(template.New("layout.html").Funcs(functions).ParseFS(layouts, "layout/*.html"))
 	for _, files := range folders {
 		if shared, _ := fs.Glob(files, "_*.html"); len(shared) > 0 {
@@ -92,6 +91,15 @@ func mustParse(folders []fs.FS) map[string]*template.Template {
 		}
 	}
 	return pages
+}
+
+// sum adds the numbers of a drawing.
+func sum(all ...int64) int64 {
+	total := int64(0)
+	for _, n := range all {
+		total += n
+	}
+	return total
 }
 
 // Send renders a page and answers with it. When it returns an error, nothing

@@ -153,3 +153,13 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
     say(await navigator.clipboard.writeText(text).then(() => "Copied.", () => "It could not be copied; select the text."));
   });
 }
+
+// "/" leads to the search, as long as nothing is being typed.
+const find = document.getElementById("find");
+addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable]")) return;
+  if (!find) return;
+  event.preventDefault();
+  find.focus();
+  find.select();
+});

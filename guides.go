@@ -1,0 +1,9 @@
+package passerelle
+
+import "embed"
+
+// Guides has the documentation as files: README.md and docs/*.md. A running service shows
+// them.
+//
+//go:embed README.md docs/*.md
+var Guides embed.FS

@@ -1,0 +1,195 @@
+package reference
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+
+	"passerelle"
+)
+
+// guidesRoot is where the guides are.
+const guidesRoot = Root + "/guides/"
+
+// quickStart is the name of the guide that is made from the README.
+const quickStart = "quick-start"
+
+// guide is a file of the documentation as a page.
+type guide struct {
+	Name, Title string
+	Content     template.HTML
+	// Headings are those of the second level.
+	Headings []heading
+}
+
+type heading struct{ ID, Text string }
+
+// guideGroup is the guides for one kind of reader.
+type guideGroup struct {
+	Name   string
+	Guides []guideLink
+}
+
+type guideLink struct{ Title, Address string }
+
+// indexed is a line of the index, docs/README.md: a heading, or a guide with its title.
+var indexed = regexp.MustCompile(`(?m)^## (.+)$|^\| \[([^\]]+)\]\(([a-z0-9-]+)\.md\) \|`)
+
+// mustReadGuides renders the guides, and their groups in the order of the index. The files
+// are part of the program: one that cannot be rendered is a mistake in it.
+func mustReadGuides() (map[string]guide, []guideGroup) {
+	guides := map[string]guide{quickStart: mustRender(quickStart, "README.md")}
+	files, err := fs.Glob(passerelle.Guides, "docs/*.md")
+	if err != nil {
+		panic(fmt.Sprintf("reference: list the guides: %v", err))
+	}
+	for _, file := range files {
+		if name := strings.TrimSuffix(path.Base(file), ".md"); name != "README" {
+			guides[name] = mustRender(name, file)
+		}
+	}
+	groups := []guideGroup{{"Start", []guideLink{{"Quick start", guidesRoot + quickStart}}}}
+	for _, found := range indexed.FindAllStringSubmatch(string(mustReadFile("docs/README.md")), -1) {
+		last := &groups[len(groups)-1]
+		if found[1] != "" {
+			groups = append(groups, guideGroup{Name: found[1]})
+			continue
+		}
+		if _, written := guides[found[3]]; written {
+			last.Guides = append(last.Guides, guideLink{found[2], guidesRoot + found[3]})
+		}
+	}
+	return guides, groups
+}
+
+func mustReadFile(file string) []byte {
+	source, err := fs.ReadFile(passerelle.Guides, file)
+	if err != nil {
+		panic(fmt.Sprintf("reference: %v", err))
+	}
+	return source
+}
+
+var markdown = goldmark.New(
+	goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
+	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+)
+
+func mustRender(name, file string) guide {
+	source := mustReadFile(file)
+	tree := markdown.Parser().Parse(text.NewReader(source))
+	g := guide{Name: name, Title: name}
+	if err := ast.Walk(tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			g.take(n, source)
+		}
+		return ast.WalkContinue, nil
+	}); err != nil {
+		panic(fmt.Sprintf("reference: walk through %s: %v", file, err))
+	}
+	unlink(tree, path.Dir(file))
+	var content bytes.Buffer
+	if err := markdown.Renderer().Render(&content, source, tree); err != nil {
+		panic(fmt.Sprintf("reference: render %s: %v", file, err))
+	}
+	// Only our own elements are in it: HTML in the files is left out, and texts are escaped.
+	// Whoever has no mouse scrolls what is wide with the keyboard.
+	g.Content = template.HTML(strings.ReplaceAll(content.String(), "<pre>", `<pre tabindex="0">`)) //nolint:gosec // as above
+	return g
+}
+
+// take notes the titles of a guide.
+func (g *guide) take(n ast.Node, source []byte) {
+	switch n := n.(type) {
+	case *ast.Heading:
+		title := plainText(n, source)
+		if n.Level == 1 {
+			g.Title = title
+		}
+		if id, known := n.AttributeString("id"); known && n.Level == 2 {
+			g.Headings = append(g.Headings, heading{string(id.([]byte)), title}) //nolint:errcheck // it is always that
+		}
+	case *extast.Table:
+		n.SetAttributeString("tabindex", []byte("0"))
+	}
+}
+
+// plainText is the text of a heading.
+func plainText(n ast.Node, source []byte) string {
+	var b strings.Builder
+	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
+		if t, is := child.(*ast.Text); is {
+			b.Write(t.Segment.Value(source))
+			continue
+		}
+		b.WriteString(plainText(child, source))
+	}
+	return b.String()
+}
+
+// unlink leads links to the pages of a running service. What such a service does not have,
+// pictures and other files, becomes the text of the link.
+func unlink(n ast.Node, folder string) {
+	for child := n.FirstChild(); child != nil; {
+		next := child.NextSibling()
+		unlink(child, folder)
+		if !leads(child, folder) {
+			lift(n, child)
+		}
+		child = next
+	}
+}
+
+// leads has a link lead to where its target is served, and reports whether there is any such
+// place. What is no link leads on as it is.
+func leads(n ast.Node, folder string) bool {
+	switch link := n.(type) {
+	case *ast.Link:
+		to, served := address(string(link.Destination), folder)
+		link.Destination = []byte(to)
+		return served
+	case *ast.Image:
+		return false
+	}
+	return true
+}
+
+// lift puts the children of a node in its place.
+func lift(parent, n ast.Node) {
+	for child := n.FirstChild(); child != nil; child = n.FirstChild() {
+		parent.InsertBefore(parent, n, child)
+	}
+	parent.RemoveChild(parent, n)
+}
+
+// address is where a link of a file leads in a running service, false for nowhere.
+func address(to, folder string) (string, bool) {
+	if strings.Contains(to, "://") || strings.HasPrefix(to, "#") {
+		return to, true
+	}
+	file, anchor, _ := strings.Cut(to, "#")
+	file = path.Join(folder, file)
+	if anchor != "" {
+		anchor = "#" + anchor
+	}
+	switch {
+	case file == "README.md":
+		return guidesRoot + quickStart + anchor, true
+	case file == "docs/README.md":
+		return Root, true
+	case path.Dir(file) == "docs" && path.Ext(file) == ".md":
+		return guidesRoot + strings.TrimSuffix(path.Base(file), ".md") + anchor, true
+	}
+	return "", false
+}

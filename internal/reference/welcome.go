@@ -1,0 +1,47 @@
+package reference
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/web"
+)
+
+// Welcome is the first page of a deployment, for people who open its address in a browser.
+type Welcome struct {
+	// Domain finds the domain of a host; one that nobody knows gets the page without it.
+	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
+	// Console is set where the console is at the same address.
+	Console bool
+	// Rest answers programs, and everything but the page.
+	Rest http.Handler
+	Log  *slog.Logger
+}
+
+// welcomeView is what the first page shows.
+type welcomeView struct {
+	Name           string
+	Sandbox, Known bool
+	Console        bool
+}
+
+// ServeHTTP answers a browser that asks for the root with the page, and passes all else on.
+func (h Welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/" || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		h.Rest.ServeHTTP(w, r)
+		return
+	}
+	d, err := h.Domain(r.Context(), r.Host)
+	view := welcomeView{Name: d.Name, Sandbox: d.Kind == passerelle.Sandbox, Known: err == nil, Console: h.Console}
+	page := web.Page{
+		Name: "welcome", Words: web.Words{Lang: "en"}, Title: "Passerelle", Body: view, Sheets: []string{"welcome.css"}, Simulated: view.Known && view.Sandbox,
+	}
+	w.Header().Set("Vary", "Accept")
+	if err := welcomePages.Send(w, page); err != nil {
+		h.Log.ErrorContext(r.Context(), "the first page could not be rendered", "error", err)
+		http.Error(w, "This page cannot be shown.", http.StatusInternalServerError)
+	}
+}
