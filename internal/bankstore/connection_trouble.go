@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/database"
@@ -58,4 +59,13 @@ func (r Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Tro
 		return one, err
 	}, `SELECT state, count(*) AS n FROM (SELECT state FROM connection WHERE domain_id = $1 AND state IS NOT NULL AND deleted IS NULL LIMIT $2) AS place
 		GROUP BY state ORDER BY n DESC, state`, int64(domain), store.MaxOverviewRows)
+}
+
+// ConsentsEnding counts the connections whose consent ends between two instants, up to
+// store.MaxOverviewRows.
+func (r Reader) ConsentsEnding(ctx context.Context, domain passerelle.DomainID, from, until time.Time) (int64, error) {
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM connection
+		WHERE domain_id = $1 AND consent_until > $2 AND consent_until <= $3 AND consent_until IS NOT NULL AND deleted IS NULL
+			AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired')) LIMIT $4) AS place`,
+		int64(domain), database.Micros(from), database.Micros(until), store.MaxOverviewRows)
 }

@@ -61,7 +61,6 @@ type actRow struct {
 func (c *Console) audit(pc *page.Context) error { return c.showAudit(pc, auditData{}) }
 
 func (c *Console) showAudit(pc *page.Context, data auditData) error {
-	setUp(pc, "Audit log")
 	f, err := c.auditFilter(pc, &data)
 	if err == nil {
 		err = c.addChain(pc, &data)

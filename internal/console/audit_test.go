@@ -91,7 +91,7 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 			must(t, err)
 			enter(`.figures`)
 			key := p.enrol(window.name, password, time)
-			p.do(servicetest.Follow(`header button`), servicetest.Shown(`#password`))
+			p.do(servicetest.Follow(`header form[action$="sign-out"] button`), servicetest.Shown(`#password`))
 			enter(`#code`)
 			time.seconds.Add(60)
 			p.typeAndGo("main button", "#code", phoneCode(t, key, time.now()))

@@ -45,6 +45,15 @@ func (p *person) do(actions ...chromedp.Action[chromedp.Void]) {
 
 func (p *person) open(path string) { p.t.Helper(); p.do(servicetest.Navigate(p.Origin + path)) }
 
+// follow follows a link of the menu, which a narrow window shows when it is asked to.
+func (p *person) follow(end string) {
+	p.t.Helper()
+	if p.value(`matchMedia("(min-width: 64rem)").matches`) == "false" {
+		p.do(chromedp.Click(".menu-button"))
+	}
+	p.do(servicetest.Follow(fmt.Sprintf(`#menu a[href$=%q]`, end)))
+}
+
 // value is what a script on the page comes to.
 func (p *person) value(script string) string {
 	p.t.Helper()
@@ -123,19 +132,22 @@ func (p *person) work(window string, time *clock) {
 	p.typeAndGo("main button", "#password", password)
 	p.do(servicetest.Shown(`.figures`))
 	p.checked(window + "-home")
-	p.do(servicetest.Follow(`header a[href$="/payments"]`), servicetest.Shown(`.filters`))
+	p.follow("/payments")
+	p.do(servicetest.Shown(`.selection`), chromedp.Click(`.selection summary`))
 	p.checked(window + "-payments")
 	p.open(p.paymentPath(id))
 	p.checked(window + "-payment")
-	if shown := p.value(`document.querySelector("main").innerText`); strings.Count(shown, hostile) != 3 {
+	if shown := p.value(`document.querySelector("main").innerText`); strings.Count(shown, hostile) != 4 {
 		t.Errorf("the hostile text is not shown as it is: %s", shown)
 	}
+	p.do(servicetest.Follow(`a.grave`), servicetest.Shown(`.amount`))
+	p.checked(window + "-payment-confirm")
 	p.do(servicetest.Follow(`button.grave`), servicetest.Shown(`.state[data-state="rejected"]`))
 	if got := p.state(id); got != "rejected" {
 		t.Errorf("the payment is %s", got)
 	}
 	key := p.enrol(window, password, time)
-	p.do(servicetest.Follow(`header button`), servicetest.Shown(`#password`))
+	p.do(servicetest.Follow(`header form[action$="sign-out"] button`), servicetest.Shown(`#password`))
 	p.typeAndGo("main button", "#name", "zoe", "#password", password)
 	p.do(servicetest.Shown(`#code`))
 	p.checked(window + "-second-factor")

@@ -85,7 +85,6 @@ func (c *Console) clients(pc *page.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the clients of domain %d: %w", pc.Domain.ID, err)
 	}
-	setUp(pc, "Clients")
 	data := clientsData{MaySetUp: pc.MaySetUp()}
 	if pc.Problem != "" {
 		data.Form = typedClient(pc)
@@ -135,7 +134,6 @@ func (c *Console) client(pc *page.Context) error {
 }
 
 func (c *Console) showClient(pc *page.Context, one store.Client, secret string) error {
-	setUp(pc, "Clients")
 	data := clientData{
 		clientRow: clientRow{one.ID, one.Name, pc.Moment(&one.Created), pc.Moment(one.Used), len(one.RedirectURIs)},
 		Form: clientForm{

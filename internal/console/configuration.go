@@ -21,15 +21,6 @@ func (c *Console) configurationRoutes() []page.Route {
 
 const actConfigure = "change configuration"
 
-// setUp puts a page among those about how a domain is set up.
-func setUp(pc *page.Context, here string) {
-	for _, one := range [][2]string{
-		{"Configuration", "/configuration"}, {"Connectors", "/connectors"}, {"Clients", "/clients"}, {"Tokens", "/tokens"}, {"Domain", "/domain"}, {"Audit log", "/audit"},
-	} {
-		pc.Tabs = append(pc.Tabs, page.Tab{Name: one[0], Address: pc.Path("%s", one[1]), Here: one[0] == here})
-	}
-}
-
 // keyRow is a configuration key.
 type keyRow struct {
 	Name, Aliases, Value, Default, Takes, Help string
@@ -63,7 +54,6 @@ func (c *Console) configuration(pc *page.Context) error {
 	if err != nil {
 		return fmt.Errorf("load the settings of domain %d: %w", pc.Domain.ID, err)
 	}
-	setUp(pc, "Configuration")
 	data := configurationData{Search: strings.TrimSpace(pc.Request.URL.Query().Get("search"))}
 	for _, k := range valuesOf(supplied).Keys() {
 		if !k.Matches(data.Search) {
@@ -133,7 +123,6 @@ func (c *Console) configurationKey(pc *page.Context) error {
 	if err != nil {
 		return fmt.Errorf("load the settings of domain %d: %w", pc.Domain.ID, err)
 	}
-	setUp(pc, "Configuration")
 	data := keyData{keyRow: c.keyRow(pc, key, supplied), Choices: key.Choices(), Long: key.Long(), MaySetUp: pc.MaySetUp()}
 	if data.Log, data.Pager, err = c.changes(pc, store.SettingChanges{Domain: pc.Domain.ID, Key: key.Name}); err != nil {
 		return err
@@ -188,7 +177,6 @@ type logData struct {
 }
 
 func (c *Console) configurationLog(pc *page.Context) error {
-	setUp(pc, "Configuration")
 	var (
 		data logData
 		err  error

@@ -52,7 +52,6 @@ func (c *Console) connectors(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	setUp(pc, "Connectors")
 	data := connectorsData{Search: strings.TrimSpace(pc.Request.URL.Query().Get("search"))}
 	banks = slices.DeleteFunc(banks, func(b wire.Bank) bool {
 		return !strings.Contains(strings.ToLower(b.Name), strings.ToLower(data.Search)) && b.UUID != data.Search
@@ -195,7 +194,6 @@ func (c *Console) connectorPage(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	setUp(pc, "Connectors")
 	data := connectorData{Bank: b, Reading: readingFacts(b), Choices: mechanisms(b), MaySetUp: pc.MaySetUp()}
 	data.OwnHidden, data.OwnMechanism, data.OwnDays = values[settings.ConnectorHidden(b.UUID)], string(b.Mechanism), b.SyncDays
 	if pc.Problem != "" {

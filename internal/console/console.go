@@ -60,6 +60,6 @@ func New(config Config) http.Handler {
 	webhooks := webhooks.Routes(webhooks.Config{DB: config.DB, Delivery: config.Delivery, Wake: config.Initiation.Wake, Now: config.Now})
 	return page.New(config.Config, slices.Concat(
 		c.signInRoutes(), c.accountRoutes(), c.domainRoutes(), c.paymentRoutes(), c.simulationRoutes(), c.userRoutes(), c.connectionRoutes(),
-		c.connectorRoutes(), c.configurationRoutes(), c.clientRoutes(), c.tokenRoutes(), c.auditRoutes(), webhooks,
+		c.connectorRoutes(), c.configurationRoutes(), c.clientRoutes(), c.tokenRoutes(), c.auditRoutes(), c.searchRoutes(), webhooks,
 	))
 }

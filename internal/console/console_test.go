@@ -263,7 +263,7 @@ func TestListTurnsPages(t *testing.T) {
 		if again := d.get(d.domainPath("/payments") + newer); rows(again) != 50 {
 			t.Errorf("%d rows on the way back", rows(again))
 		}
-		if none := d.get(d.domainPath("/payments?state=done")); rows(none) != 0 || !strings.Contains(none.body, "No payment is like that") {
+		if none := d.get(d.domainPath("/payments?state=done")); rows(none) != 0 || !strings.Contains(none.body, "No payment matches") {
 			t.Errorf("%d payments are done", rows(none))
 		}
 	})

@@ -72,7 +72,7 @@ func (p *person) openPages(window string, pages map[string]string) {
 
 func TestPagesAboutDataInABrowser(t *testing.T) {
 	inWindows(t, func(p *person, window string, have plants) {
-		p.do(servicetest.Follow(`.chart a`), servicetest.Shown(`.filters`))
+		p.do(servicetest.Follow(`.attention article a`), servicetest.Shown(`.filters`))
 		p.openPages(window, map[string]string{
 			"users": p.domainPath("/users"), "user": p.userPath(have.user, ""), "accounts": p.userPath(have.user, "/accounts"),
 			"subscriptions": p.userPath(have.user, "/subscriptions"), "consents": p.userPath(have.user, "/consents"),

@@ -122,7 +122,6 @@ func (c *Console) showDomain(pc *page.Context, moved bool) error {
 	if err != nil {
 		return fmt.Errorf("list the keys for answers of domain %d: %w", pc.Domain.ID, err)
 	}
-	setUp(pc, "Domain")
 	data := domainData{domainRow: newDomainRow(pc.Domain), Moved: moved, MayMove: pc.Who.May(operators.SetUp) && pc.Certain(), MayRotate: pc.MaySetUp()}
 	for _, k := range keys {
 		data.Keys = append(data.Keys, signKeyRow{k.ID, pc.Moment(&k.Created)})

@@ -85,7 +85,7 @@ func TestLongListsAreTurned(t *testing.T) {
 		d.shows(list+"?search=VILLE+997", []string{"ville 997<"}, "ville 996<", `rel="next"`)
 		d.shows(list+"?search=nobody", []string{"No connector is like that."})
 		troubles := d.domainPath("/connections")
-		d.shows(troubles+"?connector=Caisse+régionale+de+crédit+mutuel+agricole+de+la+ville+3", []string{"No connection is like that."}, "<select id=\"connector\"")
+		d.shows(troubles+"?connector=Caisse+régionale+de+crédit+mutuel+agricole+de+la+ville+3", []string{"No connection matches."}, "<select id=\"connector\"")
 		if a := d.get(troubles + "?connector=nobody"); a.status != http.StatusUnprocessableEntity {
 			t.Errorf("of no connector: %d", a.status)
 		}

@@ -1,13 +1,10 @@
 package console
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"passerelle"
-	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
 	"passerelle/internal/store"
 	"passerelle/payment"
@@ -33,7 +30,15 @@ type chart struct {
 
 // overviewData is how a domain is doing.
 type overviewData struct {
-	Charts []chart
+	// Concerns are what needs the operator.
+	Concerns []concern
+	// Hours are the payments registered in each of the last 24 hours, and how many there were
+	// together, beside the 24 hours before.
+	Hours    []hourColumn
+	Payments string
+	Before   string
+	Banks    []bankRow
+	Charts   []chart
 	// Success is the share of requests to webhooks that were accepted, in percent,
 	// and Requests how many there were.
 	Success  string
@@ -43,6 +48,8 @@ type overviewData struct {
 	// Clock is the time of a sandbox, and Frozen that it stands still.
 	Clock  string
 	Frozen bool
+	// Empty is set when no payment was registered lately.
+	Empty bool
 }
 
 type oldest struct {
@@ -53,9 +60,7 @@ type oldest struct {
 
 func (c *Console) overview(pc *page.Context) error {
 	var data overviewData
-	for _, figure := range []func(*page.Context, *overviewData) error{
-		c.paymentFigures, c.rejectionFigures, c.healthFigures, c.oldestFigure, c.troubleFigures,
-	} {
+	for _, figure := range []func(*page.Context, *overviewData) error{c.attention, c.volumeFigures, c.healthFigures, c.oldestFigure} {
 		if err := figure(pc, &data); err != nil {
 			return fmt.Errorf("sum up domain %d: %w", pc.Domain.ID, err)
 		}
@@ -64,7 +69,11 @@ func (c *Console) overview(pc *page.Context) error {
 	return pages.Send(pc, "home", pc.Domain.Name, data)
 }
 
-func (c *Console) since(pc *page.Context) time.Time { return pc.Now().Add(-24 * time.Hour) }
+func (c *Console) attention(pc *page.Context, data *overviewData) error {
+	var err error
+	data.Concerns, err = c.concerns(pc)
+	return err
+}
 
 // add draws a chart of counts and what they are of.
 func (d *overviewData) add(caption string, bars []bar, counts []int64) {
@@ -78,64 +87,6 @@ func (d *overviewData) add(caption string, bars []bar, counts []int64) {
 	d.Charts = append(d.Charts, chart{caption, bars})
 }
 
-// listOf is where the payments of the time are that a figure counts, by names of
-// fields and their values.
-func (c *Console) listOf(pc *page.Context, fields ...string) string {
-	query := url.Values{"first": {c.since(pc).In(pc.Zone).Format(time.DateOnly)}}
-	for i := 0; i+1 < len(fields); i += 2 {
-		query.Set(fields[i], fields[i+1])
-	}
-	return pc.Path("/payments?%s", query.Encode())
-}
-
-func (c *Console) paymentFigures(pc *page.Context, data *overviewData) error {
-	all, err := c.DB.PaymentStates(pc, pc.Domain.ID, c.since(pc))
-	var (
-		bars   []bar
-		counts []int64
-	)
-	for _, one := range all {
-		bars, counts = append(bars, bar{Label: string(one.State), Address: c.listOf(pc, "state", string(one.State))}), append(counts, one.Count)
-	}
-	data.add("Payments registered in 24 h, by state", bars, counts)
-	return err
-}
-
-func (c *Console) rejectionFigures(pc *page.Context, data *overviewData) error {
-	all, err := c.DB.Rejections(pc, pc.Domain.ID, c.since(pc), maxBars)
-	var (
-		bars   []bar
-		counts []int64
-	)
-	for _, one := range all {
-		note := one.Connector
-		if note == "" {
-			note = "no connector chosen"
-		}
-		connector := one.ConnectorUUID
-		if connector == "" {
-			connector = none
-		}
-		to := c.listOf(pc, "state", string(payment.Rejected), "code", string(one.Code), "connector", connector)
-		bars, counts = append(bars, bar{Label: string(one.Code), Note: note, Address: to}), append(counts, one.Count)
-	}
-	data.add("Rejected among them, by code and connector", bars, counts)
-	return err
-}
-
-func (c *Console) troubleFigures(pc *page.Context, data *overviewData) error {
-	all, err := bankstore.From(c.DB).Troubles(pc, pc.Domain.ID)
-	var (
-		bars   []bar
-		counts []int64
-	)
-	for _, one := range all[:min(len(all), maxBars)] {
-		bars, counts = append(bars, bar{Label: one.State, Address: pc.Path("/connections?state=%s", url.QueryEscape(one.State))}), append(counts, one.Count)
-	}
-	data.add("Connections that cannot be read, by state", bars, counts)
-	return err
-}
-
 func (c *Console) healthFigures(pc *page.Context, data *overviewData) error {
 	health, err := c.DB.DomainHealth(pc, pc.Domain.ID, pc.Now())
 	if data.Requests = health.Requests; health.Requests > 0 {
@@ -144,15 +95,27 @@ func (c *Console) healthFigures(pc *page.Context, data *overviewData) error {
 	return err
 }
 
+// oldestFigure is the payment that has been waiting longest for its final state.
 func (c *Console) oldestFigure(pc *page.Context, data *overviewData) error {
-	open, err := c.DB.OldestOpen(pc, pc.Domain.ID)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
+	var first store.OpenPayment
+	for _, state := range payment.States() {
+		if state.Final() {
+			continue
+		}
+		open, found, err := c.DB.OldestIn(pc, pc.Domain.ID, state)
+		if err != nil {
+			return err
+		}
+		if found && (first.ID == 0 || open.Registered.Before(first.Registered)) {
+			first = open
+		}
 	}
-	data.Oldest = &oldest{
-		ID: open.ID, State: string(open.State), Registered: passerelle.FormatDateTime(open.Registered, pc.Zone), Age: ageText(pc.Now().Sub(open.Registered)),
+	if first.ID != 0 {
+		data.Oldest = &oldest{
+			ID: first.ID, State: string(first.State), Registered: passerelle.FormatDateTime(first.Registered, pc.Zone), Age: ageText(pc.Now().Sub(first.Registered)),
+		}
 	}
-	return err
+	return nil
 }
 
 // ageText writes a duration in its two largest units.

@@ -18,8 +18,13 @@ import (
 
 // paymentData is all about one payment.
 type paymentData struct {
-	ID           passerelle.PaymentID
-	State        string
+	ID    passerelle.PaymentID
+	State string
+	// Amount and Payee are what the payment is, Next what it waits for.
+	Amount, Payee, Next string
+	// Code is why the payment was rejected, and Advice what that means.
+	Code         string
+	Advice       advice
 	Facts        []page.DetailRow
 	Instructions []instructionRow
 	Timeline     []timelineRow
@@ -47,7 +52,7 @@ type evidenceRow struct {
 // actButton is something that can be done with the payment now.
 type actButton struct {
 	Act, State, Label string
-	// Grave acts are not undone.
+	// Grave acts are not undone. They are confirmed on a page of their own.
 	Grave bool
 }
 
@@ -103,7 +108,8 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 		return err
 	}
 	data := paymentData{
-		ID: p.ID, State: string(p.State), Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p),
+		ID: p.ID, State: string(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Next: nextStep(p),
+		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p),
 		Revealable: !revealed && pc.MayReveal(), Revealed: revealed,
 	}
 	if data.Timeline, err = c.timeline(pc, p, revealed); err != nil {
@@ -152,11 +158,9 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 // facts are the rows about a payment as a whole.
 func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []page.DetailRow {
 	facts := page.Details(
-		"Amount", amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()}),
 		"Registered", passerelle.FormatDateTime(p.Created, pc.Zone),
 		"Execution", string(p.DateType()),
 		"Waits for", strings.TrimSpace(string(p.Detail)+" "+string(p.Action)),
-		"Error", string(p.ErrorCode),
 		"The bank says", nameText(pc, p.ErrorDescription, revealed),
 		"Connector", c.connector(p),
 		"Bank's reference", p.BankPaymentID,
@@ -169,6 +173,20 @@ func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []p
 	}
 	facts = append(facts, identityFacts("Payer", p.PayerIdentity)...)
 	return facts
+}
+
+// totalText is the amount of a payment.
+func totalText(p *payment.Payment) string {
+	return amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()})
+}
+
+// payeeText is who is paid: the first beneficiary, and how many there are besides.
+func payeeText(pc *page.Context, p *payment.Payment, revealed bool) string {
+	first := nameText(pc, p.Instructions[0].Beneficiary.Label, revealed)
+	if more := len(p.Instructions) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", first, more)
+	}
+	return first
 }
 
 // connector names the connector of a payment, by its UUID when this program does
@@ -234,7 +252,7 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 	}
 	for _, edge := range payment.Edges() {
 		if edge.From == p.State {
-			acts = append(acts, actButton{Act: actSimulate, State: string(edge.To), Label: "Simulate: " + string(edge.To)})
+			acts = append(acts, actButton{Act: actSimulate, State: string(edge.To), Label: string(edge.To)})
 		}
 	}
 	return acts
@@ -244,10 +262,10 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 func (c *Console) clientActs(p *payment.Payment) []actButton {
 	var acts []actButton
 	if p.Action == payment.Confirm {
-		acts = append(acts, actButton{Act: actConfirm, Label: "Confirm"}, actButton{Act: actRefuse, Label: "Refuse", Grave: true})
+		acts = append(acts, actButton{Act: actConfirm, Label: "Confirm the payment"}, actButton{Act: actRefuse, Label: "Refuse the payment", Grave: true})
 	}
 	if p.Action == payment.Decoupled {
-		acts = append(acts, actButton{Act: actResume, Label: "Ask the bank"})
+		acts = append(acts, actButton{Act: actResume, Label: "Ask the bank now"})
 	}
 	if p.MayCancel(payment.ByClient, c.cancellable(p)) == nil {
 		acts = append(acts, actButton{Act: actCancel, Label: "Cancel the payment", Grave: true})
@@ -263,6 +281,37 @@ const (
 	actCancel   = "cancel payment"
 	actSimulate = "simulate payment"
 )
+
+// Simulates reports whether a change of state can be simulated.
+func (d paymentData) Simulates() bool {
+	return slices.ContainsFunc(d.Acts, func(a actButton) bool { return a.Act == actSimulate })
+}
+
+// confirmData is an act that is not undone, before it is done.
+type confirmData struct {
+	ID                   passerelle.PaymentID
+	State, Amount, Payee string
+	Account, Act, Label  string
+}
+
+// confirmAct asks once more before an act that is not undone.
+func (c *Console) confirmAct(pc *page.Context) error {
+	p, err := c.load(pc, false)
+	if err != nil {
+		return err
+	}
+	act := pc.Request.URL.Query().Get("act")
+	buttons := c.acts(pc, p)
+	i := slices.IndexFunc(buttons, func(b actButton) bool { return b.Grave && b.Act == act })
+	if i < 0 {
+		web.Redirect(pc.Writer, pc.Path("/payments/%d", p.ID)) // the state has changed meanwhile
+		return nil
+	}
+	return pages.Send(pc, "payment-confirm", buttons[i].Label, confirmData{
+		ID: p.ID, State: string(p.State), Amount: totalText(p), Payee: payeeText(pc, p, false), Account: accountText(p.Instructions[0].Beneficiary, false),
+		Act: act, Label: buttons[i].Label,
+	})
+}
 
 // act does what a button says, through the use case that the JSON interface calls
 // for it. The state may have changed since the page was shown: the use case knows.

@@ -89,6 +89,7 @@ func (c *Console) showFields(pc *page.Context, values url.Values, data *listData
 			}
 			shown.choose(all, field)
 		}
+		data.Selected = data.Selected || shown.Value != ""
 		if !field.rare {
 			data.Fields = append(data.Fields, shown)
 			continue

@@ -18,6 +18,7 @@ func (c *Console) paymentRoutes() []page.Route {
 		page.Post("domains/#/payments/file", c.exportPayments),
 		page.Get("domains/#/payments/#", c.payment),
 		page.Get("domains/#/payments/#/support", c.supportFile),
+		page.Get("domains/#/payments/#/confirm", c.confirmAct),
 		page.Post("domains/#/payments/#", c.act),
 		page.Post("domains/#/payments/#/reveal", c.reveal),
 	}
@@ -25,11 +26,12 @@ func (c *Console) paymentRoutes() []page.Route {
 
 // listData is a page of payments and the form that selects them.
 type listData struct {
-	// Fields are the form, More the part of it that is folded away unless Open.
-	Fields, More []shownField
-	Open         bool
-	Rows         []listRow
-	Pager        page.Pager
+	// Fields are the form, More the part of it that is folded away unless Open. Selected is
+	// set when any of them is.
+	Fields, More   []shownField
+	Open, Selected bool
+	Rows           []listRow
+	Pager          page.Pager
 	// MayReveal is set when the operator may have the file with all it holds.
 	MayReveal bool
 	// Still lists do not follow what happens: each look at one is on record.
@@ -37,9 +39,11 @@ type listData struct {
 }
 
 type listRow struct {
-	ID                                     passerelle.PaymentID
-	Registered, State, Code, Amount, Label string
-	Lines                                  int
+	ID                                                  passerelle.PaymentID
+	Address                                             string
+	Registered, State, Code, Amount, Payee, Label, Bank string
+	// Lines is how many instructions there are; the texts are those of the first.
+	Lines int
 }
 
 // listing is what a form selects, and in which order it is read.
@@ -79,19 +83,31 @@ func (c *Console) payments(pc *page.Context) error {
 	}
 	rows, data.Pager = page.Paged(pc, window, rows, func(row store.Listed) []any { return row.Place })
 	for _, row := range rows {
-		data.Rows = append(data.Rows, newListRow(pc, row.Payment))
+		data.Rows = append(data.Rows, c.newListRow(pc, row.Payment))
 	}
 	return pages.Send(pc, "payments", "Payments", data)
 }
 
-func newListRow(pc *page.Context, p *payment.Payment) listRow {
+func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 	return listRow{
-		ID: p.ID, Registered: passerelle.FormatDateTime(p.Created, pc.Zone), State: string(p.State), Code: string(p.ErrorCode),
-		Amount: amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()}), Label: nameText(pc, p.Instructions[0].Label, false), Lines: len(p.Instructions),
+		ID: p.ID, Address: pc.Path("/payments/%d", p.ID), Registered: passerelle.FormatDateTime(p.Created, pc.Zone), State: string(p.State), Code: string(p.ErrorCode),
+		Amount: totalText(p), Payee: nameText(pc, p.Instructions[0].Beneficiary.Label, false), Label: nameText(pc, p.Instructions[0].Label, false),
+		Bank: c.connector(p), Lines: len(p.Instructions),
 	}
 }
 
-func amountText(m passerelle.Money) string { return m.Decimal() + " " + string(m.Currency) }
+// amountText is an amount with its whole units in groups of three, as English has them.
+func amountText(m passerelle.Money) string {
+	text := m.Decimal()
+	whole := len(text)
+	if point := strings.IndexByte(text, '.'); point >= 0 {
+		whole = point
+	}
+	for i := whole - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text + " " + string(m.Currency)
+}
 
 // window is the page of the list that an address names.
 func (l listing) window(pc *page.Context, query url.Values) store.Window {

@@ -25,8 +25,9 @@ var pictured = []struct {
 	name, path, seen string
 }{
 	{"home", "", ".figures"},
+	{"search", "/search?q=0033", "main table"},
 	{"payments", "/payments", "[data-live] table"},
-	{"payment", "/payments/1", ".trail"},
+	{"payment", "/payments/1", ".timeline"},
 	{"webhooks", "/webhooks", "main table"},
 	{"webhook", "/webhooks/1", "main table"},
 	{"users", "/users", "main table"},

@@ -54,7 +54,6 @@ func (c *Console) showTokens(pc *page.Context, data tokensData) error {
 	query := pc.Request.URL.Query()
 	data.All, data.ID = query.Get("all") == "1", strings.TrimSpace(query.Get("id"))
 	data.MaySetUp = pc.MaySetUp()
-	setUp(pc, "Tokens")
 	f := store.TokenFilter{Domain: pc.Domain.ID, All: data.All}
 	if data.ID != "" {
 		id, err := strconv.ParseInt(data.ID, 10, 64)

@@ -250,8 +250,8 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 		d.shows(list, []string{at(down), at(waits)}, at(well))
 		d.shows(list+"?state=websiteUnavailable", []string{at(down)}, at(waits))
 		d.shows(list+"?connector="+sandbox.TestConnector, []string{at(down), at(waits)})
-		d.shows(list+"?connector="+sandbox.ProviderConnector, []string{"No connection is like that."}, at(down))
-		d.shows(list+"?state=bug&connector="+sandbox.TestConnector, []string{"No connection is like that."})
+		d.shows(list+"?connector="+sandbox.ProviderConnector, []string{"No connection matches."}, at(down))
+		d.shows(list+"?state=bug&connector="+sandbox.TestConnector, []string{"No connection matches."})
 		for query, want := range map[string]string{"?state=broken": "state: must be", "?connector=x": "connector: must be"} {
 			if a := d.get(list + query); a.status != 422 || !strings.Contains(a.body, want) {
 				t.Errorf("%s: %d %s", query, a.status, a.body)

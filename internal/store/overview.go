@@ -14,50 +14,38 @@ import (
 // is reached stands for that many or more.
 const MaxOverviewRows = 10_000
 
-// StateCount is how many payments of a time are in a state, MaxOverviewRows at most.
-type StateCount struct {
-	State payment.State
-	Count int64
+// Volume is how many payments that were registered in an hour are in a state, with an error
+// code and through a connector. Both are empty for those that have none.
+type Volume struct {
+	// Hour begins so many hours after 1970, UTC.
+	Hour                     int64
+	State                    payment.State
+	Code                     payment.ErrorCode
+	Connector, ConnectorUUID string
+	Count                    int64
 }
 
-// PaymentStates counts the payments registered since an instant by their state.
-// States without any are left out.
-func (r *Reader) PaymentStates(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]StateCount, error) {
-	var all []StateCount
-	for _, state := range payment.States() {
-		n, err := database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM payment WHERE domain_id = $1 AND state = $2 AND registered >= $3 LIMIT $4) AS place`,
-			int64(domain), string(state), database.Micros(since), MaxOverviewRows)
-		if err != nil {
-			return nil, err
-		}
-		if n > 0 {
-			all = append(all, StateCount{state, n})
-		}
-	}
-	return all, nil
+// Volumes counts the newest MaxOverviewRows payments registered since an instant, the earliest
+// hour first.
+func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]Volume, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (Volume, error) {
+		var v Volume
+		err := row.Scan(&v.Hour, &v.State, &v.Code, &v.Connector, &v.ConnectorUUID, &v.Count)
+		return v, err
+	}, `SELECT hour, state, code, connector, uuid, count(*) FROM (
+			SELECT registered / 3600000000 AS hour, state, COALESCE(error_code, '') AS code, COALESCE(connector_name, '') AS connector, COALESCE(connector_uuid, '') AS uuid
+			FROM payment WHERE domain_id = $1 AND registered >= $2 ORDER BY registered DESC, id DESC LIMIT $3) AS place
+		GROUP BY hour, state, code, connector, uuid ORDER BY hour, state, code, connector, uuid`, int64(domain), database.Micros(since), MaxOverviewRows)
 }
 
-// Rejection is how many payments of a time were rejected with a code, through a
-// connector; its name and UUID are empty where none was chosen.
-type Rejection struct {
-	Code          payment.ErrorCode
-	Connector     string
-	ConnectorUUID string
-	Count         int64
-}
-
-// Rejections counts the newest MaxOverviewRows payments registered since an instant that
-// were rejected, by code and connector, the most frequent first, at most limit
-// pairs.
-func (r *Reader) Rejections(ctx context.Context, domain passerelle.DomainID, since time.Time, limit int) ([]Rejection, error) {
-	return database.Collect(ctx, r.rows, func(row database.Row) (Rejection, error) {
-		var one Rejection
-		err := row.Scan(&one.Code, &one.Connector, &one.ConnectorUUID, &one.Count)
-		return one, err
-	}, `SELECT code, connector, uuid, count(*) AS n FROM (
-			SELECT COALESCE(error_code, '') AS code, COALESCE(connector_name, '') AS connector, COALESCE(connector_uuid, '') AS uuid FROM payment
-			WHERE domain_id = $1 AND state = 'rejected' AND registered >= $2 ORDER BY registered DESC, id DESC LIMIT $3) AS place
-		GROUP BY code, connector, uuid ORDER BY n DESC, code, connector, uuid LIMIT $4`, int64(domain), database.Micros(since), MaxOverviewRows, limit)
+// UnknownOutcomes lists payments whose bank did not say what became of the last call to it,
+// the longest unanswered first.
+func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.PaymentID, error) {
+		var id passerelle.PaymentID
+		err := row.Scan(&id)
+		return id, err
+	}, `SELECT payment_id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND state = 'unknown' ORDER BY lease_until, id LIMIT $2`, int64(domain), limit)
 }
 
 // OpenPayment is a payment that is not final.
@@ -67,35 +55,20 @@ type OpenPayment struct {
 	Registered time.Time
 }
 
-// OldestOpen is the payment of a domain that has been waiting longest for its
-// final state, or ErrNotFound when all have theirs.
-func (r *Reader) OldestOpen(ctx context.Context, domain passerelle.DomainID) (OpenPayment, error) {
-	oldest, found := OpenPayment{}, false
-	for _, state := range payment.States() {
-		if state.Final() {
-			continue
-		}
-		o, err := database.One(ctx, r.rows, func(row database.Row) (OpenPayment, error) {
-			o := OpenPayment{State: state}
-			var registered int64
-			err := row.Scan(&o.ID, &registered)
-			o.Registered = database.Instant(registered)
-			return o, err
-		}, `SELECT id, registered FROM payment WHERE domain_id = $1 AND state = $2 ORDER BY registered, id LIMIT 1`, int64(domain), string(state))
-		switch {
-		case errors.Is(err, ErrNotFound):
-			continue
-		case err != nil:
-			return OpenPayment{}, err
-		}
-		if !found || o.Registered.Before(oldest.Registered) {
-			oldest, found = o, true
-		}
+// OldestIn is the payment of a domain that was registered first among those in a state;
+// false when none is in it.
+func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state payment.State) (OpenPayment, bool, error) {
+	o, err := database.One(ctx, r.rows, func(row database.Row) (OpenPayment, error) {
+		o := OpenPayment{State: state}
+		var registered int64
+		err := row.Scan(&o.ID, &registered)
+		o.Registered = database.Instant(registered)
+		return o, err
+	}, `SELECT id, registered FROM payment WHERE domain_id = $1 AND state = $2 ORDER BY registered, id LIMIT 1`, int64(domain), string(state))
+	if errors.Is(err, ErrNotFound) {
+		return o, false, nil
 	}
-	if !found {
-		return OpenPayment{}, ErrNotFound
-	}
-	return oldest, nil
+	return o, err == nil, err
 }
 
 // DomainHealth sums up the requests to all webhooks of a domain in the 24 hours,

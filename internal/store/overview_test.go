@@ -54,12 +54,14 @@ func TestConnectionsInTrouble(t *testing.T) {
 
 func TestOverviewOfPayments(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		none, err := s.db.PaymentStates(t.Context(), s.domain, now)
+		none, err := s.db.Volumes(t.Context(), s.domain, now)
 		if err != nil || none != nil {
-			t.Errorf("states %+v, %v of no payments", none, err)
+			t.Errorf("volumes %+v, %v of no payments", none, err)
 		}
-		open, err := s.db.OldestOpen(t.Context(), s.domain)
-		wantNotFound(t, open, err)
+		open, found, err := s.db.OldestIn(t.Context(), s.domain, payment.Created)
+		if found || err != nil {
+			t.Errorf("the oldest of none is %+v, %v", open, err)
+		}
 		old := s.create(draft(1), now.Add(-48*time.Hour))
 		s.create(draft(1), now)
 		for range 2 {
@@ -70,14 +72,16 @@ func TestOverviewOfPayments(t *testing.T) {
 			}
 			s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
 		}
-		states, err := s.db.PaymentStates(t.Context(), s.domain, now.Add(-24*time.Hour))
-		wantSame(t, []store.StateCount{{payment.Created, 1}, {payment.Rejected, 2}}, states, err)
-		rejections, err := s.db.Rejections(t.Context(), s.domain, now.Add(-24*time.Hour), 5)
-		wantSame(t, []store.Rejection{{Code: payment.CancelledByClient, Count: 2}}, rejections, err)
-		open, err = s.db.OldestOpen(t.Context(), s.domain)
+		hour := now.Unix() / 3600
+		volumes, err := s.db.Volumes(t.Context(), s.domain, now.Add(-24*time.Hour))
+		wantSame(t, []store.Volume{{Hour: hour, State: payment.Created, Count: 1}, {Hour: hour, State: payment.Rejected, Code: payment.CancelledByClient, Count: 2}}, volumes, err)
+		open, found, err = s.db.OldestIn(t.Context(), s.domain, payment.Created)
 		wantSame(t, store.OpenPayment{old.ID, payment.Created, old.Created}, open, err)
-		foreign, err := s.db.OldestOpen(t.Context(), s.other)
-		wantNotFound(t, foreign, err)
+		if _, foreign, err := s.db.OldestIn(t.Context(), s.other, payment.Created); !found || foreign || err != nil {
+			t.Errorf("found %t, in the other domain %t, %v", found, foreign, err)
+		}
+		unknown, err := s.db.UnknownOutcomes(t.Context(), s.domain, 5)
+		wantSame(t, []passerelle.PaymentID(nil), unknown, err)
 		troubles, err := bankstore.From(s.db).Troubles(t.Context(), s.domain)
 		wantSame(t, []bankstore.Trouble(nil), troubles, err)
 		health, err := s.db.DomainHealth(t.Context(), s.domain, now)

@@ -166,9 +166,8 @@ func (s site) questions() map[string]question {
 			_, err := s.db.TokenByHash(ctx, s.domain, []byte("x"))
 			return unless(err, store.ErrNotFound)
 		}, "token_1 (hash=?)"},
-		"payments by state": {func() error { _, err := s.db.PaymentStates(ctx, s.domain, now); return err }, "payment_in_state (domain_id=? AND state=? AND registered>?)"},
-		"rejections":        {func() error { _, err := s.db.Rejections(ctx, s.domain, now, limit); return err }, "payment_in_state (domain_id=? AND state=? AND registered>?)"},
-		"oldest open":       {func() error { _, err := s.db.OldestOpen(ctx, s.domain); return err }, "payment_in_state (domain_id=? AND state=?)"},
+		"volumes":           {func() error { _, err := s.db.Volumes(ctx, s.domain, now); return err }, "payment_by_registration (domain_id=? AND registered>?)"},
+		"oldest in a state": {func() error { _, _, err := s.db.OldestIn(ctx, s.domain, "created"); return err }, "payment_in_state (domain_id=? AND state=?)"},
 		"domain health":     {func() error { _, err := s.db.DomainHealth(ctx, s.domain, now); return err }, "webhook_health_by_age (domain_id=? AND hour>? AND hour<?)"},
 		"troubles":          {func() error { _, err := bankstore.From(s.db).Troubles(ctx, s.domain); return err }, "connection_in_trouble (domain_id=? AND state>?)"},
 		"session":           {func() error { _, _, err := s.db.Session(ctx, []byte("x")); return unless(err, store.ErrNotFound) }, "console_session_1 (token_hash=?)"},

@@ -297,6 +297,12 @@ func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound 
 	return found, err
 }
 
+// WebhookOfDelivery is the webhook to which a delivery belongs, or ErrNotFound.
+func (r *Reader) WebhookOfDelivery(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID) (passerelle.WebhookID, error) {
+	webhook, err := database.One(ctx, r.rows, database.ScanInt, `SELECT webhook_id FROM delivery WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
+	return passerelle.WebhookID(webhook), err
+}
+
 // OneDelivery loads a delivery of a webhook with what is needed to send it,
 // whatever its state, or ErrNotFound.
 func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (Delivery, error) {

@@ -14,12 +14,18 @@ import (
 type WebhookFilter struct {
 	Domain passerelle.DomainID
 	All    bool
+	// Failing selects those whose last request failed, that are stopped, or whose
+	// authentication provider was deleted.
+	Failing bool
 }
 
 func (f WebhookFilter) selection() database.Selection {
 	s := database.Selection{From: "webhook", Where: []string{"domain_id = $1"}, Args: []any{int64(f.Domain)}}
 	if !f.All {
 		s.Where = append(s.Where, "deleted IS NULL", "disabled IS NULL")
+	}
+	if f.Failing {
+		s.Where = append(s.Where, "(stopped OR auth_deleted OR consecutive_failures > 0)")
 	}
 	return s
 }

@@ -31,6 +31,8 @@ type Context struct {
 	Numbers []int64
 	// Problem is what is wrong with the form that was sent.
 	Problem string
+	// Query is what the page was searched with, empty for most.
+	Query string
 	// Tabs are the pages beside this one; none for most.
 	Tabs []Tab
 	// Reload is after how long the page reloads itself, zero for never.

@@ -71,7 +71,7 @@ func (h *Handler) fail(pc *Context, err error) {
 		pc.Writer.Header().Set("Retry-After", "1")
 	}
 	sending := own.Send(pc.Writer, web.Page{
-		Name: "fault", Status: f.Status, Words: web.Words{Lang: "en"}, Title: f.Title + " · Passerelle", Sheet: "console.css",
+		Name: "fault", Status: f.Status, Words: web.Words{Lang: "en"}, Title: f.Title + " · Passerelle", Sheets: sheets,
 		Body: frame{Data: faultData{f.Title, f.Text, h.RequestID(pc)}},
 	})
 	if sending != nil {

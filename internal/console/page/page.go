@@ -37,8 +37,12 @@ type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain
 	Problem              string
-	Tabs                 []Tab
-	Data                 any
+	// Menu leads to the pages of the domain; empty outside a domain.
+	Menu []menuGroup
+	// Query is what was searched for.
+	Query string
+	Tabs  []Tab
+	Data  any
 }
 
 // Tab leads to a page beside the one that is shown, or is that one.
@@ -55,14 +59,18 @@ func newFrame(pc *Context, data any) frame {
 	}
 	if pc.Domain.ID != 0 {
 		f.Domain = &pc.Domain
+		f.Menu, f.Query = menuOf(pc.Domain, pc.Path(""), pc.Request.URL.Path), pc.Query
 	}
 	return f
 }
 
+// sheets are the style sheets of the console.
+var sheets = []string{"frame.css", "console.css"}
+
 // Send answers with a page, or with the part of it that the asker wants.
 func (p *Templates) Send(pc *Context, name, title string, data any) error {
 	page := web.Page{
-		Name: name, Words: web.Words{Lang: "en"}, Title: title + " · Passerelle", Body: newFrame(pc, data), Sheet: "console.css",
+		Name: name, Words: web.Words{Lang: "en"}, Title: title + " · Passerelle", Body: newFrame(pc, data), Sheets: sheets,
 		Simulated: pc.Domain.Kind == passerelle.Sandbox, Refresh: pc.Reload, RefreshTo: pc.LeadTo,
 	}
 	if pc.Problem != "" {

@@ -1,0 +1,195 @@
+package console
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/console/page"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// concern is something that waits for the operator: what it is, and the one thing to do
+// about it, on the page at Address.
+type concern struct {
+	// Grave concerns keep money or events from moving.
+	Grave                         bool
+	What, Detail, Remedy, Address string
+}
+
+// The bounds of what the home page lists one by one.
+const (
+	maxConcerns  = 5
+	fewWaiting   = 10_000
+	longOpen     = 48 * time.Hour
+	consentsSoon = 7 * 24 * time.Hour
+)
+
+// concerns are what needs attention in the domain, the gravest kinds first.
+func (c *Console) concerns(pc *page.Context) ([]concern, error) {
+	var grave, other []concern
+	for _, find := range []func(*page.Context) ([]concern, error){
+		c.unknownConcerns, c.webhookConcerns, c.bankConcerns, c.openConcerns, c.connectionConcerns, c.consentConcerns, c.operatorConcerns,
+	} {
+		found, err := find(pc)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range found {
+			if one.Grave {
+				grave = append(grave, one)
+			} else {
+				other = append(other, one)
+			}
+		}
+	}
+	return append(grave, other...), nil
+}
+
+// unknownConcerns are orders of which nobody knows whether the bank has them.
+func (c *Console) unknownConcerns(pc *page.Context) ([]concern, error) {
+	ids, err := c.DB.UnknownOutcomes(pc, pc.Domain.ID, maxConcerns)
+	var all []concern
+	for _, id := range ids {
+		all = append(all, concern{
+			Grave: true, What: fmt.Sprintf("The bank did not say whether it has payment %d", id), Detail: "The bank is asked again and again. The order is never sent twice.",
+			Remedy: "See the payment", Address: pc.Path("/payments/%d", id),
+		})
+	}
+	return all, err
+}
+
+// webhookConcerns are webhooks that accept nothing at present.
+func (c *Console) webhookConcerns(pc *page.Context) ([]concern, error) {
+	failing, err := c.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: maxConcerns})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]passerelle.WebhookID, len(failing))
+	for i, w := range failing {
+		ids[i] = w.ID
+	}
+	waiting, err := c.DB.Pending(pc, pc.Domain.ID, fewWaiting, ids...)
+	var all []concern
+	for _, w := range failing {
+		all = append(all, webhookConcern(pc, w, waiting[w.ID]))
+	}
+	return all, err
+}
+
+func webhookConcern(pc *page.Context, w store.Webhook, waiting int64) concern {
+	one := concern{
+		What: fmt.Sprintf("Webhook %d (%s): the last %d requests failed", w.ID, w.Event, w.ConsecutiveFailures), Detail: waitingText(waiting) + " Each is tried again.",
+		Remedy: "See what the endpoint answers", Address: pc.Path("/webhooks/%d", w.ID),
+	}
+	switch {
+	case w.AuthDeleted:
+		one.Grave, one.What, one.Remedy = true, fmt.Sprintf("Webhook %d (%s) sends nothing: its authentication provider was deleted", w.ID, w.Event), "Choose another provider"
+		one.Detail, one.Address = waitingText(waiting), pc.Path("/webhooks/%d/edit", w.ID)
+	case w.Stopped:
+		one.Grave, one.What, one.Remedy = true, fmt.Sprintf("Webhook %d (%s) is stopped after %d failures", w.ID, w.Event, w.ConsecutiveFailures), "Mend the endpoint, then send what waits"
+	case w.ConsecutiveFailures == 1:
+		one.What = fmt.Sprintf("Webhook %d (%s): the last request failed", w.ID, w.Event)
+	}
+	return one
+}
+
+func waitingText(events int64) string {
+	if events == 1 {
+		return "1 event waits."
+	}
+	return page.UpTo(events, fewWaiting) + " events wait."
+}
+
+// bankConcerns are banks that are disturbed, and certificates that end soon.
+func (c *Console) bankConcerns(pc *page.Context) ([]concern, error) {
+	banks, err := c.Aggregation.Banks(pc, pc.Domain)
+	var all []concern
+	for _, b := range banks {
+		health, monitored := c.Aggregation.Connectors.Health(b.UUID)
+		if !monitored {
+			continue
+		}
+		address := pc.Path("/connectors/%d", b.ID)
+		if health.Open {
+			all = append(all, concern{
+				Grave: true, What: b.Name + " does not answer", Detail: fmt.Sprintf("%d calls failed in a row. The bank is tried again by itself.", health.Failures),
+				Remedy: "See how its calls went", Address: address,
+			})
+		}
+		if end, soon := health.Expires(c.Now()); soon {
+			all = append(all, concern{
+				Grave: end.Until.Before(c.Now()), What: fmt.Sprintf("The certificate %s for %s ends on %s", end.Field, b.Name, end.Until.UTC().Format(time.DateOnly)),
+				Remedy: "Renew it, then reload the bank files", Address: address,
+			})
+		}
+	}
+	return all[:min(len(all), maxConcerns)], err
+}
+
+// openConcerns is the payment that has been on its way longest, if that is long.
+func (c *Console) openConcerns(pc *page.Context) ([]concern, error) {
+	var all []concern
+	for _, state := range []payment.State{payment.Validating, payment.Pending} {
+		open, found, err := c.DB.OldestIn(pc, pc.Domain.ID, state)
+		if err != nil {
+			return nil, err
+		}
+		if age := pc.Now().Sub(open.Registered); found && age > longOpen {
+			all = append(all, concern{
+				What:   fmt.Sprintf("Payment %d is %s since %s", open.ID, state, ageText(age)),
+				Detail: "It is the oldest in this state.", Remedy: "See what it waits for", Address: pc.Path("/payments/%d", open.ID),
+			})
+		}
+	}
+	return all, nil
+}
+
+// troubles say what connections in a state wait for, by who can end it.
+var troubles = map[passerelle.Resolution]struct{ one, many, detail string }{
+	passerelle.ByNobody: {"1 connection waits for its bank", "%s connections wait for their banks", "It ends by itself."},
+	passerelle.ByPerson: {"1 connection waits for its user", "%s connections wait for their users", "Ask them to come back to the webview."},
+	passerelle.ByRetry:  {"1 connection could not be read", "%s connections could not be read", "They are tried again by themselves."},
+}
+
+// connectionConcerns are connections that cannot be read, by their state.
+func (c *Console) connectionConcerns(pc *page.Context) ([]concern, error) {
+	all, err := bankstore.From(c.DB).Troubles(pc, pc.Domain.ID)
+	var found []concern
+	for _, one := range all[:min(len(all), maxConcerns)] {
+		trouble := troubles[passerelle.ConnectionState(one.State).Resolution()]
+		what := trouble.one
+		if one.Count > 1 {
+			what = fmt.Sprintf(trouble.many, page.UpTo(one.Count, store.MaxOverviewRows))
+		}
+		found = append(found, concern{
+			What: what, Detail: one.State + ". " + trouble.detail, Remedy: "See the connections", Address: pc.Path("/connections?state=%s", url.QueryEscape(one.State)),
+		})
+	}
+	return found, err
+}
+
+// consentConcerns are consents that end soon.
+func (c *Console) consentConcerns(pc *page.Context) ([]concern, error) {
+	n, err := bankstore.From(c.DB).ConsentsEnding(pc, pc.Domain.ID, pc.Now(), pc.Now().Add(consentsSoon))
+	if n == 0 || err != nil {
+		return nil, err
+	}
+	return []concern{{
+		What: "Consents that end within 7 days: " + page.UpTo(n, store.MaxOverviewRows), Detail: "Their connections then ask their persons for a new consent.",
+		Remedy: "See the users", Address: pc.Path("/users"),
+	}}, nil
+}
+
+// operatorConcerns is what the operator's own account lacks.
+func (c *Console) operatorConcerns(pc *page.Context) ([]concern, error) {
+	if pc.Certain() {
+		return nil, nil
+	}
+	return []concern{{
+		What: "You signed in without a second factor", Detail: "A live domain lets you look, and change nothing.", Remedy: "Turn it on", Address: page.Root + "account",
+	}}, nil
+}

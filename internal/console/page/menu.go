@@ -1,0 +1,92 @@
+package page
+
+import (
+	"strings"
+
+	"passerelle"
+)
+
+// menuGroup is links under a heading. The first group has none.
+type menuGroup struct {
+	Name  string
+	Links []menuLink
+}
+
+// menuLink leads to a page. Current marks the page that is shown, or the one it is below.
+type menuLink struct {
+	Name, Icon, Address string
+	Current             bool
+}
+
+// menuPlace is a link of the menu: its address below that of a domain, and whether only
+// sandboxes have the page.
+type menuPlace struct {
+	name, icon, path string
+	sandbox          bool
+}
+
+// menuPlaces are the links of a domain's menu by their headings, in the order of the menu.
+var menuPlaces = []struct {
+	name   string
+	places []menuPlace
+}{
+	{"", []menuPlace{{name: "Home", icon: "home"}, {name: "Payments", icon: "payment", path: "/payments"}}},
+	{"Bank data", []menuPlace{
+		{name: "Users", icon: "user", path: "/users"},
+		{name: "Failing connections", icon: "alert", path: "/connections"},
+		{name: "Banks", icon: "bank", path: "/connectors"},
+	}},
+	{"Developers", []menuPlace{
+		{name: "Webhooks", icon: "webhook", path: "/webhooks"},
+		{name: "Applications", icon: "application", path: "/clients"},
+		{name: "Tokens", icon: "key", path: "/tokens"},
+	}},
+	{"Sandbox", []menuPlace{
+		{name: "Clock", icon: "clock", path: "/lab", sandbox: true},
+		{name: "Scenarios", icon: "play", path: "/lab/scenarios", sandbox: true},
+		{name: "Receiver", icon: "inbox", path: "/lab/receiver", sandbox: true},
+	}},
+	{"Settings", []menuPlace{
+		{name: "Configuration", icon: "settings", path: "/configuration"},
+		{name: "Domain", icon: "domain", path: "/domain"},
+		{name: "Audit log", icon: "audit", path: "/audit"},
+	}},
+}
+
+// menuOf are the groups of a domain's menu, seen from an address. The current link is the
+// one whose address is the longest beginning of that address.
+func menuOf(d passerelle.Domain, root, address string) []menuGroup {
+	var groups []menuGroup
+	longest, current := -1, (*menuLink)(nil)
+	for _, g := range menuPlaces {
+		group := menuGroup{Name: g.name}
+		for _, p := range g.places {
+			if p.sandbox && d.Kind != passerelle.Sandbox {
+				continue
+			}
+			group.Links = append(group.Links, menuLink{Name: p.name, Icon: p.icon, Address: root + p.path})
+		}
+		if len(group.Links) == 0 {
+			continue
+		}
+		groups = append(groups, group)
+		for i := range group.Links {
+			link := &group.Links[i]
+			if len(link.Address) > longest && isBelow(address, link.Address, root) {
+				longest, current = len(link.Address), link
+			}
+		}
+	}
+	if current != nil {
+		current.Current = true
+	}
+	return append(groups, menuGroup{Name: "Deployment", Links: []menuLink{
+		{Name: "Domains", Icon: "domains", Address: Root + "domains"}, {Name: "Your account", Icon: "operator", Address: Root + "account"},
+	}})
+}
+
+// isBelow reports whether an address is that of a link, or below it. Nothing is below the
+// home page.
+func isBelow(address, link, root string) bool {
+	return address == link || link != root && strings.HasPrefix(address, link+"/")
+}

@@ -1,0 +1,172 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/console/page"
+	"passerelle/internal/store"
+)
+
+func (c *Console) searchRoutes() []page.Route {
+	return []page.Route{page.Get("domains/#/search", c.search)}
+}
+
+// maxFound is how many rows of a kind a search shows. The list of payments has the rest.
+const maxFound = 5
+
+// searchData is what was found, by kind.
+type searchData struct {
+	Query  string
+	Groups []foundGroup
+	// Hidden is set when the operator may not search by what names people.
+	Hidden bool
+}
+
+// foundGroup is what was found of a kind.
+type foundGroup struct {
+	Name     string
+	Payments []listRow
+	Links    []foundLink
+	// All is where the rest is, empty when there is none.
+	All string
+}
+
+type foundLink struct{ Name, Address string }
+
+// textSearch finds payments by a field of the list, for texts that can be its value.
+type textSearch struct {
+	name, field string
+	fits        *regexp.Regexp
+}
+
+// textSearches are the fields that a search looks into. Each has an index.
+var textSearches = []textSearch{
+	{"Payments by end-to-end id", "reference", regexp.MustCompile(`^\S{1,35}$`)},
+	{"Payments by the bank's reference", "bank", regexp.MustCompile(`^\S+$`)},
+	{"Payments from an account", "payer", regexp.MustCompile(`^[0-9A-Za-z]{4}$|^[0-9A-Za-z][0-9A-Za-z ]{6,}$`)},
+	{"Payments to an account", "beneficiary", regexp.MustCompile(`^[0-9A-Za-z]{4}$|^[0-9A-Za-z][0-9A-Za-z ]{6,}$`)},
+	{"Payments by the beginning of a label", "label", regexp.MustCompile(`..`)},
+}
+
+// search finds what a text names in the domain. What names people is searched only for
+// operators who may see it, and in a live domain the search is put on record.
+func (c *Console) search(pc *page.Context) error {
+	pc.Query = strings.TrimSpace(pc.Request.URL.Query().Get("q"))
+	data := searchData{Query: pc.Query, Hidden: !maySearch(pc)}
+	if err := passerelle.CheckText("q", pc.Query, maxFilter); err != nil {
+		pc.Problem, pc.Query = "the search: at most 200 characters, without control characters", ""
+		return pages.Send(pc, "search", "Search", data)
+	}
+	if err := c.findNumber(pc, &data); err != nil {
+		return err
+	}
+	recorded := false
+	for _, s := range textSearches {
+		if !s.fits.MatchString(pc.Query) {
+			continue
+		}
+		if err := c.findPayments(pc, s, &data, &recorded); err != nil {
+			return err
+		}
+	}
+	return pages.Send(pc, "search", "Search", data)
+}
+
+// findPayments adds the newest payments that have the text in a field.
+func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData, recorded *bool) error {
+	values := url.Values{s.field: {pc.Query}}
+	list, err := c.listing(pc, values)
+	if _, is := page.UserMessage(err); is {
+		return nil // the field takes no such text, or not from this operator
+	}
+	if err == nil && !*recorded {
+		*recorded, err = c.recordSearch(pc, list)
+	}
+	if err != nil {
+		return err
+	}
+	rows, err := c.DB.Payments(pc, list.PaymentFilter, store.Window{Order: list.order, Descending: !list.byLabel(), Limit: maxFound + 1}, false)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	group := foundGroup{Name: s.name}
+	if len(rows) > maxFound {
+		rows, group.All = rows[:maxFound], pc.Path("/payments?%s", values.Encode())
+	}
+	for _, row := range rows {
+		group.Payments = append(group.Payments, c.newListRow(pc, row.Payment))
+	}
+	data.Groups = append(data.Groups, group)
+	return nil
+}
+
+// numbered is something that a number can name: how it is looked up, and where it is shown.
+type numbered struct {
+	name string
+	find func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (path string, err error)
+}
+
+// numberedThings are in the order in which they are shown.
+var numberedThings = []numbered{
+	{"User %d", func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (string, error) {
+		_, err := r.User(ctx, domain, passerelle.UserID(id))
+		return fmt.Sprintf("/users/%d", id), err
+	}},
+	{"Connection %d", func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (string, error) {
+		user, err := bankstore.From(r).UserOfConnection(ctx, domain, passerelle.ConnectionID(id))
+		return fmt.Sprintf("/users/%d/connections/%d", user, id), err
+	}},
+	{"Bank account %d", func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (string, error) {
+		user, err := bankstore.From(r).UserOfBankAccount(ctx, domain, id)
+		return fmt.Sprintf("/users/%d/accounts", user), err
+	}},
+	{"Application %d", func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (string, error) {
+		_, err := r.Client(ctx, domain, passerelle.ClientID(id))
+		return fmt.Sprintf("/clients/%d", id), err
+	}},
+	{"Webhook %d", func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (string, error) {
+		_, err := r.Webhook(ctx, domain, passerelle.WebhookID(id))
+		return fmt.Sprintf("/webhooks/%d", id), err
+	}},
+	{"Webhook data %d", func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (string, error) {
+		webhook, err := r.WebhookOfDelivery(ctx, domain, passerelle.DeliveryID(id))
+		return fmt.Sprintf("/webhooks/%d/data/%d", webhook, id), err
+	}},
+}
+
+// findNumber adds what the text names as a number.
+func (c *Console) findNumber(pc *page.Context, data *searchData) error {
+	id, err := strconv.ParseInt(pc.Query, 10, 64)
+	if err != nil || id <= 0 {
+		return nil //nolint:nilerr // it is no number
+	}
+	p, err := c.DB.Payment(pc, pc.Domain.ID, passerelle.PaymentID(id), false)
+	if err == nil {
+		data.Groups = append(data.Groups, foundGroup{Name: "Payment by its number", Payments: []listRow{c.newListRow(pc, p)}})
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("look for payment %d: %w", id, err)
+	}
+	others := foundGroup{Name: "Others by their number"}
+	for _, kind := range numberedThings {
+		path, err := kind.find(pc, &c.DB.Reader, pc.Domain.ID, id)
+		switch {
+		case err == nil:
+			others.Links = append(others.Links, foundLink{fmt.Sprintf(kind.name, id), pc.Path("%s", path)})
+		case !errors.Is(err, store.ErrNotFound):
+			return fmt.Errorf("look for what has the number %d: %w", id, err)
+		}
+	}
+	if len(others.Links) > 0 {
+		data.Groups = append(data.Groups, others)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"passerelle/internal/operators"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store"
+)
+
+// TestSearch finds each kind of thing by what people have of it, and nothing of others.
+func TestSearch(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		bad := newReceiver(t, 500, "no")
+		hook := d.register("PAYMENT_STATE_UPDATED", bad.URL, nil)
+		a, b, c := d.shop()
+		user, token := d.user()
+		connection := d.connect(token, "anna")
+		data := number(t, d.deliveries(hook)[0]["id"])
+		p := d.paymentPath
+		for _, one := range []struct {
+			query, group string
+			paths        []string
+		}{
+			{fmt.Sprint(a), "Payment by its number", []string{p(a)}},
+			{"MAY-1", "Payments by end-to-end id", []string{p(a)}},
+			{"rent", "Payments by the beginning of a label", []string{p(c), p(a)}},
+			{"FR76 3000 6000 0112 3456 7890 189", "Payments from an account", []string{p(b)}},
+			{"0189", "Payments from an account", []string{p(b)}},
+			{"3000", "Payments to an account", []string{p(c), p(b)}},
+			{"DE89370400440532013000", "Payments to an account", []string{p(c), p(b)}},
+			{fmt.Sprint(user), "Others by their number", []string{d.userPath(user, "")}},
+			{fmt.Sprint(connection), "Others by their number", []string{d.userPath(user, fmt.Sprint("/connections/", connection))}},
+			{fmt.Sprint(hook), "Others by their number", []string{d.webhookPath(hook)}},
+			{fmt.Sprint(data), "Others by their number", []string{d.dataPath(hook, data)}},
+			{d.ClientID, "Others by their number", []string{d.domainPath("/clients/" + d.ClientID)}},
+		} {
+			body := d.shows(d.domainPath("/search?q="+url.QueryEscape(one.query)), []string{one.group}).body
+			for _, path := range one.paths {
+				if !strings.Contains(body, `href="`+path+`"`) {
+					t.Errorf("%q does not find %s: %s", one.query, path, body)
+				}
+			}
+		}
+		d.shows(d.domainPath("/search?q="), []string{"Type what you know"}, "<table")
+		for _, query := range []string{"nothing like it", "999999999999", "%", "' OR 1=1 --", "-1", "0", "<b>"} {
+			d.shows(d.domainPath("/search?q="+url.QueryEscape(query)), []string{"Nothing is like that"}, "<table", "<b>")
+		}
+		for _, query := range []string{strings.Repeat("x", 201), "\x00", "\xff"} {
+			if got := d.get(d.domainPath("/search?q=" + url.QueryEscape(query))); got.status != http.StatusUnprocessableEntity {
+				t.Errorf("%q is answered with %d", query, got.status)
+			}
+		}
+	})
+}
+
+// TestSearchHasFive shows the newest five of many, and leads to the rest.
+func TestSearchHasFive(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		token := d.Token("payments:admin")
+		for range 6 {
+			draft := servicetest.Draft()
+			line(draft)["label"] = "Many of them"
+			d.Create(token, draft)
+		}
+		a := d.shows(d.domainPath("/search?q=many"), []string{`href="` + d.domainPath("/payments?label=many") + `"`})
+		if n := rows(a); n != 5 {
+			t.Errorf("%d rows", n)
+		}
+	})
+}
+
+// TestSearchInLiveDomains looks into what names people for those alone who may see it, and
+// puts that on record once.
+func TestSearchInLiveDomains(t *testing.T) {
+	clock := newClock()
+	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
+		id := newFixture(t, s).inLive().planted()
+		recorded := func(d *fixture) (n int) {
+			all, err := s.DB.AuditOfDomain(t.Context(), d.Domain.ID, 100)
+			must(t, err)
+			for _, one := range all {
+				if one.Act == "search by personal data" {
+					n++
+				}
+			}
+			return n
+		}
+		for role, sees := range map[operators.Role]bool{operators.Viewer: false, operators.Developer: false, operators.Acting: true} {
+			d := newFixture(t, s)
+			d.enterTwice(role, clock)
+			live := d.inLive()
+			before := recorded(live)
+			for _, query := range []string{"gift", "0189", "3000"} {
+				body := live.get(live.domainPath("/search?q=" + query)).body
+				if found := strings.Contains(body, fmt.Sprintf("/payments/%d", id)); found != sees {
+					t.Errorf("%s finds by %s: %t", role, query, found)
+				}
+				if strings.Contains(body, "Erika") || strings.Contains(body, "Gift for") {
+					t.Errorf("%s reads what pages mask", role)
+				}
+			}
+			want := before
+			if sees {
+				want += 3
+			}
+			if got := recorded(live); got != want {
+				t.Errorf("%s: %d searches are on record, want %d", role, got-before, want-before)
+			}
+			live.shows(live.domainPath(fmt.Sprint("/search?q=", id)), []string{"Payment by its number"})
+		}
+	})
+}
+
+// TestNeedsAttention names what waits for the operator, with the page where it is mended.
+func TestNeedsAttention(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		d.shows(d.domainPath(""), []string{"Nothing. Payments, webhooks and banks work as they should.", "No payment yet"})
+		bad := newReceiver(t, 500, "no")
+		hook := d.register("PAYMENT_STATE_UPDATED", bad.URL, nil)
+		d.pay()
+		_, token := d.user()
+		d.connect(token, "down")
+		d.connect(token, "otp")
+		body := d.shows(d.domainPath(""), []string{
+			fmt.Sprintf("Webhook %d (PAYMENT_STATE_UPDATED): the last request failed", hook), "1 event waits. Each is tried again.", `href="` + d.webhookPath(hook) + `"`,
+			"1 connection could not be read", "1 connection waits for its user", "/connections?state=websiteUnavailable",
+			"Payments by hour",
+		}, "Nothing. Payments").body
+		if strings.Count(body, "<article") != 3 {
+			t.Errorf("there is more: %s", body)
+		}
+		w, err := d.DB.Webhooks(t.Context(), store.WebhookFilter{Domain: d.Domain.ID, Failing: true}, store.Window{Limit: 10})
+		must(t, err)
+		if len(w) != 1 || int64(w[0].ID) != hook {
+			t.Errorf("failing are %+v", w)
+		}
+	})
+}
+
+// TestActsThatAreNotUndone are confirmed on a page that names amount and payee.
+func TestActsThatAreNotUndone(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Acting)
+		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		confirm := d.paymentPath(id) + "/confirm?act=" + url.QueryEscape("cancel payment")
+		d.shows(d.paymentPath(id), []string{"The payer has not chosen a bank yet.", "/confirm?act=cancel%20payment"})
+		d.shows(confirm, []string{"Cancel the payment?", "12.50 EUR", "This cannot be undone."})
+		if got := d.state(id); got != "created" {
+			t.Errorf("to ask makes the payment %s", got)
+		}
+		for _, act := range []string{"simulate payment", "refuse payment", "", "nothing"} {
+			if a := d.get(d.paymentPath(id) + "/confirm?act=" + url.QueryEscape(act)); a.location != d.paymentPath(id) {
+				t.Errorf("%q is asked about: %d %s", act, a.status, a.location)
+			}
+		}
+		if a := d.submit(confirm, d.paymentPath(id), "act", "cancel payment"); a.status != http.StatusSeeOther {
+			t.Errorf("cancel: %d", a.status)
+		}
+		d.shows(d.paymentPath(id), []string{"CancelledByClient", "The application cancelled."})
+	})
+}
