@@ -27,16 +27,19 @@ type bankRow struct {
 // hoursShown is how many hours the home page shows, beside as many before them.
 const hoursShown = 24
 
+// goodStates are those in which a bank executed or accepted a payment, or a part of it.
+var goodStates = []payment.State{payment.Done, payment.Accepted, payment.Partial}
+
 // counts are what became of some payments.
 type counts struct{ registered, good, rejected int64 }
 
 func (n *counts) add(v store.Volume) {
 	n.registered += v.Count
-	switch v.State {
-	case payment.Done, payment.Accepted, payment.Partial:
-		n.good += v.Count
-	case payment.Rejected:
+	if v.State == payment.Rejected {
 		n.rejected += v.Count
+	}
+	if slices.Contains(goodStates, v.State) {
+		n.good += v.Count
 	}
 }
 
