@@ -10,14 +10,15 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
 
-// A connector is not trusted: it may hang, give invalid data, panic, ignore
-// error and no deadline, or go on when nobody listens any more. What is here
-// stands between it and the run.
+// A connector is not trusted: it may give invalid data, ignore errors, or go on when
+// nobody listens any more. What is here stands between it and the run, after package
+// bankcall.
 
 // lateGrace is how long after its deadline a connector may still come back, and
 // renewalInterval how often the lease is renewed while it says nothing. Only tests change
@@ -27,58 +28,15 @@ var (
 	renewalInterval = runLease / 5
 )
 
-var (
-	errDeadlineIgnored = errors.New("the connector does not heed its deadline")
-	errRunOver         = errors.New("the run is over")
-)
+var errRunOver = errors.New("the run is over")
 
-// answer is what came back from a connector.
-type answer struct {
-	outcome connector.Outcome
-	err     error
-}
-
-// callConnector has a connector read, in another goroutine, and keeps the lease
-// meanwhile. When the lease is lost, because the connection is gone or because
-// somebody else reads, so is the run. A connector that does not come back is
-// left behind.
+// callConnector has a connector read, and keeps the lease meanwhile. When the lease is lost,
+// because the connection is gone or because somebody else reads, so is the run.
 func (run *syncRun) callConnector(ctx context.Context, reader connector.DataReader, with connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	answers := make(chan answer, 1)
-	go func() {
-		a := answer{err: connector.ErrPanicked} // and whatever else ends a goroutine
-		defer func() { answers <- a }()
-		a.err = connector.Guard(func() error {
-			var err error
-			a.outcome, err = reader.Read(ctx, with, out)
-			return err
-		})
-	}()
-	pulse := time.NewTicker(renewalInterval)
-	defer pulse.Stop()
-	for {
-		select {
-		case a := <-answers:
-			return a.outcome, a.err
-		case <-pulse.C:
-			run.renewLease(ctx, cancel)
-		case <-ctx.Done():
-			return lateAnswer(answers)
-		}
-	}
-}
-
-// lateAnswer is the answer of a connector whose time is up.
-func lateAnswer(answers <-chan answer) (connector.Outcome, error) {
-	timer := time.NewTimer(lateGrace)
-	defer timer.Stop()
-	select {
-	case a := <-answers:
-		return a.outcome, a.err
-	case <-timer.C:
-		return connector.Outcome{}, errDeadlineIgnored
-	}
+	limits := bankcall.Limits{Deadline: maxRunTime, Grace: lateGrace, Interval: renewalInterval, Meanwhile: func() { run.renewLease(ctx, cancel) }}
+	return bankcall.Do(ctx, limits, func(ctx context.Context) (connector.Outcome, error) { return reader.Read(ctx, with, out) })
 }
 
 // renewLease renews the lease, and ends the run when it is lost.

@@ -8,6 +8,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
@@ -68,9 +69,9 @@ func (a *Aggregation) callTerminator(ctx context.Context, d passerelle.Domain, t
 	if !able {
 		return errors.New("the connector is no longer offered")
 	}
-	ctx, cancel := context.WithTimeout(ctx, terminationTime)
-	defer cancel()
-	return connector.Guard(func() error {
-		return terminator.Terminate(ctx, connector.DataRequest{Domain: t.Domain, Connection: t.Connection, Memory: t.Memory, Now: a.now(d)})
+	request := connector.DataRequest{Domain: t.Domain, Connection: t.Connection, Memory: t.Memory, Now: a.now(d)}
+	_, err := bankcall.Do(ctx, bankcall.Limits{Deadline: terminationTime, Grace: lateGrace}, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, terminator.Terminate(ctx, request)
 	})
+	return err
 }

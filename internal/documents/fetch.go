@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
@@ -110,9 +111,9 @@ func pauseAfter(failures int64, err error) time.Duration {
 	return firstFetch << (failures - 1)
 }
 
-// bring fetches a file from the institution and stores it as it arrives. A connector that
-// ignores its deadline is abandoned, and what it still writes is dropped.
-func (f *Documents) bring(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (mediaType string, size int64, err error) {
+// bring fetches a file from the institution and stores it as it arrives. What a connector
+// that is abandoned still writes is dropped.
+func (f *Documents) bring(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (string, int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	reader, req, of, err := f.source(ctx, d, id)
@@ -120,21 +121,13 @@ func (f *Documents) bring(ctx context.Context, d passerelle.Domain, id passerell
 		return "", 0, err
 	}
 	in, out := io.Pipe()
-	defer context.AfterFunc(ctx, func() { out.CloseWithError(context.Cause(ctx)) })()
 	mediaTypes := make(chan string, 1)
 	go func() {
-		mediaType, err := "", connector.ErrPanicked // and whatever else ends a goroutine
-		defer func() {
-			mediaTypes <- mediaType
-			out.CloseWithError(err)
-		}()
-		err = connector.Guard(func() error {
-			var err error
-			mediaType, err = reader.File(ctx, req, of, out)
-			return err
-		})
+		mediaType, err := bankcall.Do(ctx, bankcall.Limits{Deadline: fetchTime}, func(ctx context.Context) (string, error) { return reader.File(ctx, req, of, out) })
+		mediaTypes <- mediaType
+		out.CloseWithError(err)
 	}()
-	size, err = f.Files.Put(ctx, id, &capped{Reader: in, left: maxFile})
+	size, err := f.Files.Put(ctx, id, &capped{Reader: in, left: maxFile})
 	in.CloseWithError(errUnwanted)
 	if err != nil {
 		return "", 0, err

@@ -9,10 +9,10 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/failpoint"
 	"passerelle/internal/store"
 	"passerelle/payment"
@@ -92,10 +92,14 @@ func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall)
 	if s.bank == nil {
 		return payment.Report{}, fmt.Errorf("%w: %s", errNoConnector, s.attempt.Connector)
 	}
-	ctx, cancel := context.WithTimeout(ctx, i.answerTime())
-	defer cancel()
+	o := i.order(ctx, s)
 	failpoint.Before("bank")
-	report, err := i.awaitReply(ctx, s, call)
+	report, err := bankcall.Do(ctx, bankcall.Limits{Deadline: i.answerTime(), Grace: i.answerTime() / 10}, func(ctx context.Context) (payment.Report, error) {
+		return call(ctx, s.bank, o)
+	})
+	if errors.Is(err, bankcall.ErrExited) {
+		runtime.Goexit() // as the connector did: nothing is known of the order, and recovery asks
+	}
 	failpoint.After("bank")
 	var refusal *payment.Refusal
 	var fault *connector.Fault
@@ -107,46 +111,6 @@ func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall)
 		return payment.Report{Status: payment.Declined, Code: refusal.Code, Description: refusal.Description, Raw: "refused", Memory: report.Memory}, nil
 	}
 	return report, err
-}
-
-// awaitReply makes the call in another goroutine and waits for the reply. When that
-// goroutine exits without a reply, as runtime.Goexit makes it, the caller's exits too.
-func (i *Initiation) awaitReply(ctx context.Context, s bankSession, call bankCall) (payment.Report, error) {
-	replies, o := make(chan reply, 1), i.order(ctx, s)
-	go func() {
-		defer close(replies)
-		replies <- callGuarded(func() (payment.Report, error) { return call(ctx, s.bank, o) })
-	}()
-	timeout := time.NewTimer(i.answerTime() + i.answerTime()/10)
-	defer timeout.Stop()
-	select {
-	case got, replied := <-replies:
-		if !replied {
-			runtime.Goexit()
-		}
-		return got.report, got.err
-	case <-timeout.C:
-		return payment.Report{}, errNoReply
-	}
-}
-
-// errNoReply reports a connector that has not returned a little after its deadline.
-var errNoReply = errors.New("the connector does not heed its deadline")
-
-// reply is what a connector returned.
-type reply struct {
-	report payment.Report
-	err    error
-}
-
-func callGuarded(call func() (payment.Report, error)) reply {
-	var r reply
-	r.err = connector.Guard(func() error {
-		var err error
-		r.report, err = call()
-		return err
-	})
-	return r
 }
 
 // guard turns a panic into an error.

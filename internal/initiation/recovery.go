@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
@@ -81,7 +82,7 @@ const atOnce = -time.Millisecond
 // retryDelay is how soon to ask the bank after a failed call: at once, except when the call
 // may still be running.
 func (s bankSession) retryDelay(why error) time.Duration {
-	if errors.Is(why, errNoReply) {
+	if errors.Is(why, bankcall.ErrAbandoned) {
 		return s.backoff()
 	}
 	return atOnce

@@ -243,7 +243,7 @@ var elsewhere = map[string]string{
 }
 
 // through are functions by which many commit; their callers stand for them.
-var through = regexp.MustCompile(`\.(commit|write|ask|callBank|awaitReply|begin|finish|limitDB)$`)
+var through = regexp.MustCompile(`\.(commit|write|ask|callBank|begin|finish|limitDB)$`)
 
 // committing are the functions of the use cases that commit, as their marks name
 // them, without those elsewhere.

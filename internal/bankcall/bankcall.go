@@ -1,0 +1,95 @@
+// Package bankcall calls connectors, for payments, banking data and files alike. A connector
+// is not trusted: it may hang, panic, end its goroutine, or ignore its deadline.
+//
+// It owns the deadline of a call, and what becomes of a call whose connector does not come
+// back. It does not own what is asked, nor what the answer means or how large it may be.
+//
+// A call fails with the error of the connector, whose words [connector.Guard] keeps out of
+// logs, with connector.ErrPanicked, with ErrExited or with ErrAbandoned.
+package bankcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"passerelle/connector"
+)
+
+var (
+	// ErrAbandoned reports a connector that did not come back after the end of its context.
+	// It may still be at work, and what it returns later is dropped.
+	ErrAbandoned = errors.New("the connector does not heed its deadline")
+	// ErrExited reports a connector that ended its goroutine. It is an ErrPanicked as well.
+	ErrExited = fmt.Errorf("%w: it ended its goroutine", connector.ErrPanicked)
+)
+
+// Limits bound a call.
+type Limits struct {
+	// Deadline is that of the context that the connector gets.
+	Deadline time.Duration
+	// Grace is how long the connector is waited for after the end of its context.
+	Grace time.Duration
+	// Meanwhile is called each Interval while the call is under way; nil for none. It ends
+	// the call by cancelling a context that the call's is made from.
+	Meanwhile func()
+	Interval  time.Duration
+}
+
+// answer is what a connector returned.
+type answer[T any] struct {
+	value T
+	err   error
+}
+
+// Do makes a call in another goroutine and waits for the answer. Beside an error it returns
+// what the connector returned with it, and nothing when the connector was abandoned.
+func Do[T any](ctx context.Context, limits Limits, call func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, limits.Deadline)
+	defer cancel()
+	answers := make(chan answer[T], 1)
+	go func() {
+		a := answer[T]{err: ErrExited}
+		defer func() { answers <- a }()
+		a.err = connector.Guard(func() error {
+			var err error
+			a.value, err = call(ctx)
+			return err
+		})
+	}()
+	a := await(ctx, limits, answers)
+	return a.value, a.err
+}
+
+// await waits for an answer, and calls Meanwhile until the context ends.
+func await[T any](ctx context.Context, limits Limits, answers <-chan answer[T]) answer[T] {
+	var pulse <-chan time.Time
+	if limits.Meanwhile != nil {
+		ticker := time.NewTicker(limits.Interval)
+		defer ticker.Stop()
+		pulse = ticker.C
+	}
+	for {
+		select {
+		case a := <-answers:
+			return a
+		case <-pulse:
+			limits.Meanwhile()
+		case <-ctx.Done():
+			return awaitLate(ctx, limits.Grace, answers)
+		}
+	}
+}
+
+// awaitLate waits for the answer of a connector whose time is up.
+func awaitLate[T any](ctx context.Context, grace time.Duration, answers <-chan answer[T]) answer[T] {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case a := <-answers:
+		return a
+	case <-timer.C:
+		return answer[T]{err: fmt.Errorf("%w: %w", ErrAbandoned, context.Cause(ctx))}
+	}
+}
