@@ -46,8 +46,7 @@ func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) ([]
 		for _, of := range found {
 			w, e := run.newPayload(ctx), store.EmittedEvent{Name: webhook.TransactionAttachmentsFound}
 			w.hold(run.c, a.Holding())
-			w.object(of)
-			if e, err = w.attachTo(e); err != nil {
+			if e, err = w.attachTo(e, w.Object(of)); err != nil {
 				return nil, err
 			}
 			events = append(events, e)

@@ -12,6 +12,7 @@ import (
 	"passerelle/internal/bankstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
+	"passerelle/internal/wire"
 	"passerelle/webhook"
 )
 
@@ -164,16 +165,12 @@ func (b *batch) userSynced(ctx context.Context, u passerelle.User, runs []*syncR
 	if unwanted, err := first.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
-	first.openUser(w, "connections")
-	w.add("[")
-	for i, run := range runs {
-		w.item(i)
-		if err := run.writeConnection(ctx, w, run.report); err != nil {
-			return e, err
+	return first.finish(w, e, w.Connections(first.shownUser(), func(write func(wire.ConnectionRead)) error {
+		for _, run := range runs {
+			write(run.connectionRead(ctx, w))
 		}
-	}
-	w.add("]}")
-	return first.finish(w, e)
+		return nil
+	}))
 }
 
 // SyncDue reads the due connections of a domain without their persons, a limited number at

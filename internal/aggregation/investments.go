@@ -109,9 +109,9 @@ func (im *importer) value(a *syncedAccount) error {
 	})
 }
 
-// changedInvestments are the assets of a kind that changed until the account was read to its
+// changedAssets are the assets of a kind that changed until the account was read to its
 // end. One that has no investments, and had none, is not asked for them.
-func changedInvestments[D any](ctx context.Context, run *syncRun, a bankstore.StoredAccount, kind bankstore.AssetKind) ([]passerelle.Asset[D], error) {
+func changedAssets[D any](ctx context.Context, run *syncRun, a bankstore.StoredAccount, kind bankstore.AssetKind) ([]passerelle.Asset[D], error) {
 	invests := a.Type.Details().Invest || a.Worth != nil || a.Changed == run.sync
 	if !invests || a.Readings == noReadingNumber {
 		return nil, nil
@@ -125,44 +125,39 @@ func changedInvestments[D any](ctx context.Context, run *syncRun, a bankstore.St
 	return all, nil
 }
 
-// writeInvestments writes the positions that changed or have a pocket that did,
+// changedInvestments are the positions that changed or have a pocket that did,
 // each with those pockets.
-func (run *syncRun) writeInvestments(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) error {
-	pockets, err := changedInvestments[passerelle.PocketDetails](ctx, run, a, bankstore.Pockets)
-	if err != nil {
+func (run *syncRun) changedInvestments(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Investment] {
+	return func(write func(wire.Investment)) error {
+		pockets, err := changedAssets[passerelle.PocketDetails](ctx, run, a, bankstore.Pockets)
+		if err != nil {
+			return err
+		}
+		of := map[passerelle.AssetID]*[]wire.Pocket{}
+		for _, p := range pockets {
+			if of[p.Investment] == nil {
+				of[p.Investment] = &[]wire.Pocket{}
+			}
+			*of[p.Investment] = append(*of[p.Investment], wire.NewPocket(p, run.zone()))
+		}
+		changed, err := changedAssets[passerelle.InvestmentDetails](ctx, run, a, bankstore.Investments)
+		for _, one := range changed {
+			shown := wire.NewInvestment(one, a.BankAccount, run.zone())
+			if shown.Pockets = of[one.ID]; shown.Pockets == nil {
+				shown.Pockets = &[]wire.Pocket{}
+			}
+			write(shown)
+		}
 		return err
 	}
-	of := map[passerelle.AssetID]*[]wire.Pocket{}
-	for _, p := range pockets {
-		if of[p.Investment] == nil {
-			of[p.Investment] = &[]wire.Pocket{}
-		}
-		*of[p.Investment] = append(*of[p.Investment], wire.NewPocket(p, run.zone()))
-	}
-	changed, err := changedInvestments[passerelle.InvestmentDetails](ctx, run, a, bankstore.Investments)
-	if err != nil {
-		return err
-	}
-	w.add("[")
-	for i, one := range changed {
-		shown := wire.NewInvestment(one, a.BankAccount, run.zone())
-		if shown.Pockets = of[one.ID]; shown.Pockets == nil {
-			shown.Pockets = &[]wire.Pocket{}
-		}
-		w.item(i)
-		w.object(shown)
-	}
-	w.add("]")
-	return nil
 }
 
-func (run *syncRun) writeMarketOrders(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) error {
-	orders, err := changedInvestments[passerelle.MarketOrderDetails](ctx, run, a, bankstore.MarketOrders)
-	w.add("[")
-	for i, one := range orders {
-		w.item(i)
-		w.object(wire.NewMarketOrder(one, run.zone()))
+func (run *syncRun) changedOrders(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.MarketOrder] {
+	return func(write func(wire.MarketOrder)) error {
+		orders, err := changedAssets[passerelle.MarketOrderDetails](ctx, run, a, bankstore.MarketOrders)
+		for _, one := range orders {
+			write(wire.NewMarketOrder(one, run.zone()))
+		}
+		return err
 	}
-	w.add("]")
-	return err
 }

@@ -2,7 +2,6 @@ package aggregation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -20,39 +19,29 @@ const payloadPage = 500
 // The bodies of events are written from what is stored after the change, page
 // by page, so that a first read of a long history needs no memory for it.
 
-// changed calls write for each transaction of an account that the run changed.
-func (run *syncRun) changed(ctx context.Context, a bankstore.StoredAccount, write func(passerelle.Transaction)) error {
-	for after := passerelle.TransactionID(0); ; {
-		page, err := bankstore.From(run.DB).ChangedTransactions(ctx, a, after, payloadPage)
-		if err != nil {
-			return fmt.Errorf("list what changed in account %d: %w", a.ID, err)
-		}
-		for _, t := range page {
-			write(t)
-			after = t.ID
-		}
-		if len(page) < payloadPage {
-			return nil
+// changed are the transactions of an account that the run changed.
+func (run *syncRun) changed(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Transaction] {
+	return func(write func(wire.Transaction)) error {
+		for after := passerelle.TransactionID(0); ; {
+			page, err := bankstore.From(run.DB).ChangedTransactions(ctx, a, after, payloadPage)
+			if err != nil {
+				return fmt.Errorf("list what changed in account %d: %w", a.ID, err)
+			}
+			for _, t := range page {
+				write(wire.NewTransaction(t, a.Currency, run.zone()))
+				after = t.ID
+			}
+			if len(page) < payloadPage {
+				return nil
+			}
 		}
 	}
 }
 
-// openAccount writes an account with what changed of what it holds, without its
-// end, so that members can be added.
-func (run *syncRun) openAccount(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) error {
+// accountRead is an account with what changed of what it holds, as the body holds it.
+func (run *syncRun) accountRead(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) wire.AccountRead {
 	w.hold(run.c, a.Holding())
-	w.open(wire.NewBankAccount(a.BankAccount, run.zone()))
-	w.add(`,"investments":`)
-	err := run.writeInvestments(ctx, w, a)
-	w.add(`,"recipients":[],"transactions":[`)
-	n := 0
-	err = errors.Join(err, run.changed(ctx, a, func(t passerelle.Transaction) {
-		w.item(n)
-		w.object(wire.NewTransaction(t, a.Currency, run.zone()))
-		n++
-	}))
-	w.add(`],"transfers":[]`)
-	return errors.Join(err, w.err)
+	return wire.AccountRead{BankAccount: wire.NewBankAccount(a.BankAccount, run.zone()), Investments: run.changedInvestments(ctx, a), Transactions: run.changed(ctx, a)}
 }
 
 func (run *syncRun) accountSynced(ctx context.Context, a *syncedAccount) (store.EmittedEvent, error) {
@@ -60,54 +49,40 @@ func (run *syncRun) accountSynced(ctx context.Context, a *syncedAccount) (store.
 	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
-	if err := run.openAccount(ctx, w, a.StoredAccount); err != nil {
-		return e, err
-	}
-	w.add("}")
-	return w.attachTo(e)
+	return w.attachTo(e, w.Account(run.accountRead(ctx, w, a.StoredAccount)))
 }
 
 // fetched emits ACCOUNTS_FETCHED, before any transaction is read.
 func (im *importer) fetched() error {
 	e, w := store.EmittedEvent{Name: webhook.AccountsFetched}, im.newPayload(im.ctx)
-	im.openUser(w, "connection")
-	im.openConnection(w)
-	w.add(`,"accounts":[`)
-	n := 0
-	for _, key := range im.accountKeys {
-		if a := im.accounts[key]; a.Disabled == nil {
-			w.hold(im.c, a.Holding())
-			w.item(n)
-			w.object(wire.NewBankAccount(a.BankAccount, im.zone()))
-			n++
+	e, err := w.attachTo(e, w.Fetched(im.shownUser(), im.shown(), func(write func(wire.BankAccount)) error {
+		for _, key := range im.accountKeys {
+			if a := im.accounts[key]; a.Disabled == nil {
+				w.hold(im.c, a.Holding())
+				write(wire.NewBankAccount(a.BankAccount, im.zone()))
+			}
 		}
-	}
-	w.add("]}}")
-	e, err := w.attachTo(e)
+		return nil
+	}))
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
 	}
 	return im.store(func(*store.Tx) error { return nil }, e)
 }
 
-// openUser writes the user, up to the value of the member that follows.
-func (run *syncRun) openUser(w *payloadWriter, next string) {
-	w.add(`{"user":`)
-	w.object(wire.NewUser(run.user, run.zone()))
-	w.add(`,"` + next + `":`)
-}
+func (run *syncRun) shownUser() wire.User { return wire.NewUser(run.user, run.zone()) }
 
-// openConnection writes the connection, up to where its accounts follow.
-func (run *syncRun) openConnection(w *payloadWriter) {
+// shown is the connection with its sources as the unit of the event stores them.
+func (run *syncRun) shown() wire.Connection {
 	sources := slices.Clone(run.sources)
 	for i := range sources {
 		if sources[i].ID == run.source.ID {
-			sources[i] = run.source // as the unit of the event stores it
+			sources[i] = run.source
 		}
 	}
 	shown := run.Show(run.c, run.zone())
 	shown.Connector, shown.Sources = run.connector(), ShowSources(sources, run.zone())
-	w.open(shown)
+	return shown
 }
 
 // finalEvents are those that end a run. They leave out what was not read.
@@ -159,36 +134,30 @@ func (im *importer) shared() []*syncedAccount {
 }
 
 func (run *syncRun) categorized(ctx context.Context, accounts []*syncedAccount) (store.EmittedEvent, error) {
-	e, w, n := store.EmittedEvent{Name: webhook.AccountCategorized}, run.newPayload(ctx), 0
+	e, w := store.EmittedEvent{Name: webhook.AccountCategorized}, run.newPayload(ctx)
 	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
-	w.add(`{"transactions":[`)
-	for _, a := range accounts {
-		w.hold(run.c, a.Holding())
-		err := run.changed(ctx, a.StoredAccount, func(t passerelle.Transaction) {
-			w.item(n)
-			w.object(wire.NewTransaction(t, a.Currency, run.zone()))
-			n++
-		})
-		if err != nil {
-			return e, err
+	return w.attachTo(e, w.Transactions(func(write func(wire.Transaction)) error {
+		for _, a := range accounts {
+			w.hold(run.c, a.Holding())
+			if err := run.changed(ctx, a.StoredAccount)(write); err != nil {
+				return err
+			}
 		}
-	}
-	w.add("]}")
-	return w.attachTo(e)
+		return nil
+	}))
 }
 
 func (run *syncRun) owned(ctx context.Context, accounts []*syncedAccount) (store.EmittedEvent, error) {
 	e, w := store.EmittedEvent{Name: webhook.AccountOwnershipsFound}, run.newPayload(ctx)
-	w.add(`{"account_ownerships":[`)
-	for i, a := range accounts {
-		w.hold(run.c, a.Holding())
-		w.item(i)
-		w.object(wire.NewOwnership(a.BankAccount, run.profile.Name, run.source.ConnectorSource))
-	}
-	w.add("]}")
-	return w.attachTo(e)
+	return w.attachTo(e, w.Ownerships(func(write func(wire.Ownership)) error {
+		for _, a := range accounts {
+			w.hold(run.c, a.Holding())
+			write(wire.NewOwnership(a.BankAccount, run.profile.Name, run.source.ConnectorSource))
+		}
+		return nil
+	}))
 }
 
 // report is what the last events of a run are about: accounts and
@@ -264,36 +233,26 @@ func (run *syncRun) connectionSynced(ctx context.Context) (store.EmittedEvent, e
 	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
-	run.openUser(w, "connection")
-	if err := run.writeConnection(ctx, w, run.report); err != nil {
-		return e, err
-	}
-	w.add("}")
-	return run.finish(w, e)
+	return run.finish(w, e, w.Connection(run.shownUser(), run.connectionRead(ctx, w)))
 }
 
-// writeConnection writes the connection with the report of a run.
-func (run *syncRun) writeConnection(ctx context.Context, w *payloadWriter, t report) error {
-	run.openConnection(w)
-	w.add(`,"accounts":[`)
-	for i, a := range t.accounts {
-		w.item(i)
-		if err := run.openAccount(ctx, w, a); err != nil {
-			return err
-		}
-		w.add(`,"market_orders":`)
-		if err := run.writeMarketOrders(ctx, w, a); err != nil {
-			return err
-		}
-		w.add("}")
+// connectionRead is the connection with the report of the run, as the body holds it.
+func (run *syncRun) connectionRead(ctx context.Context, w *payloadWriter) wire.ConnectionRead {
+	return wire.ConnectionRead{
+		Connection: run.shown(),
+		Accounts: func(write func(wire.AccountRead)) error {
+			for _, a := range run.report.accounts {
+				one := run.accountRead(ctx, w, a)
+				one.MarketOrders = run.changedOrders(ctx, a)
+				write(one)
+			}
+			return nil
+		},
+		Subscriptions: func(write func(wire.SubscriptionRead)) error {
+			for _, s := range run.report.subscriptions {
+				write(run.subscriptionRead(ctx, w, s))
+			}
+			return nil
+		},
 	}
-	w.add(`],"subscriptions":[`)
-	for i, s := range t.subscriptions {
-		w.item(i)
-		if err := run.writeSubscription(ctx, w, s); err != nil {
-			return err
-		}
-	}
-	w.add("]}")
-	return w.err
 }

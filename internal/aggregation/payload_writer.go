@@ -17,6 +17,8 @@ const payloadBuffer = 64 << 10
 // payloadWriter writes the body of an event. A short one stays
 // in memory, a long one never is there as a whole.
 type payloadWriter struct {
+	*wire.Payload
+
 	ctx    context.Context
 	db     *store.DB
 	domain passerelle.DomainID
@@ -26,40 +28,37 @@ type payloadWriter struct {
 	parts  *store.EventBody
 	// holds is what of it the person may withdraw.
 	holds []store.Holding
-	err   error
 }
 
 func (run *syncRun) newPayload(ctx context.Context) *payloadWriter {
-	return &payloadWriter{ctx: ctx, db: run.DB, domain: run.domain.ID, limit: payloadBuffer}
+	w := &payloadWriter{ctx: ctx, db: run.DB, domain: run.domain.ID, limit: payloadBuffer}
+	w.Payload = wire.NewPayload(w)
+	return w
 }
 
-// add writes a piece; the first error is kept.
-func (w *payloadWriter) add(piece string) {
+// Write writes a piece, for the payload.
+func (w *payloadWriter) Write(piece []byte) (int, error) {
 	w.buffer = append(w.buffer, piece...)
-	if len(w.buffer) < w.limit || w.err != nil {
-		return
+	return len(piece), w.flush()
+}
+
+// WriteString is Write for a text.
+func (w *payloadWriter) WriteString(piece string) (int, error) {
+	w.buffer = append(w.buffer, piece...)
+	return len(piece), w.flush()
+}
+
+// flush stores what is in memory once it is much.
+func (w *payloadWriter) flush() error {
+	if len(w.buffer) < w.limit {
+		return nil
 	}
 	if w.parts == nil {
 		w.parts = w.db.WriteBody(w.ctx, w.domain)
 	}
-	_, w.err = w.parts.Write(w.buffer)
+	_, err := w.parts.Write(w.buffer)
 	w.buffer = w.buffer[:0]
-}
-
-// object writes a resource whose further members are added by open.
-func (w *payloadWriter) object(resource any) { w.add(string(wire.Encode(resource))) }
-
-// open writes a resource without its end, so that members can be added.
-func (w *payloadWriter) open(resource any) {
-	encoded := wire.Encode(resource)
-	w.add(string(encoded[:len(encoded)-1]))
-}
-
-// item writes what separates a list's items.
-func (w *payloadWriter) item(i int) {
-	if i > 0 {
-		w.add(",")
-	}
+	return err
 }
 
 // hold notes that the body holds something of a connection.
@@ -70,12 +69,13 @@ func (w *payloadWriter) hold(of bankstore.Connection, what store.Holding) {
 	w.holds = append(w.holds, what)
 }
 
-// attachTo returns the event with what was written as its body.
-func (w *payloadWriter) attachTo(e store.EmittedEvent) (store.EmittedEvent, error) {
+// attachTo returns the event with what was written as its body; failed is the error of
+// writing it.
+func (w *payloadWriter) attachTo(e store.EmittedEvent, failed error) (store.EmittedEvent, error) {
 	e.Holds = w.holds
-	if w.parts == nil || w.err != nil {
+	if w.parts == nil || failed != nil {
 		e.Body = w.buffer
-		return e, w.err
+		return e, failed
 	}
 	if _, err := w.parts.Write(w.buffer); err != nil {
 		return e, err

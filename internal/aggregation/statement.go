@@ -23,11 +23,11 @@ func (run *syncRun) newStatementPayload(ctx context.Context) *payloadWriter {
 }
 
 // finish returns the event with such a payload as its body.
-func (run *syncRun) finish(w *payloadWriter, e store.EmittedEvent) (store.EmittedEvent, error) {
+func (run *syncRun) finish(w *payloadWriter, e store.EmittedEvent, failed error) (store.EmittedEvent, error) {
 	if w.parts != nil && run.settings.On(settings.CFONB) {
 		run.Log.ErrorContext(w.ctx, "a payload is too long for a statement and is sent as JSON", "event", e.Name, "connection", run.c.ID, "most", maxStatementPayload)
 	}
-	e, err := w.attachTo(e)
+	e, err := w.attachTo(e, failed)
 	if err != nil || e.Parts != nil {
 		return e, err
 	}

@@ -192,31 +192,25 @@ func (run *syncRun) subscriptionSynced(ctx context.Context, s bankstore.StoredSu
 	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
-	written := run.writeSubscription(ctx, w, s)
-	e, err := w.attachTo(e)
-	return e, errors.Join(written, err)
+	return w.attachTo(e, w.Subscription(run.subscriptionRead(ctx, w, s)))
 }
 
-// writeSubscription writes a subscription with the documents that changed.
-func (run *syncRun) writeSubscription(ctx context.Context, w *payloadWriter, s bankstore.StoredSubscription) error {
+// subscriptionRead is a subscription with the documents that changed, as the body holds it.
+func (run *syncRun) subscriptionRead(ctx context.Context, w *payloadWriter, s bankstore.StoredSubscription) wire.SubscriptionRead {
 	w.hold(run.c, s.Holding())
-	w.open(wire.NewSubscription(s.Subscription, run.zone()))
-	w.add(`,"documents":[`)
-	n := 0
-	for after := passerelle.DocumentID(0); ; {
-		page, err := bankstore.From(run.DB).ChangedDocuments(ctx, s, after, payloadPage)
-		if err != nil {
-			return fmt.Errorf("list what changed in subscription %d: %w", s.ID, err)
+	return wire.SubscriptionRead{Subscription: wire.NewSubscription(s.Subscription, run.zone()), Documents: func(write func(wire.Document)) error {
+		for after := passerelle.DocumentID(0); ; {
+			page, err := bankstore.From(run.DB).ChangedDocuments(ctx, s, after, payloadPage)
+			if err != nil {
+				return fmt.Errorf("list what changed in subscription %d: %w", s.ID, err)
+			}
+			for _, d := range page {
+				write(run.ShowDocument(run.domain, d.Document, run.zone()))
+				after = d.ID
+			}
+			if len(page) < payloadPage {
+				return nil
+			}
 		}
-		for _, d := range page {
-			w.item(n)
-			w.object(run.ShowDocument(run.domain, d.Document, run.zone()))
-			after, n = d.ID, n+1
-		}
-		if len(page) < payloadPage {
-			break
-		}
-	}
-	w.add("]}")
-	return w.err
+	}}
 }
