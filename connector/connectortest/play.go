@@ -114,38 +114,35 @@ var (
 // wellFormed checks what Apply trusts a connector with: a report that it takes
 // over as it is.
 func wellFormed(r payment.Report, lines int) error {
-	claims := []claim{
-		{slices.Contains(statuses, r.Status), fmt.Sprintf("unknown status %q", r.Status)},
-		{r.CheckAfter >= 0, fmt.Sprintf("the next question would be in the past: %s", r.CheckAfter)},
-		{r.Status != payment.Awaiting || slices.Contains(actions, r.Action), fmt.Sprintf("the payer has to do something unknown: %q", r.Action)},
-		{r.Status != payment.Awaiting || r.Action != payment.Redirect || isAddress(r.ValidateURI), fmt.Sprintf("a redirect without an address: %q", r.ValidateURI)},
-		{r.Status != payment.Awaiting || r.Action != payment.FillFields || len(r.Fields) > 0, "fields are asked for and there are none"},
-		{r.Cancellation != payment.CancellationAwaiting || r.Action != "" && r.Action != payment.Redirect || isAddress(r.ValidateURI), fmt.Sprintf("a cancellation to be approved without an address: %q", r.ValidateURI)},
-		{slices.Contains(cancellations, r.Cancellation), fmt.Sprintf("unknown cancellation %q", r.Cancellation)},
-		{r.Status != payment.Declined || slices.Contains(errorCodes, r.Code), fmt.Sprintf("declined with an unknown code: %q", r.Code)},
+	claims := []error{
+		connector.Unless(slices.Contains(statuses, r.Status), "unknown status %q", r.Status),
+		connector.Unless(r.CheckAfter >= 0, "the next question would be in the past: %s", r.CheckAfter),
+		connector.Unless(r.Status != payment.Awaiting || slices.Contains(actions, r.Action), "the payer has to do something unknown: %q", r.Action),
+		connector.Unless(r.Status != payment.Awaiting || r.Action != payment.Redirect || isAddress(r.ValidateURI), "a redirect without an address: %q", r.ValidateURI),
+		connector.Unless(r.Status != payment.Awaiting || r.Action != payment.FillFields || len(r.Fields) > 0, "fields are asked for and there are none"),
+		connector.Unless(r.Cancellation != payment.CancellationAwaiting || r.Action != "" && r.Action != payment.Redirect || isAddress(r.ValidateURI), "a cancellation to be approved without an address: %q", r.ValidateURI),
+		connector.Unless(slices.Contains(cancellations, r.Cancellation), "unknown cancellation %q", r.Cancellation),
+		connector.Unless(r.Status != payment.Declined || slices.Contains(errorCodes, r.Code), "declined with an unknown code: %q", r.Code),
 	}
 	claims = append(claims, occurrencesFormed(r.Occurrences)...)
-	return failures(append(claims, linesFormed(r.Lines, lines)...))
+	return errors.Join(append(claims, linesFormed(r.Lines, lines)...)...)
 }
 
-func occurrencesFormed(list []payment.Occurrence) []claim {
-	var claims []claim
+func occurrencesFormed(list []payment.Occurrence) []error {
+	var claims []error
 	for _, one := range list {
-		claims = append(claims, claim{
-			!one.Day.IsZero() && (one.Code == "" || slices.Contains(errorCodes, one.Code)),
-			fmt.Sprintf("an occurrence on %q with code %q", one.Day, one.Code),
-		})
+		claims = append(claims, connector.Unless(!one.Day.IsZero() && (one.Code == "" || slices.Contains(errorCodes, one.Code)), "an occurrence on %q with code %q", one.Day, one.Code))
 	}
 	return claims
 }
 
-func linesFormed(list []payment.Line, lines int) []claim {
-	var claims []claim
+func linesFormed(list []payment.Line, lines int) []error {
+	var claims []error
 	for _, l := range list {
 		claims = append(claims,
-			claim{l.Position >= 0 && l.Position < lines, fmt.Sprintf("line %d of %d", l.Position, lines)},
-			claim{slices.Contains(lineStates, l.State), fmt.Sprintf("line %d is in an unknown state: %q", l.Position, l.State)},
-			claim{(l.State == payment.InstructionRejected) == slices.Contains(errorCodes, l.Code), fmt.Sprintf("line %d is %s with code %q", l.Position, l.State, l.Code)})
+			connector.Unless(l.Position >= 0 && l.Position < lines, "line %d of %d", l.Position, lines),
+			connector.Unless(slices.Contains(lineStates, l.State), "line %d is in an unknown state: %q", l.Position, l.State),
+			connector.Unless((l.State == payment.InstructionRejected) == slices.Contains(errorCodes, l.Code), "line %d is %s with code %q", l.Position, l.State, l.Code))
 	}
 	return claims
 }

@@ -28,26 +28,10 @@ func checkStable(c connector.Connector, p connector.Profile) error {
 	return nil
 }
 
-// claim is one statement of a connector and whether it holds.
-type claim struct {
-	holds bool
-	fault string
-}
-
-func failures(claims []claim) error {
-	var faults []error
-	for _, c := range claims {
-		if !c.holds {
-			faults = append(faults, errors.New(c.fault))
-		}
-	}
-	return errors.Join(faults...)
-}
-
 func checkCarries(s payment.Settings, o connector.Order) error {
 	reasons := o.Payment.Incompatibilities(s, o.Now)
-	return failures([]claim{
-		{payment.Eligible(reasons), fmt.Sprintf("the settings exclude the subject's own order: %+v", reasons)},
-		{slices.Contains(s.Mechanisms, o.Mechanism), fmt.Sprintf("mechanism %q is none of %v", o.Mechanism, s.Mechanisms)},
-	})
+	return errors.Join(
+		connector.Unless(payment.Eligible(reasons), "the settings exclude the subject's own order: %+v", reasons),
+		connector.Unless(slices.Contains(s.Mechanisms, o.Mechanism), "mechanism %q is none of %v", o.Mechanism, s.Mechanisms),
+	)
 }
