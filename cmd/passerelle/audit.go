@@ -67,7 +67,7 @@ func (b books) name(id passerelle.DomainID) string {
 // chainView is what became of reading a chain.
 type chainView struct {
 	Domain string `json:"domain,omitempty"`
-	Result string `json:"verdict"`
+	Result string `json:"result"`
 	// Checkpoint is the last act whose hash is right, its place and the hash; empty
 	// for a chain without acts.
 	Checkpoint string `json:"checkpoint,omitempty"`

@@ -29,11 +29,11 @@ type doctorCommand struct {
 // should be, and what to know or do.
 type finding struct {
 	Check  string `json:"check"`
-	Result string `json:"verdict"`
+	Result string `json:"result"`
 	Detail string `json:"detail"`
 }
 
-// The verdicts.
+// The results.
 const (
 	fine  = "fine"
 	wrong = "wrong"

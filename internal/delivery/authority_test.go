@@ -286,7 +286,7 @@ func TestReceiverJudgesBothSignatures(t *testing.T) {
 		}
 		const valid, invalid = "valid (provider p)", "invalid: the signature matches no provider"
 		if diff := cmp.Diff([]string{valid, valid, invalid, invalid, valid, invalid}, got); diff != "" {
-			t.Errorf("verdicts (-want +got):\n%s", diff)
+			t.Errorf("signature checks (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -225,7 +225,7 @@ func TestReceiverJudgesSignatures(t *testing.T) {
 			"invalid: the signature and its date must come exactly once",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("verdicts (-want +got):\n%s", diff)
+			t.Errorf("signature checks (-want +got):\n%s", diff)
 		}
 		kept, err := r.DB.ReceivedRequests(t.Context(), r.domain.ID)
 		must(t, err)
