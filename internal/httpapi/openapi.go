@@ -14,6 +14,12 @@ import (
 // The OpenAPI document is made from the routes and from the same compiled
 // plans that read requests, so it cannot say anything else than the service
 // does.
+//
+// huma makes both from types as well, and its errors can be replaced. The forms of query
+// strings, pages and expansions of this interface, and errors that name a field in them,
+// would still be code of ours, on top of its own. ogen writes a server out of a document,
+// which would then be written by hand. kin-openapi makes schemas of Go types, without the
+// limits that the plans know; the tests check this document with it.
 
 type openAPI struct {
 	OpenAPI    string                           `json:"openapi"`
