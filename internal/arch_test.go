@@ -55,6 +55,7 @@ var mayImport = map[string][]string{
 	"internal/oidc":             {"."},
 	"internal/oidc/oidctest":    {},
 	"internal/domains":          {".", "internal/store"},
+	"internal/programs":         {".", "connector", "connector/remote", "internal/store"},
 	"internal/httpapi":          {".", "internal/httpd", "internal/access", "internal/settings", "internal/store"},
 	"internal/api":              {".", "payment", "webhook", "internal/httpapi", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/documents", "internal/api/banking", "internal/delivery", "internal/simulation", "internal/picture"},
 	"internal/api/banking":      {".", "internal/httpapi", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/documents", "internal/archive", "internal/imports", "internal/picture", "statementfile"},
@@ -74,7 +75,7 @@ var mayImport = map[string][]string{
 	"internal/mail":             {"."},
 	"internal/console/page":     {".", "internal/httpd", "internal/web", "internal/operators", "internal/store"},
 	"internal/console/webhooks": {".", "webhook", "internal/web", "internal/console/page", "internal/operators", "internal/settings", "internal/store", "internal/delivery"},
-	"internal/console":          {".", "payment", "webhook", "internal/wire", "internal/web", "internal/console/page", "internal/console/webhooks", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/blob", "internal/archive", "internal/delivery", "internal/simulation"},
+	"internal/console":          {".", "payment", "webhook", "internal/wire", "internal/web", "internal/console/page", "internal/console/webhooks", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/blob", "internal/archive", "internal/delivery", "internal/simulation", "internal/programs"},
 	"internal/reference":        {".", "internal/web"},
 	"internal/background":       {},
 	"internal/httpd":            {},
@@ -96,6 +97,8 @@ var mayImport = map[string][]string{
 	"internal/servicetest/network": {},
 
 	"internal/store/storetest/migrated": {"internal/database", "internal/keys", "internal/store", "internal/store/storetest"},
+
+	"connector/remote/conformance": {".", "payment", "connector", "connector/connectortest", "connector/remote"},
 
 	"connector/berlingroup":          {".", "payment", "connector", "connector/berlingroup/identity"},
 	"connector/berlingroup/identity": {"."},

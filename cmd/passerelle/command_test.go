@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -13,10 +16,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/govalues/decimal"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"passerelle"
+	"passerelle/connector"
 	"passerelle/connector/berlingroup/berlingrouptest"
+	"passerelle/connector/remote"
 	"passerelle/internal/database"
 	"passerelle/internal/keys"
 	"passerelle/internal/servicetest"
@@ -119,8 +127,45 @@ func token(ts *testscript.TestScript, _ bool, args []string) {
 
 // TestConnectorPrograms plays a script beside a connector that is another program.
 func TestConnectorPrograms(t *testing.T) {
-	address := servicetest.StartProgram(t, "source.py", t.TempDir())
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "current.csv"), []byte("2026-01-02,-12.50,Bread\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address, wrong := servicetest.StartProgram(t, "source.py", folder), forgetful(t)
 	storetest.Each(t, func(t *testing.T, database string) {
-		play(t, "testdata/program/connector.txtar", "PASSERELLE_DATABASE="+database, "PROGRAM="+address)
+		play(t, "testdata/program/connector.txtar", "PASSERELLE_DATABASE="+database, "PROGRAM="+address, "WRONG="+wrong)
 	})
+}
+
+// forgetful is a program whose transactions have another key in each read.
+func forgetful(t *testing.T) string {
+	t.Helper()
+	h, err := remote.Handler(keyless{}, servicetest.ConnectorSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+type keyless struct{}
+
+func (keyless) Profile() connector.Profile {
+	return connector.Profile{
+		UUID: "0d6c6f0e-58c1-4a5e-9b51-3f4be1f7a0aa", Name: "Forgetful", Countries: []string{"FR"}, Data: &connector.DataSettings{Capabilities: []string{"bank"}},
+		Sources: []connector.Source{{Name: "openapi", Mechanisms: []passerelle.AuthMechanism{passerelle.ByCredentials}}},
+	}
+}
+
+func (keyless) Read(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+	if err := out.Accounts([]passerelle.AccountDetails{{Key: "a", Currency: "EUR"}}); err != nil {
+		return connector.Outcome{}, err
+	}
+	day, wanted := out.Wanted("a")
+	if !wanted {
+		return connector.Outcome{}, nil
+	}
+	page := []passerelle.TransactionDetails{{Key: rand.Text(), Date: passerelle.DateOf(time.Now(), time.UTC), Value: decimal.One}}
+	return connector.Outcome{}, errors.Join(out.Transactions("a", page), out.AccountRead("a", day))
 }

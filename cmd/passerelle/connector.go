@@ -26,6 +26,7 @@ type connectorCommand struct {
 
 	Add    connectorAdd    `cmd:"" help:"Add a connector that is another program, for all domains. docs/connectors-in-any-language.md has the protocol."`
 	New    connectorNew    `cmd:"" help:"Write programs to begin a connector with: a bank that takes payments, and a source that reads a folder."`
+	Test   connectorTest   `cmd:"" help:"Hold a program against every rule for connectors, and print what it breaks and what would be right."`
 	Check  connectorCheck  `cmd:"" help:"Ask a connector that was added what it is, and store the answer."`
 	Remove connectorRemove `cmd:"" help:"Remove a connector that was added. Its connections and payments stay, and are followed no more."`
 }

@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
+	"passerelle/connector/connectortest"
+	"passerelle/connector/remote/conformance"
 	"passerelle/connector/remote/start"
+	"passerelle/internal/programs"
 	"passerelle/internal/service"
 	"passerelle/internal/store"
 )
@@ -45,7 +49,7 @@ func (a *connectorAdd) Run(c *console, g *connectorCommand) error {
 		return fmt.Errorf("--secret-file: %w", err)
 	}
 	return a.do(c, g, func(db *store.DB) (any, error) {
-		row, err := service.AddProgram(c.ctx, db, a.Address, strings.TrimSpace(string(secret)))
+		row, err := service.Programs(db).Add(c.ctx, a.Address, strings.TrimSpace(string(secret)))
 		if err != nil {
 			return nil, err
 		}
@@ -53,8 +57,52 @@ func (a *connectorAdd) Run(c *console, g *connectorCommand) error {
 	})
 }
 
+type connectorTest struct {
+	Address    string `arg:"" help:"Address of the program: what stands before /v1/profile."`
+	SecretFile string `required:"" type:"path" help:"File with the secret that the program has, of 32 to 256 characters."`
+}
+
+// Run prints what became of each rule. It fails when the program breaks one.
+func (t *connectorTest) Run(c *console) error {
+	secret, err := os.ReadFile(t.SecretFile)
+	if err != nil {
+		return fmt.Errorf("--secret-file: %w", err)
+	}
+	results, err := conformance.Run(c.ctx, t.Address, strings.TrimSpace(string(secret)))
+	if err != nil {
+		return err
+	}
+	if err := c.show(views(results, viewRule)); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(results, func(r connectortest.Result) bool { return len(r.Faults) > 0 }) {
+		return errUnwell
+	}
+	return nil
+}
+
+// ruleView is what became of a rule as it is printed.
+type ruleView struct {
+	Rule   string   `json:"rule"`
+	Result string   `json:"result"`
+	Faults []string `json:"faults,omitempty"`
+	Right  string   `json:"right,omitempty"`
+	Note   string   `json:"note,omitempty"`
+}
+
+func viewRule(r connectortest.Result) ruleView {
+	view := ruleView{r.Rule, "passed", r.Faults, r.Right, r.Note}
+	switch {
+	case len(r.Faults) > 0:
+		view.Result = "broken"
+	case r.Note != "":
+		view.Result = "does not apply"
+	}
+	return view
+}
+
 type connectorNew struct {
-	Language string `default:"python" placeholder:"LANGUAGE" help:"Language of the programs: python or node."`
+	Language string `default:"python" placeholder:"LANGUAGE" help:"Language of the programs: python, node, go or shell."`
 	Folder   string `arg:"" type:"path" help:"Folder to write to."`
 }
 
@@ -82,7 +130,7 @@ func (k *connectorCheck) Run(c *console, g *connectorCommand) error {
 	return k.do(c, g, func(db *store.DB) (any, error) {
 		row, err := namedProgram(c, db, k.Connector)
 		if err == nil {
-			err = service.RefreshProgram(c.ctx, db, row)
+			err = service.Programs(db).Check(c.ctx, row)
 		}
 		if err != nil {
 			return nil, err
@@ -102,16 +150,13 @@ func (r *connectorRemove) Run(c *console, g *connectorCommand) error {
 		if err != nil {
 			return nil, err
 		}
-		err = db.Write(c.ctx, func(tx *store.Tx) error {
-			tx.RemoveConnectorProgram(row.ID)
-			return nil
-		})
+		err = service.Programs(db).Remove(c.ctx, row)
 		return programView{row.UUID, row.Address, "removed"}, err
 	})
 }
 
-func namedProgram(c *console, db *store.DB, name string) (store.ConnectorProgram, error) {
-	row, err := service.FindProgram(c.ctx, &db.Reader, name)
+func namedProgram(c *console, db *store.DB, name string) (programs.Program, error) {
+	row, err := programs.Find(c.ctx, &db.Reader, name)
 	if errors.Is(err, store.ErrNotFound) {
 		return row, absent("connector", "none with the UUID or the number %q was added", name)
 	}

@@ -27,7 +27,7 @@ func claimedAbilities(_ context.Context, s Subject) error {
 func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 	able, responds := s.Initiator.(connector.Responder)
 	if !responds {
-		return nil
+		return notApplicable("it takes no answers")
 	}
 	p := newPlay(s)
 	asked, err := p.initiate(ctx)
@@ -54,7 +54,7 @@ func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 func lateAnswerIsIgnored(ctx context.Context, s Subject) error {
 	able, responds := s.Initiator.(connector.Responder)
 	if !responds {
-		return nil
+		return notApplicable("it takes no answers")
 	}
 	p, last, err := ended(ctx, s)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s Subject) calls() map[string]func(context.Context, connector.Order) (paym
 // its end by the report alone. Asking twice is asking once.
 func cancellationIsReported(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
-	if p == nil || err != nil {
+	if err != nil {
 		return err
 	}
 	if again, err := p.cancel(ctx); err != nil || again.Cancellation != first.Cancellation || again.ValidateURI != first.ValidateURI {
@@ -139,7 +139,10 @@ func cancellationIsReported(ctx context.Context, s Subject) error {
 // keptOrderGoesOn: a payer who does not agree has not refused the payment.
 func keptOrderGoesOn(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
-	if p == nil || err != nil || first.Cancellation != payment.CancellationAwaiting {
+	if err == nil && first.Cancellation != payment.CancellationAwaiting {
+		return notApplicable("no payer is asked to agree to a cancellation")
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.Keep(ctx, p.order, first); err != nil {
@@ -165,7 +168,7 @@ func keptOrderGoesOn(ctx context.Context, s Subject) error {
 func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 	able, cancels := s.Initiator.(connector.Canceller)
 	if !cancels {
-		return nil
+		return errNoCancellation
 	}
 	p, last, err := ended(ctx, s)
 	if err != nil {
@@ -178,11 +181,13 @@ func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, cancelled after its end")
 }
 
-// cancelling is a play of an approved order that was asked to be cancelled; it
-// is nil where the connector does not cancel.
+var errNoCancellation = notApplicable("it does not cancel")
+
+// cancelling is a play of an approved order that was asked to be cancelled. It
+// fails with errNoCancellation where the connector does not cancel.
 func cancelling(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	if _, cancels := s.Initiator.(connector.Canceller); !cancels {
-		return nil, payment.Report{}, nil
+		return nil, payment.Report{}, errNoCancellation
 	}
 	s.Order = s.Lasting
 	p := newPlay(s)

@@ -1,16 +1,17 @@
 // Package connectortest is the conformance suite of connectors: what
 // the service relies on, whatever bank a connector leads to.
 //
-// It owns the rules that hold for every connector, and the reasons why. It does
-// not own a bank: the test of a connector brings one, with a hand that acts as
-// the payer. It does not look at what is special about a connector, which is
-// for the connector's own tests. It fails by failing the test, once for each
-// rule that is broken, with what the connector answered.
+// It owns the rules that hold for every connector, the reasons why, and what a
+// report of them says. It does not own a bank: whoever runs it brings one, with
+// a hand that acts as the payer. It does not look at what is special about a
+// connector, which is for the connector's own tests. It fails by reporting an
+// error, once for each rule that is broken, with what the connector answered.
 package connectortest
 
 import (
 	"context"
-	"testing"
+	"errors"
+	"fmt"
 
 	"passerelle/connector"
 	"passerelle/payment"
@@ -39,37 +40,72 @@ type Subject struct {
 	Submissions func() int
 }
 
+// Reporter takes what the suite finds: a *testing.T or a *Report, which is R.
+type Reporter[R any] interface {
+	Context() context.Context
+	// Run runs a rule and returns whether it reported no error.
+	Run(name string, rule func(R)) bool
+	// Error reports a Breach, Log why a rule does not apply.
+	Error(args ...any)
+	Log(args ...any)
+}
+
+// Breach says how a connector breaks a rule, and what would be right.
+type Breach struct {
+	Err   error
+	Right string
+}
+
+// Error says both.
+func (b Breach) Error() string { return b.Err.Error() + "\nright would be: " + b.Right }
+
 // Run holds a connector against every rule, each on a subject of its own. Run
 // it with the race detector too: one of the rules is that calls may coincide.
-func Run(t *testing.T, subject func(t *testing.T) Subject) {
-	t.Helper()
-	for _, c := range rules {
-		t.Run(c.name, func(t *testing.T) {
-			if err := c.check(t.Context(), subject(t)); err != nil {
-				t.Error(err)
+func Run[R Reporter[R]](r R, subject func(R) Subject) { check(r, rules, subject) }
+
+// RunReader holds a connector that reads against every rule, each on a customer of its
+// own. Run it with the race detector too: one of the rules is that reads may coincide.
+func RunReader[R Reporter[R]](r R, customer func(R) Customer) { check(r, readingRules, customer) }
+
+// rule is what the service relies on. The check returns how it is broken, or
+// errNotApplicable.
+type rule[S any] struct {
+	name, right string
+	check       func(context.Context, S) error
+}
+
+var errNotApplicable = errors.New("does not apply")
+
+func notApplicable(why string) error { return fmt.Errorf("%w: %s", errNotApplicable, why) }
+
+func check[R Reporter[R], S any](r R, rules []rule[S], subject func(R) S) {
+	for _, one := range rules {
+		r.Run(one.name, func(r R) {
+			err := one.check(r.Context(), subject(r))
+			switch {
+			case errors.Is(err, errNotApplicable):
+				r.Log(err)
+			case err != nil:
+				r.Error(Breach{err, one.right})
 			}
 		})
 	}
 }
 
-// rules are what the service relies on. Each returns how it is broken.
-var rules = []struct {
-	name  string
-	check func(context.Context, Subject) error
-}{
-	{"the profile is coherent", coherentProfile},
-	{"a sent order is known", sentOrderIsKnown},
-	{"an order never sent is unknown", unsentOrderIsUnknown},
-	{"a repeated key is one order", repeatedKeyIsOneOrder},
-	{"an approved order ends", approvedOrderEnds},
-	{"a refused order is declined", refusedOrderIsDeclined},
-	{"a cancelled call returns", cancelledCallReturns},
-	{"abilities are claimed", claimedAbilities},
-	{"a stray answer is ignored", strayAnswerIsIgnored},
-	{"a late answer is ignored", lateAnswerIsIgnored},
-	{"an order never sent cannot be asked", unsentOrderCannotBeAsked},
-	{"a cancellation is told", cancellationIsReported},
-	{"a kept order goes on", keptOrderGoesOn},
-	{"an ended order is not cancelled", endedOrderIsNotCancelled},
-	{"calls may coincide", callsMayCoincide},
+var rules = []rule[Subject]{
+	{"the profile is coherent", "a profile that is complete and consistent, is the same in every answer, and takes an order that keeps to it", coherentProfile},
+	{"a sent order is known", "asking for the status of an order that was sent answers what sending it answered, any number of times, and sends nothing", sentOrderIsKnown},
+	{"an order never sent is unknown", "asking for the status of a key that was never sent answers that the order is unknown, and sends nothing", unsentOrderIsUnknown},
+	{"a repeated key is one order", "an order that comes again with the same key is answered as before and is one order at the bank, or the profile is not idempotent", repeatedKeyIsOneOrder},
+	{"an approved order ends", "an order that its payer approves is settled, by reports that are complete and in a legal order", approvedOrderEnds},
+	{"a refused order is declined", "an order that its payer refuses is declined, with a code of the protocol", refusedOrderIsDeclined},
+	{"a cancelled call returns", "a call that nobody waits for ends at once, and its error does not say that the bank was asked", cancelledCallReturns},
+	{"abilities are claimed", "the payment settings are cancellable exactly when there is the ability to cancel", claimedAbilities},
+	{"a stray answer is ignored", "an answer to what was not asked changes nothing, and is answered with the state of the order", strayAnswerIsIgnored},
+	{"a late answer is ignored", "an answer after the end of an order is answered with its final state", lateAnswerIsIgnored},
+	{"an order never sent cannot be asked", "answering or cancelling a key that was never sent answers that the order is unknown, and sends nothing", unsentOrderCannotBeAsked},
+	{"a cancellation is told", "cancelling says whether the cancellation waits, is granted or is refused, says it again when asked again, and a granted one declines the order", cancellationIsReported},
+	{"a kept order goes on", "an order whose payer does not agree to its cancellation goes on to its end", keptOrderGoesOn},
+	{"an ended order is not cancelled", "cancelling an order that has ended answers its final state and grants nothing", endedOrderIsNotCancelled},
+	{"calls may coincide", "calls at once are answered each for itself, and the same order at once from two callers is one order where the profile is idempotent", callsMayCoincide},
 }

@@ -49,7 +49,7 @@ func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 // and money must not move twice.
 func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	if !s.Initiator.Profile().Idempotent {
-		return nil
+		return notApplicable("the profile is not idempotent")
 	}
 	p := newPlay(s)
 	first, err := p.initiate(ctx)

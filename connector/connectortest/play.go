@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"time"
 
@@ -62,7 +61,7 @@ func (p *play) ask(ctx context.Context) (payment.Report, error) {
 
 // take applies a report, which must be complete, legal and new.
 func (p *play) take(report payment.Report) error {
-	if err := wellFormed(report, len(p.payment.Instructions)); err != nil {
+	if err := connector.CheckReport(report, len(p.payment.Instructions)); err != nil {
 		return err
 	}
 	if _, err := p.payment.Apply(report, p.order.Now); err != nil {
@@ -93,61 +92,5 @@ func (p *play) follow(ctx context.Context) error {
 	return fmt.Errorf("the payment is still %s after %d questions", p.payment.State, maxChecks)
 }
 
-var (
-	statuses = []payment.Status{payment.Awaiting, payment.Processing, payment.Settled, payment.Declined}
-	actions  = []payment.Action{payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}
-
-	cancellations = []payment.Cancellation{"", payment.CancellationAwaiting, payment.CancellationGranted, payment.CancellationRefused}
-
-	errorCodes = []payment.ErrorCode{
-		payment.InvalidEmitter, payment.InsufficientFunds, payment.InvalidAmount, payment.InvalidCurrency, payment.InvalidDate,
-		payment.InvalidBeneficiary, payment.InvalidLabel, payment.InvalidReferenceID, payment.RegulatoryReason,
-		payment.AuthenticationFailed, payment.NoAnswerFromCustomer, payment.NoSpecifiedReason, payment.CancelledByUser,
-		payment.CancelledByClient, payment.ConfirmationRefused, payment.BankMessage, payment.InvalidValue,
-		payment.WebsiteUnavailable, payment.Bug,
-	}
-	lineStates = []payment.InstructionState{
-		payment.InstructionPending, payment.InstructionRejected, payment.InstructionDone, payment.InstructionAccepted,
-	}
-)
-
-// wellFormed checks what Apply trusts a connector with: a report that it takes
-// over as it is.
-func wellFormed(r payment.Report, lines int) error {
-	claims := []error{
-		connector.Unless(slices.Contains(statuses, r.Status), "unknown status %q", r.Status),
-		connector.Unless(r.CheckAfter >= 0, "the next question would be in the past: %s", r.CheckAfter),
-		connector.Unless(r.Status != payment.Awaiting || slices.Contains(actions, r.Action), "the payer has to do something unknown: %q", r.Action),
-		connector.Unless(r.Status != payment.Awaiting || r.Action != payment.Redirect || isAddress(r.ValidateURI), "a redirect without an address: %q", r.ValidateURI),
-		connector.Unless(r.Status != payment.Awaiting || r.Action != payment.FillFields || len(r.Fields) > 0, "fields are asked for and there are none"),
-		connector.Unless(r.Cancellation != payment.CancellationAwaiting || r.Action != "" && r.Action != payment.Redirect || isAddress(r.ValidateURI), "a cancellation to be approved without an address: %q", r.ValidateURI),
-		connector.Unless(slices.Contains(cancellations, r.Cancellation), "unknown cancellation %q", r.Cancellation),
-		connector.Unless(r.Status != payment.Declined || slices.Contains(errorCodes, r.Code), "declined with an unknown code: %q", r.Code),
-	}
-	claims = append(claims, occurrencesFormed(r.Occurrences)...)
-	return errors.Join(append(claims, linesFormed(r.Lines, lines)...)...)
-}
-
-func occurrencesFormed(list []payment.Occurrence) []error {
-	var claims []error
-	for _, one := range list {
-		claims = append(claims, connector.Unless(!one.Day.IsZero() && (one.Code == "" || slices.Contains(errorCodes, one.Code)), "an occurrence on %q with code %q", one.Day, one.Code))
-	}
-	return claims
-}
-
-func linesFormed(list []payment.Line, lines int) []error {
-	var claims []error
-	for _, l := range list {
-		claims = append(claims,
-			connector.Unless(l.Position >= 0 && l.Position < lines, "line %d of %d", l.Position, lines),
-			connector.Unless(slices.Contains(lineStates, l.State), "line %d is in an unknown state: %q", l.Position, l.State),
-			connector.Unless((l.State == payment.InstructionRejected) == slices.Contains(errorCodes, l.Code), "line %d is %s with code %q", l.Position, l.State, l.Code))
-	}
-	return claims
-}
-
-func isAddress(uri string) bool {
-	u, err := url.Parse(uri)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
-}
+// actions are those that an answer can be to.
+var actions = []payment.Action{payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}

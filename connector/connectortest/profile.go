@@ -29,9 +29,11 @@ func checkStable(c connector.Connector, p connector.Profile) error {
 }
 
 func checkCarries(s payment.Settings, o connector.Order) error {
-	reasons := o.Payment.Incompatibilities(s, o.Now)
-	return errors.Join(
-		connector.Unless(payment.Eligible(reasons), "the settings exclude the subject's own order: %+v", reasons),
-		connector.Unless(slices.Contains(s.Mechanisms, o.Mechanism), "mechanism %q is none of %v", o.Mechanism, s.Mechanisms),
-	)
+	if reasons := o.Payment.Incompatibilities(s, o.Now); !payment.Eligible(reasons) {
+		return fmt.Errorf("the settings exclude the subject's own order: %+v", reasons)
+	}
+	if !slices.Contains(s.Mechanisms, o.Mechanism) {
+		return fmt.Errorf("mechanism %q is none of %v", o.Mechanism, s.Mechanisms)
+	}
+	return nil
 }

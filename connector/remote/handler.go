@@ -82,6 +82,9 @@ func (e exchange) calls() map[string]func(context.Context, string, []byte) error
 	if _, able := e.connector.(connector.Terminator); able {
 		calls[callTerminate] = e.data
 	}
+	if _, able := e.connector.(Tested); able {
+		calls[callTest] = e.test
+	}
 	return calls
 }
 

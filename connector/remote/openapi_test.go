@@ -39,6 +39,7 @@ var calls = []struct {
 	{callRead, "Read what the person shares.", dataCall{}, record{}},
 	{callFile, "Fetch a file.", dataCall{}, record{}},
 	{callTerminate, "End the person's consent at the institution.", dataCall{}, accountsAnswer{}},
+	{callTest, "Act in place of a payer or a person, for the conformance suite. A program in production does not have it.", testCall{}, Acted{}},
 }
 
 // documents makes the OpenAPI document from the types that are sent.

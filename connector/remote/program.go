@@ -30,6 +30,10 @@ const (
 	dialTime = 5 * time.Second
 	// silence is how long a stream may pause.
 	silence = time.Minute
+	// A stream may take streamTime, and a second more for each so many bytes of it, without
+	// the time of whoever takes it. One that drips would keep others waiting.
+	streamTime = 5 * time.Minute
+	slowest    = 16 << 10
 )
 
 // Program is a program that speaks the protocol, reached at an address.
@@ -134,8 +138,14 @@ func (p *Program) fault(call string, err error, says string) error {
 // errNotAnswer is an answer with another status than 200.
 var errNotAnswer = errors.New("it did not answer with the status 200")
 
+// errAbsent is an answer with the status 404.
+var errAbsent = errors.New("it has no such call (404)")
+
 // errLarge is an answer or a line beyond its limit.
 var errLarge = errors.New("its answer is larger than the protocol allows")
+
+// errSlow is a stream that takes longer than its bytes need.
+var errSlow = errors.New("it answers too slowly")
 
 // errCut is a stream without its end.
 var errCut = errors.New("its answer ends before its end")
@@ -173,6 +183,9 @@ func (p *Program) call(ctx context.Context, name string, body, into any) error {
 func statusError(r *http.Response) error {
 	if r.StatusCode == http.StatusOK {
 		return nil
+	}
+	if r.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("%w: %w", errNotAnswer, errAbsent)
 	}
 	return fmt.Errorf("%w but with %d", errNotAnswer, r.StatusCode)
 }
@@ -230,19 +243,17 @@ func (p *Program) request(ctx context.Context, name string, body any) (*http.Req
 		return nil, "", err
 	}
 	timestamp, nonce := strconv.FormatInt(p.now().Unix(), 10), rand.Text()
-	sum := p.secret.requestMAC(r.Method, r.URL.EscapedPath(), timestamp, nonce)
-	sum.Write(raw)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(headerTimestamp, timestamp)
 	r.Header.Set(headerNonce, nonce)
-	r.Header.Set(headerSignature, text(sum))
+	p.secret.sign(r, raw)
 	return r, nonce, nil
 }
 
 // remedy says what a failure means, in words that hold nothing of bodies.
 func remedy(err error) string {
 	var network net.Error
-	for _, own := range []error{errUnsigned, errNotAnswer, errLarge, errCut, errPublic} {
+	for _, own := range []error{errUnsigned, errNotAnswer, errLarge, errSlow, errCut, errPublic} {
 		if errors.Is(err, own) {
 			return strings.ReplaceAll(err.Error(), "\n", "; ")
 		}

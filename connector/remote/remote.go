@@ -44,6 +44,7 @@ const (
 	callRead      = "read"
 	callFile      = "file"
 	callTerminate = "terminate"
+	callTest      = "test"
 )
 
 const version = "v1"

@@ -60,6 +60,13 @@ func (s secret) requestMAC(method, path, timestamp, nonce string) hash.Hash {
 	return s.mac("request", method, path, timestamp, nonce)
 }
 
+// sign adds the signature to a request that has its timestamp and its nonce.
+func (s secret) sign(r *http.Request, body []byte) {
+	sum := s.requestMAC(r.Method, r.URL.EscapedPath(), r.Header.Get(headerTimestamp), r.Header.Get(headerNonce))
+	sum.Write(body)
+	r.Header.Set(headerSignature, text(sum))
+}
+
 func (s secret) answerMAC(status int, nonce string) hash.Hash {
 	return s.mac("answer", strconv.Itoa(status), nonce)
 }

@@ -22,6 +22,7 @@ import (
 	"passerelle/internal/delivery"
 	"passerelle/internal/initiation"
 	"passerelle/internal/oidc"
+	"passerelle/internal/programs"
 	"passerelle/internal/simulation"
 	"passerelle/internal/wire"
 )
@@ -44,6 +45,7 @@ type Config struct {
 	// Files keeps the bytes of users' files.
 	Files      blob.Store
 	Simulation *simulation.Simulation
+	Programs   *programs.Programs
 	// Scenarios and Logins are what the simulated banks can be made to do.
 	Scenarios []wire.Scenario
 	Logins    []wire.Login
@@ -60,6 +62,6 @@ func New(config Config) http.Handler {
 	webhooks := webhooks.Routes(webhooks.Config{DB: config.DB, Delivery: config.Delivery, Wake: config.Initiation.Wake, Now: config.Now})
 	return page.New(config.Config, slices.Concat(
 		c.signInRoutes(), c.accountRoutes(), c.domainRoutes(), c.paymentRoutes(), c.simulationRoutes(), c.userRoutes(), c.connectionRoutes(),
-		c.connectorRoutes(), c.configurationRoutes(), c.clientRoutes(), c.tokenRoutes(), c.auditRoutes(), c.searchRoutes(), webhooks,
+		c.connectorRoutes(), c.programRoutes(), c.configurationRoutes(), c.clientRoutes(), c.tokenRoutes(), c.auditRoutes(), c.searchRoutes(), webhooks,
 	))
 }

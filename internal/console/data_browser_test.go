@@ -84,7 +84,7 @@ func TestPagesAboutDataInABrowser(t *testing.T) {
 func TestPagesAboutSettingsInABrowser(t *testing.T) {
 	inWindows(t, func(p *person, window string, have plants) {
 		p.openPages(window, map[string]string{
-			"domains": "/console/domains", "connectors": p.domainPath("/connectors"), "connector": p.domainPath("/connectors/40"),
+			"domains": "/console/domains", "programs": "/console/programs", "connectors": p.domainPath("/connectors"), "connector": p.domainPath("/connectors/40"),
 			"configuration": p.domainPath("/configuration"), "key": p.domainPath("/configuration/key?name=" + settings.Timezone),
 			"certificates": p.domainPath("/configuration/key?name=" + settings.Authorities), "log": p.domainPath("/configuration/log"),
 			"clients": p.domainPath("/clients"), "client": p.domainPath(fmt.Sprint("/clients/", have.client)), "tokens": p.domainPath("/tokens?all=1"),

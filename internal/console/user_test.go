@@ -332,7 +332,7 @@ func TestLinksToDataAndSettings(t *testing.T) {
 		connection := d.connect(token, "one")
 		client := d.domainPath("/clients/" + d.ClientID)
 		pages := []string{
-			"/console/domains", d.domainPath("/users"), d.userPath(id, ""), d.userPath(id, "/accounts"), d.userPath(id, "/subscriptions"), d.userPath(id, "/consents"),
+			"/console/domains", listOfPrograms, d.domainPath("/users"), d.userPath(id, ""), d.userPath(id, "/accounts"), d.userPath(id, "/subscriptions"), d.userPath(id, "/consents"),
 			d.userPath(id, fmt.Sprint("/connections/", connection)), d.domainPath("/connections"), d.domainPath("/connectors"), d.domainPath("/connectors/40"),
 			d.domainPath("/configuration"), d.domainPath("/configuration/key?name=api.timezone"), d.domainPath("/configuration/log"), d.domainPath("/clients"), client,
 			d.domainPath("/tokens"), d.domainPath("/domain"),
@@ -348,7 +348,7 @@ func TestLinksToDataAndSettings(t *testing.T) {
 		}
 		form := d.token("/console/account")
 		for _, path := range []string{
-			"/console/domains", d.userPath(id, "/export"), d.userPath(id, "/delete"), d.userPath(id, "/accounts"), d.userPath(id, "/subscriptions"),
+			"/console/domains", listOfPrograms, d.userPath(id, "/export"), d.userPath(id, "/delete"), d.userPath(id, "/accounts"), d.userPath(id, "/subscriptions"),
 			d.userPath(id, fmt.Sprint("/connections/", connection, "/sync")), d.userPath(id, fmt.Sprint("/connections/", connection, "/delete")),
 			d.domainPath("/connectors/40"), d.domainPath("/connectors/40/sources/401"), d.domainPath("/configuration/key?name=api.timezone"), d.domainPath("/clients"), client,
 			client + "/secret", client + "/delete", d.domainPath("/tokens"), d.domainPath("/tokens/1/revoke"), d.domainPath("/domain"), d.domainPath("/domain/sign-key"),

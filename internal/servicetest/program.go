@@ -16,37 +16,81 @@ import (
 // ConnectorSecret is what programs of StartProgram share with the service.
 const ConnectorSecret = "a secret of thirty-two characters, or more" //nolint:gosec // of tests
 
+// languages are those of package start, by the ends of the programs' names, and the
+// interpreters of those that are not compiled.
+var languages = map[string]struct{ name, interpreter string }{
+	".go": {name: "go"}, ".mjs": {"node", "node"}, ".py": {"python", "python3"}, ".sh": {"shell", "bash"},
+}
+
+// Program is a program of package start that can be killed and started again.
+type Program struct {
+	// Address is where it listens.
+	Address string
+	t       *testing.T
+	name    string
+	command []string
+	running *exec.Cmd
+}
+
 // StartProgram runs a program of package start with a folder for its data, until the test
 // ends, and returns its address.
 func StartProgram(t *testing.T, name, folder string) string {
 	t.Helper()
-	code := t.TempDir()
-	language, interpreter := "python", "python3"
-	if filepath.Ext(name) == ".mjs" {
-		language, interpreter = "node", "node"
-	}
-	if _, err := start.Write(language, code); err != nil {
+	return StartKillable(t, name, folder).Address
+}
+
+// StartKillable is StartProgram for a program that is killed and started again. It lets the
+// test act as the payer.
+func StartKillable(t *testing.T, name, folder string) *Program {
+	t.Helper()
+	code, port := t.TempDir(), freePort(t)
+	language := languages[filepath.Ext(name)]
+	if _, err := start.Write(language.name, code); err != nil {
 		t.Fatal(err)
 	}
-	port := freePort(t)
-	ctx, stop := context.WithCancel(context.Background())
-	program := exec.CommandContext(ctx, interpreter, filepath.Join(code, name), fmt.Sprint(port), folder)
-	program.Env, program.Stderr = append(os.Environ(), "SECRET="+ConnectorSecret), os.Stderr
-	out, err := program.StdoutPipe()
+	path := filepath.Join(code, name)
+	p := &Program{Address: fmt.Sprintf("http://127.0.0.1:%d", port), t: t, name: name, command: []string{language.interpreter, path}}
+	if language.interpreter == "" {
+		p.command = []string{compile(t, path)}
+	}
+	p.command = append(p.command, fmt.Sprint(port), folder)
+	p.Start()
+	t.Cleanup(p.Kill)
+	return p
+}
+
+// Start starts the program and returns when it listens.
+func (p *Program) Start() {
+	p.t.Helper()
+	p.running = exec.CommandContext(context.Background(), p.command[0], p.command[1:]...) //nolint:gosec // of this repository
+	p.running.Env, p.running.Stderr = append(os.Environ(), "SECRET="+ConnectorSecret, "TEST=1"), os.Stderr
+	out, err := p.running.StdoutPipe()
 	if err == nil {
-		err = program.Start()
+		err = p.running.Start()
 	}
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		stop()
-		_ = program.Wait() // it was killed
-	})
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatalf("%s did not start: %v", name, err)
+		p.t.Fatalf("%s did not start: %v", p.name, err)
 	}
-	return fmt.Sprintf("http://127.0.0.1:%d", port)
+}
+
+// Kill ends the program at once.
+func (p *Program) Kill() {
+	_ = p.running.Process.Kill()
+	_ = p.running.Wait() // it was killed
+}
+
+// compile makes a program of a file and its protocol, and returns its path.
+func compile(t *testing.T, path string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "program")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, path, filepath.Join(filepath.Dir(path), "protocol.go"))
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build %s: %v\n%s", path, err, out)
+	}
+	return binary
 }
 
 func freePort(t *testing.T) int {

@@ -66,7 +66,7 @@ func processorTime(t *testing.T) time.Duration {
 // the processor time of the same connector inside, although this process is both sides.
 func TestSpeedOfPrograms(t *testing.T) {
 	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{})
-	row, err := service.AddProgram(t.Context(), s.DB, newOutside(t), servicetest.ConnectorSecret)
+	row, err := service.Programs(s.DB).Add(t.Context(), newOutside(t), servicetest.ConnectorSecret)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,9 @@
 package servicetest_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -11,37 +11,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"passerelle"
 	"passerelle/connector"
 	"passerelle/connector/connectortest"
 	"passerelle/connector/remote"
+	"passerelle/connector/remote/conformance"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 	"passerelle/payment"
 )
-
-// programConnector is the connector of a program, which strictly speaks the protocol.
-func programConnector(t *testing.T, address string) connector.Connector {
-	t.Helper()
-	program, err := remote.NewProgram(address, servicetest.ConnectorSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program = program.Strict()
-	described, err := program.Describe(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := program.Connector(described, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 // statements is a folder of accounts for the source.
 func statements(t *testing.T) string {
@@ -55,59 +35,84 @@ func statements(t *testing.T) string {
 	return folder
 }
 
-// TestStartedSourcesConform holds the source in each language to the rules.
-func TestStartedSourcesConform(t *testing.T) {
-	for _, name := range []string{"source.py", "source.mjs"} {
+// TestStartedProgramsConform holds the bank and the source in each language to the rules.
+func TestStartedProgramsConform(t *testing.T) {
+	for _, name := range []string{"bank.py", "bank.mjs", "bank.go", "bank.sh", "source.py", "source.mjs", "source.go", "source.sh"} {
 		t.Run(name, func(t *testing.T) {
-			reader, _ := programConnector(t, servicetest.StartProgram(t, name, statements(t))).(connector.DataReader)
-			connectortest.RunReader(t, func(*testing.T) connectortest.Customer {
-				return connectortest.Customer{Reader: reader, Request: func() connector.DataRequest { return connector.DataRequest{Source: "openapi", Present: true} }}
-			})
+			folder := t.TempDir()
+			if strings.HasPrefix(name, "source") {
+				folder = statements(t)
+			}
+			results, err := conformance.Run(t.Context(), servicetest.StartProgram(t, name, folder), servicetest.ConnectorSecret)
+			if err != nil || len(results) < 10 {
+				t.Fatalf("%d results, %v", len(results), err)
+			}
+			for _, r := range results {
+				for _, fault := range r.Faults {
+					t.Errorf("%s: %s; right would be: %s", r.Rule, fault, r.Right)
+				}
+			}
 		})
 	}
 }
 
-// TestStartedBanksConform holds the bank in each language to the rules.
-func TestStartedBanksConform(t *testing.T) {
-	for _, name := range []string{"bank.py", "bank.mjs"} {
-		t.Run(name, func(t *testing.T) { bankConforms(t, name) })
+// TestPagesOfStartedBanks: in each language the payer sees what they pay, and their decision
+// counts once.
+func TestPagesOfStartedBanks(t *testing.T) {
+	for _, name := range []string{"bank.py", "bank.mjs", "bank.go", "bank.sh"} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			program, err := remote.NewProgram(servicetest.StartProgram(t, name, folder), servicetest.ConnectorSecret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			described, err := program.Describe(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := program.Connector(described, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bank, _ := c.(connector.Initiator)
+			orders, err := connectortest.Orders(bank.Profile(), connectortest.Parties{}, false, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := orders()
+			asked, err := bank.Initiate(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if page := pageAt(t, asked.ValidateURI); !strings.Contains(page, "Pay 12.50 EUR to The Shop") {
+				t.Errorf("the page: %s", page)
+			}
+			for _, decision := range []string{"refuse", "approve"} {
+				if back, err := decideAt(asked.ValidateURI, decision); err != nil || back != o.ReturnURL {
+					t.Errorf("%s leads to %s, %v", decision, back, err)
+				}
+			}
+			last, err := bank.Status(t.Context(), o)
+			stored, _ := filepath.Glob(filepath.Join(folder, "*.json"))
+			if err != nil || last.Status != payment.Declined || last.Code != payment.CancelledByUser || len(stored) != 1 {
+				t.Errorf("in the end %+v, %v, and %d orders", last, err, len(stored))
+			}
+		})
 	}
 }
 
-func bankConforms(t *testing.T, name string) {
+func pageAt(t *testing.T, address string) string {
 	t.Helper()
-	var keys atomic.Int64
-	decide := func(decision string) func(context.Context, connector.Order, payment.Report) error {
-		return func(_ context.Context, _ connector.Order, asked payment.Report) error {
-			_, err := decideAt(asked.ValidateURI, decision)
-			return err
-		}
+	answer, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
 	}
-	connectortest.Run(t, func(t *testing.T) connectortest.Subject {
-		folder := t.TempDir()
-		initiator, _ := programConnector(t, servicetest.StartProgram(t, name, folder)).(connector.Initiator)
-		return connectortest.Subject{
-			Initiator: initiator, Approve: decide("approve"), Refuse: decide("refuse"),
-			Order: func() connector.Order {
-				now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-				p, _, err := payment.New(payment.Draft{ClientRedirectURI: "https://shop.test/back", Instructions: []payment.Instruction{{
-					ReferenceID: "ORDER-1", Amount: passerelle.Money{Minor: 1250, Currency: "EUR"}, Label: "Order 1", DateType: payment.FirstOpenDay,
-					Beneficiary: passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7699999000000000000000033", Label: "The Shop"},
-				}}}, payment.Policy{}, strings.NewReader(strings.Repeat("r", 1<<16)), now)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return connector.Order{Domain: 7, Key: fmt.Sprintf("key-%d", keys.Add(1)), Payment: *p, Mechanism: "webauth", ReturnURL: "https://service.test/back", Now: now}
-			},
-			Submissions: func() int {
-				orders, err := filepath.Glob(filepath.Join(folder, "*.json"))
-				if err != nil {
-					t.Error(err)
-				}
-				return len(orders)
-			},
-		}
-	})
+	defer answer.Body.Close()
+	page, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
 }
 
 // decideAt presses a button on a page of the bank and returns where it leads.
@@ -129,7 +134,7 @@ func decideAt(page, decision string) (string, error) {
 func TestPaymentThroughAProgram(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		folder := t.TempDir()
-		row, err := service.AddProgram(t.Context(), s.DB, servicetest.StartProgram(t, "bank.py", folder), servicetest.ConnectorSecret)
+		row, err := service.Programs(s.DB).Add(t.Context(), servicetest.StartProgram(t, "bank.py", folder), servicetest.ConnectorSecret)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +185,7 @@ func TestSyncThroughAProgram(t *testing.T) {
 			proxy.ServeHTTP(w, r)
 		}))
 		defer front.Close()
-		row, err := service.AddProgram(t.Context(), p.DB, front.URL, servicetest.ConnectorSecret)
+		row, err := service.Programs(p.DB).Add(t.Context(), front.URL, servicetest.ConnectorSecret)
 		if err != nil {
 			t.Fatal(err)
 		}

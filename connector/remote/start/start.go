@@ -18,11 +18,11 @@ import (
 	"passerelle"
 )
 
-//go:embed node python
+//go:embed go node python shell
 var programs embed.FS
 
 // Languages lists the languages.
-func Languages() []string { return []string{"node", "python"} }
+func Languages() []string { return []string{"go", "node", "python", "shell"} }
 
 // Write copies the programs of a language into a folder, which it makes. It returns their
 // paths.

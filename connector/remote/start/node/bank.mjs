@@ -1,7 +1,8 @@
 // A bank that takes payments and asks the payer on a page. It keeps each order in a file.
 //
 // Usage: SECRET=... node bank.mjs PORT FOLDER
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+// With TEST=1 it lets `passerelle connector test` act as the payer.
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { serve } from "./protocol.mjs";
 
@@ -54,10 +55,18 @@ function page(at, form) {
     const buttons = ["approve", "refuse"].map((word) => `<button name=decision value=${word}>${word}</button>`).join("");
     return `<h1>Pay ${escaped(order.amount.value)} ${order.amount.currency} to ${escaped(order.to)}</h1><form method=post>${buttons}</form>`;
   }
-  if (order.status === "awaiting") {
-    store({ ...order, status: new URLSearchParams(form).get("decision") === "approve" ? "settled" : "declined" });
-  }
+  decide(order, new URLSearchParams(form).get("decision") === "approve");
   return order.return_url;
 }
 
-serve(Number(port), { profile: () => profile, initiate, status: ({ order }) => report(load(order.key)) }, page);
+function decide(order, approved) {
+  if (order.status === "awaiting") store({ ...order, status: approved ? "settled" : "declined" });
+}
+
+function test({ act, order }) {
+  if (act !== "begin") decide(load(order.key), act === "approve");
+  return { orders: readdirSync(folder).filter((name) => name.endsWith(".json")).length };
+}
+
+const calls = { profile: () => profile, initiate, status: ({ order }) => report(load(order.key)) };
+serve(Number(port), process.env.TEST ? { ...calls, test } : calls, page);

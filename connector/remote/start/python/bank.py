@@ -1,6 +1,7 @@
 """A bank that takes payments and asks the payer on a page. It keeps each order in a file.
 
 Usage: SECRET=... python3 bank.py PORT FOLDER
+With TEST=1 it lets `passerelle connector test` act as the payer.
 """
 import html, json, os, pathlib, sys, tempfile, threading, urllib.parse
 
@@ -69,11 +70,24 @@ def page(address, form):
             return "<h1>Pay %s %s to %s</h1><form method=post>%s</form>" % (
                 html.escape(order["amount"]["value"]), order["amount"]["currency"], html.escape(order["to"]),
                 "".join("<button name=decision value=%s>%s</button>" % (d, d) for d in ("approve", "refuse")))
-        if order["status"] == "awaiting":
-            approved = urllib.parse.parse_qs(form).get("decision") == ["approve"]
-            order["status"] = "settled" if approved else "declined"
-            store(order)
+        decide(order, urllib.parse.parse_qs(form).get("decision") == ["approve"])
         return order["return_url"]
 
 
-serve(PORT, {"profile": lambda call: PROFILE, "initiate": initiate, "status": status}, page)
+def decide(order, approved):
+    if order["status"] == "awaiting":
+        order["status"] = "settled" if approved else "declined"
+        store(order)
+
+
+def test(call):
+    with lock:
+        if call["act"] != "begin":
+            decide(load(call["order"]["key"]), call["act"] == "approve")
+        return {"orders": len(list(FOLDER.glob("*.json")))}
+
+
+calls = {"profile": lambda call: PROFILE, "initiate": initiate, "status": status}
+if os.environ.get("TEST"):
+    calls["test"] = test
+serve(PORT, calls, page)

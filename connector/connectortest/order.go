@@ -1,0 +1,101 @@
+package connectortest
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// Parties are what an order needs besides the settings of its connector.
+type Parties struct {
+	// Payer and Beneficiary are accounts; nil for accounts that no bank has.
+	Payer, Beneficiary *passerelle.Account
+	// Fields are the values of the payment fields.
+	Fields map[string]string
+}
+
+// lastingDays is how far away an order is that is not executed for a while.
+const lastingDays = 30
+
+// Orders makes orders of one line that a connector can carry, by its profile. Lasting ones
+// are deferred where the connector defers.
+func Orders(p connector.Profile, with Parties, lasting bool, now time.Time) (func() connector.Order, error) {
+	if p.Payments == nil || len(p.Payments.Mechanisms) == 0 {
+		return nil, fmt.Errorf("the profile of %s has no payments, or no mechanism", p.Name)
+	}
+	line := instruction(*p.Payments, lasting, now)
+	if with.Beneficiary != nil {
+		line.Beneficiary = *with.Beneficiary
+	}
+	draft := payment.Draft{ClientRedirectURI: "https://client.example/back", Instructions: []payment.Instruction{line}}
+	if p.Payments.PayerAccount == payment.PayerMandatory {
+		draft.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7699999000010000000000018", Label: "The Payer"}
+	}
+	if with.Payer != nil {
+		draft.Payer = with.Payer
+	}
+	made, _, err := payment.New(draft, payment.Policy{Periodic: true}, rand.Reader, now)
+	if err != nil {
+		return nil, fmt.Errorf("make an order for %s: %w", p.Name, err)
+	}
+	prefix, number := rand.Text(), &atomic.Int64{}
+	return func() connector.Order {
+		return connector.Order{
+			Domain: 1, Key: fmt.Sprintf("%s-%d", prefix, number.Add(1)), Payment: *made, Mechanism: p.Payments.Mechanisms[0],
+			Fields: with.Fields, ReturnURL: "https://service.example/2.0/webauth/callback?state=abc", Now: now,
+		}
+	}, nil
+}
+
+// instruction is a line that keeps to the settings.
+func instruction(s payment.Settings, lasting bool, now time.Time) payment.Instruction {
+	line := payment.Instruction{
+		ReferenceID: "ORDER-1", Label: "Order 1", DateType: dateType(s, lasting),
+		Beneficiary: passerelle.Account{Scheme: passerelle.SortCode, Identification: "00000055779911", Label: "The Shop"},
+	}
+	if slices.Contains(s.Schemes, passerelle.IBAN) {
+		line.Beneficiary.Scheme, line.Beneficiary.Identification = passerelle.IBAN, "FR7699999000000000000000033"
+	}
+	if len(s.Currencies) > 0 {
+		line.Amount = passerelle.Money{Minor: max(1250, s.Minimum[line.DateType]), Currency: s.Currencies[0]}
+	}
+	if most, bounded := s.Maximum[line.DateType]; bounded {
+		line.Amount.Minor = min(line.Amount.Minor, most)
+	}
+	if line.DateType == payment.Deferred {
+		line.ExecutionDate = day(s, line.Beneficiary.Scheme, now)
+	}
+	if line.DateType == payment.Periodic && len(s.Frequencies) > 0 {
+		line.StartDate, line.Frequency = day(s, line.Beneficiary.Scheme, now), s.Frequencies[0]
+	}
+	return line
+}
+
+// dateType is the first of those offered that suits the order.
+func dateType(s payment.Settings, lasting bool) payment.DateType {
+	preferred := []payment.DateType{payment.FirstOpenDay, payment.Instant, payment.Deferred, payment.Periodic}
+	if lasting {
+		preferred = []payment.DateType{payment.Deferred, payment.FirstOpenDay, payment.Instant, payment.Periodic}
+	}
+	i := slices.IndexFunc(preferred, func(one payment.DateType) bool { return slices.Contains(s.DateTypes, one) })
+	return preferred[max(i, 0)]
+}
+
+// day is an open day within the bounds of the settings.
+func day(s payment.Settings, scheme passerelle.AccountScheme, now time.Time) passerelle.Date {
+	ahead := max(lastingDays, s.MinDays)
+	if s.MaxDays > 0 {
+		ahead = min(ahead, s.MaxDays)
+	}
+	at := passerelle.DateOf(now, time.UTC).AddDays(ahead)
+	for !payment.OpenDay(at, scheme) {
+		at = at.AddDays(-1)
+	}
+	return at
+}

@@ -1,0 +1,70 @@
+package connectortest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// ruleTime is how long a connector may take with one rule of a Report.
+const ruleTime = 2 * time.Minute
+
+// Report collects what became of each rule, for people.
+type Report struct {
+	Results []Result
+	ctx     context.Context
+}
+
+// Result is what became of a rule. A rule without faults was kept, or does not apply.
+type Result struct {
+	Rule string
+	// Faults say how the rule was broken, and Right what would be right.
+	Faults []string
+	Right  string
+	// Note says why the rule does not apply.
+	Note string
+}
+
+// NewReport returns an empty report.
+func NewReport(ctx context.Context) *Report { return &Report{ctx: ctx} }
+
+// Context ends with the time for a rule.
+func (r *Report) Context() context.Context { return r.ctx }
+
+// Run adds the result of a rule.
+func (r *Report) Run(name string, rule func(*Report)) bool {
+	ctx, cancel := context.WithTimeout(r.ctx, ruleTime)
+	defer cancel()
+	own := &Report{ctx: ctx, Results: []Result{{Rule: name}}}
+	ended := make(chan struct{})
+	go func() { // which Fatal ends
+		defer close(ended)
+		rule(own)
+	}()
+	<-ended
+	r.Results = append(r.Results, own.Results...)
+	return len(own.Results[0].Faults) == 0
+}
+
+// Error adds to the faults of the rule.
+func (r *Report) Error(args ...any) {
+	one := &r.Results[0]
+	for _, arg := range args {
+		err, _ := arg.(error)
+		if breach := (Breach{}); errors.As(err, &breach) {
+			one.Right, arg = breach.Right, breach.Err
+		}
+		one.Faults = append(one.Faults, fmt.Sprint(arg))
+	}
+}
+
+// Fatal adds to the faults of the rule and ends it.
+func (r *Report) Fatal(args ...any) {
+	r.Error(args...)
+	runtime.Goexit()
+}
+
+// Log notes why the rule does not apply.
+func (r *Report) Log(args ...any) { r.Results[0].Note = fmt.Sprint(args...) }

@@ -1,0 +1,189 @@
+// Package conformance holds a program that speaks the connector protocol against the rules
+// that every connector keeps, and against those for its signatures.
+//
+// It owns how a program under test is asked to act as the payer or the person: by the call
+// test. It does not own the rules, which are package connectortest's, nor the protocol. It
+// fails with an error when the program does not say what it is; a rule that is broken is a
+// result and no error.
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"passerelle/connector"
+	"passerelle/connector/connectortest"
+	"passerelle/connector/remote"
+	"passerelle/payment"
+)
+
+// Run returns what became of each rule.
+func Run(ctx context.Context, address, secret string) ([]connectortest.Result, error) {
+	c := candidate{address: address, secret: secret}
+	_, built, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report := connectortest.NewReport(ctx)
+	report.Run("requests of others are refused", c.checkRefusals)
+	if _, pays := built.(connector.Initiator); pays {
+		connectortest.Run(report, c.subject)
+	}
+	if _, reads := built.(connector.DataReader); reads {
+		connectortest.RunReader(report, c.customer)
+	}
+	return report.Results, nil
+}
+
+// candidate is a program under test.
+type candidate struct{ address, secret string }
+
+// open returns the program, with nothing remembered of earlier calls, and its connector.
+func (c candidate) open(ctx context.Context) (*remote.Program, connector.Connector, error) {
+	p, err := remote.NewProgram(c.address, c.secret)
+	if err != nil {
+		return nil, nil, err
+	}
+	p = p.Strict()
+	described, err := p.Describe(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	built, err := p.Connector(described, 1)
+	return p, built, err
+}
+
+func (c candidate) checkRefusals(r *connectortest.Report) {
+	p, err := remote.NewProgram(c.address, c.secret)
+	if err == nil {
+		defer p.Close()
+		err = p.CheckRefusals(r.Context())
+	}
+	if err != nil {
+		r.Error(connectortest.Breach{Err: err, Right: "a request with a wrong signature, an old timestamp or a nonce that was seen is answered with 401, and nothing is done"})
+	}
+}
+
+// begin opens the program for one rule and asks what orders and requests of its tests need.
+func (c candidate) begin(r *connectortest.Report) (*remote.Program, connector.Connector, remote.Acted) {
+	p, built, err := c.open(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	begun, err := p.Test(r.Context(), remote.Act{Act: remote.ActBegin})
+	if err != nil && !errors.Is(err, remote.ErrNoTest) {
+		r.Fatal(fmt.Errorf("begin a test: %w", err))
+	}
+	return p, built, begun
+}
+
+// subject is the program as a bank that takes payments.
+func (c candidate) subject(r *connectortest.Report) connectortest.Subject {
+	p, built, begun := c.begin(r)
+	initiator, _ := built.(connector.Initiator)
+	h := &hand{program: p, initiator: initiator}
+	s := connectortest.Subject{
+		Initiator: initiator, Approve: h.does(remote.ActApprove), Agree: h.does(remote.ActApprove), Refuse: h.does(remote.ActRefuse), Keep: h.does(remote.ActRefuse),
+		Submissions: func() int {
+			now, err := p.Test(r.Context(), remote.Act{Act: remote.ActBegin})
+			if err != nil {
+				r.Fatal(fmt.Errorf("count the orders of the bank: %w", err))
+			}
+			return now.Orders - begun.Orders
+		},
+	}
+	with := connectortest.Parties{Payer: begun.Payer, Beneficiary: begun.Beneficiary, Fields: begun.Fields}
+	now := time.Now().UTC()
+	orders, err := connectortest.Orders(built.Profile(), with, false, now)
+	if err != nil {
+		r.Fatal(err)
+	}
+	lasting, err := connectortest.Orders(built.Profile(), with, true, now)
+	if err != nil {
+		r.Fatal(err)
+	}
+	s.Order = orders
+	s.Lasting = func() connector.Order {
+		o := lasting()
+		h.lasting.Store(o.Key, true)
+		return o
+	}
+	return s
+}
+
+// hand acts as the payer, by the call test.
+type hand struct {
+	program   *remote.Program
+	initiator connector.Initiator
+	// lasting has the keys of orders that last.
+	lasting sync.Map
+}
+
+// maxAnswers is how often a payer is asked for values before it is too often.
+const maxAnswers = 12
+
+func (h *hand) does(act string) func(context.Context, connector.Order, payment.Report) error {
+	return func(ctx context.Context, o connector.Order, asked payment.Report) error {
+		_, lasts := h.lasting.Load(o.Key)
+		for range maxAnswers {
+			did, err := h.program.Test(ctx, remote.Act{Act: act, Order: o, Report: asked, Lasting: lasts})
+			if err != nil || did.Answers == nil {
+				return err
+			}
+			if asked, err = h.answer(ctx, &o, did.Answers); err != nil || asked.Action != payment.FillFields {
+				return err
+			}
+		}
+		return errors.New("the payer is asked for values again and again")
+	}
+}
+
+// answer passes on what the payer entered.
+func (h *hand) answer(ctx context.Context, o *connector.Order, values map[string]string) (payment.Report, error) {
+	responder, able := h.initiator.(connector.Responder)
+	if !able {
+		return payment.Report{}, errors.New("the call test answers with values, and the profile has no answers")
+	}
+	next, err := responder.Answer(ctx, *o, connector.Answer{Action: payment.FillFields, Fields: values})
+	if next.Memory != nil {
+		o.Memory = next.Memory
+	}
+	return next, err
+}
+
+// customer is a person whose data the program reads.
+func (c candidate) customer(r *connectortest.Report) connectortest.Customer {
+	p, built, begun := c.begin(r)
+	reader, _ := built.(connector.DataReader)
+	profile := built.Profile()
+	does := func(act string) func(context.Context, connector.Outcome, *connector.DataRequest) error {
+		return func(ctx context.Context, asked connector.Outcome, next *connector.DataRequest) error {
+			did, err := p.Test(ctx, remote.Act{Act: act, Request: *next, Outcome: asked})
+			if err == nil {
+				next.Answers, next.Callback, next.Resumed = did.Answers, did.Callback, did.Resumed
+			}
+			return err
+		}
+	}
+	return connectortest.Customer{
+		Reader: reader, Agree: does(remote.ActApprove), Refuse: does(remote.ActRefuse),
+		Request: func() connector.DataRequest {
+			return connector.DataRequest{
+				Domain: 1, Connection: 1, Source: source(profile), Values: begun.Values, Present: true,
+				ReturnURL: "https://service.example/2.0/webauth/callback?state=abc", Now: time.Now().UTC(),
+			}
+		},
+	}
+}
+
+// source is the one that a connection has by itself.
+func source(p connector.Profile) string {
+	chosen, _, err := p.Choose("", "")
+	if err != nil {
+		return "" // which the rule about the profile reports
+	}
+	return chosen.Name
+}

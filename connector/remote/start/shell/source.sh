@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# A connector that reads accounts and transactions from a folder.
+#
+# Each file NAME.csv is an account, with lines of day, amount and wording.
+# Usage: SECRET=... bash source.sh PORT FOLDER
+. "$(dirname -- "$0")/protocol.sh"
+
+call_profile() {
+	cat <<-'END'
+		{
+		  "uuid": "2f9a6e41-c803-4d7b-b6f2-85d0e3c7a91b", "name": "Folder", "countries": ["FR"],
+		  "data": { "capabilities": ["bank"], "account_types": ["checking"] }
+		}
+	END
+}
+
+call_accounts() {
+	find "$FOLDER" -maxdepth 1 -name '*.csv' -printf '%f\n' | LC_ALL=C sort |
+		jq -Rcn '{accounts: [inputs | rtrimstr(".csv") | {key: ., name: ., type: "checking", currency: "EUR"}]}'
+}
+
+call_read() {
+	local account from
+	while IFS=$'\t' read -r account from; do
+		jq -Rc --arg account "$account" --arg from "$from" 'split(",") | select(length > 2 and .[0] >= $from) |
+			{$account, transactions: [{key: "\(input_line_number)", date: .[0], value: .[1], wording: (.[2:] | join(","))}]}' \
+			"$FOLDER/$(basename -- "$account").csv"
+		jq -cn --arg account "$account" --arg from "$from" '{$account, read: true} + if $from == "" then {} else {$from} end'
+	done < <(jq -r '.accounts[]? | [.account, .from // ""] | @tsv' "$body")
+	echo '{"end":{}}'
+}
+
+serve "$@"

@@ -1,0 +1,175 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// ErrNoTest is the error of Test when the program does not have the call.
+var ErrNoTest = errors.New("the program has no call test, or is not started for tests")
+
+// The acts of the call test.
+const (
+	// ActBegin does nothing, ActApprove and ActRefuse do what is asked.
+	ActBegin   = "begin"
+	ActApprove = "approve"
+	ActRefuse  = "refuse"
+)
+
+// Act is what a program under test does in place of a payer or a person.
+type Act struct {
+	Act string
+	// Order and Report are a payment's and what asks for the act: a report that awaits the
+	// payer, for the order or for its cancellation. An order that is Lasting is not executed
+	// before its cancellation was decided.
+	Order   connector.Order
+	Report  payment.Report
+	Lasting bool
+	// Request and Outcome are a read's and what asks for the act.
+	Request connector.DataRequest
+	Outcome connector.Outcome
+}
+
+// testCall is the body of test.
+type testCall struct {
+	Deadline time.Time
+	// Act is begin, approve or refuse.
+	Act string
+	// Order and Report come with a payment: the report asks for the act.
+	Order  order
+	Report payment.Report
+	// Lasting says that the bank does not execute the order before its cancellation was
+	// decided.
+	Lasting bool
+	// Request and Outcome come with a read: the outcome asks for the act.
+	Request connector.DataRequest
+	Outcome connector.Outcome
+}
+
+// Acted answers an Act.
+type Acted struct {
+	// Orders counts the orders that the bank has taken.
+	Orders int
+	// Values are those of the fields of data, for a person of the tests; Fields those of the
+	// payment fields.
+	Values, Fields map[string]string
+	// Payer and Beneficiary are accounts for orders, where not any will do.
+	Payer, Beneficiary *passerelle.Account
+	// Answers, Callback and Resumed are what the person's act adds to the next request.
+	// Answers of a payer are passed on with the call answer.
+	Answers  map[string]string
+	Callback url.Values
+	Resumed  bool
+	Error    *failure
+}
+
+// Tested is a connector that acts in place of payers and persons, for the conformance suite.
+type Tested interface {
+	connector.Connector
+	Test(ctx context.Context, a Act) (Acted, error)
+}
+
+// Test has the program act. It fails with ErrNoTest where the program does not offer that.
+func (p *Program) Test(ctx context.Context, a Act) (Acted, error) {
+	var did Acted
+	err := p.call(ctx, callTest, testCall{deadline(ctx), a.Act, newOrder(a.Order), a.Report, a.Lasting, a.Request, a.Outcome}, &did)
+	if errors.Is(err, errAbsent) {
+		return did, ErrNoTest
+	}
+	if err == nil {
+		err = did.Error.err()
+	}
+	return did, err
+}
+
+func (e exchange) test(ctx context.Context, _ string, body []byte) error {
+	var call testCall
+	if err := decode(body, &call, lenient); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithDeadline(ctx, call.Deadline)
+	defer cancel()
+	tested, _ := e.connector.(Tested)
+	var did Acted
+	err := connector.Guard(func() error {
+		var err error
+		did, err = tested.Test(ctx, Act{call.Act, call.Order.order(), call.Report, call.Lasting, call.Request, call.Outcome})
+		return err
+	})
+	did.Error = failureOf(err)
+	return e.answer(did)
+}
+
+// forgeries are changes of a request after which a program must refuse it.
+var forgeries = []struct {
+	name   string
+	change func(s secret, r *http.Request, body []byte)
+}{
+	{"a request without a signature", func(_ secret, r *http.Request, _ []byte) { r.Header.Del(headerSignature) }},
+	{"a request signed with another secret", func(_ secret, r *http.Request, body []byte) {
+		secret("another secret of thirty-two characters").sign(r, body)
+	}},
+	{"a request whose body was changed", func(_ secret, r *http.Request, body []byte) {
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(bytes.ToUpper(body))), nil }
+	}},
+	{"a request that is ten minutes old", func(s secret, r *http.Request, body []byte) {
+		r.Header.Set(headerTimestamp, strconv.FormatInt(time.Now().Add(-2*tolerance).Unix(), 10))
+		s.sign(r, body)
+	}},
+	{"a request that comes again", nil},
+}
+
+// CheckRefusals sends requests that a program must answer with 401. It fails with those that
+// the program answers otherwise.
+func (p *Program) CheckRefusals(ctx context.Context) error {
+	var faults []error
+	for _, f := range forgeries {
+		r, _, err := p.request(ctx, callProfile, struct{ Deadline time.Time }{deadline(ctx)})
+		if err != nil {
+			return err
+		}
+		if f.change == nil {
+			_, err = p.status(r)
+		} else {
+			f.change(p.secret, r, bodyOf(r))
+		}
+		status, again := p.status(r)
+		if err = errors.Join(err, again); err == nil && status != http.StatusUnauthorized {
+			err = fmt.Errorf("%s is answered with %d, not with 401", f.name, status)
+		}
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// bodyOf is the body of a request that was made of bytes.
+func bodyOf(r *http.Request) []byte {
+	body, err := r.GetBody()
+	if err != nil {
+		return nil
+	}
+	raw, _ := io.ReadAll(body)
+	return raw
+}
+
+// status sends a request and returns the status of the answer.
+func (p *Program) status(r *http.Request) (int, error) {
+	again := r.Clone(r.Context())
+	again.Body = io.NopCloser(bytes.NewReader(bodyOf(r)))
+	response, err := p.single.Do(again)
+	if err != nil {
+		return 0, p.fault(callProfile, err, remedy(err))
+	}
+	return response.StatusCode, response.Body.Close()
+}

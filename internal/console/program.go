@@ -1,0 +1,150 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/console/page"
+	"passerelle/internal/operators"
+	"passerelle/internal/programs"
+)
+
+func (c *Console) programRoutes() []page.Route {
+	return []page.Route{
+		page.Get("programs", c.programs),
+		page.Post("programs", c.addProgram),
+		page.Post("programs/#/check", c.checkProgram),
+		page.Post("programs/#/remove", c.removeProgram),
+	}
+}
+
+// The acts on connector programs, as the audit log names them.
+const (
+	actAddProgram    = "add connector"
+	actCheckProgram  = "check connector"
+	actRemoveProgram = "remove connector"
+)
+
+// programsData is the connector programs of the deployment, and the form for another.
+type programsData struct {
+	Rows      []programRow
+	Address   string
+	MayChange bool
+}
+
+type programRow struct {
+	Number                                     int64
+	Name, Address, Countries, Abilities, Added string
+	// State is how the calls of this process go; empty before the first.
+	State string
+}
+
+// mayChangePrograms wants an administrator, and a second factor where a domain is live: a
+// program is a connector of all domains.
+func (c *Console) mayChangePrograms(pc *page.Context) (bool, error) {
+	if !pc.Who.May(operators.SetUp) || pc.Who.HasSecondFactor() {
+		return pc.Who.May(operators.SetUp), nil
+	}
+	all, err := c.DB.Domains(pc)
+	if err != nil {
+		return false, fmt.Errorf("list the domains: %w", err)
+	}
+	return !slices.ContainsFunc(all, func(d passerelle.Domain) bool { return d.Kind == passerelle.Live }), nil
+}
+
+// programs lists the connector programs, with times in UTC.
+func (c *Console) programs(pc *page.Context) error {
+	all, err := programs.List(pc, &c.DB.Reader)
+	if err != nil {
+		return err
+	}
+	var data programsData
+	if data.MayChange, err = c.mayChangePrograms(pc); err != nil {
+		return err
+	}
+	for _, p := range all {
+		data.Rows = append(data.Rows, c.programRow(p))
+	}
+	if pc.Problem != "" {
+		data.Address = pc.Field("address")
+	}
+	return pages.Send(pc, "programs", "Connector programs", data)
+}
+
+func (c *Console) programRow(p programs.Program) programRow {
+	row := programRow{
+		Number: p.Number(), Name: p.Described.Name, Address: p.Address, Countries: countries(p.Described.Countries),
+		Added: passerelle.FormatDateTime(p.Added, time.UTC),
+	}
+	if p.Err != nil {
+		row.Name, row.State = p.UUID, "left out: what it said of itself cannot be read"
+	}
+	var able []string
+	if p.Described.Payments != nil {
+		able = append(able, "payments")
+	}
+	if p.Described.Data != nil {
+		able = append(able, p.Described.Data.Capabilities...)
+	}
+	row.Abilities = strings.Join(able, ", ")
+	h, monitored := c.Aggregation.Connectors.Health(p.UUID)
+	switch {
+	case monitored && h.Open:
+		row.State = "disturbed"
+	case monitored && h.Failures > 0:
+		row.State = "failing"
+	case monitored && !h.LastSuccess.IsZero():
+		row.State = "well"
+	}
+	return row
+}
+
+// changeProgram makes a change of the program in the address and leads back to the list.
+func (c *Console) changeProgram(pc *page.Context, change func(programs.Program) error) error {
+	may, err := c.mayChangePrograms(pc)
+	if err != nil {
+		return err
+	}
+	if !may {
+		return page.ErrForbidden
+	}
+	one, err := programs.Find(pc, &c.DB.Reader, strconv.FormatInt(pc.Numbers[0], 10))
+	if err != nil {
+		return err
+	}
+	return pc.After(change(one), page.Root+"programs", c.programs)
+}
+
+// addProgram asks a program what it is and adds it for all domains.
+func (c *Console) addProgram(pc *page.Context) error {
+	may, err := c.mayChangePrograms(pc)
+	if err != nil {
+		return err
+	}
+	if !may {
+		return page.ErrForbidden
+	}
+	_, err = c.Programs.Add(pc, strings.TrimSpace(pc.Field("address")), strings.TrimSpace(pc.Field("secret")), pc.Record(actAddProgram, "connector", 0))
+	return pc.After(err, page.Root+"programs", c.programs)
+}
+
+// checkProgram asks a program again what it is.
+func (c *Console) checkProgram(pc *page.Context) error {
+	return c.changeProgram(pc, func(p programs.Program) error {
+		return c.Programs.Check(pc, p, pc.Record(actCheckProgram, "connector", p.Number()))
+	})
+}
+
+// removeProgram takes a program out of all domains. Its number is typed by hand.
+func (c *Console) removeProgram(pc *page.Context) error {
+	return c.changeProgram(pc, func(p programs.Program) error {
+		if err := pc.Confirmed(p.Number()); err != nil {
+			return err
+		}
+		return c.Programs.Remove(pc, p, pc.Record(actRemoveProgram, "connector", p.Number()))
+	})
+}

@@ -1,0 +1,155 @@
+// Package programs keeps which connectors of a deployment are other programs.
+//
+// It owns adding, checking and removing them: what a program says of itself is stored, so that
+// one that is away is still a connector. It does not own the protocol (package
+// connector/remote) or which connectors a process offers (package service), which follows the
+// database within seconds.
+//
+// It fails with Invalid for an address or a secret that cannot be right and for a connector
+// that is there already, with Unavailable, in words for operators, when the program does not
+// say what it is, and with store.ErrNotFound for a program that is none.
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/remote"
+	"passerelle/internal/store"
+)
+
+// firstNumber is the number of the connector before those that are programs. Bank files and
+// connectors of this program have smaller ones.
+const firstNumber = 1_000_000
+
+// Programs adds, checks and removes. All acts of an operator go on record with what they do.
+type Programs struct {
+	DB *store.DB
+	// Own reports whether a connector that is no program has the UUID.
+	Own func(uuid string) bool
+	Now func() time.Time
+}
+
+// Program is a connector that is another program.
+type Program struct {
+	store.ConnectorProgram
+	// Described is what the program said of itself. Err is why that cannot be read.
+	Described remote.Profile
+	Err       error
+}
+
+// Number is the deprecated numeric name of the connector.
+func (p Program) Number() int64 { return firstNumber + p.ID }
+
+// Connector makes the connector of the program, which is called as calls say.
+func (p Program) Connector(calls *remote.Program) (connector.Connector, error) {
+	if p.Err != nil {
+		return nil, fmt.Errorf("read the profile of connector %s: %w", p.UUID, p.Err)
+	}
+	return calls.Connector(p.Described, p.Number())
+}
+
+// List lists the programs in the order in which they were added.
+func List(ctx context.Context, db *store.Reader) ([]Program, error) {
+	rows, err := db.ConnectorPrograms(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the connector programs: %w", err)
+	}
+	all := make([]Program, len(rows))
+	for i, row := range rows {
+		all[i].ConnectorProgram = row
+		all[i].Described, all[i].Err = remote.DecodeProfile(row.Profile)
+	}
+	return all, nil
+}
+
+// Find finds a program by its UUID or its number.
+func Find(ctx context.Context, db *store.Reader, name string) (Program, error) {
+	all, err := List(ctx, db)
+	if err != nil {
+		return Program{}, err
+	}
+	i := slices.IndexFunc(all, func(p Program) bool { return p.UUID == name || strconv.FormatInt(p.Number(), 10) == name })
+	if i < 0 {
+		return Program{}, store.ErrNotFound
+	}
+	return all[i], nil
+}
+
+// Add asks a program what it is and stores it as a connector of the deployment.
+func (p *Programs) Add(ctx context.Context, address, secret string, acts ...store.Audit) (Program, error) {
+	described, profile, err := describe(ctx, address, secret)
+	if err != nil {
+		return Program{}, err
+	}
+	row := store.ConnectorProgram{UUID: described.UUID, Address: address, Profile: profile, Added: p.Now()}
+	taken := p.Own(row.UUID)
+	if !taken {
+		err = p.DB.Write(ctx, func(tx *store.Tx) error {
+			if err := tx.AddConnectorProgram(&row, secret); err != nil {
+				return err
+			}
+			return tx.AuditOf(firstNumber+row.ID, acts...)
+		})
+	}
+	switch {
+	case taken || errors.Is(err, store.ErrDuplicate):
+		return Program{}, passerelle.InvalidField("uuid", "the connector %s is there already", row.UUID)
+	case err != nil:
+		return Program{}, fmt.Errorf("add the connector %s: %w", row.UUID, err)
+	}
+	return Program{ConnectorProgram: row, Described: described}, nil
+}
+
+// Check asks a program again what it is, and stores the answer. A program that has another
+// UUID is refused.
+func (p *Programs) Check(ctx context.Context, one Program, acts ...store.Audit) error {
+	secret, err := p.DB.ConnectorSecret(ctx, one.ID)
+	if err != nil {
+		return fmt.Errorf("load the secret of connector %s: %w", one.UUID, err)
+	}
+	described, profile, err := describe(ctx, one.Address, secret)
+	if err != nil {
+		return err
+	}
+	if described.UUID != one.UUID {
+		return passerelle.InvalidField("uuid", "the program at %s is now the connector %s", one.Address, described.UUID)
+	}
+	return p.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.DescribeConnectorProgram(one.ID, profile)
+		return tx.AuditOf(one.Number(), acts...)
+	})
+}
+
+// Remove forgets a program. Nothing of its connections and payments changes.
+func (p *Programs) Remove(ctx context.Context, one Program, acts ...store.Audit) error {
+	return p.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.RemoveConnectorProgram(one.ID)
+		return tx.AuditOf(one.Number(), acts...)
+	})
+}
+
+// describe asks a program what it is, and refuses what the protocol does not have. The text is
+// the answer as it is stored.
+func describe(ctx context.Context, address, secret string) (remote.Profile, string, error) {
+	calls, err := remote.NewProgram(address, secret)
+	if err != nil {
+		return remote.Profile{}, "", err
+	}
+	defer calls.Close()
+	described, err := calls.Strict().Describe(ctx)
+	if fault := new(connector.Fault); errors.As(err, &fault) {
+		return described, "", &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: fault.Says, Cause: err}
+	}
+	if err != nil {
+		return described, "", err
+	}
+	text, err := described.Encode()
+	return described, text, err
+}
