@@ -164,9 +164,15 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 			return statusError(response)
 		}
 		lines := lines{from: bufio.NewReaderSize(io.LimitReader(response.Body, maxStream), 64<<10), sum: p.secret.answerMAC(http.StatusOK, nonce)}
+		begun, taking := p.now(), time.Duration(0) // the time that the sink takes is not the program's
 		last, err = lines.read(p, func(one record) error {
-			timer.Stop() // the time that the sink takes is not the program's
+			timer.Stop()
 			defer timer.Reset(silence)
+			received := p.now()
+			if received.Sub(begun)-taking > streamTime+time.Duration(lines.bytes/slowest)*time.Second {
+				return errSlow
+			}
+			defer func() { taking += p.now().Sub(received) }()
 			return taken(pass(one))
 		})
 		return cause(ctx, err)
@@ -188,8 +194,9 @@ func cause(ctx context.Context, err error) error {
 
 // lines are those of a stream.
 type lines struct {
-	from *bufio.Reader
-	sum  hash.Hash
+	from  *bufio.Reader
+	sum   hash.Hash
+	bytes int
 }
 
 // read reads to the end of the stream.
@@ -200,6 +207,7 @@ func (l *lines) read(p *Program, pass func(record) error) (end, error) {
 			return end{}, err
 		}
 		l.sum.Write(line)
+		l.bytes += len(line)
 		var one record
 		if err := decode(line, &one, p.how); err != nil {
 			return end{}, err

@@ -378,3 +378,52 @@ func readProfile() remote.Profile {
 		UUID: "5b0c1d7e-0f5c-4b57-9d5e-6f1f6a1f4b10", Name: "Reader", Countries: []string{"FR"}, Data: &connector.DataSettings{Capabilities: []string{"bank"}},
 	}
 }
+
+// TestDrippingStreams: a program that sends a valid record now and then is hung up on after
+// some minutes, whereas the time that whoever takes the records needs is not counted.
+func TestDrippingStreams(t *testing.T) {
+	for name, test := range map[string]struct {
+		program, taker time.Duration
+		whole          bool
+	}{
+		"a program that takes 59 seconds for each record": {program: 59 * time.Second},
+		"a program that takes ten seconds for each":       {program: 10 * time.Second, whole: true},
+		"a taker that takes 59 seconds for each":          {taker: 59 * time.Second, whole: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var offset atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "/accounts") {
+					signed(w, r, `{"accounts":[{"key":"a","currency":"EUR"}]}`)
+					return
+				}
+				stream := strings.Repeat(`{"account":"a","transactions":[{"key":"1","date":"2026-01-02","value":"1"}]}`+"\n", 20) + `{"end":{}}` + "\n"
+				sum := hmac.New(sha256.New, []byte(sharedSecret))
+				io.WriteString(sum, "answer\n200\n"+r.Header.Get("Passerelle-Nonce")+"\n"+stream)
+				fmt.Fprintf(w, "%s{\"signature\":%q}\n", stream, hex.EncodeToString(sum.Sum(nil)))
+			}))
+			defer server.Close()
+			program, err := remote.NewProgram(server.URL, sharedSecret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Calls of the clock alternate: one when a record was received, one when it was taken.
+			var calls atomic.Int64
+			program.SetNow(func() time.Time {
+				advance := test.program
+				if calls.Add(1)%2 == 0 {
+					advance = test.taker
+				}
+				return time.Now().Add(time.Duration(offset.Add(int64(advance))))
+			})
+			c, err := program.Connector(readProfile(), 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reader, _ := c.(connector.DataReader)
+			if _, err := reader.Read(t.Context(), connector.DataRequest{Source: "openapi"}, &sink{}); (err == nil) != test.whole {
+				t.Errorf("the read ended with %v", err)
+			}
+		})
+	}
+}
