@@ -83,6 +83,10 @@ func bankFile(p bank.Profile, at addresses) string {
 		f.set("digest", "SHA-256")
 		f.set("headers", []string{"digest", "x-request-id", "psu-id", "tpp-redirect-uri", "date"})
 	}
+	if p.EncryptsPasswords {
+		f.table("passwords")
+		f.set("certificate", certificate(eidas.PasswordsFile+".pem"))
+	}
 	if slices.Contains(p.SCA, bank.OAuth) {
 		f.table("oauth")
 		f.set("metadata", at.api+metadataPath+"/"+p.Name)

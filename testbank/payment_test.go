@@ -2,12 +2,18 @@ package testbank_test
 
 import (
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
+	"encoding/pem"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-jose/go-jose/v4"
 
 	"passerelle/testbank/bank"
 )
@@ -140,7 +146,18 @@ func (w *world) embedded(p bank.Profile, state reply, does answers) {
 			state = w.call(http.StatusOK, "GET", address, nil, nil)
 		}
 	}
-	put("updatePsuAuthentication", http.StatusOK, map[string]any{"psuData": map[string]any{"password": "1234"}})
+	if p.EncryptsPasswords {
+		put("updateEncryptedPsuAuthentication", http.StatusBadRequest, map[string]any{"psuData": map[string]any{"password": "1234"}})
+		put("updateEncryptedPsuAuthentication", http.StatusBadRequest, map[string]any{"psuData": map[string]any{"encryptedPassword": "1234"}})
+		put("updateEncryptedPsuAuthentication", http.StatusConflict, map[string]any{"psuData": map[string]any{"additionalEncryptedPassword": w.sealed("5678")}})
+		put("updateEncryptedPsuAuthentication", http.StatusOK, map[string]any{"psuData": map[string]any{"encryptedPassword": w.sealed("1234")}})
+		if does == approves {
+			put("updateAdditionalEncryptedPsuAuthentication", http.StatusUnauthorized, map[string]any{"psuData": map[string]any{"additionalEncryptedPassword": w.sealed("1234")}})
+		}
+		put("updateAdditionalEncryptedPsuAuthentication", http.StatusOK, map[string]any{"psuData": map[string]any{"additionalEncryptedPassword": w.sealed("5678")}})
+	} else {
+		put("updatePsuAuthentication", http.StatusOK, map[string]any{"psuData": map[string]any{"password": "1234"}})
+	}
 	if methods, _ := state.at("scaMethods").([]any); len(methods) < 2 {
 		w.t.Fatalf("there is no choice of methods: %s", state.raw)
 	}
@@ -163,6 +180,33 @@ func (w *world) embedded(p bank.Profile, state reply, does answers) {
 	if state.text("scaStatus") != "finalised" {
 		w.t.Errorf("after %d codes the authorisation is %s", p.Codes, state.raw)
 	}
+}
+
+// sealed is a password, encrypted for the banks.
+func (w *world) sealed(password string) string {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.data, "certs", "passwords.pem"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	encrypter, err := jose.NewEncrypter(jose.A256GCM, jose.Recipient{Algorithm: jose.RSA_OAEP_256, Key: certificate.PublicKey}, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	encrypted, err := encrypter.Encrypt([]byte(password))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	compact, err := encrypted.CompactSerialize()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return compact
 }
 
 func (w *world) oauth(p bank.Profile, state reply, does answers) {

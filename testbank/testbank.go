@@ -10,6 +10,8 @@ package testbank
 
 import (
 	"context"
+	"crypto/rsa"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -106,7 +108,11 @@ func (p *Program) open(ctx context.Context, c Config) error {
 	if err := makeCertificates(c); err != nil {
 		return err
 	}
-	options := bank.Options{Settlement: c.Settlement, Notes: p.notes}
+	passwords, err := passwordKey(c.Data)
+	if err != nil {
+		return err
+	}
+	options := bank.Options{Settlement: c.Settlement, Notes: p.notes, Passwords: passwords}
 	for _, profile := range profiles {
 		b, err := bank.Open(ctx, profile, filepath.Join(c.Data, booksFolder, profile.Name+".db"), options)
 		if err != nil {
@@ -156,6 +162,23 @@ func makeCertificates(c Config) error {
 	}
 	_, err = eidas.WriteFolder(folder, time.Now(), hosts...)
 	return err
+}
+
+// passwordKey is the banks' key for passwords.
+func passwordKey(data string) (*rsa.PrivateKey, error) {
+	folder := filepath.Join(data, certsFolder)
+	if err := eidas.WritePasswords(folder, time.Now()); err != nil {
+		return nil, err
+	}
+	pair, err := tls.LoadX509KeyPair(filepath.Join(folder, eidas.PasswordsFile+".pem"), filepath.Join(folder, eidas.PasswordsFile+".key"))
+	if err != nil {
+		return nil, fmt.Errorf("load the key for passwords: %w", err)
+	}
+	key, is := pair.PrivateKey.(*rsa.PrivateKey)
+	if !is {
+		return nil, errors.New("the key for passwords is no RSA key")
+	}
+	return key, nil
 }
 
 // Serve answers until the context ends, and then closes the banks.

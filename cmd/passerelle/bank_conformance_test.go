@@ -23,8 +23,8 @@ import (
 // TestConnectorsOfBanksConform: what the service relies on holds for banks of different
 // profiles.
 func TestConnectorsOfBanksConform(t *testing.T) {
-	banks := newBanks(t, "redirect,oauth,embedded,decoupled,idempotent,signed,old")
-	for _, name := range []string{"redirect", "oauth", "embedded", "decoupled", "idempotent", "signed", "old"} {
+	banks := newBanks(t, "redirect,oauth,embedded,passwords,decoupled,idempotent,signed,old")
+	for _, name := range []string{"redirect", "oauth", "embedded", "passwords", "decoupled", "idempotent", "signed", "old"} {
 		t.Run(name, func(t *testing.T) {
 			bank, err := berlingroup.Load(filepath.Join(banks.Folder, name+".toml"))
 			if err != nil {
@@ -96,7 +96,7 @@ func (h *hand) order(dates payment.DateType) func() connector.Order {
 func (h *hand) decides(decision string) func(context.Context, connector.Order, payment.Report) error {
 	return func(ctx context.Context, o connector.Order, asked payment.Report) error {
 		for asked.Action == payment.FillFields {
-			values := map[string]string{"psu_id": "anna", "password": "1234", "method": "sms", "code": "123456"}
+			values := map[string]string{"psu_id": "anna", "password": "1234", "additional_password": "5678", "method": "sms", "code": "123456"}
 			if decision == "refuse" {
 				values["code"] = "999999"
 			}
@@ -171,7 +171,7 @@ func onPage(page, decision string) (url.Values, error) {
 // TestReadersOfBanksConform: what the service relies on holds for reads at banks of
 // different profiles.
 func TestReadersOfBanksConform(t *testing.T) {
-	names := []string{"redirect", "oauth", "embedded-3", "decoupled", "signed", "old"}
+	names := []string{"redirect", "oauth", "embedded-3", "passwords", "decoupled", "signed", "old"}
 	banks := newBanks(t, strings.Join(names, ","))
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func readRequest() connector.DataRequest {
 // consents does what is asked for a consent.
 func (h *hand) consents(decision string) func(context.Context, connector.Outcome, *connector.DataRequest) error {
 	return func(_ context.Context, asked connector.Outcome, next *connector.DataRequest) error {
-		values := map[string]string{"password": "1234", "method": "sms", "code": "123456"}
+		values := map[string]string{"password": "1234", "additional_password": "5678", "method": "sms", "code": "123456"}
 		if decision == "refuse" {
 			values["code"] = "999999"
 		}

@@ -27,6 +27,7 @@ const (
 	inApp            step = "app"            // the person, in the bank's app
 	atIdentification step = "identification" // the person's user name
 	atPassword       step = "password"       // the person's password
+	atAdditional     step = "additional"     // their second password
 	atMethod         step = "method"         // the choice of a way to get a code
 	atCode           step = "code"           // the code
 	atConfirmation   step = "confirmation"   // us, to confirm after the person came back
@@ -48,9 +49,13 @@ type authorisation struct {
 	Post    bool   `json:"post,omitempty"`
 	Own     string `json:"own,omitempty"`
 	Confirm string `json:"confirm,omitempty"`
-	// First and FirstStep are how the authorisation began, where that was for us to do.
-	First     string `json:"first,omitempty"`
-	FirstStep step   `json:"first_step,omitempty"`
+	// Sealed says that the bank wants the password encrypted.
+	Sealed bool `json:"sealed,omitempty"`
+	// First, FirstStep and FirstSealed are how the authorisation began, where that was for us
+	// to do.
+	First       string `json:"first,omitempty"`
+	FirstStep   step   `json:"first_step,omitempty"`
+	FirstSealed bool   `json:"first_sealed,omitempty"`
 	// Page is where the person's browser goes.
 	Page string `json:"page,omitempty"`
 	// Opened is when the bank gave the page to a payer.
@@ -152,7 +157,8 @@ func (p *Profile) notify(h http.Header, address string) {
 }
 
 // stepLinks are the links by which a bank says what it waits for. The first that is there
-// counts. Those that begin with start are posted to.
+// counts; those for encrypted passwords only where there is a key for them. Those that begin
+// with start are posted to.
 var stepLinks = []struct {
 	name string
 	step step
@@ -161,11 +167,14 @@ var stepLinks = []struct {
 	{"scaOAuth", atServer},
 	{"authoriseTransaction", atCode},
 	{"selectAuthenticationMethod", atMethod},
+	{"updateEncryptedPsuAuthentication", atPassword},
 	{"updatePsuAuthentication", atPassword},
-	{"updateAdditionalPsuAuthentication", atPassword},
+	{"updateAdditionalEncryptedPsuAuthentication", atAdditional},
+	{"updateAdditionalPsuAuthentication", atAdditional},
 	{"updatePsuIdentification", atIdentification},
 	{"startAuthorisationWithTransactionAuthorisation", atCode},
 	{"startAuthorisationWithAuthenticationMethodSelection", atMethod},
+	{"startAuthorisationWithEncryptedPsuAuthentication", atPassword},
 	{"startAuthorisationWithPsuAuthentication", atPassword},
 	{"startAuthorisationWithPsuIdentification", atIdentification},
 	{"startAuthorisation", atStart},
@@ -176,14 +185,14 @@ var stepLinks = []struct {
 var ended = map[string]step{"finalised": authorised, "exempted": authorised, "failed": failed}
 
 // errNoStep is that the bank wants something that the connector does not know.
-var errNoStep = errors.New("it wants the person to authorise in a way that the connector does not know: look at profile.sca")
+var errNoStep = errors.New("it wants the person to authorise in a way that the connector does not know: look at profile.sca and passwords.certificate")
 
 // update takes over what the bank says of the authorisation. The approach is that of the
 // header ASPSP-SCA-Approach.
 func (b *Bank) update(r request, into *authorisation, said scaAnswer, header http.Header) error {
 	next := authorisation{
 		Own: into.Own, Confirm: into.Confirm, Person: into.Person, Back: into.Back, Declined: into.Declined, Code: into.Code, OAuth: into.OAuth,
-		First: into.First, FirstStep: into.FirstStep, Message: said.Message, Methods: said.Methods, Challenge: said.Challenge,
+		First: into.First, FirstStep: into.FirstStep, FirstSealed: into.FirstSealed, Message: said.Message, Methods: said.Methods, Challenge: said.Challenge,
 	}
 	for link, place := range map[string]*string{"scaStatus": &next.Own, "confirmation": &next.Confirm} {
 		if err := b.place(r, said.Links[link].Href, place); err != nil {
@@ -212,16 +221,19 @@ func (b *Bank) nextStep(r request, next *authorisation, said scaAnswer) error {
 		return nil
 	}
 	for _, one := range stepLinks {
-		if href := said.Links[one.name].Href; href != "" {
+		if href := said.Links[one.name].Href; href != "" && (b.material.passwords != nil || !encrypts(one.name)) {
 			return b.wait(r, next, one.name, one.step, href)
 		}
 	}
 	return nil
 }
 
+// encrypts reports whether a link is for an encrypted password.
+func encrypts(link string) bool { return strings.Contains(link, "Encrypted") }
+
 // wait has the authorisation wait for a step.
 func (b *Bank) wait(r request, next *authorisation, link string, wanted step, href string) error {
-	next.Step, next.Post = wanted, strings.HasPrefix(link, "start")
+	next.Step, next.Post, next.Sealed = wanted, strings.HasPrefix(link, "start"), encrypts(link)
 	if wanted == atServer {
 		next.OAuth = cmp.Or(next.OAuth, newGrant())
 		return nil
@@ -236,7 +248,7 @@ func (b *Bank) wait(r request, next *authorisation, link string, wanted step, hr
 	if err := b.place(r, href, &next.At); err != nil || !next.Post {
 		return err
 	}
-	next.First, next.FirstStep = next.At, wanted
+	next.First, next.FirstStep, next.FirstSealed = next.At, wanted, next.Sealed
 	return nil
 }
 
@@ -245,6 +257,7 @@ func (b *Bank) wait(r request, next *authorisation, link string, wanted step, hr
 var passed = map[step][]string{
 	atIdentification: {"psuIdentified", "psuAuthenticated", "scaMethodSelected", "started"},
 	atPassword:       {"psuAuthenticated", "scaMethodSelected", "started"},
+	atAdditional:     {"psuAuthenticated", "scaMethodSelected", "started"},
 	atMethod:         {"scaMethodSelected", "started"},
 }
 
@@ -252,7 +265,10 @@ var passed = map[step][]string{
 // was lost, and with it what the next step needs.
 func (a *authorisation) restart(status string) {
 	if a.First != "" && slices.Contains(passed[a.Step], status) {
-		*a = authorisation{Step: a.FirstStep, At: a.First, Post: true, First: a.First, FirstStep: a.FirstStep, Person: a.Person, OAuth: a.OAuth}
+		*a = authorisation{
+			Step: a.FirstStep, At: a.First, Post: true, Sealed: a.FirstSealed, First: a.First, FirstStep: a.FirstStep, FirstSealed: a.FirstSealed,
+			Person: a.Person, OAuth: a.OAuth,
+		}
 	}
 }
 
@@ -347,16 +363,35 @@ var brings = map[step]struct {
 	body  func(value string) any
 }{
 	atIdentification: {psuIDField, func(string) any { return struct{}{} }},
-	atPassword:       {passwordField, func(value string) any { return map[string]any{"psuData": map[string]string{"password": value}} }},
+	atPassword:       {passwordField, psuData("password")},
+	atAdditional:     {additionalField, psuData("additionalPassword")},
 	atMethod:         {methodField, func(value string) any { return map[string]string{"authenticationMethodId": value} }},
 	atCode:           {codeField, func(value string) any { return map[string]string{"scaAuthenticationData": value} }},
 }
 
+// psuData brings a password as a member of the data of that name.
+func psuData(member string) func(string) any {
+	return func(value string) any { return map[string]any{"psuData": map[string]string{member: value}} }
+}
+
+// sealed are the members for encrypted passwords, by step.
+var sealed = map[step]string{atPassword: "encryptedPassword", atAdditional: "additionalEncryptedPassword"}
+
+// bring is the body that brings what a step wants.
+func (b *Bank) bring(a *authorisation, value string) (any, error) {
+	if !a.Sealed {
+		return brings[a.Step].body(value), nil
+	}
+	encrypted, err := encrypt(b.material.passwords, value)
+	return psuData(sealed[a.Step])(encrypted), err
+}
+
 // The fields by which a person is asked for what a step wants.
 const (
-	passwordField = "password"
-	methodField   = "method"
-	codeField     = "code"
+	passwordField   = "password"
+	additionalField = "additional_password"
+	methodField     = "method"
+	codeField       = "code"
 )
 
 // give brings the bank what the person was asked for. Where the bank does not take it, the
@@ -370,7 +405,11 @@ func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[
 		a.Person = name
 	}
 	p.name = cmp.Or(a.Person, p.name)
-	r := request{call: "authorise", method: http.MethodPut, header: p.header(), body: wanted.body(values[wanted.field])}
+	body, err := b.bring(a, values[wanted.field])
+	if err != nil {
+		return err
+	}
+	r := request{call: "authorise", method: http.MethodPut, header: p.header(), body: body}
 	if a.Post {
 		r.method = http.MethodPost
 		b.file.Profile.prefer(r.header)

@@ -40,6 +40,8 @@ type material struct {
 	authorities *x509.CertPool
 	sealing     *x509.Certificate
 	sealKey     *rsa.PrivateKey
+	// passwords is the bank's key for passwords, nil where they are not encrypted.
+	passwords *rsa.PublicKey
 }
 
 // load reads the files that a bank file names. The error has all Complaints.
@@ -61,6 +63,13 @@ func (f *File) load(where *places) (material, error) {
 	}
 	if s := f.Signature; s != nil {
 		m.loadSeal(r, s)
+	}
+	if p := f.Passwords; p != nil {
+		if all := r.certificates("passwords.certificate", p.Certificate); all != nil {
+			var usable bool
+			m.passwords, usable = all[0].PublicKey.(*rsa.PublicKey)
+			r.hold(usable, "passwords.certificate", "is not for an RSA key")
+		}
 	}
 	return m, errors.Join(r.wrong...)
 }

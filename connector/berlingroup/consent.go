@@ -190,7 +190,7 @@ func (v *reading) waitForPerson(message string) error {
 		o.State, o.URL = passerelle.WebauthRequired, a.Page
 	case inApp:
 		o.State = passerelle.Decoupled
-	case atIdentification, atPassword, atMethod, atCode:
+	case atIdentification, atPassword, atAdditional, atMethod, atCode:
 		o.State, o.Fields = passerelle.AdditionalInformationNeeded, connectionFields(a.fields(v.profile.Name, v.Values[psuIDField]))
 	default: // the person has done everything, and the bank has not noticed yet
 		o.State, o.RetryAfter = passerelle.WebsiteUnavailable, time.Minute
@@ -203,7 +203,7 @@ func connectionFields(fields []payment.Field) []connector.Field {
 	all := make([]connector.Field, len(fields))
 	for i, f := range fields {
 		all[i] = connector.Field{Name: f.Name, Label: f.Label, Type: f.Type, Regex: f.Regex, Required: f.Required, Image: payment.Picture(f.Image)}
-		if f.Name == passwordField {
+		if f.Name == passwordField || f.Name == additionalField {
 			all[i].Type = "password"
 		}
 		for _, value := range f.Values {

@@ -28,6 +28,7 @@ type File struct {
 	Address   Address    `toml:"address" need:"required" doc:"Where the bank is."`
 	TLS       TLS        `toml:"tls" need:"required" doc:"The transport certificate (QWAC), and whom the bank is vouched for by."`
 	Signature *Signature `toml:"signature" doc:"How requests are signed. Left out, they are not."`
+	Passwords *Passwords `toml:"passwords" doc:"How passwords are encrypted, of banks with the approach embedded that want that. Left out, they are sent as they are."`
 	OAuth     *OAuth     `toml:"oauth" doc:"The bank's authorisation server. The approach oauth needs it."`
 	Profile   Profile    `toml:"profile" need:"required" doc:"What the bank can do, and its ways."`
 }
@@ -57,6 +58,11 @@ type Signature struct {
 	Command     []string `toml:"command" doc:"A program that signs, for keys that are in a hardware module: it gets the bytes to sign on standard input and answers with the raw signature (RSA PKCS #1 v1.5, SHA-256) within ten seconds."`
 	Digest      string   `toml:"digest" preset:"SHA-256" doc:"SHA-256 or SHA-512, of the body."`
 	Headers     []string `toml:"headers" preset:"digest, x-request-id, psu-id, psu-corporate-id, date, tpp-redirect-uri" doc:"Headers that the signature covers, in this order, as far as a request has them. digest and x-request-id are always among them."`
+}
+
+// Passwords is how passwords are encrypted for the bank.
+type Passwords struct {
+	Certificate string `toml:"certificate" need:"required" doc:"PEM file of the bank's certificate for passwords, an RSA key. A password becomes a compact JWE with RSA-OAEP-256 and A256GCM."`
 }
 
 // OAuth is the bank's authorisation server.

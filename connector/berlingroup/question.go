@@ -13,7 +13,7 @@ import (
 // stepActions are what the payer has to do at each step; at the others it is our turn.
 var stepActions = map[step]payment.Action{
 	atPage: payment.Redirect, atServer: payment.Redirect, inApp: payment.Decoupled,
-	atIdentification: payment.FillFields, atPassword: payment.FillFields, atMethod: payment.FillFields, atCode: payment.FillFields,
+	atIdentification: payment.FillFields, atPassword: payment.FillFields, atAdditional: payment.FillFields, atMethod: payment.FillFields, atCode: payment.FillFields,
 }
 
 // action is what the payer, or the client, has to do; empty where it is our turn.
@@ -54,6 +54,9 @@ func (a *authorisation) fields(bank, name string) []payment.Field {
 	}
 	if a.Step == atPassword {
 		asked = append(asked, payment.Field{Name: passwordField, Type: "text", Label: "Password at " + bank, Required: true})
+	}
+	if a.Step == atAdditional {
+		asked = append(asked, payment.Field{Name: additionalField, Type: "text", Label: "Second password at " + bank, Required: true})
 	}
 	if a.Step == atMethod {
 		asked = append(asked, a.methodField())

@@ -136,6 +136,7 @@ func (f *File) checkPlaces(r *rules) {
 	r.address("address.api", f.Address.API)
 	r.hold(f.TLS.Certificate != "", "tls.certificate", "names no file")
 	r.hold(f.TLS.Key != "", "tls.key", "names no file")
+	r.hold(f.Passwords == nil || f.Passwords.Certificate != "", "passwords.certificate", "names no file")
 	if s := f.Signature; s != nil {
 		r.hold(s.Certificate != "", "signature.certificate", "names no file")
 		r.hold((s.Key != "") != (len(s.Command) > 0), "signature", "needs either key or command")

@@ -38,6 +38,8 @@ type Authorisation struct {
 	// Status is an scaStatus.
 	Status string `json:"status"`
 	Method string `json:"method,omitempty"`
+	// SecondDue says that the first of two passwords was right.
+	SecondDue bool `json:"second_due,omitempty"`
 	// CodesEntered counts the codes that were right, Wrong the passwords and codes that were not.
 	CodesEntered int `json:"round,omitempty"`
 	Wrong        int `json:"wrong,omitempty"`
@@ -127,7 +129,7 @@ func (b *Bank) beginImplicitly(tx *ledger.Tx, c Caller, of authorisable) (*Autho
 // Begin starts an authorisation that the third party asks for. A password that comes
 // along counts as the first step.
 func (b *Bank) Begin(ctx context.Context, c Caller, s Subject, body []byte) (*Authorisation, error) {
-	step, err := readStep(c, body)
+	step, err := b.readStep(c, body)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package bank
 import (
 	"context"
 	"crypto/rand"
+	"crypto/rsa"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -23,6 +24,8 @@ type Bank struct {
 	ahead atomic.Int64
 	// settlement is how long a transfer is pending.
 	settlement time.Duration
+	// passwords is the key of encrypted passwords.
+	passwords *rsa.PrivateKey
 	// notes are the third parties to tell of changes, as they commit.
 	notes chan<- Note
 }
@@ -33,6 +36,8 @@ type Options struct {
 	Clock func() time.Time
 	// Settlement is how long a transfer other than an instant one stays pending.
 	Settlement time.Duration
+	// Passwords is the key of encrypted passwords; nil where a profile has none.
+	Passwords *rsa.PrivateKey
 	// Notes gets what third parties asked to be told; it may be nil. What does not
 	// fit is dropped, as notes are never promised.
 	Notes chan<- Note
@@ -47,7 +52,7 @@ func Open(ctx context.Context, p Profile, path string, o Options) (*Bank, error)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bank{Profile: p, book: book, clock: o.Clock, settlement: o.Settlement, notes: o.Notes}
+	b := &Bank{Profile: p, book: book, clock: o.Clock, settlement: o.Settlement, passwords: o.Passwords, notes: o.Notes}
 	if b.clock == nil {
 		b.clock = time.Now
 	}

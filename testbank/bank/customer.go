@@ -14,10 +14,12 @@ type Customer struct {
 	Name string
 }
 
-// Password is that of every customer, Code that of every authentication method.
+// Password is that of every customer and SecondPassword their other one, Code that of every
+// authentication method.
 const (
-	Password = "1234"
-	Code     = "123456"
+	Password       = "1234"
+	SecondPassword = "5678"
+	Code           = "123456"
 )
 
 // Customers are the same at each bank.

@@ -63,6 +63,9 @@ type Profile struct {
 	Life          time.Duration
 	CallsADay     int
 	WantsPSU      bool
+	// TwoPasswords says that customers have two passwords for third parties, and
+	// EncryptsPasswords that these have to be encrypted.
+	TwoPasswords, EncryptsPasswords bool
 	// AcceptedIsLast says that ACSP is the best status reported.
 	AcceptedIsLast bool
 	Minor          int
@@ -148,6 +151,9 @@ func Profiles() []Profile {
 		}),
 		usual("rewording", "No ids of transactions, and other texts and value dates once they are booked.", func(p *Profile) {
 			p.TransactionIDs, p.DeltaList, p.EntryReference, p.Rewords = false, false, false, true
+		}),
+		usual("passwords", "As embedded, with two passwords, both encrypted.", func(p *Profile) {
+			p.SCA, p.TwoPasswords, p.EncryptsPasswords = []Approach{Embedded}, true, true
 		}),
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/go-jose/go-jose/v4"
+
 	"passerelle/testbank/ledger"
 )
 
@@ -13,6 +15,7 @@ type Step struct {
 	// PSU is that of the header.
 	PSU          string
 	Password     string
+	Second       string
 	Method       string
 	Code         string
 	Confirmation string
@@ -45,10 +48,13 @@ func MethodByID(id string) (Method, bool) {
 // maxWrong is how many wrong passwords and codes end an authorisation.
 const maxWrong = 3
 
-func readStep(c Caller, body []byte) (Step, error) {
+func (b *Bank) readStep(c Caller, body []byte) (Step, error) {
 	var read struct {
 		PSU struct {
-			Password string `json:"password"`
+			Password        string `json:"password"`
+			Encrypted       string `json:"encryptedPassword"`
+			Second          string `json:"additionalPassword"`
+			SecondEncrypted string `json:"additionalEncryptedPassword"`
 		} `json:"psuData"`
 		Method       string `json:"authenticationMethodId"`
 		Code         string `json:"scaAuthenticationData"`
@@ -59,13 +65,41 @@ func readStep(c Caller, body []byte) (Step, error) {
 			return Step{}, err
 		}
 	}
-	return Step{PSU: c.PSU, Password: read.PSU.Password, Method: read.Method, Code: read.Code, Confirmation: read.Confirmation}, nil
+	first, err := b.password("psuData.password", read.PSU.Password, read.PSU.Encrypted)
+	if err != nil {
+		return Step{}, err
+	}
+	second, err := b.password("psuData.additionalPassword", read.PSU.Second, read.PSU.SecondEncrypted)
+	return Step{PSU: c.PSU, Password: first, Second: second, Method: read.Method, Code: read.Code, Confirmation: read.Confirmation}, err
+}
+
+// password is one of two members, in plain text. The bank takes the one or the other.
+func (b *Bank) password(path, plain, encrypted string) (string, error) {
+	switch {
+	case plain == "" && encrypted == "":
+		return "", nil
+	case b.Profile.EncryptsPasswords && plain != "":
+		return "", wrongFormat(path, "the bank takes encrypted passwords only")
+	case !b.Profile.EncryptsPasswords && encrypted != "":
+		return "", wrongFormat(path, "the bank takes no encrypted passwords")
+	case encrypted == "":
+		return plain, nil
+	}
+	sealed, err := jose.ParseEncryptedCompact(encrypted, []jose.KeyAlgorithm{jose.RSA_OAEP_256}, []jose.ContentEncryption{jose.A256GCM})
+	if err != nil {
+		return "", wrongFormat(path, "the encrypted password is no JWE with RSA-OAEP-256 and A256GCM")
+	}
+	opened, err := sealed.Decrypt(b.passwords)
+	if err != nil {
+		return "", wrongFormat(path, "the password is encrypted for another key")
+	}
+	return string(opened), nil
 }
 
 // Update brings an authorisation a step on. A step that is wrong is refused, and may
 // end the authorisation.
 func (b *Bank) Update(ctx context.Context, c Caller, s Subject, id string, body []byte) (*Authorisation, error) {
-	step, err := readStep(c, body)
+	step, err := b.readStep(c, body)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +126,7 @@ var steps = []struct {
 	{func(s Step) bool { return s.Confirmation != "" }, []string{"unconfirmed"}, (*Bank).confirm},
 	{func(s Step) bool { return s.Code != "" }, []string{"scaMethodSelected", "started"}, (*Bank).enterCode},
 	{func(s Step) bool { return s.Method != "" }, []string{"psuAuthenticated"}, (*Bank).chooseMethod},
+	{func(s Step) bool { return s.Second != "" }, []string{"psuIdentified"}, (*Bank).signInAgain},
 	{func(s Step) bool { return s.Password != "" }, []string{"received", "psuIdentified"}, (*Bank).signIn},
 	{func(s Step) bool { return s.PSU != "" }, []string{"received"}, (*Bank).identify},
 }
@@ -137,6 +172,20 @@ func (b *Bank) signIn(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	}
 	if _, known := CustomerByID(a.PSU); !known || s.PSU != "" && s.PSU != a.PSU || s.Password != Password {
 		return b.wrong(tx, a, "psuData.password", "the customer or the password is wrong")
+	}
+	a.Status = "psuAuthenticated"
+	if b.Profile.TwoPasswords {
+		a.Status, a.SecondDue = "psuIdentified", true
+	}
+	return nil, nil
+}
+
+func (b *Bank) signInAgain(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
+	if !a.SecondDue {
+		return Refuse("STATUS_INVALID", "psuData.additionalPassword", "the first password comes first"), nil
+	}
+	if s.Second != SecondPassword {
+		return b.wrong(tx, a, "psuData.additionalPassword", "the second password is wrong")
 	}
 	a.Status = "psuAuthenticated"
 	return nil, nil

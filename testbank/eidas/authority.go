@@ -86,6 +86,17 @@ type Party struct {
 	Until time.Time
 }
 
+// Passwords issues a bank's certificate, by which passwords for it are encrypted.
+func (a *Authority) Passwords() (Issued, error) {
+	key, err := rsa.GenerateKey(rand.Reader, keyBits)
+	if err != nil {
+		return Issued{}, fmt.Errorf("make the key for passwords: %w", err)
+	}
+	template := a.template(pkix.Name{CommonName: "Example Bank passwords", Organization: []string{"Example Bank"}, Country: []string{"DE"}})
+	template.KeyUsage = x509.KeyUsageKeyEncipherment
+	return a.sign(template, key)
+}
+
 // QWAC issues a certificate for connections.
 func (a *Authority) QWAC(p Party) (Issued, error) {
 	return a.qualified(p, webNumber, x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth)

@@ -17,6 +17,7 @@ const (
 	ServerFile    = "server"
 	QWACFile      = "qwac"
 	QSealCFile    = "qsealc"
+	PasswordsFile = "passwords"
 )
 
 // TestOrganization is the third party that the certificates of a folder name.
@@ -50,6 +51,24 @@ func WriteFolder(folder string, now time.Time, hosts ...string) ([]string, error
 	return written, nil
 }
 
+// WritePasswords makes the certificate for passwords where a folder of an earlier version has
+// none.
+func WritePasswords(folder string, now time.Time) error {
+	if _, err := os.Stat(filepath.Join(folder, PasswordsFile+".pem")); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	authority, err := NewAuthority("Example Test Authority", now)
+	if err != nil {
+		return err
+	}
+	issued, err := authority.Passwords()
+	if err != nil {
+		return err
+	}
+	_, err = write(filepath.Join(folder, PasswordsFile), issued)
+	return err
+}
+
 type named struct {
 	name string
 	Issued
@@ -75,6 +94,7 @@ func issueAll(now time.Time, hosts []string) ([]named, error) {
 	return issueEach([]request{
 		{ServerFile, func() (Issued, error) { return authority.Server(hosts...) }},
 		{QWACFile, func() (Issued, error) { return authority.QWAC(good) }},
+		{PasswordsFile, authority.Passwords},
 		{QSealCFile, func() (Issued, error) { return authority.QSealC(good) }},
 		{"other-qwac", func() (Issued, error) { return authority.QWAC(other) }},
 		{"expired-qwac", func() (Issued, error) { return authority.QWAC(expired) }},

@@ -1,6 +1,10 @@
 package xs2a
 
-import "passerelle/testbank/bank"
+import (
+	"strings"
+
+	"passerelle/testbank/bank"
+)
 
 // link is one of the standard's hyperlinks.
 type link struct {
@@ -28,7 +32,7 @@ func (a *API) start(approach bank.Approach, c bank.Caller, path string) links {
 	name := "startAuthorisation"
 	switch {
 	case approach == bank.Embedded:
-		name = "startAuthorisationWithPsuAuthentication"
+		name = a.encrypted("startAuthorisationWithPsuAuthentication")
 	case approach == bank.Decoupled && c.PSU == "":
 		name = "startAuthorisationWithPsuIdentification"
 	}
@@ -39,6 +43,23 @@ func (a *API) start(approach bank.Approach, c bank.Caller, path string) links {
 var embeddedLinks = map[string]string{
 	"received": "updatePsuAuthentication", "psuIdentified": "updatePsuAuthentication", "psuAuthenticated": "selectAuthenticationMethod",
 	"scaMethodSelected": "authoriseTransaction", "started": "authoriseTransaction",
+}
+
+// embeddedLink names what the third party has to bring next.
+func (a *API) embeddedLink(auth *bank.Authorisation) string {
+	name := embeddedLinks[auth.Status]
+	if auth.SecondDue {
+		name = strings.Replace(name, "updatePsu", "updateAdditionalPsu", 1)
+	}
+	return a.encrypted(name)
+}
+
+// encrypted is the name of a link for a password as the bank wants it.
+func (a *API) encrypted(name string) string {
+	if a.Bank.Profile.EncryptsPasswords {
+		return strings.Replace(name, "PsuAuthentication", "EncryptedPsuAuthentication", 1)
+	}
+	return name
 }
 
 // next are the links of an authorisation: what can be done with it now.
@@ -56,7 +77,7 @@ func (a *API) next(auth *bank.Authorisation) links {
 	case auth.Approach == bank.OAuth:
 		all["scaOAuth"] = link{a.Metadata}
 	case auth.Approach == bank.Embedded:
-		all[embeddedLinks[auth.Status]] = a.at(auth.Path())
+		all[a.embeddedLink(auth)] = a.at(auth.Path())
 	}
 	return all
 }
