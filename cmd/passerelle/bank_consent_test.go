@@ -61,6 +61,8 @@ func (c *customer) answers(one seenConnection, decision string) map[string]any {
 			values["psu_id"] = "bert" // Anna has said who she is
 		case "password":
 			values["password"] = "1234"
+		case "additional_password":
+			values["additional_password"] = "5678"
 		case "method":
 			values["method"] = "photo"
 		case "code":

@@ -151,7 +151,7 @@ func (s *shopper) decideInApp(decision string) {
 
 // values fills in a form of the bank's: Anna approves, and refuses by wrong codes.
 func (s *shopper) values(p seenPayment, decision string) map[string]any {
-	supplied := map[string]any{"psu_id": "anna", "password": "1234", "method": "photo", "code": "123456"}
+	supplied := map[string]any{"psu_id": "anna", "password": "1234", "additional_password": "5678", "method": "photo", "code": "123456"}
 	if decision == "refuse" {
 		supplied["code"] = "999999"
 	}
@@ -311,6 +311,7 @@ var approaches = map[string]struct {
 	"decoupled":         {refused: "CancelledByUser", forms: 1},
 	"embedded":          {refused: "authenticationFailed", forms: 3},
 	"embedded-3":        {refused: "authenticationFailed", forms: 5},
+	"passwords":         {refused: "authenticationFailed", forms: 4},
 	"confirmation":      {refused: "CancelledByUser"},
 }
 
@@ -520,7 +521,7 @@ func TestPartOfABulk(t *testing.T) {
 // TestLostAnswersToSteps: wherever an answer to a step of an approval is lost, the payer goes on
 // from there or begins anew, and the order is paid once.
 func TestLostAnswersToSteps(t *testing.T) {
-	steps := map[string]int{"embedded": 3, "embedded-3": 5, "redirect-explicit": 1, "confirmation": 1}
+	steps := map[string]int{"embedded": 3, "embedded-3": 5, "passwords": 4, "redirect-explicit": 1, "confirmation": 1}
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(steps)), ","))
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		for bank, all := range steps {
