@@ -135,6 +135,9 @@ type callRow struct {
 	Calls           int
 }
 
+// certificates are the operator's own, by the fields of a bank file.
+var certificates = map[string]string{"tls.certificate": "Transport certificate", "signature.certificate": "Signing certificate"}
+
 // addHealth adds how the bank does, as this process has seen it.
 func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	h, monitored := c.Aggregation.Connectors.Health(data.UUID)
@@ -151,7 +154,7 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 		if first, soon := h.Expires(c.Now()); soon && !one.Until.After(first.Until) {
 			end += ": renew it"
 		}
-		data.Health = append(data.Health, page.Details("End of "+one.Field, end)...)
+		data.Health = append(data.Health, page.Details(cmp.Or(certificates[one.Field], one.Field), "until "+end)...)
 	}
 	for _, call := range h.Calls {
 		data.Calls = append(data.Calls, callRow{call.Call, strconv.Itoa(100*call.Good/call.Window) + " %", call.P95.Round(time.Millisecond).String(), call.Calls})

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -36,11 +37,12 @@ type programsData struct {
 	MayChange bool
 }
 
+// programRow is a program, and what there is to know of it.
 type programRow struct {
-	Number                                     int64
-	Name, Address, Countries, Abilities, Added string
-	// State is how the calls of this process go; empty before the first.
-	State string
+	Number    int64
+	Name      string
+	Disturbed bool
+	Facts     []page.DetailRow
 }
 
 // mayChangePrograms wants an administrator, and a second factor where a domain is live: a
@@ -76,13 +78,6 @@ func (c *Console) programs(pc *page.Context) error {
 }
 
 func (c *Console) programRow(p programs.Program) programRow {
-	row := programRow{
-		Number: p.Number(), Name: p.Described.Name, Address: p.Address, Countries: countries(p.Described.Countries),
-		Added: passerelle.FormatDateTime(p.Added, time.UTC),
-	}
-	if p.Err != nil {
-		row.Name, row.State = p.UUID, "left out: what it said of itself cannot be read"
-	}
 	var able []string
 	if p.Described.Payments != nil {
 		able = append(able, "payments")
@@ -90,17 +85,27 @@ func (c *Console) programRow(p programs.Program) programRow {
 	if p.Described.Data != nil {
 		able = append(able, p.Described.Data.Capabilities...)
 	}
-	row.Abilities = strings.Join(able, ", ")
 	h, monitored := c.Aggregation.Connectors.Health(p.UUID)
+	state := ""
 	switch {
+	case p.Err != nil:
+		state = "left out: what it said of itself cannot be read"
 	case monitored && h.Open:
-		row.State = "disturbed"
+		state = "left alone, but for a call now and then"
 	case monitored && h.Failures > 0:
-		row.State = "failing"
+		state = "fails: " + strconv.Itoa(h.Failures) + " times in a row"
 	case monitored && !h.LastSuccess.IsZero():
-		row.State = "well"
+		state = "well"
 	}
-	return row
+	return programRow{p.Number(), cmp.Or(p.Described.Name, p.UUID), monitored && h.Open, page.Details(
+		"Number", strconv.FormatInt(p.Number(), 10),
+		"UUID", p.UUID,
+		"Address", p.Address,
+		"Countries", countries(p.Described.Countries),
+		"Does", strings.Join(able, ", "),
+		"State", state,
+		"Added, UTC", passerelle.FormatDateTime(p.Added, time.UTC),
+	)}
 }
 
 // changeProgram makes a change of the program in the address and leads back to the list.
