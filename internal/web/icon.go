@@ -21,6 +21,7 @@ var icons = map[string]string{
 	"inbox":       "M4 5h16v14H4zM4 14h5l1 2h4l1-2h5",
 	"settings":    "M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4",
 	"domain":      "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM3 12h18M12 3c3 3 3 15 0 18M12 3c-3 3-3 15 0 18",
+	"program":     "M4 5h16v14H4zM8 10l3 2.500-3 2.500M13 15h4",
 	"domains":     "M12 4l9 5-9 5-9-5zM3 14l9 5 9-5",
 	"operator":    "M4 5h16v14H4zM12 11a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM8 16c0-2 2-3 4-3s4 1 4 3",
 	"audit":       "M6 3h9l4 4v14H6zM9 11h7M9 15h7",

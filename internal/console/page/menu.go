@@ -53,40 +53,42 @@ var menuPlaces = []struct {
 	}},
 }
 
-// menuOf are the groups of a domain's menu, seen from an address. The current link is the
-// one whose address is the longest beginning of that address.
-func menuOf(d passerelle.Domain, root, address string) []menuGroup {
+// menuOf are the groups of the menu, seen from an address: those of a domain, unless none is
+// shown, and those of the deployment. The current link is the one whose address is the longest
+// beginning of that address.
+func menuOf(d *passerelle.Domain, root, address string) []menuGroup {
 	var groups []menuGroup
-	longest, current := -1, (*menuLink)(nil)
 	for _, g := range menuPlaces {
 		group := menuGroup{Name: g.name}
 		for _, p := range g.places {
-			if p.sandbox && d.Kind != passerelle.Sandbox {
-				continue
+			if d != nil && (!p.sandbox || d.Kind == passerelle.Sandbox) {
+				group.Links = append(group.Links, menuLink{Name: p.name, Icon: p.icon, Address: root + p.path})
 			}
-			group.Links = append(group.Links, menuLink{Name: p.name, Icon: p.icon, Address: root + p.path})
 		}
-		if len(group.Links) == 0 {
-			continue
+		if len(group.Links) > 0 {
+			groups = append(groups, group)
 		}
-		groups = append(groups, group)
+	}
+	groups = append(groups, menuGroup{Name: "Deployment", Links: []menuLink{
+		{Name: "Domains", Icon: "domains", Address: Root + "domains"}, {Name: "Connector programs", Icon: "program", Address: Root + "programs"},
+		{Name: "Your account", Icon: "operator", Address: Root + "account"},
+	}})
+	markCurrent(groups, root, address)
+	return groups
+}
+
+func markCurrent(groups []menuGroup, root, address string) {
+	var current *menuLink
+	for _, group := range groups {
 		for i := range group.Links {
 			link := &group.Links[i]
-			if len(link.Address) > longest && isBelow(address, link.Address, root) {
-				longest, current = len(link.Address), link
+			below := address == link.Address || link.Address != root && link.Address != Root+"domains" && strings.HasPrefix(address, link.Address+"/")
+			if below && (current == nil || len(link.Address) > len(current.Address)) {
+				current = link
 			}
 		}
 	}
 	if current != nil {
 		current.Current = true
 	}
-	return append(groups, menuGroup{Name: "Deployment", Links: []menuLink{
-		{Name: "Domains", Icon: "domains", Address: Root + "domains"}, {Name: "Your account", Icon: "operator", Address: Root + "account"},
-	}})
-}
-
-// isBelow reports whether an address is that of a link, or below it. Nothing is below the
-// home page.
-func isBelow(address, link, root string) bool {
-	return address == link || link != root && strings.HasPrefix(address, link+"/")
 }

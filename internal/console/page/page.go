@@ -37,7 +37,7 @@ type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain
 	Problem              string
-	// Menu leads to the pages of the domain; empty outside a domain.
+	// Menu leads to the pages of the domain and of the deployment.
 	Menu []menuGroup
 	// Query is what was searched for.
 	Query string
@@ -54,12 +54,12 @@ type Tab struct {
 // newFrame is the frame of a page about data.
 func newFrame(pc *Context, data any) frame {
 	f := frame{Operator: pc.Who.Operator.Name, Role: pc.Who.Operator.Role, Problem: pc.Problem, Tabs: pc.Tabs, Data: data}
-	if pc.Who.ID != 0 {
-		f.Form = pc.Who.FormToken()
-	}
+	root := ""
 	if pc.Domain.ID != 0 {
-		f.Domain = &pc.Domain
-		f.Menu, f.Query = menuOf(pc.Domain, pc.Path(""), pc.Request.URL.Path), pc.Query
+		f.Domain, f.Query, root = &pc.Domain, pc.Query, pc.Path("")
+	}
+	if pc.Who.ID != 0 {
+		f.Form, f.Menu = pc.Who.FormToken(), menuOf(f.Domain, root, pc.Request.URL.Path)
 	}
 	return f
 }
