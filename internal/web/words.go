@@ -69,6 +69,11 @@ func mustWords(files fs.FS, name string) Words {
 	return words
 }
 
+// Has reports whether there are words of a language.
+func (d *Dictionary) Has(lang string) bool {
+	return slices.ContainsFunc(d.languages, func(w Words) bool { return w.Lang == lang })
+}
+
 // In returns the words of a language, or those of the first language when it has none.
 func (d *Dictionary) In(lang string) Words {
 	i := slices.IndexFunc(d.languages, func(w Words) bool { return w.Lang == lang })

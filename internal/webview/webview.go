@@ -47,9 +47,6 @@ const NotificationPath = "/2.0" + notification.Path
 // is where older programs of this API family look for them.
 func PageRoots() []string { return []string{"/webview", "/2.0/auth/webview"} }
 
-// languages are those that an address may name. Each has texts.
-var languages = []string{"en", "fr", "de", "nl", "pt", "it", "es"}
-
 // flowPayment is the flow in which a payment is made.
 const flowPayment = "payment"
 
@@ -58,6 +55,7 @@ var flows = []string{flowPayment, flowConnect, flowReconnect, flowManage}
 //go:embed all:pages words
 var embedded embed.FS
 
+// An address may name each language that has a file in words.
 var (
 	pages = web.MustPages(embeddedIn("pages"))
 	words = web.MustDictionary(embeddedIn("words"), "en")
@@ -256,7 +254,7 @@ func (pc *pageContext) parse() bool {
 		if named {
 			pc.lang = lang
 		}
-		return !named || slices.Contains(languages, lang)
+		return !named || words.Has(lang)
 	}
 	return false
 }
