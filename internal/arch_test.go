@@ -80,7 +80,8 @@ var mayImport = map[string][]string{
 	"internal/background":       {},
 	"internal/httpd":            {},
 	"connector/*":               {".", "payment", "connector"},
-	"connector/statements":      {".", "connector", "statementfile"},
+	"connector/statements":      {".", "connector", "connector/identity", "statementfile"},
+	"connector/identity":        {"."},
 	"testbank":                  {"testbank/*"},
 	"testbank/eidas":            {},
 	"testbank/ledger":           {},
@@ -100,8 +101,7 @@ var mayImport = map[string][]string{
 
 	"connector/remote/conformance": {".", "payment", "connector", "connector/connectortest", "connector/remote"},
 
-	"connector/berlingroup":          {".", "payment", "connector", "connector/berlingroup/identity"},
-	"connector/berlingroup/identity": {"."},
+	"connector/berlingroup": {".", "payment", "connector", "connector/identity"},
 }
 
 // ownImport names imports that belong to one package and the packages below

@@ -10,7 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
-	"passerelle/connector/berlingroup/identity"
+	"passerelle/connector/identity"
 )
 
 // reader is a bank that is read.

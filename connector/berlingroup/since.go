@@ -6,7 +6,7 @@ import (
 	"net/url"
 
 	"passerelle"
-	"passerelle/connector/berlingroup/identity"
+	"passerelle/connector/identity"
 )
 
 // Without the person, what is new since the last read is asked for where the bank can tell

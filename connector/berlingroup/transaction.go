@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"passerelle"
-	"passerelle/connector/berlingroup/identity"
+	"passerelle/connector/identity"
 )
 
 // transaction is one of an account, or of a card account, as the standard has it.

@@ -24,6 +24,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/identity"
 	"passerelle/statementfile"
 )
 
@@ -180,7 +181,7 @@ func (p *page) flush(out connector.Sink) error {
 
 // handOver hands the entries of wanted accounts over, page by page.
 func handOver(ctx context.Context, file io.ReadSeeker, out connector.Sink) error {
-	ids, wanted := map[string]identities{}, map[string]bool{}
+	ids, wanted := map[string]identity.Alike{}, map[string]bool{}
 	var p page
 	err := records(ctx, file, func(r statementfile.Record) error {
 		if r.Entry == nil {
@@ -188,7 +189,7 @@ func handOver(ctx context.Context, file io.ReadSeeker, out connector.Sink) error
 		}
 		key := KeyOf(r.Statement.Account)
 		if ids[key] == nil {
-			ids[key] = identities{}
+			ids[key] = identity.Alike{}
 			_, wanted[key] = out.Wanted(key)
 		}
 		if !wanted[key] {
@@ -209,7 +210,7 @@ func handOver(ctx context.Context, file io.ReadSeeker, out connector.Sink) error
 }
 
 // transaction is an entry in the words of the service.
-func transaction(r statementfile.Record, ids identities) passerelle.TransactionDetails {
+func transaction(r statementfile.Record, ids identity.Alike) passerelle.TransactionDetails {
 	e := r.Entry
 	d := passerelle.TransactionDetails{
 		Key: keyOf(r, ids), Date: e.Booked, BDate: e.Booked, VDate: e.Value, Value: e.Amount, Type: e.Type, Wording: e.Wording,
@@ -224,13 +225,13 @@ func transaction(r statementfile.Record, ids identities) passerelle.TransactionD
 // keyOf is the identity of an entry: its day, its amount, and the bank's reference or else its
 // texts. Banks repeat references, so the day and the amount count in any case. It begins with
 // the format, since formats write other texts.
-func keyOf(r statementfile.Record, ids identities) string {
+func keyOf(r statementfile.Record, ids identity.Alike) string {
 	e := r.Entry
 	content := []string{e.Booked.String(), e.Amount.Trim(0).String(), e.Reference}
 	if e.Reference == "" {
 		content = append(content, e.EndToEnd, e.Name, e.Number, e.Wording)
 	}
-	return ids.key(string(r.Statement.Format), content...)
+	return ids.Next(identity.OfContent(string(r.Statement.Format), content...))
 }
 
 func counterparty(e *statementfile.StatementEntry) *passerelle.Counterparty {

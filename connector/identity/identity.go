@@ -8,11 +8,8 @@ package identity
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -103,7 +100,7 @@ type Names struct {
 	sums, was, seen map[string]bool
 	// taken are names that were taken over, and alike the highest number of each content.
 	taken map[string]bool
-	alike map[string]int
+	alike Alike
 	// known is how many of each content are not new: they were booked or pending in the last
 	// read. counted counts those that are booked now, and recent does so for the next read.
 	known   map[string]int
@@ -133,7 +130,7 @@ type newTransaction struct {
 func New(before Memory, read, today passerelle.Date) *Names {
 	n := &Names{
 		before: before, today: today, since: read.AddDays(-recentDays),
-		sums: map[string]bool{}, was: map[string]bool{}, seen: map[string]bool{}, taken: map[string]bool{}, alike: map[string]int{},
+		sums: map[string]bool{}, was: map[string]bool{}, seen: map[string]bool{}, taken: map[string]bool{}, alike: Alike{},
 		known: map[string]int{}, counted: map[string]int{}, recent: map[string]countedSum{}, renamed: maps.Clone(before.Renamed),
 	}
 	if n.renamed == nil {
@@ -177,12 +174,12 @@ func (n *Names) own(t Transaction) (string, string, bool) {
 	if t.ID != "" {
 		return t.ID, t.ID, true
 	}
-	content := t.content()
-	n.alike[content]++
-	for n.taken[content+"/"+strconv.Itoa(n.alike[content])] {
-		n.alike[content]++
+	content := OfContent("content", t.Content...)
+	own := n.alike.Next(content)
+	for n.taken[own] {
+		own = n.alike.Next(content)
 	}
-	return content + "/" + strconv.Itoa(n.alike[content]), content, false
+	return own, content, false
 }
 
 // isNew counts a transaction, and reports whether it may be a pending one of the last read
@@ -335,15 +332,6 @@ func (m *Memory) forget(before passerelle.Date) {
 	}
 }
 
-// content is what a transaction without an id is named by.
-func (t Transaction) content() string {
-	parts := make([]string, len(t.Content))
-	for i, part := range t.Content {
-		parts[i] = strings.Join(strings.Fields(strings.ToUpper(part)), " ")
-	}
-	return "content/" + Hash(strings.Join(parts, "\x00"))
-}
-
 // traits are what the transaction can be recognised by.
 func (t Transaction) traits() traits {
 	about := traits{Sum: t.Sum}
@@ -364,12 +352,6 @@ func (t Transaction) traits() traits {
 // significant words have three characters or more, and not only digits.
 func significant(word string) bool {
 	return len(word) >= 3 && strings.ContainsFunc(word, unicode.IsLetter)
-}
-
-// Hash is a short text for a long one.
-func Hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:16])
 }
 
 func shortHash(text string) string { return Hash(text)[:8] }
