@@ -47,6 +47,14 @@ type TransactionDetails struct {
 	Country, Card                             string
 	Counterparty                              *Counterparty
 	Attachments                               []AttachmentDetails
+	// Origin is nil unless the transaction came in a file that a person handed over.
+	Origin *Origin `json:",omitempty"`
+}
+
+// Origin is the place of a transaction in a file. Line counts from 1.
+type Origin struct {
+	File string
+	Line int
 }
 
 // Counterparty is the other side of a transaction.

@@ -54,6 +54,8 @@ func Split(iban string) (string, string, string, bool) {
 
 // Statement is what happened to an account between two balances.
 type Statement struct {
+	// Line is where the statement begins in a file that was read, from 1.
+	Line    int
 	Account Account
 	// Opened and Closed are the days of the old and of the new balance.
 	Opened, Closed passerelle.Date
@@ -81,6 +83,8 @@ func (s *Statement) Opening() (int64, error) {
 
 // Movement is one entry of an account. Texts are written as [Text] makes them.
 type Movement struct {
+	// Line is where the movement begins in a file that was read, from 1.
+	Line int
 	// Operation is the interbank code, two capitals or digits; see [Operation].
 	Operation string
 	// Internal is the bank's own code of four capitals or digits, or empty.

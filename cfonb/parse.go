@@ -85,7 +85,7 @@ func (p *parser) statement() (Statement, error) {
 	if err != nil {
 		return Statement{}, err
 	}
-	var s Statement
+	s := Statement{Line: p.line}
 	if first.get(atCode) != oldBalance {
 		return s, errOrder
 	}
@@ -119,7 +119,7 @@ func (p *parser) rest(s *Statement, opening int64) error {
 		if r.get(atCode) == newBalance {
 			return s.close(r, opening)
 		}
-		if err := s.add(r); err != nil {
+		if err := s.add(r, p.line); err != nil {
 			return err
 		}
 	}
@@ -153,10 +153,11 @@ func (r *record) account() (Account, error) {
 }
 
 // add takes a movement, or a detail of the last one.
-func (s *Statement) add(r *record) error {
+func (s *Statement) add(r *record, line int) error {
 	switch code := r.get(atCode); {
 	case code == movement:
 		m, err := r.movement()
+		m.Line = line
 		s.Movements = append(s.Movements, m)
 		return err
 	case code == detail && len(s.Movements) > 0:

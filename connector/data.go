@@ -79,9 +79,15 @@ type DataRequest struct {
 	// read.
 	Device Device
 	// File is what the person hands over to a connector that takes files, and else nil.
-	File io.ReadSeeker
+	File *HandedFile
 	// Now is the present instant of the domain.
 	Now time.Time
+}
+
+// HandedFile is a file that a person hands over, under a name for people, which may be empty.
+type HandedFile struct {
+	io.ReadSeeker
+	Name string
 }
 
 // Outcome is how a read ended.

@@ -28,7 +28,7 @@ const (
 
 // readCAMT reads camt.052, camt.053 and camt.054 in any version. The message may be in an
 // envelope. Versions differ where elements moved; both places are read.
-func readCAMT(in *input, emit func(Record) error) error {
+func readCAMT(in *input, _ *Mapping, emit func(Record) error) error {
 	tokens := &tokenLimit{in: in}
 	c := &camt{emit: emit, xml: xml.NewDecoder(tokens), tokens: tokens}
 	c.xml.CharsetReader = charset

@@ -106,6 +106,7 @@ var camtFields = map[string]func(c *camt, text string) error{
 	"Bal/Dt/DtTm":                func(c *camt, text string) error { return into(&c.balance.Date, dateOf, text) },
 	"Bal/Amt":                    (*camt).balanceAmount,
 	"Ntry/Amt":                   (*camt).entryAmount,
+	"Ntry/RvslInd":               func(c *camt, text string) error { c.entry.Reversal = text == "true" || text == "1"; return nil },
 	"Ntry/CdtDbtInd":             func(c *camt, text string) error { c.entry.debit = text == debit; return direction(text) },
 	"Ntry/Sts":                   (*camt).status,
 	"Ntry/Sts/Cd":                (*camt).status,

@@ -8,8 +8,11 @@ import (
 	"passerelle/cfonb"
 )
 
+// payer is the qualifier of a detail that names who pays.
+const payer = "NPY"
+
 // readCFONB reads CFONB 120. The format is package cfonb's, which checks the balances, too.
-func readCFONB(in *input, emit func(Record) error) error {
+func readCFONB(in *input, _ *Mapping, emit func(Record) error) error {
 	for s, err := range cfonb.Parse(in) {
 		if err != nil {
 			return cfonbError(err)
@@ -33,18 +36,23 @@ func emitCFONB(s *cfonb.Statement, emit func(Record) error) error {
 	units := func(n int64) decimal.Decimal { return decimal.MustNew(n, s.Account.Decimals) }
 	opening, err := s.Opening()
 	if err != nil {
-		return &FileError{Err: err}
+		return &FileError{Line: s.Line, Err: err}
 	}
 	out := &FileStatement{
-		Format: CFONB, Message: "CFONB 120", From: s.Opened, To: s.Closed,
+		Line: s.Line, Format: CFONB, Message: "CFONB 120", From: s.Opened, To: s.Closed,
 		Account: StatementAccount{Bank: s.Account.Bank, Number: s.Account.Bank + s.Account.Branch + s.Account.Number, Currency: s.Account.Currency},
 		Opening: &StatementBalance{s.Opened, units(opening)}, Closing: &StatementBalance{s.Closed, units(s.Balance)},
 	}
-	if err := out.Account.check(0, "01"); err != nil {
+	if err := out.Account.check(s.Line, "01"); err != nil {
 		return err
 	}
 	for _, m := range s.Movements {
-		e := &StatementEntry{Booked: m.Booked, Value: m.Value, Amount: units(m.Amount), Reference: reference(m.Reference), Wording: tidy(m.Label)}
+		e := &StatementEntry{Line: m.Line, Booked: m.Booked, Value: m.Value, Amount: units(m.Amount), Reference: reference(m.Reference), Wording: tidy(m.Label)}
+		for _, d := range m.Details {
+			if d.Qualifier == cfonb.Payee || d.Qualifier == payer {
+				e.Name = tidy(d.Text)
+			}
+		}
 		if err := emit(Record{Statement: out, Entry: e}); err != nil {
 			return err
 		}

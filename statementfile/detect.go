@@ -11,12 +11,17 @@ var mtTag = regexp.MustCompile(`(?m)^(?:.*\{4:)?\s*:(?:20|25P?|28C?|60[FM]|61):`
 // oldBalance begins a CFONB 120 file.
 var oldBalance = regexp.MustCompile(`^01[0-9A-Z]{5}.{4}[0-9A-Z]{5}[A-Z]{3}[0-9]`)
 
+// ofxBeginning is the header of an OFX file, or its first element where there is no header.
+var ofxBeginning = regexp.MustCompile(`(?i)^(?:OFXHEADER:|(?:<\?[^>]*\?>\s*)*(?:<\?OFX\b|<OFX>))`)
+
 // detect returns the format of a file by its beginning.
-func detect(first []byte) (Format, error) {
+func detect(first []byte, m *Mapping) (Format, error) {
 	text := strings.TrimLeft(string(first), " \t\r\n")
 	switch {
 	case text == "":
 		return "", at(0, "", "the file is empty")
+	case ofxBeginning.MatchString(text):
+		return OFX, nil
 	case strings.HasPrefix(text, "<"):
 		return CAMT, nil
 	case oldBalance.MatchString(text):
@@ -24,5 +29,11 @@ func detect(first []byte) (Format, error) {
 	case mtTag.MatchString(text):
 		return MT940, nil
 	}
-	return "", at(0, "", "the file is none of camt.052, camt.053, camt.054, MT940, MT942 and CFONB 120")
+	if m != nil {
+		return CSV, nil
+	}
+	if _, err := (&Mapping{}).lay(first); err == nil {
+		return CSV, nil
+	}
+	return "", at(0, "", "the file is none of camt.052, camt.053, camt.054, MT940, MT942, CFONB 120, OFX, and CSV with common names of columns; CSV with others needs a mapping")
 }

@@ -30,12 +30,12 @@ var foreign = []struct{ magic, what string }{
 	{"\x1f\x8b", "a gzip archive; send the file in it"},
 	{"BZh", "a bzip2 archive; send the file in it"},
 	{"7z\xbc\xaf", "a 7z archive; send the files in it"},
-	{"%PDF", "a PDF; send the statement as camt.053, MT940 or CFONB 120"},
-	{"\xd0\xcf\x11\xe0", "an Excel file; send the statement as camt.053, MT940 or CFONB 120"},
+	{"%PDF", "a PDF; send the statement as camt.053, MT940, CFONB 120, OFX or CSV"},
+	{"\xd0\xcf\x11\xe0", "an Excel file; send the statement as camt.053, MT940, CFONB 120, OFX or CSV"},
 }
 
 // open finds out the encoding and the format.
-func open(r io.Reader) (*input, Format, error) {
+func open(r io.Reader, m *Mapping) (*input, Format, error) {
 	raw := bufio.NewReaderSize(&capped{r: r, left: MaxSize}, peeked)
 	first, err := raw.Peek(peeked)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -54,7 +54,7 @@ func open(r io.Reader) (*input, Format, error) {
 	if in.first, err = in.Peek(peeked); err != nil && !errors.Is(err, io.EOF) {
 		return nil, "", readError(0, err)
 	}
-	format, err := detect(in.first)
+	format, err := detect(in.first, m)
 	return in, format, err
 }
 

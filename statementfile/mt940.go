@@ -22,7 +22,7 @@ var mtField = regexp.MustCompile(`^(?:\{4:)?:(13D?|20|21|25P?|28C?|34F|60[FM]|61
 const maxFieldLines = 60
 
 // readMT940 reads MT940 and MT942 messages with or without their SWIFT envelope.
-func readMT940(in *input, emit func(Record) error) error {
+func readMT940(in *input, _ *Mapping, emit func(Record) error) error {
 	m := &mt{lines: lines{in: in}, emit: emit}
 	return m.read()
 }
@@ -281,7 +281,7 @@ func (m *mt) line61(f *mtLines) error {
 	if err := m.statement.Account.check(f.line, ":25:"); err != nil {
 		return err
 	}
-	e := &StatementEntry{Line: f.line}
+	e := &StatementEntry{Line: f.line, Reversal: strings.HasPrefix(parts[3], "R")}
 	var err error
 	if e.Value, err = shortDate(parts[1]); err != nil {
 		return err
@@ -366,7 +366,7 @@ func (m *mt) count(e *StatementEntry) error {
 	sum := e.Amount.Abs()
 	if m.counted[which] != nil {
 		var err error
-		if sum, err = m.counted[which].Add(sum); err != nil {
+		if sum, err = plus(*m.counted[which], sum); err != nil {
 			return errAmount
 		}
 	}

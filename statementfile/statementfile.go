@@ -1,5 +1,5 @@
 // Package statementfile reads account statements as banks exchange them: camt.052, camt.053
-// and camt.054, MT940 and MT942, and CFONB 120.
+// and camt.054, MT940 and MT942, CFONB 120, OFX, and CSV through a [Mapping].
 //
 // It owns the formats, with the dialects of banks, the detection of formats and character
 // encodings. It does not own where files come from, whose accounts they are about, or what
@@ -25,17 +25,21 @@ import (
 // Format is a family of statement files.
 type Format string
 
-// The formats. MT940 includes MT942, and CAMT includes camt.052, camt.053 and camt.054.
+// The formats. MT940 includes MT942, CAMT includes camt.052, camt.053 and camt.054, and OFX has
+// versions in SGML and in XML.
 const (
 	CAMT  Format = "camt053"
 	MT940 Format = "mt940"
 	CFONB Format = "cfonb120"
+	OFX   Format = "ofx"
+	CSV   Format = "csv"
 )
 
-// FileStatement is what a file says about one account and one period. Account and Opening are
-// complete with the first entry of the statement, the rest with its end.
+// FileStatement is what a file says about one account and one period. Account is complete with
+// the first entry of the statement, the rest with its end. In CSV files, entries of several
+// statements alternate.
 type FileStatement struct {
-	// Line is where the statement begins, from 1. It is 0 in CFONB 120.
+	// Line is where the statement begins, from 1.
 	Line   int
 	Format Format
 	// Message is the kind of message, such as camt.053.001.08 or MT942.
@@ -70,12 +74,14 @@ type StatementBalance struct {
 
 // StatementEntry is one booked movement of an account.
 type StatementEntry struct {
-	// Line is where the entry begins, from 1. It is 0 in CFONB 120.
+	// Line is where the entry begins, from 1.
 	Line int
 	// Booked is the booking day. Value is the value day, or zero.
 	Booked, Value passerelle.Date
 	// Amount is negative for money that leaves, in the currency of the account.
 	Amount decimal.Decimal
+	// Reversal says that the entry takes back an earlier one. Its amount is that of the reversal.
+	Reversal bool
 	// Reference is the bank's reference of the entry, unique within its account, or empty.
 	Reference string
 	// EndToEnd is the reference that the payer gave the payment.
@@ -133,14 +139,14 @@ const (
 var errStopped = errors.New("the caller stopped")
 
 // reader reads one format.
-type reader func(in *input, emit func(Record) error) error
+type reader func(in *input, m *Mapping, emit func(Record) error) error
 
-var readers = map[Format]reader{CAMT: readCAMT, MT940: readMT940, CFONB: readCFONB}
+var readers = map[Format]reader{CAMT: readCAMT, MT940: readMT940, CFONB: readCFONB, OFX: readOFX, CSV: readCSV}
 
 // Read reads the statements of a file in any of the formats. Statements come one after the
 // other, each with its entries in the order of the file and then its end. After an error
-// nothing comes.
-func Read(r io.Reader) iter.Seq2[Record, error] {
+// nothing comes. The mapping is that of CSV files, nil for one that is found in the file.
+func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		entries := 0
 		emit := func(record Record) error {
@@ -154,18 +160,18 @@ func Read(r io.Reader) iter.Seq2[Record, error] {
 			}
 			return nil
 		}
-		if err := read(r, emit); err != nil && !errors.Is(err, errStopped) {
+		if err := read(r, m, emit); err != nil && !errors.Is(err, errStopped) {
 			yield(Record{}, err)
 		}
 	}
 }
 
-func read(r io.Reader, emit func(Record) error) error {
-	in, format, err := open(r)
+func read(r io.Reader, m *Mapping, emit func(Record) error) error {
+	in, format, err := open(r, m)
 	if err != nil {
 		return err
 	}
-	return readers[format](in, emit)
+	return readers[format](in, m, emit)
 }
 
 // at is the error of a field in a line.

@@ -19,9 +19,11 @@ import (
 )
 
 // listed reads a file into one line for each entry and each end of a statement.
-func listed(r io.Reader) ([]string, error) {
+func listed(r io.Reader) ([]string, error) { return listedThrough(r, nil) }
+
+func listedThrough(r io.Reader, m *statementfile.Mapping) ([]string, error) {
 	var all []string
-	for record, err := range statementfile.Read(r) {
+	for record, err := range statementfile.Read(r, m) {
 		if err != nil {
 			return all, err
 		}
@@ -185,7 +187,7 @@ func TestCFONB(t *testing.T) {
 0430006    00001EUR2 1234567890106011226        LOYER DECEMBRE                   0000000000000000007505}                
 0730006    00001EUR2 12345678901  011226                                                  0000000007495{                
 `
-	want := []string{`0 2026-12-01  -750.50  ref= e2e= "LOYER DECEMBRE" "" `, "CFONB 120  300060000112345678901 EUR 2026-11-30=1500.00..2026-12-01=749.50"}
+	want := []string{`2 2026-12-01  -750.50  ref= e2e= "LOYER DECEMBRE" "" `, "CFONB 120  300060000112345678901 EUR 2026-11-30=1500.00..2026-12-01=749.50"}
 	got, err := listed(strings.NewReader(text))
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
@@ -200,7 +202,7 @@ func TestRefusals(t *testing.T) {
 		"zip":            {"PK\x03\x04xx", "a zip archive"},
 		"PDF":            {"%PDF-1.7", "a PDF"},
 		"gzip":           {"\x1f\x8b\x08", "a gzip archive"},
-		"other text":     {"Date;Amount\n", "is none of"},
+		"other text":     {"Wann;Was\n", "is none of"},
 		"other XML":      {"<html></html>", "has no camt"},
 		"other message":  {camtDocument("pain.001.001.03", rent), "line 2, Document:"},
 		"entities":       {`<!DOCTYPE x [<!ENTITY a "b">]><Document/>`, "document types and entities are refused"},
@@ -249,7 +251,7 @@ func TestLargeFileIsStreamed(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	n, sum, most := 0, decimal.Zero, uint64(0)
-	for record, err := range statementfile.Read(file) {
+	for record, err := range statementfile.Read(file, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +282,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("camt", func(b *testing.B) {
 		b.SetBytes(int64(len(file)))
 		for range b.N {
-			for _, err := range statementfile.Read(bytes.NewReader(file)) {
+			for _, err := range statementfile.Read(bytes.NewReader(file), nil) {
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -307,7 +309,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(":20:A\n:25:1EUR\n:34F:EUR0,\n:13D:2611251200+0100\n:61:261125C2,50NTRFNONREF\n:90C:1EUR2,50\n"))
 	f.Add([]byte("\xff\xfe<\x00D\x00"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		for record, err := range statementfile.Read(bytes.NewReader(file)) {
+		for record, err := range statementfile.Read(bytes.NewReader(file), nil) {
 			if err != nil {
 				return
 			}

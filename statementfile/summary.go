@@ -1,10 +1,8 @@
 package statementfile
 
 import (
-	"cmp"
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/govalues/decimal"
 
@@ -29,24 +27,23 @@ type AccountSummary struct {
 	// Unbalanced are the lines of the statements whose entries do not lead from their opening
 	// to their closing balance.
 	Unbalanced []int
-	Gaps       []Gap
-}
-
-// Gap is between two statements of an account when the second does not begin with the balance
-// that the first ends with: what is between their days is missing.
-type Gap struct {
-	After, Before passerelle.Date
-	// Missing is what the missing entries sum up to.
-	Missing decimal.Decimal
+	// Reversals counts entries that take back earlier ones.
+	Reversals int
+	// Spans are the times that the statements with both balances cover, in order and joined
+	// where one begins with the balance that another ends with.
+	Spans []Span
+	// Gaps are between the spans.
+	Gaps []Gap
 }
 
 // maxStatements bounds the memory of a summary.
 const maxStatements = 100_000
 
-// Summarize reads a whole file. Balances that do not fit are part of the summary and no error.
-func Summarize(r io.Reader) (Summary, error) {
+// Summarize reads a whole file as Read does. Balances that do not fit are part of the summary
+// and no error.
+func Summarize(r io.Reader, m *Mapping) (Summary, error) {
 	s := summarizing{of: map[StatementAccount]*accountSummarizing{}}
-	for record, err := range Read(r) {
+	for record, err := range Read(r, m) {
 		if err == nil {
 			err = s.add(record)
 		}
@@ -67,12 +64,9 @@ type summarizing struct {
 
 type accountSummarizing struct {
 	AccountSummary
-	// sum is that of the open statement, and spans are the statements with both balances.
-	sum   decimal.Decimal
-	spans []span
+	// sum is that of the open statement.
+	sum decimal.Decimal
 }
-
-type span struct{ opening, closing StatementBalance }
 
 // Identity is the account without what statements may say one way or another.
 func (a *StatementAccount) Identity() StatementAccount {
@@ -98,6 +92,9 @@ func (s *summarizing) add(r Record) error {
 
 func (a *accountSummarizing) addEntry(e *StatementEntry) error {
 	a.Entries++
+	if e.Reversal {
+		a.Reversals++
+	}
 	if a.First.IsZero() || e.Booked.Compare(a.First) < 0 {
 		a.First = e.Booked
 	}
@@ -105,8 +102,8 @@ func (a *accountSummarizing) addEntry(e *StatementEntry) error {
 		a.Last = e.Booked
 	}
 	var err, total error
-	a.sum, err = a.sum.Add(e.Amount)
-	a.Sum, total = a.Sum.Add(e.Amount)
+	a.sum, err = plus(a.sum, e.Amount)
+	a.Sum, total = plus(a.Sum, e.Amount)
 	if errors.Join(err, total) != nil {
 		return at(e.Line, "", "the sum of the entries has too many digits")
 	}
@@ -126,41 +123,24 @@ func (a *accountSummarizing) addStatement(s *FileStatement) error {
 	if s.Opening == nil || s.Closing == nil {
 		return nil
 	}
-	end, err := s.Opening.Amount.Add(sum)
+	end, err := plus(s.Opening.Amount, sum)
 	if err != nil {
 		return at(s.Line, "", "the balances have too many digits")
 	}
 	if end.Cmp(s.Closing.Amount) != 0 {
 		a.Unbalanced = append(a.Unbalanced, s.Line)
 	}
-	a.spans = append(a.spans, span{*s.Opening, *s.Closing})
+	a.Spans = append(a.Spans, Span{*s.Opening, *s.Closing})
 	return nil
 }
 
 func (s *summarizing) summary() (Summary, error) {
 	for _, a := range s.order {
-		if err := a.findGaps(); err != nil {
-			return Summary{}, err
+		var err error
+		if a.Gaps, a.Spans, err = Gaps(a.Spans); err != nil {
+			return Summary{}, at(0, "", "%s", err)
 		}
 		s.Accounts = append(s.Accounts, a.AccountSummary)
 	}
 	return s.Summary, nil
-}
-
-// findGaps compares each statement with the one before it in time.
-func (a *accountSummarizing) findGaps() error {
-	slices.SortStableFunc(a.spans, func(x, y span) int {
-		return cmp.Or(x.closing.Date.Compare(y.closing.Date), x.opening.Date.Compare(y.opening.Date))
-	})
-	for i := 1; i < len(a.spans); i++ {
-		before, after := a.spans[i-1].closing, a.spans[i].opening
-		missing, err := after.Amount.Sub(before.Amount)
-		if err != nil {
-			return at(0, "", "the balances have too many digits")
-		}
-		if !missing.IsZero() && after.Date.Compare(before.Date) >= 0 {
-			a.Gaps = append(a.Gaps, Gap{before.Date, after.Date, missing})
-		}
-	}
-	return nil
 }

@@ -11,14 +11,18 @@ import (
 )
 
 var (
-	errAmount    = errors.New("must be an amount of at most 18 digits")
+	errAmount    = errors.New("must be an amount of at most 18 digits, 9 of them decimals")
 	errDate      = errors.New("must be an existing day")
 	errCurrency  = errors.New("must be a currency of ISO 4217")
 	errDirection = errors.New("must be CRDT or DBIT")
 )
 
-// maxDigits is how many digits an amount may have, so that sums fit.
-const maxDigits = 18
+// maxDigits is how many digits an amount may have, so that sums fit, and maxDecimals how many
+// of them may follow the point.
+const (
+	maxDigits   = 18
+	maxDecimals = 9
+)
 
 // amountOf reads an amount whose decimals follow the separator. It takes no exponent and no
 // grouping.
@@ -31,7 +35,7 @@ func amountOf(text string, separator byte) (decimal.Decimal, error) {
 		text = strings.Replace(text, string(separator), ".", 1)
 	}
 	whole, fraction, _ := strings.Cut(strings.TrimPrefix(text, "-"), ".")
-	if digits := whole + fraction; digits == "" || len(digits) > maxDigits || strings.Trim(digits, "0123456789") != "" {
+	if digits := whole + fraction; digits == "" || len(digits) > maxDigits || len(fraction) > maxDecimals || strings.Trim(digits, "0123456789") != "" {
 		return decimal.Decimal{}, errAmount
 	}
 	text = strings.TrimSuffix(text, ".")

@@ -44,6 +44,7 @@ func (Connector) Profile() connector.Profile {
 		Data: &connector.DataSettings{
 			Capabilities: []string{"bank"}, AccountTypes: []passerelle.AccountType{"checking", "savings", "card", "loan"},
 			Usages: []passerelle.Usage{passerelle.Private, passerelle.Organisation}, ConsentDays: consentDays, TakesFiles: true,
+			Fields: []connector.Field{{Name: MappingField, Label: "Columns of CSV files", Description: "A JSON object that says how to read CSV files.", Type: "text"}},
 		},
 		Mechanism: passerelle.ByCredentials,
 		Labels:    connector.Labels{Slug: "FILES", Color: "455a64"},
@@ -62,6 +63,10 @@ const (
 	maxAccounts = 500
 )
 
+// MappingField is the field with the mapping of CSV files, see [statementfile.ParseMapping]. The
+// last one that came is kept.
+const MappingField = "mapping"
+
 // account is an account as it is remembered between files.
 type account struct {
 	Key, IBAN, Number, BIC, Name string
@@ -70,6 +75,30 @@ type account struct {
 	Balance                      *decimal.Decimal
 	// Day is that of the balance.
 	Day passerelle.Date `json:",omitzero"`
+	// Spans are the times that the files cover from balance to balance.
+	Spans []statementfile.Span `json:",omitempty"`
+}
+
+// maxSpans is how many times an account remembers, the latest ones.
+const maxSpans = 500
+
+// remembered is what the memory of the connector says of accounts. A memory that is none is
+// like the first read.
+func remembered(memory []byte) map[string]*account {
+	known := map[string]*account{}
+	_ = json.Unmarshal(memory, &known)
+	return known
+}
+
+// Covered returns the times that earlier files cover, by the keys of the accounts.
+func Covered(memory []byte) map[string][]statementfile.Span {
+	covered := map[string][]statementfile.Span{}
+	for key, a := range remembered(memory) {
+		if a != nil {
+			covered[key] = a.Spans
+		}
+	}
+	return covered
 }
 
 // KeyOf returns the key of an account. An account in two currencies is two accounts.
@@ -82,9 +111,12 @@ func (Connector) Read(ctx context.Context, req connector.DataRequest, out connec
 	if req.File == nil {
 		return connector.Outcome{}, ctx.Err()
 	}
-	known := map[string]*account{}
-	_ = json.Unmarshal(req.Memory, &known) // a memory that is none is like the first read
-	inFile, err := survey(ctx, req.File, known)
+	known := remembered(req.Memory)
+	file, err := opened(req)
+	if err != nil {
+		return connector.Outcome{}, err
+	}
+	inFile, err := file.survey(ctx, known)
 	if err != nil {
 		return connector.Outcome{}, err
 	}
@@ -95,7 +127,7 @@ func (Connector) Read(ctx context.Context, req connector.DataRequest, out connec
 	if err := out.Accounts(all); err != nil {
 		return connector.Outcome{}, err
 	}
-	if err := handOver(ctx, req.File, out); err != nil {
+	if err := file.handOver(ctx, out); err != nil {
 		return connector.Outcome{}, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(inFile)) {
@@ -110,12 +142,29 @@ func (Connector) Read(ctx context.Context, req connector.DataRequest, out connec
 	return connector.Outcome{Memory: memory}, err
 }
 
+// statementFile is a file with the mapping to read it with, nil for none.
+type statementFile struct {
+	*connector.HandedFile
+	mapping *statementfile.Mapping
+}
+
+func opened(req connector.DataRequest) (statementFile, error) {
+	f := statementFile{HandedFile: req.File}
+	var err error
+	if text := req.Values[MappingField]; text != "" {
+		if f.mapping, err = statementfile.ParseMapping(text); err != nil {
+			err = fmt.Errorf("read the mapping of CSV files: %w", err)
+		}
+	}
+	return f, err
+}
+
 // records reads the file from its beginning.
-func records(ctx context.Context, file io.ReadSeeker, do func(statementfile.Record) error) error {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
+func (f statementFile) records(ctx context.Context, do func(statementfile.Record) error) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read the file again: %w", err)
 	}
-	for record, err := range statementfile.Read(file) {
+	for record, err := range statementfile.Read(f, f.mapping) {
 		if err := errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
@@ -128,9 +177,9 @@ func records(ctx context.Context, file io.ReadSeeker, do func(statementfile.Reco
 
 // survey adds the accounts of the file to those that are known, with the balance of the latest
 // day, and returns the keys of those in the file.
-func survey(ctx context.Context, file io.ReadSeeker, known map[string]*account) (map[string]bool, error) {
+func (f statementFile) survey(ctx context.Context, known map[string]*account) (map[string]bool, error) {
 	inFile := map[string]bool{}
-	err := records(ctx, file, func(r statementfile.Record) error {
+	err := f.records(ctx, func(r statementfile.Record) error {
 		if r.Entry != nil {
 			return nil
 		}
@@ -145,6 +194,11 @@ func survey(ctx context.Context, file io.ReadSeeker, known map[string]*account) 
 		inFile[key] = true
 		return nil
 	})
+	for key := range inFile {
+		if _, spans, joinErr := statementfile.Gaps(known[key].Spans); joinErr == nil {
+			known[key].Spans = spans[max(0, len(spans)-maxSpans):]
+		}
+	}
 	return inFile, err
 }
 
@@ -155,6 +209,9 @@ func (a *account) update(key string, s *statementfile.FileStatement) {
 	a.Name = cmp.Or(from.Name, a.Name, from.Owner, a.Number)
 	a.Type = cmp.Or(from.Type, a.Type, "checking")
 	a.BIC = cmp.Or(from.Bank, a.BIC)
+	if s.Opening != nil && s.Closing != nil {
+		a.Spans = append(a.Spans, statementfile.Span{Opening: *s.Opening, Closing: *s.Closing})
+	}
 	if s.Closing != nil && a.Day.Compare(s.Closing.Date) <= 0 {
 		a.Balance, a.Day = &s.Closing.Amount, s.Closing.Date
 	}
@@ -167,6 +224,8 @@ func (a *account) details() passerelle.AccountDetails {
 // page collects transactions of one account.
 type page struct {
 	key     string
+	wanted  bool
+	ids     identity.Alike
 	entries []passerelle.TransactionDetails
 }
 
@@ -180,41 +239,45 @@ func (p *page) flush(out connector.Sink) error {
 }
 
 // handOver hands the entries of wanted accounts over, page by page.
-func handOver(ctx context.Context, file io.ReadSeeker, out connector.Sink) error {
-	ids, wanted := map[string]identity.Alike{}, map[string]bool{}
-	var p page
-	err := records(ctx, file, func(r statementfile.Record) error {
+func (f statementFile) handOver(ctx context.Context, out connector.Sink) error {
+	pages := map[string]*page{}
+	err := f.records(ctx, func(r statementfile.Record) error {
 		if r.Entry == nil {
 			return nil
 		}
 		key := KeyOf(r.Statement.Account)
-		if ids[key] == nil {
-			ids[key] = identity.Alike{}
-			_, wanted[key] = out.Wanted(key)
+		p := pages[key]
+		if p == nil {
+			p = &page{key: key, ids: identity.Alike{}}
+			_, p.wanted = out.Wanted(key)
+			pages[key] = p
 		}
-		if !wanted[key] {
+		if !p.wanted {
 			return nil
 		}
-		if key != p.key || len(p.entries) >= pageSize {
-			if err := p.flush(out); err != nil {
-				return err
-			}
+		if p.entries = append(p.entries, f.transaction(r, p.ids)); len(p.entries) < pageSize {
+			return nil
 		}
-		p.key, p.entries = key, append(p.entries, transaction(r, ids[key]))
-		return nil
+		return p.flush(out)
 	})
 	if err != nil {
 		return err
 	}
-	return p.flush(out)
+	for _, key := range slices.Sorted(maps.Keys(pages)) {
+		if err := pages[key].flush(out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // transaction is an entry in the words of the service.
-func transaction(r statementfile.Record, ids identity.Alike) passerelle.TransactionDetails {
+func (f statementFile) transaction(r statementfile.Record, ids identity.Alike) passerelle.TransactionDetails {
 	e := r.Entry
 	d := passerelle.TransactionDetails{
-		Key: keyOf(r, ids), Date: e.Booked, BDate: e.Booked, VDate: e.Value, Value: e.Amount, Type: e.Type, Wording: e.Wording,
+		Key: keyOf(r, ids), Date: e.Booked, RDate: e.Booked, BDate: e.Booked, VDate: e.Value, Value: e.Amount, Type: cmp.Or(e.Type, passerelle.UnknownTransaction), Wording: e.Wording,
 		OriginalValue: e.OriginalAmount, OriginalCurrency: e.OriginalCurrency,
+		Origin: &passerelle.Origin{File: f.Name, Line: e.Line},
 	}
 	if e.Name != "" || e.Number != "" {
 		d.Counterparty = counterparty(e)

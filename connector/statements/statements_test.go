@@ -15,8 +15,12 @@ import (
 const file = ":20:A\n:25:FR7630006000011234567890189\n:60F:C261031EUR100,00\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:62F:C261105EUR120,00\n" +
 	":20:B\n:25:DE89370400440532013000\n:60F:C261031EUR1,00\n:61:261102D10,00NTRFNONREF\n:86:Rent\n:62F:D261105EUR9,00\n-\n"
 
+func handed(text string) *connector.HandedFile {
+	return &connector.HandedFile{ReadSeeker: strings.NewReader(text), Name: "november.sta"}
+}
+
 func request() connector.DataRequest {
-	return connector.DataRequest{Source: "files", File: strings.NewReader(file), Present: true, Now: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}
+	return connector.DataRequest{Source: "files", File: handed(file), Present: true, Now: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}
 }
 
 // Without a file there is nothing to read, and nothing goes.
@@ -70,7 +74,7 @@ func (s *taken) Transactions(_ string, page []passerelle.TransactionDetails) err
 // A file that is damaged at its end hands nothing over.
 func TestDamagedFileHandsNothingOver(t *testing.T) {
 	r, out := request(), &taken{}
-	r.File = strings.NewReader(file + ":20:C\n:61:x\n")
+	r.File = handed(file + ":20:C\n:61:x\n")
 	if _, err := (statements.Connector{}).Read(t.Context(), r, out); err == nil || out.accounts != nil || out.entries != nil {
 		t.Errorf("%v, handed over %v %v", err, out.accounts, out.entries)
 	}
@@ -84,7 +88,7 @@ func TestAccountsAreRemembered(t *testing.T) {
 	}
 	r, out := request(), &taken{}
 	r.Memory = first.Memory
-	r.File = strings.NewReader(":20:A\n:25:FR7630006000011234567890189\n:60F:C260930EUR90,00\n:62F:C261030EUR90,00\n-\n")
+	r.File = handed(":20:A\n:25:FR7630006000011234567890189\n:60F:C260930EUR90,00\n:62F:C261030EUR90,00\n-\n")
 	if _, err := (statements.Connector{}).Read(t.Context(), r, out); err != nil {
 		t.Fatal(err)
 	}
@@ -110,5 +114,8 @@ func TestKeysOfEntriesThatAreAlike(t *testing.T) {
 	}
 	if len(keys) != 3 {
 		t.Errorf("%d keys of 3 entries", len(keys))
+	}
+	if o := first.entries[2].Origin; o == nil || *o != (passerelle.Origin{File: "november.sta", Line: 6}) {
+		t.Errorf("the last entry of the first account comes from %v", o)
 	}
 }

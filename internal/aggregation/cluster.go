@@ -12,16 +12,13 @@ import (
 )
 
 const (
-	// clusterDepth is how many of the last transactions of an account series are
-	// looked for in.
+	// clusterDepth is how many of the last transactions of an account series are looked for in.
 	clusterDepth = 1000
-	// maxClusters is how many clusters an account has: as many are found, and a
-	// client may make as many.
+	// maxClusters is how many clusters an account has: as many are found, and a client may make as many.
 	maxClusters = 300
 )
 
-// cluster finds the series among the last transactions of an account, when one
-// of them moved.
+// cluster finds the series among the last transactions of an account, when one of them moved.
 func (im *importer) cluster(a *syncedAccount) error {
 	if !a.changedTransactions {
 		return nil
@@ -58,9 +55,8 @@ type clustering struct {
 	made  int
 }
 
-// compare notes a series that is new or changed, with the transactions that are
-// not in it yet. One that the person does not want stays away, and beyond room
-// no new one is taken.
+// compare notes a series that is new or changed, with the transactions that are not in it yet. One that the
+// person does not want stays away, and beyond room no new one is taken.
 func (c *clustering) compare(r passerelle.Recurrence, room int) {
 	before, isKnown := c.known[r.Key]
 	if before.Deleted || !isKnown && c.made >= room {
@@ -93,8 +89,7 @@ func (c *clustering) write(tx *store.Tx, im *importer, a bankstore.StoredAccount
 	return nil
 }
 
-// SaveCluster stores a cluster of a user: a new one of an account when it has no
-// id, which it is then given.
+// SaveCluster stores a cluster of a user: a new one of an account when it has no id, which it is then given.
 func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account bankstore.StoredAccount, c passerelle.Cluster) (passerelle.Cluster, error) {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("An account has at most %d clusters; delete one first.", maxClusters)}
 	err := a.clusters(ctx, account.User, func(tx *store.Tx) error {
@@ -107,8 +102,7 @@ func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, acco
 	return c, err
 }
 
-// DeleteCluster takes the transactions of a cluster out of it. It is not found
-// again.
+// DeleteCluster takes the transactions of a cluster out of it. It is not found again.
 func (a *Aggregation) DeleteCluster(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ClusterID) error {
 	return a.clusters(ctx, user, func(tx *store.Tx) error { bankstore.In(tx).DeleteCluster(d.ID, user, id, a.now(d)); return nil })
 }

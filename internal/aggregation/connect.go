@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"time"
 
@@ -36,7 +35,7 @@ type Request struct {
 	// Absent means that the person takes no part.
 	Absent bool
 	// File is for a connector that takes files.
-	File io.ReadSeeker
+	File *connector.HandedFile
 	// Active sets whether the connection is read in the background. Nil leaves it as it is.
 	Active *bool
 	// Background returns an answer before anything is read.

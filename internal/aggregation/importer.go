@@ -28,17 +28,15 @@ const (
 const noReadingNumber = -1
 
 var (
-	// errStore marks what is not the connector's fault: it passes through its
-	// hands on the way back.
+	// errStore marks what is not the connector's fault: it passes through its hands on the way back.
 	errStore = errors.New("the store failed")
 	// errInvalidData marks what no institution can mean. It is logged: what is said
 	// with it repeats nothing that was given.
 	errInvalidData = errors.New("the connector gave invalid data")
 )
 
-// importer takes what a run reads into the store, page by page, so that memory
-// is bounded however long the history. It notices what is new, what changed and
-// what is gone, and writes nothing else.
+// importer takes what a run reads into the store, page by page, so that memory is bounded however long the
+// history. It notices what is new, what changed and what is gone, and writes nothing else.
 type importer struct {
 	*syncRun
 	ctx         context.Context
@@ -64,8 +62,7 @@ type syncedAccount struct {
 	read  bool
 }
 
-// reported is the account as events show it: without transactions unless it was read
-// to its end.
+// reported is the account as events show it: without transactions unless it was read to its end.
 func (a *syncedAccount) reported() bankstore.StoredAccount {
 	shown := a.StoredAccount
 	if !a.read {
@@ -106,8 +103,7 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	return im.fetched()
 }
 
-// checkEmpty finds out for all accounts that are to be read whether anything of them is
-// stored.
+// checkEmpty finds out for all accounts that are to be read whether anything of them is stored.
 func (im *importer) checkEmpty() error {
 	var checks []func(*store.Reader) error
 	for _, key := range im.accountKeys {
@@ -166,8 +162,22 @@ func (im *importer) found(details passerelle.AccountDetails) (bankstore.StoredAc
 	if len(e.Body) > 0 && e.MediaType != "" { // the balance that a statement has goes with the connection
 		e.Holds = []store.Holding{im.c.Holding()}
 	}
+	if im.profile.Data.TakesFiles {
+		return im.foundInFile(a, e)
+	}
 	err = im.store(func(tx *store.Tx) error { return bankstore.In(tx).CreateAccount(im.domain.ID, &a) }, e)
 	return a, err
+}
+
+// foundInFile stores and shares an account whose statements the person hands over.
+func (im *importer) foundInFile(a bankstore.StoredAccount, found store.EmittedEvent) (bankstore.StoredAccount, error) {
+	shared, enabled := a, false
+	shared.Disabled = nil
+	err := im.store(func(tx *store.Tx) error {
+		return errors.Join(bankstore.In(tx).CreateAccount(im.domain.ID, &a), im.changeAccount(tx, a, AccountChange{Disabled: &enabled, Origin: "file"}, *a.Disabled))
+	}, found, im.accountEvent(webhook.AccountEnabled, shared))
+	shared.Digest = a.Digest
+	return shared, err
 }
 
 // refreshed stores what changed of a known account.

@@ -19,24 +19,20 @@ const (
 	maxKeyLength = 255
 )
 
-// reconciler compares the keyed rows that an institution gives for an account or a
-// subscription with those that are stored, page by page. It writes what is new, what
-// changed and what is gone, and nothing else.
+// reconciler compares the keyed rows that an institution gives for an account or a subscription with those
+// that are stored, page by page. It writes what is new, what changed and what is gone, and nothing else.
 type reconciler[D any] struct {
-	// key is the institution's name of a row, details what is stored of it, and rows
-	// the table they are in.
+	// key is the institution's name of a row, details what is stored of it, and rows the table they are in.
 	key     func(d D) string
 	details func(d D) any
 	rows    bankstore.SyncedRows
-	// Rows that are handed over are created or updated, and updated rows exist again. Rows
-	// that are not handed over are marked deleted. Count adjusts the numbers of existing and
-	// of deleted rows.
+	// Rows that are handed over are created or updated, and updated rows exist again. Rows that are not
+	// handed over are marked deleted. Count adjusts the numbers of existing and of deleted rows.
 	create      func(tx *store.Tx, found []newRow[D], at time.Time) error
 	update      func(tx *store.Tx, id int64, d D, at time.Time) error
 	markDeleted func(tx *store.Tx, id int64, at time.Time)
 	count       func(tx *store.Tx, there, gone int64)
-	// seen are hashes of the keys handed over: eight bytes each, whatever the
-	// history.
+	// seen are hashes of the keys handed over: eight bytes each, whatever the history.
 	seen map[uint64]struct{}
 	// empty says that nothing was stored before the run, once checked is true:
 	// then nothing that is handed over is known, and nothing missed.

@@ -16,8 +16,7 @@ import (
 	"passerelle/webhook"
 )
 
-// ConsentVersion is that of the text a person agrees to by sharing an account
-// or a subscription.
+// ConsentVersion is that of the text a person agrees to by sharing an account or a subscription.
 const ConsentVersion = "1"
 
 // AccountChange is a person's change of an account. Nil leaves a field as it is.
@@ -30,11 +29,10 @@ type AccountChange struct {
 	Origin string
 }
 
-// ChangeAccounts changes what a person may of accounts, and gives them as they
-// then are, by their ids: those of one connection together or not at all.
-// Enabling records the consent and has them read soon; disabling withdraws it,
-// and what was read is out of sight at once. A connection that is being read
-// longer than LeaseTimeout is locked.
+// ChangeAccounts changes what a person may of accounts, and gives them as they then are, by their ids: those
+// of one connection together or not at all. Enabling records the consent and has them read soon; disabling
+// withdraws it, and what was read is out of sight at once. A connection that is being read longer than
+// LeaseTimeout is locked.
 func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]bankstore.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {
@@ -52,9 +50,8 @@ func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, u
 	return a.accounts(ctx, d, user, ids)
 }
 
-// WithholdAccounts applies a change that disables to all shared accounts of a user, or of
-// one connection when it is not zero. The accounts of one connection change together or not
-// at all.
+// WithholdAccounts applies a change that disables to all shared accounts of a user, or of one connection when
+// it is not zero. The accounts of one connection change together or not at all.
 func (a *Aggregation) WithholdAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, change AccountChange) error {
 	filter, w := bankstore.AccountFilter{Domain: d.ID, User: user, Connection: connection, All: true}, store.Window{Limit: maxAccounts}
 	for {

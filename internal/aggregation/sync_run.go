@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"passerelle"
@@ -67,7 +66,7 @@ type readRequest struct {
 	resumed  bool
 	callback map[string][]string
 	landing  Landing
-	file     io.ReadSeeker
+	file     *connector.HandedFile
 }
 
 // zone is the time zone of the times in event bodies.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -36,6 +37,7 @@ type fileReport struct {
 		ID                *int64
 		IBAN              string
 		Disabled          bool
+		Changed           int
 		Transactions, New int
 		Sum               json.Number
 		Closing           struct {
@@ -149,7 +151,7 @@ func TestEventsOfAStatementFile(t *testing.T) {
 			name, _, _ := strings.Cut(e, " ")
 			names = append(names, name)
 		}
-		if diff := cmp.Diff([]string{"ACCOUNT_FOUND", "ACCOUNTS_FETCHED", "CONNECTION_SYNCED", "ACCOUNT_ENABLED", "ACCOUNTS_FETCHED", "ACCOUNT_SYNCED", "ACCOUNT_CATEGORIZED", "ACCOUNT_OWNERSHIPS_FOUND", "CONNECTION_SYNCED"}, names); diff != "" {
+		if diff := cmp.Diff([]string{"ACCOUNT_FOUND", "ACCOUNT_ENABLED", "ACCOUNTS_FETCHED", "ACCOUNT_SYNCED", "ACCOUNT_CATEGORIZED", "ACCOUNT_OWNERSHIPS_FOUND", "CONNECTION_SYNCED"}, names); diff != "" {
 			t.Error(diff)
 		}
 		if rows["consent"] != 1 || rows["bank_transaction"] != 1 {
@@ -191,15 +193,113 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 	s.handOver(t, connection, "?unbalanced=true", strings.Replace(whole, "110.00", "111.00", 1)).says(t, 200, "", "")
 }
 
-// Days that are missing between two statements are named.
+// What is missing between the balances of two files is named, in whichever order they come, and
+// no longer once it is there.
 func TestGapsBetweenStatements(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		first := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
+		middle := camtFile("2026-11-05", "110.00", "2026-11-06", "115.00", "2026-11-06 5.00 Tea")
+		next := camtFile("2026-11-06", "115.00", "2026-11-10", "122.00", "2026-11-10 7.00 Salt")
+		connection := s.fileConnection(t)
+		for _, step := range []struct {
+			query, file string
+			gaps        int
+		}{{"", next, 0}, {"?preview=true", first, 1}, {"", first, 1}, {"", first, 1}, {"?preview=true", middle, 0}, {"", middle, 0}, {"", next, 0}} {
+			var out fileReport
+			s.handOver(t, connection, step.query, step.file).decode(t, &out)
+			gaps := out.Accounts[0].Gaps
+			if len(gaps) != step.gaps || step.gaps == 1 && (gaps[0].After != "2026-11-05" || gaps[0].Before != "2026-11-06" || gaps[0].Amount != "5.00") {
+				t.Errorf("the gaps are %+v, want %d", gaps, step.gaps)
+			}
+		}
+	})
+}
+
+// A correction of the text of an entry changes the transaction, which then comes from the later
+// file. An entry that comes again as it was stays as it is.
+func TestCorrectionsAndOrigins(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		connection := s.fileConnection(t)
+		file := func(text string) string {
+			return ":20:A\n:25:FR7630006000011234567890189\n:60F:C261031EUR100,00\n:61:261102C10,00NTRFX//R1\n:86:Rent\n:61:261103RD5,00NTRFX//R2\n:86:" + text + "\n:62F:C261105EUR115,00\n-\n"
+		}
+		send := func(name, text string) fileReport {
+			var out fileReport
+			s.do(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files?name=%s", connection, name), token: "user", contentType: "text/plain", body: file(text)}).decode(t, &out)
+			return out
+		}
+		for _, step := range []struct {
+			name, text   string
+			fresh, fixed int
+		}{{"first.sta", "Tea", 2, 0}, {"again.sta", "Tea", 0, 0}, {"corrected.sta", "Salt", 0, 1}} {
+			if a := send(step.name, step.text).Accounts[0]; a.New != step.fresh || a.Changed != step.fixed {
+				t.Errorf("%s: %d new, %d changed, want %+v", step.name, a.New, a.Changed, step)
+			}
+		}
+		var list struct {
+			Transactions []struct {
+				OriginalWording string `json:"original_wording"`
+				Origin          struct {
+					File string
+					Line int
+				}
+			}
+		}
+		s.do(t, ask{method: http.MethodGet, path: fmt.Sprintf("/users/me/connections/%d/transactions?limit=100", connection), token: "user"}).decode(t, &list)
+		var got []string
+		for _, one := range list.Transactions {
+			got = append(got, fmt.Sprintf("%s %s:%d", one.OriginalWording, one.Origin.File, one.Origin.Line))
+		}
+		if diff := cmp.Diff([]string{"Salt corrected.sta:6", "Rent first.sta:4"}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// A CSV file is read through a mapping, which the connection keeps.
+func TestCSVFiles(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		connection := s.fileConnection(t)
+		path := fmt.Sprintf("/users/me/connections/%d/files", connection)
+		file := "Wann;Was;Wieviel\n02.11.2026;Miete;-1.110,50\n"
+		before := s.record()
+		raw := ask{method: http.MethodPost, path: path, token: "user", contentType: "text/csv; charset=utf-8", body: file}
+		if _, reported := s.do(t, raw).message(t); !strings.Contains(reported, "CSV with others needs a mapping") {
+			t.Errorf("without a mapping: %s", reported)
+		}
+		bad := raw
+		bad.path += "?mapping=" + url.QueryEscape(`{"columns":{"when":1}}`)
+		if _, reported := s.do(t, bad).message(t); !strings.HasPrefix(reported, `mapping: columns has "when"`) {
+			t.Errorf("a wrong mapping: %s", reported)
+		}
+		s.untouched(t, before)
+		mapping := `{"account":{"iban":"FR7630006000011234567890189","currency":"EUR"},"columns":{"date":"Wann","wording":"Was","amount":"Wieviel"}}`
+		for _, step := range []struct {
+			preview string
+			mapping string
+			fresh   int
+		}{{"preview=true", mapping, 1}, {"", mapping, 1}, {"", "", 0}} {
+			var out fileReport
+			one := raw
+			one.path += "?" + step.preview + "&mapping=" + url.QueryEscape(step.mapping)
+			s.do(t, one).decode(t, &out)
+			if a := out.Accounts[0]; a.New != step.fresh || a.Sum != "-1110.50" || a.IBAN != "FR7630006000011234567890189" {
+				t.Errorf("%+v, want %+v", a, step)
+			}
+		}
+		if diff := cmp.Diff([]string{"2026-11-02 -1110.50 Miete"}, s.listedTransactions(t, connection)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// A file may be the body, in each of the media types that programs send.
+func TestFilesThatAreTheBody(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
-	first := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
-	next := camtFile("2026-11-06", "115.00", "2026-11-10", "122.00", "2026-11-10 7.00 Salt")
-	_, statement, _ := strings.Cut(next, "<BkToCstmrStmt>")
-	var out fileReport
-	s.handOver(t, s.fileConnection(t), "", strings.Replace(first, "</BkToCstmrStmt></Document>", statement, 1)).decode(t, &out)
-	if g := out.Accounts[0].Gaps; len(g) != 1 || g[0].After != "2026-11-05" || g[0].Before != "2026-11-06" || g[0].Amount != "5.00" {
-		t.Errorf("the gaps are %+v", g)
+	connection := s.fileConnection(t)
+	file := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
+	for _, media := range []string{"application/xml", "text/xml; charset=utf-8", "text/plain", "text/csv", "application/x-ofx", "application/octet-stream"} {
+		s.do(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files?preview", connection), token: "user", contentType: media, body: file}).says(t, 200, "", "")
 	}
+	s.do(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files?preview", connection), token: "user", contentType: "text/html", body: file}).says(t, 400, "invalidValue", "Content-Type")
 }

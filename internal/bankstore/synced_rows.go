@@ -112,6 +112,20 @@ func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date,
 	})
 }
 
+// OneKey returns the key of one of the rows that EachKey selects, or an empty text.
+func (r *Reader) OneKey(ctx context.Context, s SyncedRows) (string, error) {
+	c := s.where()
+	if s.manual {
+		c.clauses = append(c.clauses, "NOT manual")
+	}
+	first, err := database.Collect(ctx, r.rows, func(row database.Row) (string, error) {
+		var key string
+		err := row.Scan(&key)
+		return key, err
+	}, `SELECT key FROM `+s.table+` WHERE `+c.String()+` AND deleted IS NULL LIMIT 1`, c.args...)
+	return strings.Join(first, ""), err
+}
+
 // Details are an institution's details of one thing as they are stored, with a digest that
 // shows whether they change.
 type Details struct {
@@ -123,7 +137,8 @@ type Details struct {
 // document.
 const maxDetails = 64 << 10
 
-// EncodeDetails encodes an institution's details.
+// EncodeDetails encodes an institution's details. A transaction that comes again in another file
+// has the same digest.
 func EncodeDetails(details any) (Details, error) {
 	encoded, err := json.Marshal(details)
 	if err != nil {
@@ -132,7 +147,14 @@ func EncodeDetails(details any) (Details, error) {
 	if len(encoded) > maxDetails {
 		return Details{}, fmt.Errorf("details of %d bytes are more than %d", len(encoded), maxDetails)
 	}
-	sum := sha256.Sum256(encoded)
+	same := encoded
+	if t, is := details.(passerelle.TransactionDetails); is && t.Origin != nil {
+		t.Origin = nil
+		if same, err = json.Marshal(t); err != nil {
+			return Details{}, fmt.Errorf("encode details: %w", err)
+		}
+	}
+	sum := sha256.Sum256(same)
 	text, err := compact(encoded)
 	return Details{text, int64(binary.BigEndian.Uint64(sum[:8]))}, err //nolint:gosec // any 64 bits do
 }

@@ -7,7 +7,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/url"
-	"reflect"
+	"slices"
 	"strings"
 
 	"passerelle"
@@ -22,8 +22,8 @@ var formats = map[string]func(body []byte, parameters map[string]string) (node, 
 }
 
 // parseBody reads a body into an object. Nothing at all is the empty object,
-// whatever the type says.
-func parseBody(body []byte, contentType string) (node, error) {
+// whatever the type says. A body of one of the media types of a field is that field.
+func parseBody(body []byte, contentType string, whole *field) (node, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return node{shape: object}, nil
 	}
@@ -37,9 +37,16 @@ func parseBody(body []byte, contentType string) (node, error) {
 	if strings.HasSuffix(media, "+json") {
 		media = "application/json"
 	}
+	if whole != nil && slices.Contains(whole.rules.raw, media) {
+		return node{shape: object, nodes: []node{{shape: file, name: whole.name, text: string(body)}}}, nil
+	}
 	parse := formats[media]
 	if parse == nil {
-		return node{}, passerelle.InvalidField("Content-Type", "must be one of %s", strings.Join(sorted(formats), ", "))
+		accepted := sorted(formats)
+		if whole != nil {
+			accepted = append(accepted, whole.rules.raw...)
+		}
+		return node{}, passerelle.InvalidField("Content-Type", "must be one of %s", strings.Join(accepted, ", "))
 	}
 	return parse(body, parameters)
 }
@@ -126,7 +133,7 @@ func part(reader *multipart.Reader) (node, error) {
 	}
 	read := node{shape: loose, name: p.FormName(), text: string(content)}
 	if p.FileName() != "" {
-		read.shape = file
+		read.shape, read.fileName = file, p.FileName()
 	}
 	if read.name == "" {
 		return node{}, notForFiles(&read)
@@ -145,7 +152,7 @@ func refuseFiles(body *node, p *plan) error {
 		if body.nodes[i].shape != file {
 			continue
 		}
-		if field := p.body.find(body.nodes[i].name); field == nil || field.typ != reflect.TypeFor[FileContent]() {
+		if field := p.body.find(body.nodes[i].name); field == nil || !takesFile(field.typ) {
 			return notForFiles(&body.nodes[i])
 		}
 	}

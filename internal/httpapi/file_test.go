@@ -50,3 +50,34 @@ func TestFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) { s.check(t, test.call, test.want) })
 	}
 }
+
+// importer is an input whose body may be the file.
+type importer struct {
+	Name string               `body:"name"`
+	Text httpapi.UploadedFile `body:"text,required" raw:"text/csv,application/xml"`
+}
+
+func importText(_ context.Context, _ *httpapi.Caller, in importer) (string, error) {
+	return in.Name + "|" + in.Text.Name + "|" + string(in.Text.Content), nil
+}
+
+func TestBodyThatIsAFile(t *testing.T) {
+	s := newService(t)
+	raw := func(contentType, body string) call {
+		return call{method: "POST", url: "/2.0/texts?name=n", body: body, contentType: contentType}
+	}
+	form := "--b\r\nContent-Disposition: form-data; name=text; filename=\"../x.csv\"\r\n\r\na;b\r\n--b--"
+	for name, test := range map[string]struct {
+		call call
+		want outcome
+	}{
+		"a type of the field": {raw("text/csv; charset=utf-8", "a;b\n"), outcome{status: 200, body: `"n||a;b\n"`}},
+		"another":             {raw("application/xml", "{}"), outcome{status: 200, body: `"n||{}"`}},
+		"a form":              {raw("multipart/form-data; boundary=b", form), outcome{status: 200, body: `"n|x.csv|a;b"`}},
+		"JSON":                {raw("application/json", `{"text":"YTti"}`), outcome{status: 200, body: `"n||a;b"`}},
+		"nothing":             {raw("text/csv", ""), outcome{status: 400, code: "missingParameter", message: "text"}},
+		"a type of no field":  {raw("text/html", "a"), outcome{status: 400, code: "invalidValue", message: "Content-Type: must be one of application/json, application/x-www-form-urlencoded, multipart/form-data, text/csv, application/xml"}},
+	} {
+		t.Run(name, func(t *testing.T) { s.check(t, test.call, test.want) })
+	}
+}

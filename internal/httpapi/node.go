@@ -38,8 +38,8 @@ type node struct {
 	shape shape
 	// name is the key of a member of an object.
 	name string
-	// text is the content of a scalar.
-	text string
+	// text is the content of a scalar, and fileName the name that a file has in a form.
+	text, fileName string
 	// nodes are the members of an object or the items of a list.
 	nodes []node
 }

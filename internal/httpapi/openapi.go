@@ -261,6 +261,11 @@ func (e *endpoint) body(s *schemas) *content {
 			body.Content[format] = mediaType{Schema: flat}
 		}
 	}
+	if f := e.plan.rawField(); f != nil {
+		for _, media := range f.rules.raw {
+			body.Content[media] = mediaType{Schema: &schema{Type: "string", Format: "binary"}}
+		}
+	}
 	return body
 }
 

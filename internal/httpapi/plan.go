@@ -21,6 +21,7 @@ import (
 //	         method Values() []string instead
 //	doc      a sentence for the OpenAPI document
 //	example  an example for it
+//	raw      the media types of bodies that are the field, an UploadedFile
 //
 // The fields of an embedded struct count as fields of the input. When the struct has a
 // settle method (Paging, DateRange, Expand, SensitiveInput), it runs after everything is
@@ -74,6 +75,8 @@ type rules struct {
 	min, max     *int64
 	enum         []string
 	doc, example string
+	// raw are the media types of bodies that are the field.
+	raw []string
 }
 
 // settlement finishes an embedded convention after binding.
@@ -178,7 +181,19 @@ func newRules(f reflect.StructField) rules {
 	if words := f.Tag.Get("enum"); words != "" {
 		r.enum = strings.Split(words, ",")
 	}
+	if types := f.Tag.Get("raw"); types != "" {
+		r.raw = strings.Split(types, ",")
+	}
 	return r
+}
+
+// rawField is the field that a whole body may be, or nil.
+func (p *plan) rawField() *field {
+	at := slices.IndexFunc(p.body.list, func(f field) bool { return len(f.rules.raw) > 0 })
+	if at < 0 {
+		return nil
+	}
+	return &p.body.list[at]
 }
 
 func bound(f reflect.StructField, tag string) *int64 {

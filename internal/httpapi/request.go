@@ -135,7 +135,7 @@ func (x *exchange) bindBody(b *binding, in reflect.Value) error {
 	if !hasBody(x.request.Method) {
 		return nil
 	}
-	body, err := parseBody(x.raw, x.request.Header.Get("Content-Type"))
+	body, err := parseBody(x.raw, x.request.Header.Get("Content-Type"), x.endpoint.plan.rawField())
 	if err != nil {
 		return err
 	}

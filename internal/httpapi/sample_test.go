@@ -282,6 +282,7 @@ func (s *sample) routes() []httpapi.Route {
 		{Method: "GET", Pattern: "/several/{itemIds}", Needs: public, Summary: "Name items", Endpoint: httpapi.Handle(s.several)},
 		{Method: "POST", Pattern: "/anything", Needs: admin, Summary: "Take any keys", Endpoint: httpapi.Handle(anything)},
 		{Method: "POST", Pattern: "/others", Needs: admin, Statuses: []int{202}, Summary: "Take other keys as well", Endpoint: httpapi.Handle(others)},
+		{Method: "POST", Pattern: "/texts", Needs: public, Summary: "Import a text", Endpoint: httpapi.Handle(importText)},
 		{Method: "POST", Pattern: "/pictures", Needs: public, Summary: "Keep a picture", Endpoint: httpapi.Handle(keep)},
 		{Method: "GET", Pattern: "/download", Needs: public, Summary: "Get a file", Endpoint: httpapi.Handle(download)},
 		{Method: "GET", Pattern: "/stream", Needs: public, Summary: "Get a file that is made meanwhile", Endpoint: httpapi.Handle(streamed)},

@@ -200,7 +200,7 @@ func (r rules) describe(s *schema) *schema {
 // input describes a field of a plan.
 func (s *schemas) input(f *field) *schema {
 	out := f.rules.describe(s.inputType(f, f.typ))
-	if f.typ != reflect.TypeFor[FileContent]() {
+	if !takesFile(f.typ) {
 		f.rules.bound(out)
 	}
 	if f.standard != nil {

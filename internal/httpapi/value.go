@@ -201,6 +201,25 @@ func (f *FileContent) readNode(at *path, n *node) error {
 	}
 }
 
+// UploadedFile is a file with the name that it has in a form, which is empty for others. A
+// field with the tag raw, a list of media types, also takes a body of such a type as a whole.
+type UploadedFile struct {
+	Name    string
+	Content FileContent
+}
+
+func (u *UploadedFile) readNode(at *path, n *node) error {
+	u.Name = plainName(n.fileName)
+	return u.Content.readNode(at, n)
+}
+
+func (*UploadedFile) schema() *schema { return (*FileContent)(nil).schema() }
+
+// takesFile reports whether a field is for a file.
+func takesFile(t reflect.Type) bool {
+	return t == reflect.TypeFor[FileContent]() || t == reflect.TypeFor[UploadedFile]()
+}
+
 func (*FileContent) schema() *schema {
 	return &schema{Type: []string{"string"}, Description: "base64; in a form, a file"}
 }

@@ -47,16 +47,11 @@ func (c *comparison) Accounts(all []passerelle.AccountDetails) error {
 }
 
 func (c *comparison) checkFormat(a bankstore.StoredAccount) error {
-	var other statementfile.Format
-	err := bankstore.From(c.db).EachKey(c.ctx, bankstore.SyncedTransactions(a), passerelle.Date{}, func(_ int64, key string) {
-		if f := formatOf(key); f != c.format {
-			other = f
-		}
-	})
+	key, err := bankstore.From(c.db).OneKey(c.ctx, bankstore.SyncedTransactions(a))
 	if err != nil {
-		return fmt.Errorf("list the keys of account %d: %w", a.ID, err)
+		return fmt.Errorf("find a key of account %d: %w", a.ID, err)
 	}
-	if other != "" {
+	if other := formatOf(key); other != "" && other != c.format {
 		return passerelle.Conflicting("account %d has transactions from %s files, whose texts differ, so they would come twice; send %s files, or create another connection", a.ID, other, other)
 	}
 	return nil
@@ -85,6 +80,15 @@ func (c *comparison) Transactions(account string, page []passerelle.TransactionD
 			return fmt.Errorf("find the transactions of account %d: %w", into.ID, err)
 		}
 		report.New += len(some) - len(known)
+		for _, d := range some {
+			details, err := bankstore.EncodeDetails(d)
+			if err != nil {
+				return passerelle.InvalidField("file", "line %d: %s", d.Origin.Line, err)
+			}
+			if before, is := known[d.Key]; is && before.Digest != details.Digest {
+				report.Changed++
+			}
+		}
 	}
 	return nil
 }

@@ -37,7 +37,12 @@ type Imports struct {
 type File struct {
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID
-	Content    io.ReadSeeker
+	// Name is for people, and may be empty.
+	Name    string
+	Content io.ReadSeeker
+	// Mapping says how to read CSV files, see [statementfile.ParseMapping]. The connection
+	// keeps it. Empty means the one that is kept.
+	Mapping string
 	// Unbalanced files are taken even when entries do not fit their balances.
 	Unbalanced bool
 }
@@ -54,36 +59,77 @@ type FileReport struct {
 type AccountReport struct {
 	ID       passerelle.AccountID
 	Disabled bool
-	// New counts transactions that are not stored.
-	New int
+	// New counts transactions that are not stored, and Changed those that are stored with
+	// other texts.
+	New, Changed int
+	// Gaps are what is missing between the balances of this file and all earlier ones.
+	Gaps []statementfile.Gap
 }
-
-// origin is where the consent to accounts that come with a file was granted.
-const origin = "file"
 
 // Preview reports what a file would bring, and writes nothing.
 func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	if err := i.takesFiles(ctx, d, f); err != nil {
 		return FileReport{}, err
 	}
-	summary, err := summarize(f.Content)
+	request, err := i.request(ctx, d, f)
+	if err != nil {
+		return FileReport{}, err
+	}
+	summary, err := summarize(request)
 	if err != nil {
 		return FileReport{}, err
 	}
 	c := &comparison{ctx: ctx, db: i.DB, domain: d.ID, connection: f.Connection, format: summary.Format}
-	if _, err := (statements.Connector{}).Read(ctx, connector.DataRequest{File: f.Content, Now: i.Aggregation.Now()}, c); err != nil {
+	if _, err := (statements.Connector{}).Read(ctx, request, c); err != nil {
 		return FileReport{}, refusal(err)
 	}
 	report := FileReport{Summary: summary}
+	covered := statements.Covered(request.Memory)
 	for _, a := range summary.Accounts {
-		report.Accounts = append(report.Accounts, c.report(statements.KeyOf(a.Account)))
+		key := statements.KeyOf(a.Account)
+		one := c.report(key)
+		if one.Gaps, _, err = statementfile.Gaps(append(covered[key], a.Spans...)); err != nil {
+			return report, passerelle.InvalidField("file", "%s", err)
+		}
+		report.Accounts = append(report.Accounts, one)
 	}
 	return report, nil
 }
 
-// Import stores a file: all of it or, when it is not as it should be, nothing. Accounts that
-// are new are shared, because the person hands their statements over. Accounts that the person
-// has disabled stay so.
+// request is what the connector gets to read a file, with what it remembers of earlier ones.
+func (i *Imports) request(ctx context.Context, d passerelle.Domain, f File) (connector.DataRequest, error) {
+	if _, err := mapping(f.Mapping); err != nil {
+		return connector.DataRequest{}, err
+	}
+	values, memory, err := i.DB.ConnectionSecrets(ctx, d.ID, f.Connection)
+	if err != nil {
+		return connector.DataRequest{}, fmt.Errorf("load the memory of connection %d: %w", f.Connection, err)
+	}
+	if f.Mapping != "" {
+		values = map[string]string{statements.MappingField: f.Mapping}
+	}
+	return connector.DataRequest{File: f.handed(), Values: values, Memory: memory, Now: i.Aggregation.Now()}, nil
+}
+
+func (f *File) handed() *connector.HandedFile {
+	return &connector.HandedFile{ReadSeeker: f.Content, Name: f.Name}
+}
+
+// mapping reads a mapping, nil when there is none.
+func mapping(text string) (*statementfile.Mapping, error) {
+	if text == "" {
+		return nil, nil
+	}
+	m, err := statementfile.ParseMapping(text)
+	if err != nil {
+		return nil, passerelle.InvalidField("mapping", "%s", err)
+	}
+	return m, nil
+}
+
+// Import stores a file: all of it or, when it is not as it should be, nothing. New accounts are
+// shared, because the person hands their statements over. Accounts that the person has disabled
+// stay so.
 func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	report, err := i.Preview(ctx, d, f)
 	if err != nil {
@@ -92,24 +138,10 @@ func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (File
 	if err := balanced(report.Summary); err != nil && !f.Unbalanced {
 		return report, err
 	}
-	if report.hasNewAccounts() {
-		if err := i.shareNew(ctx, d, f, report); err != nil {
-			return report, err
-		}
-	}
 	if err := i.read(ctx, d, f); err != nil {
 		return report, err
 	}
 	return report, i.number(ctx, d, f, &report)
-}
-
-func (r *FileReport) hasNewAccounts() bool {
-	for _, a := range r.Accounts {
-		if a.ID == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // takesFiles refuses connections that read an institution.
@@ -124,11 +156,15 @@ func (i *Imports) takesFiles(ctx context.Context, d passerelle.Domain, f File) e
 	return nil
 }
 
-func summarize(content io.ReadSeeker) (statementfile.Summary, error) {
-	if _, err := content.Seek(0, io.SeekStart); err != nil {
+func summarize(r connector.DataRequest) (statementfile.Summary, error) {
+	if _, err := r.File.Seek(0, io.SeekStart); err != nil {
 		return statementfile.Summary{}, fmt.Errorf("read a file: %w", err)
 	}
-	summary, err := statementfile.Summarize(content)
+	m, err := mapping(r.Values[statements.MappingField])
+	if err != nil {
+		return statementfile.Summary{}, err
+	}
+	summary, err := statementfile.Summarize(r.File, m)
 	return summary, refusal(err)
 }
 
@@ -154,7 +190,11 @@ func balanced(s statementfile.Summary) error {
 // read has the connection read the file. A state of the connection other than none is one that
 // the file cannot change.
 func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
-	c, err := i.Aggregation.Resume(ctx, d, f.User, f.Connection, aggregation.Request{File: f.Content})
+	request := aggregation.Request{File: f.handed()}
+	if f.Mapping != "" {
+		request.Values = map[string]string{statements.MappingField: f.Mapping}
+	}
+	c, err := i.Aggregation.Resume(ctx, d, f.User, f.Connection, request)
 	if err != nil {
 		return err
 	}
@@ -162,26 +202,6 @@ func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 		return fmt.Errorf("connection %d is in the state %s after a file was read", c.ID, c.State)
 	}
 	return nil
-}
-
-// shareNew stores the new accounts and shares them.
-func (i *Imports) shareNew(ctx context.Context, d passerelle.Domain, f File, report FileReport) error {
-	if err := i.read(ctx, d, f); err != nil {
-		return err
-	}
-	stored, err := i.accounts(ctx, d.ID, f.Connection)
-	if err != nil {
-		return err
-	}
-	var ids []passerelle.AccountID
-	for n, a := range report.Accounts {
-		if one, there := stored[statements.KeyOf(report.Summary.Accounts[n].Account)]; there && a.ID == 0 {
-			ids = append(ids, one.ID)
-		}
-	}
-	enabled := false
-	_, err = i.Aggregation.ChangeAccounts(ctx, d, f.User, ids, aggregation.AccountChange{Disabled: &enabled, Origin: origin})
-	return err
 }
 
 // number adds the ids of the accounts that the file brought.

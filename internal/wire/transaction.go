@@ -56,10 +56,17 @@ type Transaction struct {
 	DocumentsCount     int                        `json:"documents_count" doc:"how many documents the person attached"`
 	Information        map[string]string          `json:"informations" expand:"true"`
 	Counterparty       *Counterparty              `json:"counterparty"`
+	Origin             *Origin                    `json:"origin,omitempty" doc:"where it is in a statement file, if it came in one"`
 	Account            *BankAccount               `json:"account,omitempty" expand:"true" doc:"with expand"`
 	Documents          *[]Document                `json:"documents,omitempty" expand:"true" doc:"with expand"`
 	Attachments        *[]Attachment              `json:"attachments,omitempty" expand:"true" doc:"with expand"`
 	Category           *CategoryDetails           `json:"category,omitempty" expand:"true" doc:"the first of categories, with expand"`
+}
+
+// Origin is a place in a statement file.
+type Origin struct {
+	File *string `json:"file" doc:"name of the file"`
+	Line int     `json:"line" doc:"from 1"`
 }
 
 // Category is a category of a transaction.
@@ -90,12 +97,19 @@ func NewTransaction(t passerelle.Transaction, c passerelle.Currency, zone *time.
 		LastUpdate: passerelle.FormatDateTime(t.LastUpdate, zone), Deleted: Moment(t.Deleted, zone), OriginalValue: Amount(t.OriginalValue),
 		OriginalGrossValue: Amount(t.OriginalGrossValue), OriginalCurrency: currency(t.OriginalCurrency), Commission: Amount(t.Commission),
 		CommissionCurrency: currency(t.CommissionCurrency), Country: optional(t.Country), Card: t.Card, WebID: t.Key, Information: map[string]string{},
-		DocumentsCount: t.Documents, Counterparty: counterparty(t.Counterparty),
+		DocumentsCount: t.Documents, Counterparty: counterparty(t.Counterparty), Origin: origin(t.Origin),
 	}
 	if t.CustomWording != "" {
 		out.Wording = t.CustomWording
 	}
 	return out
+}
+
+func origin(o *passerelle.Origin) *Origin {
+	if o == nil {
+		return nil
+	}
+	return &Origin{File: optional(o.File), Line: o.Line}
 }
 
 func categories(codes []string) []Category {

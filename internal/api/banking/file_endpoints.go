@@ -2,6 +2,7 @@ package banking
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -19,21 +20,23 @@ func (s *Service) fileRoutes() []httpapi.Route {
 		Method: http.MethodPost, Pattern: "/users/{userId}/connections/{connectionId}/files", Aliases: []string{"/connections/{connectionId}/files"}, Needs: ofUser,
 		MaxBody: maxStatementFile, Endpoint: httpapi.Handle(s.importFile), Errors: []string{"conflict", "connectionLocked"},
 		Summary: "Hand over a statement file",
-		Doc:     "Reads a camt.052, camt.053, camt.054, MT940, MT942 or CFONB 120 file into a connection to the connector of statement files: all of it or nothing. Transactions that are stored already stay as they are, so files may overlap and come twice. New accounts are shared. With preview, nothing is written.",
+		Doc:     "Reads a camt.052, camt.053, camt.054, MT940, MT942, CFONB 120, OFX or CSV file into a connection to the connector of statement files: all of it or nothing. The body is a form with the file, JSON with the file in base64, or the file itself. Transactions that are stored already stay as they are, so files may overlap and come twice. New accounts are shared. With preview, nothing is written.",
 	}}
 }
 
 type importFileInput struct {
 	oneConnectionInput
-	Preview    bool                `query:"preview" doc:"report what the file would bring, and write nothing"`
-	Unbalanced bool                `query:"unbalanced" doc:"take statements whose entries do not lead from their opening to their closing balance"`
-	File       httpapi.FileContent `body:"file,required" doc:"the statement file"`
+	Preview    bool                 `query:"preview" doc:"report what the file would bring, and write nothing"`
+	Unbalanced bool                 `query:"unbalanced" doc:"take statements whose entries do not lead from their opening to their closing balance"`
+	File       httpapi.UploadedFile `body:"file,required" raw:"application/xml,text/xml,text/plain,text/csv,application/x-ofx,application/vnd.intu.qfx,application/octet-stream" doc:"the statement file"`
+	Name       string               `body:"name" max:"200" doc:"name of the file, for people; a file in a form has one"`
+	Mapping    string               `body:"mapping" max:"4096" doc:"how to read CSV files, a JSON object; kept for the next files of the connection" example:"{\"account\":{\"iban\":\"FR7630006000011234567890189\",\"currency\":\"EUR\"}}"`
 }
 
 // importFileOutput reports what a file has. Unbalanced has the lines of statements.
 type importFileOutput struct {
 	Preview  bool          `json:"preview" doc:"nothing was written"`
-	Format   string        `json:"format" doc:"camt053, mt940 or cfonb120"`
+	Format   string        `json:"format" doc:"camt053, mt940, cfonb120, ofx or csv"`
 	Message  string        `json:"message" doc:"the kind of message, such as camt.053.001.08"`
 	Accounts []fileAccount `json:"accounts"`
 }
@@ -47,13 +50,15 @@ type fileAccount struct {
 	Statements   int            `json:"statements"`
 	Transactions int            `json:"transactions"`
 	New          int            `json:"new" doc:"transactions that were not stored"`
+	Changed      int            `json:"changed" doc:"transactions that were stored with other texts, and are corrected"`
+	Reversals    int            `json:"reversals" doc:"transactions that take back earlier ones"`
 	FirstDate    *string        `json:"first_date" doc:"booking day of the first transaction"`
 	LastDate     *string        `json:"last_date" doc:"booking day of the last transaction"`
 	Opening      *fileBalance   `json:"opening"`
 	Closing      *fileBalance   `json:"closing"`
 	Sum          json.Number    `json:"sum" doc:"sum of the transactions"`
 	Unbalanced   []int          `json:"unbalanced" doc:"lines of statements whose transactions do not lead from their opening to their closing balance"`
-	Gaps         []statementGap `json:"gaps" doc:"days between statements of which the file has nothing"`
+	Gaps         []statementGap `json:"gaps" doc:"what is missing between the balances of this file and of all earlier ones"`
 }
 
 type fileBalance struct {
@@ -77,7 +82,9 @@ func (s *Service) importFile(ctx context.Context, c *httpapi.Caller, in importFi
 	if in.Preview {
 		read = use.Preview
 	}
-	report, err := read(ctx, c.Domain, imports.File{User: one.User, Connection: one.ID, Content: bytes.NewReader(in.File), Unbalanced: in.Unbalanced})
+	report, err := read(ctx, c.Domain, imports.File{
+		User: one.User, Connection: one.ID, Name: cmp.Or(in.Name, in.File.Name), Content: bytes.NewReader(in.File.Content), Mapping: in.Mapping, Unbalanced: in.Unbalanced,
+	})
 	if err != nil {
 		return importFileOutput{}, err
 	}
@@ -90,7 +97,7 @@ func (s *Service) importFile(ctx context.Context, c *httpapi.Caller, in importFi
 
 func showFileAccount(of statementfile.AccountSummary, stored imports.AccountReport) fileAccount {
 	shown := fileAccount{
-		Currency: string(of.Account.Currency), Disabled: stored.Disabled, Statements: of.Statements, Transactions: of.Entries, New: stored.New,
+		Currency: string(of.Account.Currency), Disabled: stored.Disabled, Statements: of.Statements, Transactions: of.Entries, New: stored.New, Changed: stored.Changed, Reversals: of.Reversals,
 		Opening: showFileBalance(of.Opening), Closing: showFileBalance(of.Closing), Sum: json.Number(of.Sum.String()),
 		Unbalanced: append([]int{}, of.Unbalanced...), Gaps: []statementGap{},
 		IBAN: textOrNull(of.Account.IBAN), Number: textOrNull(of.Account.Number), FirstDate: textOrNull(of.First.String()), LastDate: textOrNull(of.Last.String()),
@@ -99,7 +106,7 @@ func showFileAccount(of statementfile.AccountSummary, stored imports.AccountRepo
 		id := int64(stored.ID)
 		shown.ID = &id
 	}
-	for _, g := range of.Gaps {
+	for _, g := range stored.Gaps {
 		shown.Gaps = append(shown.Gaps, statementGap{g.After.String(), g.Before.String(), json.Number(g.Missing.String())})
 	}
 	return shown

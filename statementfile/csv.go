@@ -1,0 +1,345 @@
+package statementfile
+
+import (
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+// maxCSVAccounts is how many accounts a CSV file may have.
+const maxCSVAccounts = 500
+
+// readCSV reads a CSV file through a mapping. All entries of an account are one statement.
+func readCSV(in *input, m *Mapping, emit func(Record) error) error {
+	if m == nil {
+		m = &Mapping{}
+	}
+	layout, err := m.lay(in.first)
+	if err != nil {
+		return err
+	}
+	limit := &tokenLimit{in: in}
+	c := &csvFile{Mapping: m, csvLayout: layout, emit: emit, limit: limit, rows: newRows(limit, layout.delimiter), of: map[StatementAccount]*csvStatement{}}
+	return c.read()
+}
+
+// csvFile reads one file.
+type csvFile struct {
+	*Mapping
+	*csvLayout
+	emit  func(Record) error
+	limit *tokenLimit
+	rows  *csv.Reader
+	line  int
+	of    map[StatementAccount]*csvStatement
+	order []*csvStatement
+}
+
+// csvStatement is a statement while it is read. Files are in either order, so the balances of
+// the first and of the last row are kept.
+type csvStatement struct {
+	FileStatement
+	first, last csvBalance
+	sum         decimal.Decimal
+}
+
+// csvBalance is the balance after an entry.
+type csvBalance struct {
+	day             passerelle.Date
+	amount, balance decimal.Decimal
+	known           bool
+}
+
+func (c *csvFile) fail(meaning string, err error) error {
+	return &FileError{Line: c.line, Field: meaning, Err: err}
+}
+
+func (c *csvFile) read() error {
+	for n := 0; ; n++ {
+		row, err := c.rows.Read()
+		c.limit.used = 0
+		if errors.Is(err, io.EOF) {
+			return c.end()
+		}
+		if err != nil {
+			return c.broken(err)
+		}
+		if len(row) > 0 {
+			c.line, _ = c.rows.FieldPos(0)
+		}
+		if n < c.csvLayout.rows {
+			continue
+		}
+		if err := c.row(row); err != nil {
+			return err
+		}
+	}
+}
+
+// broken is an error of the CSV reader.
+func (c *csvFile) broken(err error) error {
+	var own *FileError
+	var syntax *csv.ParseError
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.Is(err, errToken):
+		return &FileError{Line: c.line + 1, Err: errToken}
+	case errors.As(err, &syntax):
+		return &FileError{Line: syntax.StartLine, Err: errors.New("not as CSV files are")}
+	}
+	return readError(c.line, err)
+}
+
+// row reads a row. Rows without a date and without an amount are no entries.
+func (c *csvFile) row(row []string) error {
+	text := strings.Join(row, "")
+	if strings.IndexByte(text, 0) >= 0 {
+		return c.fail("", errors.New("the file is not text"))
+	}
+	amounts := c.cell(row, amountColumn) + c.cell(row, debitColumn) + c.cell(row, creditColumn)
+	if strings.TrimSpace(text) == "" || c.cell(row, dateColumn) == "" && amounts == "" {
+		return nil
+	}
+	booked, err := c.booked(row)
+	if err != nil || !booked {
+		return err
+	}
+	s, err := c.statement(row)
+	if err != nil {
+		return err
+	}
+	c.amounts.decimals = s.Account.Currency.Digits()
+	e, err := c.entry(row)
+	if err != nil {
+		return err
+	}
+	if err := c.balance(s, e, c.cell(row, balanceColumn)); err != nil {
+		return err
+	}
+	return c.emit(Record{Statement: &s.FileStatement, Entry: e})
+}
+
+// pendingWords are common words for what is not booked.
+var pendingWords = []string{"pending", "reverted", "declined", "failed", "cancelled", "canceled", "refused", "vorgemerkt", "offen", "en attente", "en cours", "annule", "refuse"}
+
+// bookedWords are common words for what is booked.
+var bookedWords = []string{"completed", "complete", "booked", "posted", "settled", "cleared", "executed", "gebucht", "umsatz gebucht", "comptabilise", "execute", "valide", "abgeschlossen"}
+
+// booked reports whether a row is booked, as its status says.
+func (c *csvFile) booked(row []string) (bool, error) {
+	status := plainHeader(c.cell(row, statusColumn))
+	is := func(words []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return plainHeader(w) == status })
+	}
+	switch {
+	case status == "", len(c.Pending) > 0:
+		return status == "" || !is(c.Pending), nil
+	case is(pendingWords):
+		return false, nil
+	case is(bookedWords):
+		return true, nil
+	}
+	return false, c.fail(statusColumn, errors.New("is no common word; send a mapping with pending, the words for what is not booked"))
+}
+
+func (c *csvFile) entry(row []string) (*StatementEntry, error) {
+	e := &StatementEntry{
+		Line: c.line, Reference: reference(c.cell(row, referenceColumn)), EndToEnd: reference(c.cell(row, endToEndColumn)),
+		Wording: tidy(c.cell(row, wordingColumn)), Name: tidy(c.cell(row, nameColumn)), Number: number(c.cell(row, numberColumn)),
+	}
+	e.Wording = cmp.Or(e.Wording, e.Name, e.EndToEnd)
+	if t := passerelle.TransactionType(c.cell(row, typeColumn)); t.Known() {
+		e.Type = t
+	}
+	var err error
+	if e.Booked, err = c.day(row, dateColumn); err != nil {
+		return nil, err
+	}
+	if c.cell(row, valueDateColumn) != "" {
+		if e.Value, err = c.day(row, valueDateColumn); err != nil {
+			return nil, err
+		}
+	}
+	e.Amount, err = c.amount(row)
+	return e, err
+}
+
+func (c *csvFile) day(row []string, meaning string) (passerelle.Date, error) {
+	d, err := c.dates.read(c.cell(row, meaning))
+	if err != nil {
+		return d, c.fail(meaning, errors.New("must be an existing day "+c.shown+"; send a mapping with date_format for another form"))
+	}
+	return d, nil
+}
+
+// amount is that of a column, or the difference of two.
+func (c *csvFile) amount(row []string) (decimal.Decimal, error) {
+	d, err := c.signed(row)
+	if err == nil && c.Negate {
+		d = d.Neg()
+	}
+	return d, err
+}
+
+func (c *csvFile) signed(row []string) (decimal.Decimal, error) {
+	if len(c.columns[amountColumn]) > 0 {
+		d, err := c.number(row, amountColumn)
+		if err != nil || len(c.columns[signColumn]) == 0 {
+			return d, err
+		}
+		return c.withSign(row, d)
+	}
+	debit, credit := c.cell(row, debitColumn), c.cell(row, creditColumn)
+	if debit == "" && credit == "" {
+		return decimal.Decimal{}, c.fail(amountColumn, errAmount)
+	}
+	in, out := decimal.Zero, decimal.Zero
+	var err error
+	if credit != "" {
+		in, err = c.number(row, creditColumn)
+	}
+	if err == nil && debit != "" {
+		out, err = c.number(row, debitColumn)
+	}
+	if err != nil {
+		return in, err
+	}
+	if in, err = plus(in, out.Abs().Neg()); err != nil {
+		return in, c.fail(amountColumn, errAmount)
+	}
+	return in, nil
+}
+
+func (c *csvFile) number(row []string, meaning string) (decimal.Decimal, error) {
+	d, err := c.amounts.read(c.cell(row, meaning))
+	if err != nil {
+		return d, c.fail(meaning, err)
+	}
+	return d, nil
+}
+
+var (
+	debitWords  = []string{"d", "dr", "dbit", "debit", "s", "soll", "af", "out", "cargo", "dare", "debito"}
+	creditWords = []string{"c", "cr", "crdt", "credit", "h", "haben", "bij", "in", "abono", "avere", "credito"}
+)
+
+// withSign gives an amount the sign that a column names.
+func (c *csvFile) withSign(row []string, d decimal.Decimal) (decimal.Decimal, error) {
+	text := strings.TrimSpace(c.cell(row, signColumn))
+	word := plainHeader(text)
+	is := func(words []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return w == text || w != "" && plainHeader(w) == word && word != "" })
+	}
+	switch {
+	case len(c.Debit) > 0 && is(c.Debit), len(c.Debit) == 0 && (is(debitWords) || text == "-"):
+		return d.Abs().Neg(), nil
+	case len(c.Debit) > 0 && text != "", is(creditWords), text == "+":
+		return d.Abs(), nil
+	}
+	return d, c.fail(signColumn, errors.New("is no common word; send a mapping with debit, the words for money that leaves"))
+}
+
+// statement is that of the account of a row.
+func (c *csvFile) statement(row []string) (*csvStatement, error) {
+	a := StatementAccount{Name: tidy(c.Account.Name), Currency: c.Account.Currency}
+	for _, text := range []string{c.Account.Number, c.Account.IBAN, c.cell(row, accountColumn)} {
+		if text != "" {
+			a.IBAN, a.Number = "", ""
+			a.setNumber(text)
+		}
+	}
+	if text := c.cell(row, currencyColumn); text != "" {
+		if err := into(&a.Currency, currencyOf, strings.ToUpper(text)); err != nil {
+			return nil, c.fail(currencyColumn, err)
+		}
+	}
+	a.Currency = cmp.Or(a.Currency, c.currency)
+	if a.check(c.line, "") != nil {
+		return nil, c.fail(accountColumn, errCSVAccount)
+	}
+	if s := c.of[a]; s != nil {
+		return s, nil
+	}
+	if len(c.order) >= maxCSVAccounts {
+		return nil, c.fail(accountColumn, errors.New("the file has too many accounts"))
+	}
+	s := &csvStatement{FileStatement: FileStatement{Line: c.line, Format: CSV, Message: "CSV", Account: a}}
+	c.of[a], c.order = s, append(c.order, s)
+	return s, nil
+}
+
+// balance notes the balance after an entry.
+func (c *csvFile) balance(s *csvStatement, e *StatementEntry, text string) error {
+	b := csvBalance{day: e.Booked, amount: e.Amount}
+	var err error
+	if text != "" {
+		if b.balance, err = c.amounts.read(text); err != nil {
+			return c.fail(balanceColumn, err)
+		}
+		b.known = true
+	}
+	if s.last = b; s.first.day.IsZero() {
+		s.first = b
+	}
+	if s.sum, err = plus(s.sum, e.Amount); err != nil {
+		return c.fail(amountColumn, err)
+	}
+	return nil
+}
+
+// end ends the statements.
+func (c *csvFile) end() error {
+	if len(c.order) == 0 {
+		return at(0, "", "the file is CSV and has no transactions")
+	}
+	for _, s := range c.order {
+		if err := s.close(); err != nil {
+			return err
+		}
+		if err := c.emit(Record{Statement: &s.FileStatement}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close finds the balances of a statement: the entries are in the order in which they lead from
+// one balance to the other or, when they do not, in the order of their days.
+func (s *csvStatement) close() error {
+	if !s.first.known || !s.last.known {
+		return nil
+	}
+	oldest, newest := s.first, s.last
+	leads, err := s.leads(oldest, newest)
+	turned, errTurned := s.leads(newest, oldest)
+	if err := errors.Join(err, errTurned); err != nil {
+		return &FileError{Line: s.Line, Field: balanceColumn, Err: errSum}
+	}
+	if !leads && turned || leads == turned && oldest.day.Compare(newest.day) > 0 {
+		oldest, newest = newest, oldest
+	}
+	before, err := plus(oldest.balance, oldest.amount.Neg())
+	if err != nil {
+		return &FileError{Line: s.Line, Field: balanceColumn, Err: err}
+	}
+	s.Opening, s.Closing = &StatementBalance{oldest.day.AddDays(-1), before}, &StatementBalance{newest.day, newest.balance}
+	return nil
+}
+
+// leads reports whether the entries lead from the balance before one to that after another.
+func (s *csvStatement) leads(oldest, newest csvBalance) (bool, error) {
+	before, err := plus(oldest.balance, oldest.amount.Neg())
+	if err != nil {
+		return false, err
+	}
+	after, err := plus(before, s.sum)
+	return err == nil && after.Equal(newest.balance), err
+}

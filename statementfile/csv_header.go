@@ -1,0 +1,290 @@
+package statementfile
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"passerelle"
+)
+
+// delimiters are those between the columns of CSV files, the likeliest first.
+const delimiters = ";,\t|"
+
+// csvLayout is how a file is laid out, as its beginning shows it.
+type csvLayout struct {
+	delimiter rune
+	// rows is how many come before the first transaction.
+	rows    int
+	columns map[string][]int
+	dates   *dayForm
+	// shown is the form of the dates for an error.
+	shown    string
+	amounts  amountForm
+	currency passerelle.Currency
+}
+
+// headerNames are common names of columns, as plainHeader writes them. A file of any bank
+// that has other names needs a mapping.
+var headerNames = map[string][]string{
+	dateColumn: {
+		"date", "booking date", "bookingdate", "transaction date", "posting date", "posted date", "date posted", "completed date", "date operation", "date comptable", "date de comptabilisation",
+		"date de l operation", "date d operation", "buchungstag", "buchungsdatum", "buchung", "datum", "boekdatum", "boekingsdatum", "transactiedatum", "fecha", "fecha operacion", "fecha de operacion", "fecha contable",
+		"data", "data operazione", "data contabile", "data movimento", "data lancamento", "data mov", "data operacji", "data ksiegowania",
+	},
+	valueDateColumn: {
+		"value date", "valuedate", "date valeur", "date de valeur", "valutadatum", "valuta", "wertstellung", "wertstellungsdatum", "rentedatum", "fecha valor", "data valuta", "data valor", "data waluty",
+	},
+	amountColumn: {
+		"amount", "montant", "montant operation", "betrag", "umsatz", "bedrag", "importe", "importo", "valor", "montante", "kwota", "kwota operacji", "transaction amount", "montant de l operation",
+	},
+	debitColumn:    {"debit", "debit amount", "paid out", "money out", "withdrawal", "soll", "lastschrift", "belastung", "af", "cargo", "cargos", "addebito", "addebiti", "dare", "debito", "obciazenia"},
+	creditColumn:   {"credit", "credit amount", "paid in", "money in", "deposit", "haben", "gutschrift", "bij", "abono", "abonos", "accredito", "accrediti", "avere", "credito", "uznania"},
+	signColumn:     {"af bij", "debit credit", "credit debit", "soll haben", "sens", "cdtdbtind", "credit debit indicator"},
+	currencyColumn: {"currency", "devise", "wahrung", "waehrung", "munt", "valuta code", "divisa", "moneda", "moeda", "waluta", "ccy"},
+	wordingColumn: {
+		"wording", "description", "label", "libelle", "libelle operation", "libelle simplifie", "reference text", "memo", "details", "narrative", "payment reference", "remittance information", "infos", "informations complementaires",
+		"buchungstext", "verwendungszweck", "omschrijving", "omschrijving 1", "omschrijving 2", "omschrijving 3", "mededelingen", "concepto", "movimiento", "descripcion", "observaciones", "descrizione", "causale",
+		"descricao", "opis operacji", "tytul", "communications", "communication",
+	},
+	nameColumn: {
+		"name", "counterparty", "counterparty name", "payee", "beneficiary", "partner name", "nom", "nom de la contrepartie", "contrepartie", "beguenstigter zahlungspflichtiger", "auftraggeber empfanger",
+		"name zahlungsbeteiligter", "zahlungsempfanger in", "auftraggeber beguenstigter", "auftraggeber begunstigter", "naam tegenpartij", "naam omschrijving", "beneficiario", "nazwa kontrahenta",
+	},
+	numberColumn: {
+		"counterparty iban", "counterparty account", "counterparty number", "partner iban", "kontonummer iban", "iban zahlungsbeteiligter", "kontonummer", "tegenrekening", "tegenrekening iban bban",
+		"compte contrepartie", "compte de contrepartie", "iban contrepartie",
+	},
+	referenceColumn: {"reference", "transaction id", "transaction reference", "bank reference", "referenz", "volgnr", "reference operation", "reference bancaire"},
+	endToEndColumn:  {"end to end", "end to end id", "end to end reference", "kundenreferenz end to end", "kundenreferenz"},
+	balanceColumn:   {"balance", "solde", "saldo", "saldo nach buchung", "saldo na trn", "running balance", "solde apres operation", "saldo po operacji"},
+	accountColumn:   {"account", "account iban", "compte", "numero de compte", "iban", "iban bban", "rekening", "auftragskonto", "iban auftragskonto", "cuenta", "conto", "konto", "numer rachunku"},
+	statusColumn:    {"status", "state", "statut", "etat"},
+	typeColumn:      {"type"},
+}
+
+// meanings are the meanings by name of column.
+var meanings = func() map[string]string {
+	all := map[string]string{}
+	for meaning, names := range headerNames {
+		all[plainHeader(meaning)] = meaning
+		for _, name := range names {
+			all[name] = meaning
+		}
+	}
+	return all
+}()
+
+// plainHeader is the name of a column without accents, capitals and signs.
+func plainHeader(text string) string {
+	plain := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Mn, r):
+			return -1
+		case unicode.IsLetter(r), unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return ' '
+	}, norm.NFKD.String(strings.ReplaceAll(text, "ß", "ss")))
+	return strings.Join(strings.Fields(plain), " ")
+}
+
+// withCurrency takes the currency off the end of a name such as Amount (EUR).
+func withCurrency(name string) (string, passerelle.Currency) {
+	before, last, both := cutLast(name, " ")
+	if c := passerelle.Currency(strings.ToUpper(last)); both && c.Known() {
+		return before, c
+	}
+	return name, ""
+}
+
+func cutLast(text, separator string) (string, string, bool) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(separator):], true
+}
+
+// maxHeader is how many lines may come before the names of the columns.
+const maxHeader = 60
+
+// lay finds out how a file is laid out from its beginning, or fails with what a mapping would
+// have to say.
+func (m *Mapping) lay(first []byte) (*csvLayout, error) {
+	for _, delimiter := range delimiters {
+		if m.Delimiter != "" && string(delimiter) != m.Delimiter {
+			continue
+		}
+		l := &csvLayout{delimiter: delimiter}
+		rows := sampled(first, delimiter)
+		if l.findColumns(m, rows) {
+			return l, l.findForms(m, rows[l.rows:])
+		}
+	}
+	if len(m.Columns) > 0 {
+		return nil, at(0, "", "no line at the beginning of the file has the columns of the mapping")
+	}
+	return nil, errNoHeader
+}
+
+var errNoHeader = at(0, "", "no line at the beginning of the file names columns for a date and an amount; send a mapping with columns")
+
+// sampled are the complete rows of the beginning of a file.
+func sampled(first []byte, delimiter rune) [][]string {
+	text := string(first)
+	if len(first) >= peeked {
+		text = text[:strings.LastIndexByte(text, '\n')+1]
+	}
+	r := newRows(strings.NewReader(text), delimiter)
+	var rows [][]string
+	for {
+		row, err := r.Read()
+		if err != nil {
+			return rows
+		}
+		rows = append(rows, row)
+	}
+}
+
+func newRows(from io.Reader, delimiter rune) *csv.Reader {
+	r := csv.NewReader(from)
+	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.TrimLeadingSpace = delimiter, -1, true, delimiter != '\t'
+	return r
+}
+
+// findColumns finds the row that names the columns, and reports whether there is one.
+func (l *csvLayout) findColumns(m *Mapping, rows [][]string) bool {
+	if m.NoHeader {
+		l.rows = m.Skip
+		return l.match(m, nil) && len(rows) > m.Skip && len(rows[m.Skip]) > slices.Max(slices.Concat(slices.Collect(maps.Values(l.columns))...))
+	}
+	for i, row := range rows[:min(len(rows), maxHeader+m.Skip)] {
+		if i >= m.Skip && l.match(m, row) {
+			l.rows = i + 1
+			return true
+		}
+	}
+	return false
+}
+
+// match finds the columns in a row of names, and reports whether there is what it takes.
+func (l *csvLayout) match(m *Mapping, header []string) bool {
+	l.columns, l.currency = map[string][]int{}, ""
+	names := make([]string, len(header))
+	for i, name := range header {
+		names[i] = plainHeader(name)
+	}
+	for meaning, columns := range m.Columns {
+		for _, c := range columns {
+			place := c.Number - 1
+			if c.Name != "" {
+				place = slices.Index(names, plainHeader(c.Name))
+			}
+			if place < 0 || header != nil && place >= len(header) {
+				return false
+			}
+			l.columns[meaning] = append(l.columns[meaning], place)
+		}
+	}
+	l.matchCommon(names)
+	has := func(meaning string) bool { return len(l.columns[meaning]) > 0 }
+	return has(dateColumn) && (has(amountColumn) || has(debitColumn) && has(creditColumn))
+}
+
+// matchCommon adds the columns with common names, the first of each meaning and all of the
+// wording.
+func (l *csvLayout) matchCommon(names []string) {
+	found := map[string][]int{}
+	for i, name := range names {
+		meaning := meanings[name]
+		if meaning == "" {
+			short, currency := withCurrency(name)
+			if meaning = meanings[short]; meaning == amountColumn || meaning == debitColumn || meaning == creditColumn {
+				l.currency = currency
+			}
+		}
+		if meaning != "" && (len(found[meaning]) == 0 || meaning == wordingColumn) {
+			found[meaning] = append(found[meaning], i)
+		}
+	}
+	if len(l.columns[debitColumn])+len(l.columns[creditColumn]) > 0 {
+		delete(found, amountColumn)
+	}
+	for meaning, places := range found {
+		if len(l.columns[meaning]) == 0 {
+			l.columns[meaning] = places
+		}
+	}
+	if len(l.columns[amountColumn]) > 0 {
+		delete(l.columns, debitColumn)
+		delete(l.columns, creditColumn)
+	}
+}
+
+// findForms finds out the forms of days and amounts.
+func (l *csvLayout) findForms(m *Mapping, rows [][]string) error {
+	if m.Decimal != "" {
+		l.amounts.mark = m.Decimal[0]
+	}
+	for _, row := range rows {
+		for _, meaning := range []string{amountColumn, debitColumn, creditColumn, balanceColumn} {
+			l.amounts.decide(l.cell(row, meaning))
+		}
+	}
+	shown := forms
+	if m.DateFormat != "" {
+		shown = []string{m.DateFormat}
+	}
+	for _, form := range append(shown, "MM/DD/YYYY") {
+		f, err := dateForm(form)
+		if err != nil {
+			return err
+		}
+		if l.dates == nil || l.reads(f, rows) && !l.reads(l.dates, rows) {
+			l.dates, l.shown = f, form
+		}
+		if m.DateFormat != "" {
+			break
+		}
+	}
+	return nil
+}
+
+// decide takes the mark of an amount that shows it.
+func (f *amountForm) decide(text string) {
+	probe := amountForm{}
+	if _, err := probe.read(text); err == nil && f.mark == 0 {
+		f.mark = probe.mark
+	}
+}
+
+// reads reports whether a form reads the days of all rows that have one.
+func (l *csvLayout) reads(f *dayForm, rows [][]string) bool {
+	return !slices.ContainsFunc(rows, func(row []string) bool {
+		text := l.cell(row, dateColumn)
+		_, err := f.read(text)
+		return text != "" && err != nil
+	})
+}
+
+// cell is the text of the columns of a meaning.
+func (l *csvLayout) cell(row []string, meaning string) string {
+	var parts []string
+	for _, place := range l.columns[meaning] {
+		if place < len(row) {
+			if text := strings.TrimSpace(row[place]); text != "" {
+				parts = append(parts, text)
+			}
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+var errCSVAccount = errors.New("the file does not name its account; send a mapping with account.iban or account.number, and account.currency")

@@ -1,0 +1,117 @@
+package statementfile_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/statementfile"
+)
+
+func csvOf(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
+
+const csvAccount = `"account":{"iban":"FR76 3000 6000 0112 3456 7890 189","currency":"EUR"}`
+
+func TestCSV(t *testing.T) {
+	for name, c := range map[string]struct {
+		mapping, text string
+		want          []string
+	}{
+		"French": {
+			`{` + csvAccount + `}`,
+			csvOf("Compte courant;;;", "", "Date opération;Date valeur;Libellé;Débit euros;Crédit euros;Débit;Crédit;Solde", "02/11/2026;03/11/2026;LOYER;;;1 110,50;;-10,50", `04/11/2026;04/11/2026;"VIR; DUPONT";;;;20,00;9,50`),
+			[]string{
+				`4 2026-11-02 2026-11-03 -1110.50  ref= e2e= "LOYER" "" `, `5 2026-11-04 2026-11-04 20.00  ref= e2e= "VIR; DUPONT" "" `,
+				"CSV  FR7630006000011234567890189 EUR 2026-11-01=1100.00..2026-11-04=9.50",
+			},
+		},
+		"German, newest first": {
+			"",
+			csvOf(`"Auftragskonto";"Buchungstag";"Valutadatum";"Buchungstext";"Verwendungszweck";"Beguenstigter/Zahlungspflichtiger";"Kontonummer/IBAN";"Betrag";"Saldo";"Waehrung";"Info"`,
+				`"DE89370400440532013000";"04.11.26";"04.11.26";"GUTSCHRIFT";"Gehalt";"ACME";"DE02120300000000202051";"1.000,00";"1.090,00";"EUR";"Umsatz gebucht"`,
+				`"DE89370400440532013000";"02.11.26";"";"LASTSCHRIFT";"Miete";"Haus";"";"-10,00";"90,00";"EUR";""`),
+			[]string{
+				`2 2026-11-04 2026-11-04 1000.00  ref= e2e= "GUTSCHRIFT Gehalt" "ACME" DE02120300000000202051`, `3 2026-11-02  -10.00  ref= e2e= "LASTSCHRIFT Miete" "Haus" `,
+				"CSV  DE89370400440532013000 EUR 2026-11-01=100.00..2026-11-04=1090.00",
+			},
+		},
+		"Dutch, sign in a column": {
+			"", csvOf(`"Datum","Naam / Omschrijving","Rekening","Tegenrekening","Code","Af Bij","Bedrag (EUR)","Mededelingen"`, `"20261102","Albert","NL91ABNA0417164300","","BA","Af","12,50","Boodschappen"`, `"20261103","Jan","NL91ABNA0417164300","","GT","Bij","1,00",""`),
+			[]string{`2 2026-11-02  -12.50  ref= e2e= "Boodschappen" "Albert" `, `3 2026-11-03  1.00  ref= e2e= "Jan" "Jan" `, "CSV  NL91ABNA0417164300 EUR none..none"},
+		},
+		"status, two accounts, dates of America": {
+			"", csvOf("Account,Currency,Date,State,Amount,Description", "1,USD,12/31/2026,COMPLETED,$-5.00,Tea", "2,EUR,01/02/2027,PENDING,-7.00,Not yet", "2,EUR,01/02/2027,COMPLETED,\"(1,234.5)\",Salt", ",,,,,"),
+			[]string{`2 2026-12-31  -5.00  ref= e2e= "Tea" "" `, `4 2027-01-02  -1234.5  ref= e2e= "Salt" "" `, "CSV  1 USD none..none", "CSV  2 EUR none..none"},
+		},
+		"columns by number, without header": {
+			`{"no_header":true,"delimiter":"|","date_format":"YYYY.MM.DD","decimal":",","skip":1,"negate":true,"account":{"number":"77","currency":"CHF"},"columns":{"date":1,"amount":3,"wording":[2,4]}}`,
+			csvOf("made by a bank", "2026.11.02|Tea|1.234|green"), []string{`2 2026-11-02  -1234  ref= e2e= "Tea green" "" `, "CSV  77 CHF none..none"},
+		},
+		"columns by name": {
+			`{` + csvAccount + `,"debit":["X"],"pending":["no"],"columns":{"date":"Wann","amount":"Wieviel","sign":"Art","wording":["Was"],"status":"Fertig"}}`,
+			csvOf("Wann\tWieviel\tArt\tWas\tFertig", "2026-11-02\t2.50-\tX\tTea\tyes", "2026-11-02\t3.50\tY\tSalt\tyes", "2026-11-02\t4\tY\tSalt\tno"),
+			[]string{`2 2026-11-02  -2.50  ref= e2e= "Tea" "" `, `3 2026-11-02  3.50  ref= e2e= "Salt" "" `, "CSV  FR7630006000011234567890189 EUR none..none"},
+		},
+	} {
+		got, err := listedWith(c.text, c.mapping)
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
+}
+
+// listedWith is listed with a mapping.
+func listedWith(text, mapping string) ([]string, error) {
+	var m *statementfile.Mapping
+	if mapping != "" {
+		var err error
+		if m, err = statementfile.ParseMapping(mapping); err != nil {
+			return nil, err
+		}
+	}
+	return listedThrough(strings.NewReader(text), m)
+}
+
+func TestCSVRefused(t *testing.T) {
+	file := func(row string) string {
+		return csvOf("account,currency,date,amount,balance,status,sign,wording", "1,EUR,2026-11-02,1.50,2.50,booked,C,Tea", row)
+	}
+	for name, c := range map[string]struct{ mapping, text, want string }{
+		"other columns":    {"", csvOf("When,What", "2026-11-02,1.00"), "CSV with others needs a mapping"},
+		"mapping of other": {`{"columns":{"date":"Wann","amount":"Was"}}`, csvOf("When,What"), "has the columns of the mapping"},
+		"no transactions":  {"", csvOf("date,amount"), "has no transactions"},
+		"no account":       {"", csvOf("date,amount", "2026-11-02,1.00"), "line 2, account: the file does not name its account; send a mapping"},
+		"no such day":      {"", file("1,EUR,2026-11-31,1.50,2.50,booked,C,Tea"), "line 3, date: must be an existing day YYYY-MM-DD"},
+		"no day":           {"", file("1,EUR,,1.50,2.50,booked,C,Tea"), "line 3, date: must be an existing day"},
+		"other form":       {"", file("1,EUR,11/12/2026,1.50,2.50,booked,C,Tea"), "line 3, date: must be an existing day"},
+		"no amount":        {"", file("1,EUR,2026-11-02,,2.50,booked,C,Tea"), "line 3, amount: must be an amount"},
+		"words":            {"", file("1,EUR,2026-11-02,much,2.50,booked,C,Tea"), "line 3, amount: must be an amount"},
+		"other mark":       {"", file("1,EUR,2026-11-02,\"1,50\",2.50,booked,C,Tea"), "line 3, amount: must be an amount"},
+		"balance of words": {"", file("1,EUR,2026-11-02,1.50,much,booked,C,Tea"), "line 3, balance: must be an amount"},
+		"status":           {"", file("1,EUR,2026-11-02,1.50,2.50,perhaps,C,Tea"), "line 3, status: is no common word"},
+		"sign":             {"", file("1,EUR,2026-11-02,1.50,2.50,booked,Z,Tea"), "line 3, sign: is no common word"},
+		"currency":         {"", file("1,XXQ,2026-11-02,1.50,2.50,booked,C,Tea"), "line 3, currency: must be a currency"},
+		"which mark":       {"", csvOf("account,currency,date,amount", "1,EUR,2026-11-02,\"1,234\""), "line 2, amount: may have a point or a comma for thousands"},
+		"zero bytes":       {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\x00"), "line 3: the file is not text"},
+		"endless quote":    {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\"" + strings.Repeat("x\n", 1<<18)), "a value is too long"},
+	} {
+		_, err := listedWith(c.text, c.mapping)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+func TestMappingsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`[]`: "must be a JSON object", `{`: "must be a JSON object", `{} {}`: "one JSON object", `{"kolumns":{}}`: `unknown field "kolumns"`, `{"columns":{"when":1}}`: `columns has "when"`,
+		`{"columns":{"date":0}}`: "a column is a name, or a number from 1", `{"columns":{"date":[true]}}`: "a column is", `{"delimiter":":"}`: "delimiter must be", `{"decimal":"'"}`: "decimal must be",
+		`{"skip":-1}`: "skip must be", `{"account":{"currency":"XXQ"}}`: "account.currency must be", `{"account":{"iban":"FR1"}}`: "account.iban must be", `{"no_header":true}`: "columns is required",
+		`{"no_header":true,"columns":{"date":"Day"}}`: "columns.date must be a number", `{"date_format":"DD/MM"}`: "date_format must have", `{"skip":"1"}`: "skip must not be a string",
+	} {
+		if _, err := statementfile.ParseMapping(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package statementfile
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+// amountForm reads the amounts of a file, whose decimal mark is that of the first amount that
+// shows it.
+type amountForm struct {
+	mark byte
+	// decimals is how many the currency has.
+	decimals int
+}
+
+var errMark = errors.New(`may have a point or a comma for thousands; send a mapping with decimal`)
+
+// spacesAndQuotes separate thousands. The signs of currencies say nothing that a column
+// does not.
+var spacesAndQuotes = strings.NewReplacer(" ", "", "\u00a0", "", "\u202f", "", "'", "", "\u2019", "", "\u2212", "-", "€", "", "$", "", "£", "")
+
+// namedCurrency is a currency before or after an amount.
+var namedCurrency = regexp.MustCompile(`^([A-Z]{3})?([^A-Z]*?)([A-Z]{3})?$`)
+
+// read reads an amount such as -1 234,56 or (1,234.56) or 12.50- EUR.
+func (f *amountForm) read(text string) (decimal.Decimal, error) {
+	parts := namedCurrency.FindStringSubmatch(spacesAndQuotes.Replace(strings.TrimSpace(text)))
+	if parts == nil {
+		return decimal.Decimal{}, errAmount
+	}
+	digits, negative := unsigned(parts[2])
+	if f.mark == 0 {
+		mark, decided := markOf(digits, f.decimals)
+		if !decided {
+			return decimal.Decimal{}, errMark
+		}
+		f.mark = mark
+	}
+	plain, fits := ungrouped(digits, f.mark)
+	if !fits {
+		return decimal.Decimal{}, errAmount
+	}
+	d, err := amountOf(plain, '.')
+	if negative {
+		d = d.Neg()
+	}
+	return d, err
+}
+
+// unsigned takes the sign away, which some programs write as brackets or behind the amount.
+func unsigned(text string) (string, bool) {
+	if inner, brackets := strings.CutPrefix(text, "("); brackets && strings.HasSuffix(inner, ")") {
+		return strings.TrimSuffix(inner, ")"), true
+	}
+	if number, behind := strings.CutSuffix(text, "-"); behind {
+		return number, true
+	}
+	number, before := strings.CutPrefix(text, "-")
+	return strings.TrimPrefix(number, "+"), before
+}
+
+// markOf returns the decimal mark that an amount shows, or 0 when it has no mark at all. It
+// decides nothing about 1,234, which may be either, unless the currency has three decimals.
+func markOf(digits string, decimals int) (byte, bool) {
+	last := strings.LastIndexAny(digits, ".,")
+	if last < 0 {
+		return 0, true
+	}
+	mark := digits[last]
+	other := "."
+	if mark == '.' {
+		other = ","
+	}
+	switch count := strings.Count(digits, string(mark)); {
+	case strings.Contains(digits, other):
+		return mark, count == 1
+	case count > 1:
+		return other[0], true
+	}
+	return mark, len(digits)-last-1 != 3 || decimals == 3
+}
+
+// groups are thousands with the mark that separates them.
+var groups = map[byte]*regexp.Regexp{'.': regexp.MustCompile(`^[0-9]{1,3}(?:,[0-9]{3})+$`), ',': regexp.MustCompile(`^[0-9]{1,3}(?:\.[0-9]{3})+$`)}
+
+// ungrouped is an amount without the marks of thousands, and with a decimal point.
+func ungrouped(digits string, mark byte) (string, bool) {
+	if mark == 0 {
+		return digits, true
+	}
+	whole, fraction, both := strings.Cut(digits, string(mark))
+	if strings.ContainsAny(whole, ".,") {
+		if !groups[mark].MatchString(whole) {
+			return "", false
+		}
+		whole = strings.NewReplacer(".", "", ",", "").Replace(whole)
+	}
+	if both {
+		whole += "." + fraction
+	}
+	return whole, true
+}
+
+// eitherAmount reads an amount whose decimals follow a point or a comma.
+func eitherAmount(text string) (decimal.Decimal, error) {
+	if strings.Contains(text, ".") && strings.Contains(text, ",") {
+		return (&amountForm{}).read(text)
+	}
+	return amountOf(strings.Replace(text, ",", ".", 1), '.')
+}
+
+// dayForm reads days in one form, of which it has the places of year, month and day.
+type dayForm struct {
+	pattern          *regexp.Regexp
+	year, month, day int
+}
+
+// forms are those of days in which the file has separators of any kind.
+var forms = []string{"YYYY-MM-DD", "DD/MM/YYYY", "YYYYMMDD", "DD/MM/YY"}
+
+var formWords = regexp.MustCompile(`YYYY|YY|MM|DD|M|D`)
+
+// dateForm makes a form of words such as DD/MM/YYYY.
+func dateForm(text string) (*dayForm, error) {
+	f := &dayForm{}
+	words := formWords.FindAllString(text, -1)
+	for i, word := range words {
+		switch word[0] {
+		case 'Y':
+			f.year = i + 1
+		case 'M':
+			f.month = i + 1
+		case 'D':
+			f.day = i + 1
+		}
+	}
+	rest := formWords.ReplaceAllString(text, "")
+	if f.year == 0 || f.month == 0 || f.day == 0 || len(words) != 3 || strings.Trim(rest, "/-. ") != "" {
+		return nil, errors.New("date_format must have YYYY or YY, MM and DD, such as DD/MM/YYYY")
+	}
+	pattern := "^"
+	for i, word := range words {
+		if i > 0 && rest != "" {
+			pattern += `[/.\- ]`
+		}
+		pattern += digitsOf(word, rest != "")
+	}
+	compiled, err := regexp.Compile(pattern + `(?:$|[T ,].*)`)
+	f.pattern = compiled
+	return f, err
+}
+
+// digitsOf is the pattern of a year, month or day. Between separators, months and days may
+// have one digit.
+func digitsOf(word string, separated bool) string {
+	switch {
+	case word == "YYYY":
+		return `([0-9]{4})`
+	case word == "YY" || !separated:
+		return `([0-9]{2})`
+	}
+	return `([0-9]{1,2})`
+}
+
+// read reads a day.
+func (f *dayForm) read(text string) (passerelle.Date, error) {
+	parts := f.pattern.FindStringSubmatch(strings.TrimSpace(text))
+	if parts == nil {
+		return passerelle.Date{}, errDate
+	}
+	year := parts[f.year]
+	if len(year) == 2 {
+		year = "20" + year
+	}
+	return dateOf(fmt.Sprintf("%s-%02s-%02s", year, parts[f.month], parts[f.day]))
+}

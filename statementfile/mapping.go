@@ -1,0 +1,201 @@
+package statementfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"passerelle"
+)
+
+// Mapping says how to read a CSV file. What it leaves out is found in the file: the delimiter,
+// the decimal mark, the form of dates, and columns with common names in eight languages.
+type Mapping struct {
+	// Account is the account of the file, unless columns name it.
+	Account MappedAccount `json:"account,omitzero"`
+	// Delimiter is ",", ";", "|" or a tab.
+	Delimiter string `json:"delimiter,omitempty"`
+	// Decimal is "." or ",".
+	Decimal string `json:"decimal,omitempty"`
+	// DateFormat is a form of days such as DD/MM/YYYY.
+	DateFormat string `json:"date_format,omitempty"`
+	// NoHeader says that the first line is a transaction. Columns then have numbers.
+	NoHeader bool `json:"no_header,omitempty"`
+	// Skip is how many lines to leave out at the beginning.
+	Skip int `json:"skip,omitempty"`
+	// Negate says that money that leaves has no minus sign.
+	Negate bool `json:"negate,omitempty"`
+	// Debit are the words of the column sign for money that leaves, Pending those of the
+	// column status for what is not booked. Other words are the opposite.
+	Debit   []string `json:"debit,omitempty"`
+	Pending []string `json:"pending,omitempty"`
+	// Columns are those with a meaning that is not found by itself, by the names of MappedColumns.
+	Columns map[string]Columns `json:"columns,omitempty"`
+}
+
+// MappedAccount is the account of a CSV file.
+type MappedAccount struct {
+	IBAN     string              `json:"iban,omitempty"`
+	Number   string              `json:"number,omitempty"`
+	Currency passerelle.Currency `json:"currency,omitempty"`
+	Name     string              `json:"name,omitempty"`
+}
+
+// Columns are one or several columns of a CSV file. In JSON they are a name, a number from 1,
+// or an array of those.
+type Columns []Column
+
+// Column is a column by its name or, when the name is empty, by its number from 1.
+type Column struct {
+	Name   string
+	Number int
+}
+
+// UnmarshalJSON reads a name, a number or an array.
+func (c *Columns) UnmarshalJSON(text []byte) error {
+	var several []Column
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+		err := json.Unmarshal(text, &several)
+		*c = several
+		return err
+	}
+	var one Column
+	err := one.UnmarshalJSON(text)
+	*c = Columns{one}
+	return err
+}
+
+var errColumn = errors.New("a column is a name, or a number from 1")
+
+// UnmarshalJSON reads a name or a number.
+func (c *Column) UnmarshalJSON(text []byte) error {
+	if number, err := strconv.Atoi(string(text)); err == nil && number > 0 {
+		*c = Column{Number: number}
+		return nil
+	}
+	if err := json.Unmarshal(text, &c.Name); err != nil || c.Name == "" {
+		return errColumn
+	}
+	return nil
+}
+
+// MarshalJSON writes a name or a number.
+func (c Column) MarshalJSON() ([]byte, error) {
+	if c.Name == "" {
+		return json.Marshal(c.Number)
+	}
+	return json.Marshal(c.Name)
+}
+
+// The meanings of columns.
+const (
+	dateColumn      = "date"
+	valueDateColumn = "value_date"
+	amountColumn    = "amount"
+	debitColumn     = "debit"
+	creditColumn    = "credit"
+	signColumn      = "sign"
+	currencyColumn  = "currency"
+	wordingColumn   = "wording"
+	nameColumn      = "name"
+	numberColumn    = "number"
+	referenceColumn = "reference"
+	endToEndColumn  = "end_to_end"
+	balanceColumn   = "balance"
+	accountColumn   = "account"
+	statusColumn    = "status"
+	typeColumn      = "type"
+)
+
+// MappedColumns returns the meanings that columns can have.
+func MappedColumns() []string {
+	return []string{
+		dateColumn, valueDateColumn, amountColumn, debitColumn, creditColumn, signColumn, currencyColumn, wordingColumn, nameColumn, numberColumn, referenceColumn, endToEndColumn,
+		balanceColumn, accountColumn, statusColumn, typeColumn,
+	}
+}
+
+// ParseMapping reads a mapping as JSON. An error says what is wrong, in the words of the
+// mapping.
+func ParseMapping(text string) (*Mapping, error) {
+	m := &Mapping{}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	var wrong *json.UnmarshalTypeError
+	switch err := decoder.Decode(m); {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return nil, fmt.Errorf("%s must not be a %s", wrong.Field, wrong.Value)
+	case errors.Is(err, errColumn):
+		return nil, errColumn
+	case err != nil && strings.Contains(err.Error(), "unknown field"):
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	case err != nil:
+		return nil, errors.New("must be a JSON object")
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("must be one JSON object")
+	}
+	return m, m.check()
+}
+
+// maxSkip is how many lines at the beginning of a CSV file may be something else.
+const maxSkip = 100
+
+func (m *Mapping) check() error {
+	known := map[string]bool{}
+	for _, name := range MappedColumns() {
+		known[name] = true
+	}
+	for name := range m.Columns {
+		if !known[name] {
+			return fmt.Errorf("columns has %q; the names are %s", name, strings.Join(MappedColumns(), ", "))
+		}
+	}
+	switch {
+	case m.Delimiter != "" && !strings.Contains(delimiters, m.Delimiter) || len(m.Delimiter) > 1:
+		return errors.New(`delimiter must be ",", ";", "|" or a tab`)
+	case m.Decimal != "" && m.Decimal != "." && m.Decimal != ",":
+		return errors.New(`decimal must be "." or ","`)
+	case m.Skip < 0 || m.Skip > maxSkip:
+		return fmt.Errorf("skip must be from 0 to %d", maxSkip)
+	case m.Account.Currency != "" && !m.Account.Currency.Known():
+		return errors.New("account.currency must be a currency of ISO 4217")
+	case m.NoHeader && len(m.Columns) == 0:
+		return errors.New("columns is required with no_header")
+	}
+	if err := m.checkNumbers(); err != nil {
+		return err
+	}
+	return m.checkForms()
+}
+
+func (m *Mapping) checkNumbers() error {
+	for name, columns := range m.Columns {
+		for _, c := range columns {
+			if m.NoHeader && c.Number == 0 {
+				return fmt.Errorf("columns.%s must be a number, because no_header is true", name)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Mapping) checkForms() error {
+	if m.DateFormat != "" {
+		if _, err := dateForm(m.DateFormat); err != nil {
+			return err
+		}
+	}
+	if m.Account.IBAN == "" {
+		return nil
+	}
+	var a StatementAccount
+	if a.setNumber(m.Account.IBAN); a.IBAN == "" {
+		return errors.New("account.iban must be an IBAN")
+	}
+	return nil
+}

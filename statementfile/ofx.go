@@ -1,0 +1,437 @@
+package statementfile
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"html"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"passerelle"
+)
+
+// ofxAggregates are the elements that have elements in them and that matter. Others count as
+// values without text: in OFX 1 nothing tells an empty value from the beginning of an
+// aggregate.
+var ofxAggregates = map[string]bool{
+	"OFX": true, "STMTRS": true, "CCSTMTRS": true, "BANKACCTFROM": true, "CCACCTFROM": true, "BANKTRANLIST": true, "STMTTRN": true, "LEDGERBAL": true, "AVAILBAL": true,
+	"BANKACCTTO": true, "CCACCTTO": true, "BALLIST": true, "BANKTRANLISTP": true, "STMTTRNP": true,
+}
+
+// ofxVersion is the version in the header, which is text in OFX 1 and an instruction in OFX 2.
+var ofxVersion = regexp.MustCompile(`VERSION(?::|=")\s*([0-9]{3})`)
+
+// declaredEncoding is the encoding that an XML declaration names.
+var declaredEncoding = regexp.MustCompile(`(?i)^<\?xml[^>]*encoding=["']([^"']+)["']`)
+
+// readOFX reads OFX 1, which is SGML, and OFX 2, which is XML. In OFX 1 values end where the
+// next element begins.
+func readOFX(in *input, _ *Mapping, emit func(Record) error) error {
+	o := &ofx{emit: emit, text: in, line: 1, message: "OFX"}
+	if v := ofxVersion.FindSubmatch(in.first); v != nil {
+		o.message = "OFX " + string(v[1])
+	}
+	if e := declaredEncoding.FindSubmatch(bytes.TrimSpace(in.first)); e != nil && declaresEncoding(in.first) {
+		decoded, err := charset(string(e[1]), in)
+		if err != nil {
+			return at(1, "", "%s", err)
+		}
+		o.text = bufio.NewReader(decoded)
+	}
+	return o.read()
+}
+
+// ofx reads one file.
+type ofx struct {
+	emit func(Record) error
+	text io.ByteReader
+	line int
+	// open are the open aggregates. Leaf is the open value, which begins in leafLine.
+	open     []string
+	leaf     string
+	leafLine int
+	value    []byte
+	// empty is the last value without text, which may have been the beginning of an
+	// aggregate.
+	empty string
+
+	message      string
+	statement    *FileStatement
+	bank, branch string
+	number       string
+	ledger       StatementBalance
+	hasLedger    bool
+	entry        *StatementEntry
+	hasAmount    bool
+	name, memo   string
+	checkNumber  string
+	found        bool
+}
+
+func (o *ofx) fail(line int, field string, err error) error {
+	if top := o.top(); top != "" && field != "" {
+		field = top + "/" + field
+	}
+	return &FileError{Line: line, Field: field, Err: err}
+}
+
+func (o *ofx) top() string {
+	if len(o.open) == 0 {
+		return ""
+	}
+	return o.open[len(o.open)-1]
+}
+
+// next returns the next byte, and counts lines.
+func (o *ofx) next() (byte, error) {
+	b, err := o.text.ReadByte()
+	if b == '\n' {
+		o.line++
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, readError(o.line, err)
+	}
+	return b, err
+}
+
+func (o *ofx) read() error {
+	for {
+		b, err := o.next()
+		if errors.Is(err, io.EOF) {
+			return o.end()
+		}
+		switch {
+		case err != nil:
+		case b == 0:
+			err = o.fail(o.line, "", errors.New("the file is not text"))
+		case b == '<':
+			err = o.tag()
+		case o.leaf != "":
+			err = o.add(b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// add adds a byte to the open value.
+func (o *ofx) add(b byte) error {
+	if len(o.value) >= maxToken {
+		return o.fail(o.leafLine, o.leaf, errToken)
+	}
+	o.value = append(o.value, b)
+	return nil
+}
+
+func (o *ofx) end() error {
+	switch {
+	case len(o.open) > 0:
+		return at(o.line, "", "the file ends within the element %s", o.top())
+	case !o.found:
+		return at(0, "", "the file is OFX and has no statement of a bank account or a card")
+	}
+	return nil
+}
+
+// until reads up to an end, which it leaves out.
+func (o *ofx) until(end string) (string, error) {
+	var read []byte
+	for !bytes.HasSuffix(read, []byte(end)) {
+		b, err := o.next()
+		if errors.Is(err, io.EOF) {
+			return "", at(o.line, "", "the file ends within an element")
+		}
+		if err != nil {
+			return "", err
+		}
+		if read = append(read, b); len(read) > maxToken {
+			return "", at(o.line, "", "%s", errToken)
+		}
+	}
+	return string(read[:len(read)-len(end)]), nil
+}
+
+const (
+	cdata   = "![CDATA["
+	comment = "!--"
+)
+
+// tag reads what begins with an angle bracket.
+func (o *ofx) tag() error {
+	text, err := o.until(">")
+	switch {
+	case err != nil:
+		return err
+	case strings.HasPrefix(text, cdata):
+		return o.rest(strings.TrimPrefix(text, cdata), "]]")
+	case strings.HasPrefix(text, comment):
+		return o.rest("", "--")
+	case strings.HasPrefix(text, "!"):
+		return at(o.line, "", "document types and entities are refused")
+	case strings.HasPrefix(text, "?"):
+		return nil
+	}
+	if err := o.endValue(); err != nil {
+		return err
+	}
+	name := strings.ToUpper(strings.TrimSpace(text))
+	if closed, closes := strings.CutPrefix(name, "/"); closes {
+		return o.close(strings.TrimSpace(closed))
+	}
+	if strings.HasSuffix(name, "/") {
+		return nil
+	}
+	if len(strings.Fields(name)) > 0 {
+		name = strings.Fields(name)[0]
+	}
+	return o.begin(name)
+}
+
+// rest reads the rest of a section or a comment, which a bracket in it has ended too early,
+// and adds the text of a section to the value.
+func (o *ofx) rest(text, end string) error {
+	for !strings.HasSuffix(text, end) {
+		more, err := o.until(">")
+		if err != nil {
+			return err
+		}
+		if text += ">" + more; len(text) > maxToken {
+			return at(o.line, "", "%s", errToken)
+		}
+	}
+	if end != "]]" || o.leaf == "" {
+		return nil
+	}
+	for _, b := range []byte(html.EscapeString(strings.TrimSuffix(text, end))) {
+		if err := o.add(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin opens an aggregate or a value.
+func (o *ofx) begin(name string) error {
+	if !ofxAggregates[name] {
+		o.leaf, o.leafLine = name, o.line
+		return nil
+	}
+	if len(o.open) >= maxDepth {
+		return at(o.line, "", "elements are nested too deeply")
+	}
+	o.open = append(o.open, name)
+	switch name {
+	case "STMTRS", "CCSTMTRS":
+		o.found = true
+		o.statement = &FileStatement{Line: o.line, Format: OFX, Message: o.message}
+		o.bank, o.branch, o.number, o.hasLedger = "", "", "", false
+	case "STMTTRN":
+		o.entry = &StatementEntry{Line: o.line}
+		o.name, o.memo, o.checkNumber, o.empty, o.hasAmount = "", "", "", "", false
+	case "LEDGERBAL":
+		o.ledger, o.hasLedger = StatementBalance{}, false
+	}
+	return nil
+}
+
+// close closes an aggregate. The end of a value says nothing that endValue did not know.
+func (o *ofx) close(name string) error {
+	if !ofxAggregates[name] {
+		return nil
+	}
+	if o.top() != name {
+		return at(o.line, "", "the element %s ends and is not the one that is open", name)
+	}
+	end := ofxEnds[name]
+	if o.statement != nil && end != nil {
+		if err := end(o); err != nil {
+			return err
+		}
+	}
+	o.open = o.open[:len(o.open)-1]
+	return nil
+}
+
+// ofxEnds are what the ends of aggregates mean.
+var ofxEnds = map[string]func(*ofx) error{
+	"BANKACCTFROM": (*ofx).endAccount, "CCACCTFROM": (*ofx).endAccount, "STMTTRN": (*ofx).endEntry, "LEDGERBAL": (*ofx).endLedger,
+	"STMTRS": (*ofx).endStatement, "CCSTMTRS": (*ofx).endStatement,
+}
+
+// endValue takes the open value, if there is one.
+func (o *ofx) endValue() error {
+	name, text := o.leaf, strings.TrimSpace(html.UnescapeString(string(o.value)))
+	o.leaf, o.value = "", o.value[:0]
+	if name == "" {
+		return nil
+	}
+	if text == "" {
+		o.empty = name
+		return nil
+	}
+	take := ofxFields[o.top()+"/"+name]
+	inEntry := slices.Contains(o.open, "STMTTRN")
+	if take == nil || o.statement == nil || inEntry && o.entry == nil {
+		return nil
+	}
+	if err := take(o, text); err != nil {
+		return o.fail(o.leafLine, name, err)
+	}
+	return nil
+}
+
+func setText(to func(*ofx) *string) func(*ofx, string) error {
+	return func(o *ofx, text string) error {
+		*to(o) = tidy(text)
+		return nil
+	}
+}
+
+// ofxFields are the values that are read, by their aggregate and name.
+var ofxFields = map[string]func(*ofx, string) error{
+	"STMTRS/CURDEF":         (*ofx).currency,
+	"CCSTMTRS/CURDEF":       (*ofx).currency,
+	"BANKACCTFROM/BANKID":   setText(func(o *ofx) *string { return &o.bank }),
+	"BANKACCTFROM/BRANCHID": setText(func(o *ofx) *string { return &o.branch }),
+	"BANKACCTFROM/ACCTID":   setText(func(o *ofx) *string { return &o.number }),
+	"BANKACCTFROM/ACCTTYPE": func(o *ofx, text string) error {
+		o.statement.Account.Type = ofxAccounts[strings.ToUpper(text)]
+		return nil
+	},
+	"CCACCTFROM/ACCTID":    (*ofx).card,
+	"BANKTRANLIST/DTSTART": func(o *ofx, text string) error { return into(&o.statement.From, dateOf, text) },
+	"BANKTRANLIST/DTEND":   func(o *ofx, text string) error { return into(&o.statement.To, dateOf, text) },
+	"LEDGERBAL/BALAMT":     (*ofx).ledgerAmount,
+	"LEDGERBAL/DTASOF":     func(o *ofx, text string) error { return into(&o.ledger.Date, dateOf, text) },
+	"STMTTRN/TRNTYPE":      func(o *ofx, text string) error { o.entry.Type = ofxKinds[strings.ToUpper(text)]; return nil },
+	"STMTTRN/DTPOSTED":     func(o *ofx, text string) error { return into(&o.entry.Booked, dateOf, text) },
+	"STMTTRN/DTAVAIL":      func(o *ofx, text string) error { return into(&o.entry.Value, dateOf, text) },
+	"STMTTRN/TRNAMT":       func(o *ofx, text string) error { o.hasAmount = true; return into(&o.entry.Amount, eitherAmount, text) },
+	"STMTTRN/FITID":        func(o *ofx, text string) error { o.entry.Reference = reference(text); return nil },
+	"STMTTRN/CORRECTFITID": func(*ofx, string) error { return errCorrection },
+	"STMTTRN/REFNUM":       func(o *ofx, text string) error { o.entry.EndToEnd = reference(text); return nil },
+	"STMTTRN/NAME":         (*ofx).payee,
+	"STMTTRN/MEMO":         setText(func(o *ofx) *string { return &o.memo }),
+	"STMTTRN/CHECKNUM":     setText(func(o *ofx) *string { return &o.checkNumber }),
+	"STMTTRN/CURSYM":       (*ofx).entryCurrency,
+	"BANKACCTTO/ACCTID":    func(o *ofx, text string) error { o.entry.Number = number(text); return nil },
+	"CCACCTTO/ACCTID":      func(o *ofx, text string) error { o.entry.Number = number(text); return nil },
+}
+
+var errCorrection = errors.New("corrects another transaction, which is not supported; take the two out of the file and correct the account by hand")
+
+var ofxAccounts = map[string]passerelle.AccountType{"CHECKING": "checking", "SAVINGS": "savings", "MONEYMRKT": "savings", "CD": "savings", "CREDITLINE": "loan"}
+
+// ofxKinds are the kinds that say more than the sign of the amount.
+var ofxKinds = map[string]passerelle.TransactionType{
+	"INT": "profit", "DIV": "profit", "FEE": "bank", "SRVCHG": "bank", "DEP": "deposit", "ATM": "withdrawal", "CASH": "withdrawal", "POS": "card", "XFER": "transfer",
+	"CHECK": "check", "PAYMENT": "payment", "DIRECTDEP": "transfer", "DIRECTDEBIT": "order", "REPEATPMT": "transfer",
+}
+
+func (o *ofx) currency(text string) error {
+	return into(&o.statement.Account.Currency, currencyOf, strings.ToUpper(text))
+}
+
+// entryCurrency is that of the amount, except in an aggregate that names the original one.
+// Some banks leave out the currency of the account.
+func (o *ofx) entryCurrency(text string) error {
+	if o.empty == "ORIGCURRENCY" {
+		return nil
+	}
+	currency, err := currencyOf(strings.ToUpper(text))
+	own := &o.statement.Account.Currency
+	if err == nil && *own == "" {
+		*own = currency
+	}
+	if err == nil && *own != currency {
+		err = errors.New("must be the currency of the account")
+	}
+	return err
+}
+
+func (o *ofx) card(text string) error {
+	o.number, o.statement.Account.Type = tidy(text), "card"
+	return nil
+}
+
+// payee is a name in the aggregate PAYEE, and else a text of the bank.
+func (o *ofx) payee(text string) error {
+	if o.name = tidy(text); o.empty == "PAYEE" {
+		o.entry.Name = o.name
+	}
+	return nil
+}
+
+func (o *ofx) ledgerAmount(text string) error {
+	o.hasLedger = true
+	return into(&o.ledger.Amount, eitherAmount, text)
+}
+
+// endAccount names the account. The parts of a French number make up the number that other
+// formats have.
+func (o *ofx) endAccount() error {
+	a := &o.statement.Account
+	a.Bank = number(o.bank)
+	a.setNumber(o.number)
+	switch {
+	case a.IBAN != "" || a.Number == "" || a.Bank == "":
+	case len(a.Bank) == 5 && len(o.branch) == 5 && len(a.Number) == 11:
+		a.Number = a.Bank + number(o.branch) + a.Number
+	default:
+		a.Number = a.Bank + "/" + a.Number
+	}
+	return nil
+}
+
+func (o *ofx) endLedger() error {
+	if o.hasLedger && o.ledger.Date.IsZero() {
+		return o.fail(o.line, "DTASOF", errDate)
+	}
+	if o.hasLedger {
+		balance := o.ledger
+		o.statement.Closing = &balance
+	}
+	return nil
+}
+
+func (o *ofx) endEntry() error {
+	e := o.entry
+	o.entry = nil
+	if err := o.statement.Account.check(e.Line, "BANKACCTFROM"); err != nil {
+		return err
+	}
+	if e.Booked.IsZero() {
+		return &FileError{Line: e.Line, Field: "STMTTRN/DTPOSTED", Err: errDate}
+	}
+	if !o.hasAmount {
+		return &FileError{Line: e.Line, Field: "STMTTRN/TRNAMT", Err: errAmount}
+	}
+	e.Wording = joined(o.name, o.memo)
+	e.Wording = cmp.Or(e.Wording, o.checkNumber, e.EndToEnd)
+	return o.emit(Record{Statement: o.statement, Entry: e})
+}
+
+// joined are two texts of which the second may repeat the first.
+func joined(name, memo string) string {
+	if strings.HasPrefix(memo, name) {
+		return memo
+	}
+	if strings.HasPrefix(name, memo) {
+		return name
+	}
+	return tidy(name + " " + memo)
+}
+
+func (o *ofx) endStatement() error {
+	s := o.statement
+	o.statement = nil
+	if err := s.Account.check(s.Line, "BANKACCTFROM"); err != nil {
+		return err
+	}
+	return o.emit(Record{Statement: s})
+}

@@ -1,0 +1,81 @@
+package statementfile
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+)
+
+// Span is a time that statements of an account cover, from one balance to another.
+type Span struct{ Opening, Closing StatementBalance }
+
+// Gap is between two spans of an account when the second does not begin with the balance that
+// the first ends with: entries between their days are missing.
+type Gap struct {
+	After, Before passerelle.Date
+	// Missing is what the missing entries sum up to.
+	Missing decimal.Decimal
+}
+
+// Gaps returns what is missing between spans in any order, and the spans in order, joined where
+// nothing is missing. Of two spans that overlap nothing can be missing in between. It fails when
+// balances have too many digits to compare.
+func Gaps(spans []Span) ([]Gap, []Span, error) {
+	sorted := slices.Clone(spans)
+	slices.SortStableFunc(sorted, func(x, y Span) int {
+		return cmp.Or(x.Opening.Date.Compare(y.Opening.Date), x.Closing.Date.Compare(y.Closing.Date))
+	})
+	var gaps []Gap
+	var joined []Span
+	for i := range sorted {
+		if len(joined) == 0 {
+			joined = append(joined, sorted[i])
+			continue
+		}
+		last := &joined[len(joined)-1]
+		advance(sorted[i:], last.Closing)
+		missing, err := plus(sorted[i].Opening.Amount, last.Closing.Amount.Neg())
+		if err != nil {
+			return nil, nil, err
+		}
+		if missing.IsZero() || sorted[i].Opening.Date.Compare(last.Closing.Date) < 0 {
+			last.extend(sorted[i].Closing)
+			continue
+		}
+		gaps = append(gaps, Gap{last.Closing.Date, sorted[i].Opening.Date, missing})
+		joined = append(joined, sorted[i])
+	}
+	return gaps, joined, nil
+}
+
+// advance puts the span that continues a balance before others that begin on the same day.
+func advance(spans []Span, from StatementBalance) {
+	for i := 0; i < len(spans) && spans[i].Opening.Date == spans[0].Opening.Date; i++ {
+		if spans[i].Opening.Amount.Equal(from.Amount) {
+			spans[0], spans[i] = spans[i], spans[0]
+			return
+		}
+	}
+}
+
+// extend moves the end of a span unless it is later already.
+func (s *Span) extend(to StatementBalance) {
+	if s.Closing.Date.Compare(to.Date) <= 0 {
+		s.Closing = to
+	}
+}
+
+var errSum = errors.New("the sum of amounts has too many digits")
+
+// plus adds exactly: a sum that would have to be rounded is an error.
+func plus(a, b decimal.Decimal) (decimal.Decimal, error) {
+	sum, err := a.AddExact(b, max(a.Scale(), b.Scale()))
+	if err != nil {
+		return sum, errSum
+	}
+	return sum, nil
+}

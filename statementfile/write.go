@@ -1,0 +1,110 @@
+package statementfile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/govalues/decimal"
+)
+
+// Written is a statement to write. Account, Opening and Closing are required.
+type Written struct {
+	FileStatement
+	// Created is when the file is made.
+	Created time.Time
+	// Entries lead from the opening to the closing balance, the oldest first. A reference
+	// tells an entry from others.
+	Entries iter.Seq2[StatementEntry, error]
+}
+
+// writers are the formats that can be written.
+var writers = map[Format]func(*output, *Written) error{CAMT: writeCAMT, MT940: writeMT940, CFONB: writeCFONB, OFX: writeOFX, CSV: writeCSV}
+
+// Write writes one statement: as camt.053.001.08, MT940, CFONB 120, OFX 2 or CSV. Texts are cut
+// where the format has no room for them, amounts and days never. Memory does not grow with the
+// number of entries, except that CFONB 120 is written as a whole. It fails with [ErrFrench], with an
+// error of the entries, or when an amount or a day has no place in the format; a part of the file may
+// be written then.
+func Write(w io.Writer, format Format, s Written) error {
+	write := writers[format]
+	switch {
+	case write == nil:
+		return fmt.Errorf("write a statement: no format %q", format)
+	case s.Opening == nil || s.Closing == nil:
+		return errors.New("write a statement: a balance is missing")
+	}
+	if err := s.Account.check(0, ""); err != nil {
+		return err
+	}
+	out := &output{w: bufio.NewWriter(w)}
+	if err := write(out, &s); err != nil {
+		return err
+	}
+	return out.flush()
+}
+
+// ErrFrench says that an account has no place in CFONB 120.
+var ErrFrench = errors.New("CFONB 120 has accounts in France only, with an IBAN that begins with FR")
+
+// output writes texts and keeps the first error.
+type output struct {
+	w   *bufio.Writer
+	err error
+}
+
+func (o *output) text(format string, args ...any) {
+	if o.err == nil {
+		_, o.err = fmt.Fprintf(o.w, format, args...)
+	}
+}
+
+func (o *output) flush() error {
+	if o.err == nil {
+		o.err = o.w.Flush()
+	}
+	if o.err != nil {
+		return fmt.Errorf("write a statement: %w", o.err)
+	}
+	return nil
+}
+
+// digits is the magnitude of an amount with at least the decimals of its currency.
+func (s *Written) digits(d decimal.Decimal) string {
+	return d.Abs().Trim(s.Account.Currency.Digits()).Pad(s.Account.Currency.Digits()).String()
+}
+
+// cut is the beginning of a text, of at most that many characters.
+func cut(text string, most int) string {
+	runes := []rune(text)
+	return strings.TrimSpace(string(runes[:min(most, len(runes))]))
+}
+
+// lines breaks a text between words into parts of at most that many characters. Longer words are
+// broken anywhere.
+func broken(text string, most int) []string {
+	var parts []string
+	for runes := []rune(text); len(runes) > 0; {
+		end := min(most, len(runes))
+		if end < len(runes) {
+			if blank := strings.LastIndex(string(runes[:end+1]), " "); blank > 0 {
+				end = len([]rune(string(runes[:end+1])[:blank]))
+			}
+		}
+		parts = append(parts, strings.TrimSpace(string(runes[:end])))
+		runes = []rune(strings.TrimSpace(string(runes[end:])))
+	}
+	return parts
+}
+
+// number is the IBAN or else the number of an account.
+func (a *StatementAccount) number() string {
+	if a.IBAN != "" {
+		return a.IBAN
+	}
+	return a.Number
+}

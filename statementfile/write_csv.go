@@ -1,0 +1,48 @@
+package statementfile
+
+import (
+	"encoding/csv"
+
+	"passerelle"
+)
+
+// csvHeader are the columns that are written, by the names of a mapping.
+var csvHeader = []string{
+	accountColumn, currencyColumn, dateColumn, valueDateColumn, amountColumn, balanceColumn, typeColumn, wordingColumn, nameColumn, numberColumn, referenceColumn, endToEndColumn,
+}
+
+// writeCSV writes the columns that readCSV finds by itself, with the balance after each entry.
+func writeCSV(o *output, s *Written) error {
+	w := csv.NewWriter(o.w)
+	if err := w.Write(csvHeader); err != nil {
+		o.err = err
+		return nil
+	}
+	balance := s.Opening.Amount
+	for e, err := range s.Entries {
+		if err != nil {
+			return err
+		}
+		if balance, err = plus(balance, e.Amount); err != nil {
+			return err
+		}
+		err = w.Write([]string{
+			s.Account.number(), string(s.Account.Currency), e.Booked.String(), dayOrNothing(e.Value), s.signed(e.Amount.IsNeg()) + s.digits(e.Amount),
+			s.signed(balance.IsNeg()) + s.digits(balance), string(e.Type), e.Wording, e.Name, e.Number, e.Reference, e.EndToEnd,
+		})
+		if err != nil {
+			o.err = err
+			return nil
+		}
+	}
+	w.Flush()
+	o.err = w.Error()
+	return nil
+}
+
+func dayOrNothing(d passerelle.Date) string {
+	if d.IsZero() {
+		return ""
+	}
+	return d.String()
+}

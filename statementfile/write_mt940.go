@@ -1,0 +1,178 @@
+package statementfile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/govalues/decimal"
+	"golang.org/x/text/unicode/norm"
+
+	"passerelle"
+)
+
+// The lengths of MT940.
+const (
+	max16     = 16
+	mtLine    = 65
+	mtPurpose = 10
+	mtAmounts = 15
+)
+
+var (
+	errYears  = errors.New("write a statement: MT940 has the years 1980 to 2079 only")
+	errLength = errors.New("write a statement: MT940 has amounts of at most 15 characters only")
+)
+
+// mtKind is the kind of field 61 for a type.
+func mtKind(t passerelle.TransactionType) string {
+	for _, kind := range []string{"TRF", "CHK", "CHG", "DDT", "INT", "LDP"} {
+		if mtKinds[kind] == t {
+			return "N" + kind
+		}
+	}
+	return "NMSC"
+}
+
+func writeMT940(o *output, s *Written) error {
+	o.text(":20:%s\r\n:25:%s\r\n:28C:1\r\n", cut(swift(s.ID), max16), cut(swift(s.Account.number()), max35))
+	if err := o.mtBalance(s, "60F", s.Opening); err != nil {
+		return err
+	}
+	for e, err := range s.Entries {
+		if err != nil {
+			return err
+		}
+		if err := o.mtEntry(s, &e); err != nil {
+			return err
+		}
+	}
+	if err := o.mtBalance(s, "62F", s.Closing); err != nil {
+		return err
+	}
+	o.text("-\r\n")
+	return nil
+}
+
+// mtAmount is an amount with a comma.
+func (s *Written) mtAmount(d decimal.Decimal) (string, error) {
+	text := strings.Replace(s.digits(d), ".", ",", 1)
+	if !strings.Contains(text, ",") {
+		text += ","
+	}
+	if len(text) > mtAmounts {
+		return "", errLength
+	}
+	return text, nil
+}
+
+// mtDay is a day as YYMMDD.
+func mtDay(d passerelle.Date) (string, error) {
+	text := strings.ReplaceAll(d.String(), "-", "")
+	if text < "19800101" || text > "20791231" {
+		return "", errYears
+	}
+	return text[2:], nil
+}
+
+func mtMark(negative bool) string { return mark(negative)[:1] }
+
+func (o *output) mtBalance(s *Written, tag string, b *StatementBalance) error {
+	day, err := mtDay(b.Date)
+	if err != nil {
+		return err
+	}
+	amount, err := s.mtAmount(b.Amount)
+	o.text(":%s:%s%s%s%s\r\n", tag, mtMark(b.Amount.IsNeg()), day, s.Account.Currency, amount)
+	return err
+}
+
+func (o *output) mtEntry(s *Written, e *StatementEntry) error {
+	amount, err := s.mtAmount(e.Amount)
+	if err != nil {
+		return err
+	}
+	booked, err := mtDay(e.Booked)
+	if err != nil {
+		return err
+	}
+	value := booked
+	if day, err := mtDay(e.Value); err == nil && tellsYear(e.Value, e.Booked) {
+		value = day
+	}
+	reference := "NONREF"
+	if e.EndToEnd != "" {
+		reference = cut(strings.ReplaceAll(swift(e.EndToEnd), "//", "/"), max16)
+	}
+	o.text(":61:%s%s%s%s%s%s", value, booked[2:], mtMark(e.Amount.IsNeg()), amount, mtKind(e.Type), reference)
+	if e.Reference != "" {
+		o.text("//%s", cut(swift(e.Reference), max16))
+	}
+	o.text("\r\n")
+	o.mtInformation(e)
+	return nil
+}
+
+// tellsYear reports whether the year of a booking day, which MT940 leaves out, follows from the
+// value day.
+func tellsYear(value, booked passerelle.Date) bool {
+	if value.IsZero() {
+		return false
+	}
+	day, err := bookingDay(value, booked.In(time.UTC).Format("0102"))
+	return err == nil && day == booked
+}
+
+// mtInformation writes field 86 in the numbered parts of German banks.
+func (o *output) mtInformation(e *StatementEntry) {
+	text := "999"
+	part := func(code int, value string) {
+		if value != "" {
+			text += fmt.Sprintf("?%02d%s", code, value)
+		}
+	}
+	purpose := []rune(swift(e.Wording))
+	for i := range mtPurpose {
+		from := min(i*fullPart, len(purpose))
+		part(20+i, string(purpose[from:min(from+fullPart, len(purpose))]))
+	}
+	part(31, cut(swift(e.Number), max35))
+	name := []rune(cut(swift(e.Name), 2*fullPart))
+	part(32, string(name[:min(fullPart, len(name))]))
+	part(33, string(name[min(fullPart, len(name)):]))
+	if text == "999" {
+		return
+	}
+	o.text(":86:%s\r\n", strings.Join(mtLinesOf(text), "\r\n"))
+}
+
+// mtLinesOf breaks a text into lines. Blanks at their ends would be lost, and a line that begins
+// with a dash would end the message.
+func mtLinesOf(text string) []string {
+	var lines []string
+	for len(text) > mtLine {
+		end := mtLine
+		for end > 1 && (text[end-1] == ' ' || text[end] == '-') {
+			end--
+		}
+		lines, text = append(lines, text[:end]), text[end:]
+	}
+	return append(lines, text)
+}
+
+// swift is a text in the characters that all banks read: letters without accents, digits and
+// some signs. Others become blanks.
+func swift(text string) string {
+	plain := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Mn, r):
+			return -1
+		case r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/-().,'+", r)):
+			return r
+		}
+		return ' '
+	}, norm.NFKD.String(text))
+	return strings.Join(strings.Fields(plain), " ")
+}
