@@ -1,6 +1,7 @@
 package statementfile
 
 import (
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -19,6 +20,9 @@ var messages = map[string]struct{ name, statement string }{
 	"BkToCstmrAcctRpt":      {"camt.052", "Rpt"},
 	"BkToCstmrDbtCdtNtfctn": {"camt.054", "Ntfctn"},
 }
+
+// firstVersion ends the name of the element of a message in its first version.
+const firstVersion = "V01"
 
 // The bounds of XML.
 const (
@@ -89,10 +93,12 @@ type camt struct {
 	message   string
 	version   string
 	statement *FileStatement
-	balance   camtBalance
-	interim   []StatementBalance
-	entry     *camtEntry
-	found     bool
+	// created is the day of the statement.
+	created passerelle.Date
+	balance camtBalance
+	interim []StatementBalance
+	entry   *camtEntry
+	found   bool
 }
 
 // camtBalance is a balance while it is read.
@@ -189,19 +195,20 @@ func (c *camt) start(t xml.StartElement) error {
 	if name == "Document" {
 		return c.document(t)
 	}
-	if m, is := messages[name]; is && c.message == "" {
+	if m, is := messages[strings.TrimSuffix(name, firstVersion)]; is && c.message == "" {
 		if c.version != "" && !strings.HasPrefix(c.version, m.name+".") {
 			return c.fail("Document", errors.New("the namespace is that of another message"))
 		}
 		c.message, c.found = name, true
 	}
-	if c.message != "" && name == messages[c.message].statement {
-		message := messages[c.message].name
+	kind := strings.TrimSuffix(c.message, firstVersion)
+	if c.message != "" && name == messages[kind].statement {
+		message := messages[kind].name
 		if c.version != "" {
 			message = c.version
 		}
 		c.statement = &FileStatement{Line: c.line(), Format: CAMT, Message: message}
-		c.inside, c.path, c.interim = len(c.open), c.path[:0], nil
+		c.inside, c.path, c.interim, c.created = len(c.open), c.path[:0], nil, passerelle.Date{}
 	}
 	return nil
 }
@@ -350,7 +357,7 @@ func (c *camt) endEntry() error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	entry, field, err := e.entry()
+	entry, field, err := e.entry(cmp.Or(c.statement.To, c.created))
 	if err != nil {
 		return &FileError{Line: e.Line, Field: field, Err: err}
 	}

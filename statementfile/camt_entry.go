@@ -10,7 +10,7 @@ import (
 // camtEntry is an entry while it is read.
 type camtEntry struct {
 	StatementEntry
-	debit, booked bool
+	debit, booked, hasAmount bool
 	// transactions counts the details: an entry may stand for a batch.
 	transactions int
 	// counterparty are the sides of the transaction: the debtor, and the creditor.
@@ -30,10 +30,12 @@ const (
 	creditor
 )
 
-// entry returns the entry, or the field that is wrong.
-func (e *camtEntry) entry() (*StatementEntry, string, error) {
-	if e.Booked.IsZero() {
-		e.Booked = e.Value
+// entry returns the entry, or the field that is wrong. The day of the statement is for entries
+// that have none.
+func (e *camtEntry) entry(day passerelle.Date) (*StatementEntry, string, error) {
+	e.Booked = cmp.Or(e.Booked, e.Value, day)
+	if !e.hasAmount {
+		return nil, "Ntry/Amt", errAmount
 	}
 	if e.Booked.IsZero() {
 		return nil, "Ntry/BookgDt", errDate
@@ -82,6 +84,7 @@ func (c *camt) addRemittance(text string) error {
 
 // camtFields are the elements that are read, by their path in the statement.
 var camtFields = map[string]func(c *camt, text string) error{
+	"CreDtTm":  func(c *camt, text string) error { return into(&c.created, dateOf, text) },
 	"Id":       func(c *camt, text string) error { c.statement.ID = tidy(text); return nil },
 	"Acct/Nm":  func(c *camt, text string) error { c.statement.Account.Name = tidy(text); return nil },
 	"Acct/Ccy": func(c *camt, text string) error { return into(&c.statement.Account.Currency, currencyOf, text) },
@@ -185,6 +188,7 @@ func (c *camt) entryAmount(text string) error {
 	if err := c.setCurrency(); err != nil {
 		return err
 	}
+	c.entry.hasAmount = true
 	return into(&c.entry.Amount, pointAmount, text)
 }
 

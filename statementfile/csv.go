@@ -175,7 +175,7 @@ func (c *csvFile) entry(row []string) (*StatementEntry, error) {
 func (c *csvFile) day(row []string, meaning string) (passerelle.Date, error) {
 	d, err := c.dates.read(c.cell(row, meaning))
 	if err != nil {
-		return d, c.fail(meaning, errors.New("must be an existing day "+c.shown+"; send a mapping with date_format for another form"))
+		return d, c.fail(meaning, errors.New("must be an existing day "+c.dates.shown+"; send a mapping with date_format for another form"))
 	}
 	return d, nil
 }

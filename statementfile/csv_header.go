@@ -21,11 +21,9 @@ const delimiters = ";,\t|"
 type csvLayout struct {
 	delimiter rune
 	// rows is how many come before the first transaction.
-	rows    int
-	columns map[string][]int
-	dates   *dayForm
-	// shown is the form of the dates for an error.
-	shown    string
+	rows     int
+	columns  map[string][]int
+	dates    *dayForm
 	amounts  amountForm
 	currency passerelle.Currency
 }
@@ -238,20 +236,16 @@ func (l *csvLayout) findForms(m *Mapping, rows [][]string) error {
 			l.amounts.decide(l.cell(row, meaning))
 		}
 	}
-	shown := forms
+	l.dates = commonForms[0]
 	if m.DateFormat != "" {
-		shown = []string{m.DateFormat}
+		var err error
+		l.dates, err = dateForm(m.DateFormat)
+		return err
 	}
-	for _, form := range append(shown, "MM/DD/YYYY") {
-		f, err := dateForm(form)
-		if err != nil {
-			return err
-		}
-		if l.dates == nil || l.reads(f, rows) && !l.reads(l.dates, rows) {
-			l.dates, l.shown = f, form
-		}
-		if m.DateFormat != "" {
-			break
+	for _, f := range commonForms {
+		if l.reads(f, rows) {
+			l.dates = f
+			return nil
 		}
 	}
 	return nil

@@ -115,3 +115,17 @@ func TestMappingsRefused(t *testing.T) {
 		}
 	}
 }
+
+// No mapping and no file make the reader panic.
+func FuzzCSV(f *testing.F) {
+	f.Add("", []byte(csvOf("account,currency,date,amount,balance,status,sign,wording", "1,EUR,2026-11-02,1.50,2.50,booked,C,Tea")))
+	f.Add(`{`+csvAccount+`,"skip":1}`, []byte(csvOf("", "Date;Débit;Crédit;Solde", "02/11/2026;1 110,50;;-10,50")))
+	f.Add(`{"no_header":true,"delimiter":"|","date_format":"M-D-YY","decimal":",","negate":true,"account":{"number":"77","currency":"TND"},"columns":{"date":1,"amount":3,"wording":[2,4]}}`, []byte("11-2-26|Tea|(1.234)|green\n"))
+	f.Fuzz(func(t *testing.T, mapping string, file []byte) {
+		m, err := statementfile.ParseMapping(mapping)
+		if err != nil {
+			m = nil
+		}
+		readAny(t, file, m)
+	})
+}

@@ -117,18 +117,28 @@ func eitherAmount(text string) (decimal.Decimal, error) {
 
 // dayForm reads days in one form, of which it has the places of year, month and day.
 type dayForm struct {
+	shown            string
 	pattern          *regexp.Regexp
 	year, month, day int
 }
 
-// forms are those of days in which the file has separators of any kind.
-var forms = []string{"YYYY-MM-DD", "DD/MM/YYYY", "YYYYMMDD", "DD/MM/YY"}
+// forms are common forms of days, the likeliest first. Separators may be of any kind.
+var forms = []string{"YYYY-MM-DD", "DD/MM/YYYY", "YYYYMMDD", "DD/MM/YY", "MM/DD/YYYY"}
+
+// commonForms read the forms.
+var commonForms = func() []*dayForm {
+	all := make([]*dayForm, len(forms))
+	for i, form := range forms {
+		all[i], _ = dateForm(form) // a test reads each
+	}
+	return all
+}()
 
 var formWords = regexp.MustCompile(`YYYY|YY|MM|DD|M|D`)
 
 // dateForm makes a form of words such as DD/MM/YYYY.
 func dateForm(text string) (*dayForm, error) {
-	f := &dayForm{}
+	f := &dayForm{shown: text}
 	words := formWords.FindAllString(text, -1)
 	for i, word := range words {
 		switch word[0] {

@@ -307,13 +307,19 @@ var mtKinds = map[string]passerelle.TransactionType{
 	"TRF": "transfer", "CHK": "check", "CHG": "bank", "COM": "bank", "DDT": "order", "INT": "profit", "STO": "transfer", "LDP": "loan_repayment", "CMI": "transfer", "BOE": "payment",
 }
 
-// shortDate reads YYMMDD. Years from 80 on are of the last century.
+// shortDate reads YYMMDD. Years from 80 on are of the last century. The 29th and 30th of a
+// February that has none, which banks with months of 30 days write, are its last day.
 func shortDate(text string) (passerelle.Date, error) {
 	century := "20"
 	if text >= "80" {
 		century = "19"
 	}
-	return dateOf(century + text)
+	d, err := dateOf(century + text)
+	if end := text[2:]; err != nil && (end == "0229" || end == "0230") {
+		first, err := dateOf(century + text[:2] + "0301")
+		return first.AddDays(-1), err
+	}
+	return d, err
 }
 
 // bookingDay is the day MMDD that is nearest to the value day.

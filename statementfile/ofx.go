@@ -244,6 +244,9 @@ func (o *ofx) close(name string) error {
 	if !ofxAggregates[name] {
 		return nil
 	}
+	if o.top() == "BANKTRANLIST" && name != o.top() {
+		o.open = o.open[:len(o.open)-1] // some banks never end it
+	}
 	if o.top() != name {
 		return at(o.line, "", "the element %s ends and is not the one that is open", name)
 	}

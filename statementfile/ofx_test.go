@@ -51,7 +51,8 @@ func TestOFX(t *testing.T) {
 			`4 2026-11-02  -1.5 card ref=7 e2e= "Café a > b & c" "Café" `,
 			`OFX 211  49701234 EUR none..none`,
 		}},
-		"no header": {ofx2("")[strings.Index(ofx2(""), "<OFX>"):], []string{`OFX  49701234 EUR none..none`}},
+		"no header":    {ofx2("")[strings.Index(ofx2(""), "<OFX>"):], []string{`OFX  49701234 EUR none..none`}},
+		"endless list": {strings.Replace(ofx2(""), "</BANKTRANLIST>", "", 1), []string{`OFX 211  49701234 EUR none..none`}},
 		"declared encoding": {
 			strings.NewReplacer("UTF-8", "ISO-8859-1", "Café", "Caf\xe9").Replace(ofx2(purchase)), []string{
 				`4 2026-11-02  -1.5 card ref=7 e2e= "Café a > b & c" "Café" `, `OFX 211  49701234 EUR none..none`,
@@ -71,7 +72,7 @@ func TestOFXRefused(t *testing.T) {
 		"entities inside":   {strings.Replace(ofx1, "<BANKMSGS", "<!ENTITY a \"b\"><BANKMSGS", 1), "line 12: document types and entities are refused"},
 		"cut short":         {ofx1[:strings.Index(ofx1, "</BANKTRANLIST>")], "ends within the element BANKTRANLIST"},
 		"within a tag":      {ofx1[:len(ofx1)-4], "ends within an element"},
-		"wrong nesting":     {strings.Replace(ofx1, "</BANKTRANLIST>", "", 1), "line 19: the element STMTRS ends and is not the one that is open"},
+		"wrong nesting":     {strings.Replace(ofx1, "</STMTTRN>\n</BANK", "</BANK", 1), "line 18: the element BANKTRANLIST ends and is not the one that is open"},
 		"no statement":      {"<OFX><SIGNONMSGSRSV1></SIGNONMSGSRSV1></OFX>", "has no statement"},
 		"amount of letters": {strings.Replace(ofx1, "-110,50", "1e9", 1), "line 15, STMTTRN/TRNAMT: must be an amount"},
 		"no amount":         {strings.Replace(ofx1, "<TRNAMT>-110,50", "", 1), "line 15, STMTTRN/TRNAMT: must be an amount"},

@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// Span is a time that statements of an account cover, from one balance to another.
-type Span struct{ Opening, Closing StatementBalance }
+// BalanceSpan is a time that statements of an account cover, from one balance to another.
+type BalanceSpan struct{ Opening, Closing StatementBalance }
 
 // Gap is between two spans of an account when the second does not begin with the balance that
 // the first ends with: entries between their days are missing.
@@ -24,13 +24,13 @@ type Gap struct {
 // Gaps returns what is missing between spans in any order, and the spans in order, joined where
 // nothing is missing. Of two spans that overlap nothing can be missing in between. It fails when
 // balances have too many digits to compare.
-func Gaps(spans []Span) ([]Gap, []Span, error) {
+func Gaps(spans []BalanceSpan) ([]Gap, []BalanceSpan, error) {
 	sorted := slices.Clone(spans)
-	slices.SortStableFunc(sorted, func(x, y Span) int {
+	slices.SortStableFunc(sorted, func(x, y BalanceSpan) int {
 		return cmp.Or(x.Opening.Date.Compare(y.Opening.Date), x.Closing.Date.Compare(y.Closing.Date))
 	})
 	var gaps []Gap
-	var joined []Span
+	var joined []BalanceSpan
 	for i := range sorted {
 		if len(joined) == 0 {
 			joined = append(joined, sorted[i])
@@ -53,7 +53,7 @@ func Gaps(spans []Span) ([]Gap, []Span, error) {
 }
 
 // advance puts the span that continues a balance before others that begin on the same day.
-func advance(spans []Span, from StatementBalance) {
+func advance(spans []BalanceSpan, from StatementBalance) {
 	for i := 0; i < len(spans) && spans[i].Opening.Date == spans[0].Opening.Date; i++ {
 		if spans[i].Opening.Amount.Equal(from.Amount) {
 			spans[0], spans[i] = spans[i], spans[0]
@@ -63,7 +63,7 @@ func advance(spans []Span, from StatementBalance) {
 }
 
 // extend moves the end of a span unless it is later already.
-func (s *Span) extend(to StatementBalance) {
+func (s *BalanceSpan) extend(to StatementBalance) {
 	if s.Closing.Date.Compare(to.Date) <= 0 {
 		s.Closing = to
 	}

@@ -79,6 +79,14 @@ func TestCAMT(t *testing.T) {
 		"no leading zero": {
 			camtDocument("camt.053.001.02", strings.Replace(rent, "110.50", ".50", 1)), []string{strings.Replace(rentListed[0], "-110.50", "-0.50", 1), rentListed[1]},
 		},
+		"version 1": {
+			strings.NewReplacer("BkToCstmrStmt>", "BkToCstmrAcctRptV01>", "Stmt>", "Rpt>").Replace(strings.ReplaceAll(camtDocument("camt.052.001.01", rent), "BkToCstmrStmt>", "BkToCstmrAcctRptV01>")),
+			[]string{rentListed[0], strings.Replace(rentListed[1], "camt.053.001.02", "camt.052.001.01", 1)},
+		},
+		"no day": {
+			strings.Replace(camtDocument("camt.053.001.02", strings.NewReplacer("<BookgDt><Dt>2026-11-02</Dt></BookgDt>", "", "<ValDt><Dt>2026-11-03</Dt></ValDt>", "").Replace(rent)), "<Id>S1</Id>", "<Id>S1</Id><CreDtTm>2026-11-30T10:00:00</CreDtTm>", 1),
+			[]string{strings.Replace(rentListed[0], "2026-11-02 2026-11-03", "2026-11-30 ", 1), rentListed[1]},
+		},
 		"pending entries are not booked": {camtDocument("camt.053.001.02", strings.Replace(rent, "BOOK", "PDNG", 1)), rentListed[1:]},
 	} {
 		got, err := listed(strings.NewReader(c.text))
@@ -162,7 +170,7 @@ func TestMT940(t *testing.T) {
 
 // The booking day has no year: around New Year it is that of the nearest day.
 func TestBookingDayAroundNewYear(t *testing.T) {
-	for line, want := range map[string]string{"2701021231": "2026-12-31 2027-01-02", "2612310102": "2027-01-02 2026-12-31", "261231": "2026-12-31 2026-12-31", "261231    ": "2026-12-31 2026-12-31"} {
+	for line, want := range map[string]string{"2701021231": "2026-12-31 2027-01-02", "2612310102": "2027-01-02 2026-12-31", "270230": "2027-02-28 2027-02-28", "280230": "2028-02-29 2028-02-29", "261231": "2026-12-31 2026-12-31", "261231    ": "2026-12-31 2026-12-31"} {
 		got, err := listed(strings.NewReader(mt940(":61:" + line + "C1,NTRFNONREF\n")))
 		if err != nil || !strings.HasPrefix(got[0], "5 "+want) {
 			t.Errorf("%s: %v %q", line, err, got)
@@ -213,6 +221,7 @@ func TestRefusals(t *testing.T) {
 		"long value":         {strings.Replace(whole, "Loyer", strings.Repeat("x", 1<<20), 1), "a value is too long"},
 		"amount of letters":  {strings.Replace(whole, "110.50", "1e9", 1), "line 6, Ntry/Amt: must be an amount"},
 		"no such day":        {strings.Replace(whole, "2026-11-02", "2026-02-30", 1), "line 6, Ntry/BookgDt/Dt: must be an existing day"},
+		"no amount":          {strings.Replace(whole, `<Ntry><Amt Ccy="EUR">110.50</Amt>`, "<Ntry>", 1), "line 6, Ntry/Amt: must be an amount"},
 		"other currency":     {strings.Replace(whole, `<Ntry><Amt Ccy="EUR"`, `<Ntry><Amt Ccy="USD"`, 1), "line 6, Ntry/Amt: must be in the currency of the account"},
 		"no account":         {strings.Replace(whole, "FR7630006000011234567890189", "", 1), "Acct: the account has no number"},
 		"MT no closing":      {":20:A\n:25:1/2\n:60F:C261031EUR1,\n", "line 1, :62F:"},
@@ -308,17 +317,23 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(mt940(":61:2611031102D110,5NTRFE1//R1\n:86:/TRTP/A/CNTP/DE1/BIC/N/C///REMI/USTD//B/\n")))
 	f.Add([]byte(":20:A\n:25:1EUR\n:34F:EUR0,\n:13D:2611251200+0100\n:61:261125C2,50NTRFNONREF\n:90C:1EUR2,50\n"))
 	f.Add([]byte("\xff\xfe<\x00D\x00"))
-	f.Fuzz(func(t *testing.T, file []byte) {
-		for record, err := range statementfile.Read(bytes.NewReader(file), nil) {
-			if err != nil {
-				return
-			}
-			if e := record.Entry; e != nil && e.Booked.IsZero() {
-				t.Error("an entry has no day")
-			}
-			if a := record.Statement.Account; a.IBAN == "" && a.Number == "" || a.Currency == "" {
-				t.Error("a statement has no account")
-			}
+	f.Add([]byte(ofx1))
+	f.Add([]byte(ofx2(purchase)))
+	f.Fuzz(func(t *testing.T, file []byte) { readAny(t, file, nil) })
+}
+
+// readAny reads a file that may be anything.
+func readAny(t *testing.T, file []byte, m *statementfile.Mapping) {
+	t.Helper()
+	for record, err := range statementfile.Read(bytes.NewReader(file), m) {
+		if err != nil {
+			return
 		}
-	})
+		if e := record.Entry; e != nil && (e.Booked.IsZero() || e.Line == 0) {
+			t.Error("an entry has no day or no line")
+		}
+		if a := record.Statement.Account; a.IBAN == "" && a.Number == "" || a.Currency == "" {
+			t.Error("a statement has no account")
+		}
+	}
 }

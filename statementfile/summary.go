@@ -31,7 +31,7 @@ type AccountSummary struct {
 	Reversals int
 	// Spans are the times that the statements with both balances cover, in order and joined
 	// where one begins with the balance that another ends with.
-	Spans []Span
+	Spans []BalanceSpan
 	// Gaps are between the spans.
 	Gaps []Gap
 }
@@ -130,7 +130,7 @@ func (a *accountSummarizing) addStatement(s *FileStatement) error {
 	if end.Cmp(s.Closing.Amount) != 0 {
 		a.Unbalanced = append(a.Unbalanced, s.Line)
 	}
-	a.Spans = append(a.Spans, Span{*s.Opening, *s.Closing})
+	a.Spans = append(a.Spans, BalanceSpan{*s.Opening, *s.Closing})
 	return nil
 }
 

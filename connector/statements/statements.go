@@ -76,7 +76,7 @@ type account struct {
 	// Day is that of the balance.
 	Day passerelle.Date `json:",omitzero"`
 	// Spans are the times that the files cover from balance to balance.
-	Spans []statementfile.Span `json:",omitempty"`
+	Spans []statementfile.BalanceSpan `json:",omitempty"`
 }
 
 // maxSpans is how many times an account remembers, the latest ones.
@@ -91,8 +91,8 @@ func remembered(memory []byte) map[string]*account {
 }
 
 // Covered returns the times that earlier files cover, by the keys of the accounts.
-func Covered(memory []byte) map[string][]statementfile.Span {
-	covered := map[string][]statementfile.Span{}
+func Covered(memory []byte) map[string][]statementfile.BalanceSpan {
+	covered := map[string][]statementfile.BalanceSpan{}
 	for key, a := range remembered(memory) {
 		if a != nil {
 			covered[key] = a.Spans
@@ -210,7 +210,7 @@ func (a *account) update(key string, s *statementfile.FileStatement) {
 	a.Type = cmp.Or(from.Type, a.Type, "checking")
 	a.BIC = cmp.Or(from.Bank, a.BIC)
 	if s.Opening != nil && s.Closing != nil {
-		a.Spans = append(a.Spans, statementfile.Span{Opening: *s.Opening, Closing: *s.Closing})
+		a.Spans = append(a.Spans, statementfile.BalanceSpan{Opening: *s.Opening, Closing: *s.Closing})
 	}
 	if s.Closing != nil && a.Day.Compare(s.Closing.Date) <= 0 {
 		a.Balance, a.Day = &s.Closing.Amount, s.Closing.Date

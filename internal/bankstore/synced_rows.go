@@ -113,16 +113,16 @@ func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date,
 }
 
 // OneKey returns the key of one of the rows that EachKey selects, or an empty text.
-func (r *Reader) OneKey(ctx context.Context, s SyncedRows) (string, error) {
+func (r Reader) OneKey(ctx context.Context, s SyncedRows) (string, error) {
 	c := s.where()
 	if s.manual {
-		c.clauses = append(c.clauses, "NOT manual")
+		c.All = append(c.All, "NOT manual")
 	}
 	first, err := database.Collect(ctx, r.rows, func(row database.Row) (string, error) {
 		var key string
 		err := row.Scan(&key)
 		return key, err
-	}, `SELECT key FROM `+s.table+` WHERE `+c.String()+` AND deleted IS NULL LIMIT 1`, c.args...)
+	}, `SELECT key FROM `+s.table+` WHERE `+c.String()+` AND deleted IS NULL LIMIT 1`, c.Args...)
 	return strings.Join(first, ""), err
 }
 

@@ -101,7 +101,7 @@ func (i *Imports) request(ctx context.Context, d passerelle.Domain, f File) (con
 	if _, err := mapping(f.Mapping); err != nil {
 		return connector.DataRequest{}, err
 	}
-	values, memory, err := i.DB.ConnectionSecrets(ctx, d.ID, f.Connection)
+	values, memory, err := bankstore.From(i.DB).ConnectionSecrets(ctx, d.ID, f.Connection)
 	if err != nil {
 		return connector.DataRequest{}, fmt.Errorf("load the memory of connection %d: %w", f.Connection, err)
 	}

@@ -1,0 +1,140 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	amounts "github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/internal/store/storetest"
+	"passerelle/statementfile"
+)
+
+// movedDays are the days and amounts of the transactions of a connection, oldest first.
+func (s *fixture) movedDays(t *testing.T, connection int64) []string {
+	t.Helper()
+	var all []string
+	for offset := 0; offset == len(all); offset += 1000 {
+		var list struct {
+			Transactions []struct {
+				Date  string
+				Value json.Number
+			}
+		}
+		s.do(t, ask{method: http.MethodGet, path: fmt.Sprintf("/users/me/connections/%d/transactions?limit=1000&offset=%d", connection, offset), token: "user"}).decode(t, &list)
+		for _, one := range list.Transactions {
+			all = append(all, one.Date+" "+one.Value.String())
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// manyDays is a file of an account with entries, some of them alike, on the days of a year.
+func manyDays(t *testing.T, entries int) string {
+	t.Helper()
+	day, balance := passerelle.Date{}, amounts.MustNew(10_000, 2)
+	if err := day.UnmarshalText([]byte("2025-11-26")); err != nil {
+		t.Fatal(err)
+	}
+	w := statementfile.Written{FileStatement: statementfile.FileStatement{
+		ID: "1", Account: statementfile.StatementAccount{IBAN: "FR7630006000011234567890189", Currency: "EUR"}, Opening: &statementfile.StatementBalance{Date: day, Amount: balance},
+	}}
+	var all []statementfile.StatementEntry
+	for i := range entries {
+		e := statementfile.StatementEntry{Booked: day.AddDays(1 + i*340/entries), Amount: amounts.MustNew(int64(i%7)*1234-3000, 2), Wording: fmt.Sprintf("Entry é %d", i/3)}
+		balance, _ = balance.Add(e.Amount)
+		all = append(all, e)
+	}
+	w.Closing = &statementfile.StatementBalance{Date: day.AddDays(341), Amount: balance}
+	w.Entries = func(yield func(statementfile.StatementEntry, error) bool) {
+		for _, e := range all {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+	var file bytes.Buffer
+	if err := statementfile.Write(&file, statementfile.CAMT, w); err != nil {
+		t.Fatal(err)
+	}
+	return file.String()
+}
+
+// A statement that was exported in any format is imported as it was, to the cent and the day.
+func TestExportedStatementsAreImported(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		connection := s.fileConnection(t)
+		var out fileReport
+		s.handOver(t, connection, "", manyDays(t, 1200)).decode(t, &out)
+		want := s.movedDays(t, connection)
+		account := fmt.Sprintf("/users/me/accounts/%d", *out.Accounts[0].ID)
+		for format, begins := range map[string]string{"camt.053": "<?xml", "mt940": ":20:", "cfonb120": "01", "ofx": "<?xml", "csv": "account,"} {
+			answer := s.do(t, ask{method: http.MethodGet, path: account + "/statement?format=" + format, token: "user"})
+			file := string(answer.body)
+			if !strings.HasPrefix(file, begins) || !strings.Contains(answer.header.Get("Content-Disposition"), "account-") {
+				t.Errorf("%s: %.100q %v", format, file, answer.header)
+			}
+			again := s.fileConnection(t)
+			var imported fileReport
+			s.handOver(t, again, "", file).decode(t, &imported)
+			if a := imported.Accounts[0]; a.New != 1200 || a.Closing.Amount != out.Accounts[0].Closing.Amount || len(a.Unbalanced) > 0 {
+				t.Errorf("%s: imported %+v", format, a)
+			}
+			if got := s.movedDays(t, again); !slices.Equal(got, want) {
+				t.Errorf("%s: the days and amounts differ", format)
+			}
+		}
+	})
+}
+
+// A period has the balances before and after it.
+func TestStatementOfAPeriod(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		connection := s.fileConnection(t)
+		var out fileReport
+		s.handOver(t, connection, "", camtFile("2026-10-31", "100.00", "2026-11-10", "122.00", "2026-11-02 10.00 Rent", "2026-11-05 5.00 Tea", "2026-11-10 7.00 Salt")).decode(t, &out)
+		path := fmt.Sprintf("/users/me/accounts/%d/statement?format=mt940", *out.Accounts[0].ID)
+		for query, want := range map[string]string{
+			"&min_date=2026-11-03&max_date=2026-11-05": ":60F:C261102EUR110,00|:61:2611051105C5,00NMSCNONREF//|:86:999?20Tea|:62F:C261105EUR115,00",
+			"&min_date=2026-11&max_date=2026-11":       ":60F:C261031EUR100,00|:61:2611021102C10,00NMSCNONREF//|:86:999?20Rent|:61:2611051105C5,00NMSCNONREF//|:86:999?20Tea|:61:2611101110C7,00NMSCNONREF//|:86:999?20Salt|:62F:C261130EUR122,00",
+			"&max_date=2026-11-02":                     ":60F:C261101EUR100,00|:61:2611021102C10,00NMSCNONREF//|:86:999?20Rent|:62F:C261102EUR110,00",
+		} {
+			body := string(s.do(t, ask{method: http.MethodGet, path: path + query, token: "user"}).body)
+			at := 0
+			for part := range strings.SplitSeq(want, "|") {
+				found := strings.Index(body[at:], part)
+				if found < 0 {
+					t.Errorf("%s: %q misses %s", query, body, part)
+				}
+				at += max(0, found)
+			}
+		}
+	})
+}
+
+// What cannot be exported is refused before the first byte.
+func TestStatementsThatCannotBeExported(t *testing.T) {
+	s := newFixture(t, storetest.SQLite(t))
+	connection := s.fileConnection(t)
+	var out fileReport
+	foreign := strings.Replace(camtFile("2026-10-31", "100.00", "2026-11-10", "110.00", "2026-11-02 10.00 Rent"), "FR7630006000011234567890189", "DE89370400440532013000", 1)
+	s.handOver(t, connection, "", foreign).decode(t, &out)
+	account := fmt.Sprintf("/users/me/accounts/%d", *out.Accounts[0].ID)
+	get := func(path string) reply { return s.do(t, ask{method: http.MethodGet, path: path, token: "user"}) }
+	get(account+"/statement?format=cfonb120").says(t, 400, "invalidValue", "format: CFONB 120 has accounts in France only")
+	get(account+"/statement?format=xls").says(t, 400, "invalidValue", "format: must be one of camt.053, mt940, cfonb120, ofx, csv")
+	get(account+"/statement?min_date=2026-11-05&max_date=2026-11-04").says(t, 400, "invalidValue", "max_date: must not be before min_date")
+	get(account+"/statement?min_date="+url.QueryEscape("5 May")).says(t, 400, "invalidValue", "min_date")
+	get("/users/me/accounts/999999/statement").says(t, 404, "notFound", "")
+	get("/users/999999/accounts/1/statement").says(t, 404, "notFound", "")
+	s.do(t, ask{method: http.MethodPut, path: account, token: "user", body: `{"disabled":true}`}).says(t, 200, "", "")
+	get(account+"/statement").says(t, 409, "noAccount", "")
+}

@@ -1,0 +1,161 @@
+// Package exports makes statements of accounts for package statementfile to write.
+//
+// It owns which transactions a statement has and the balances before and after them. It does
+// not own the formats, or who may see an account.
+//
+// It fails with a *passerelle.Error when there are too many transactions or no balance. When the
+// transactions change while the statement is written, its last entry is an error. It only reads.
+package exports
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
+	"passerelle/statementfile"
+)
+
+const (
+	// maxEntries is how many transactions a statement has at most. One in CFONB 120 is held in
+	// memory.
+	maxEntries = 100_000
+	// pageSize is how many transactions one query reads.
+	pageSize = 1000
+)
+
+// Of makes the statement of an account for a period. A zero first day is that of the first
+// transaction.
+func Of(ctx context.Context, db bankstore.Reader, domain passerelle.DomainID, account bankstore.StoredAccount, first, last passerelle.Date) (statementfile.Written, error) {
+	e := export{db: db, account: account, filter: bankstore.TransactionFilter{
+		Domain: domain, User: account.User, Account: account.ID, Epoch: account.Epoch, ByDate: true, From: first, Until: last,
+	}}
+	if account.Disabled != nil || account.Deleted != nil {
+		return statementfile.Written{}, &passerelle.Error{Kind: passerelle.Conflict, Code: "noAccount", Message: "The account is not enabled; enable it before exporting its transactions."}
+	}
+	if err := e.bound(ctx); err != nil {
+		return statementfile.Written{}, err
+	}
+	return e.statement(ctx)
+}
+
+// export is a statement of an account for a period, which filter has.
+type export struct {
+	db      bankstore.Reader
+	account bankstore.StoredAccount
+	filter  bankstore.TransactionFilter
+}
+
+// bound completes the period, and refuses one with too many transactions.
+func (e *export) bound(ctx context.Context) error {
+	f := &e.filter
+	if f.From.IsZero() {
+		span, err := e.db.TransactionSpan(ctx, *f)
+		if err != nil {
+			return fmt.Errorf("find the first transaction of account %d: %w", e.account.ID, err)
+		}
+		f.From = cmp.Or(span.First, f.Until)
+	}
+	if f.From.Compare(f.Until) > 0 {
+		return passerelle.InvalidField("max_date", "must not be before min_date or the first transaction, %s", f.From)
+	}
+	n, err := e.db.CountTransactions(ctx, *f)
+	if err != nil {
+		return fmt.Errorf("count the transactions of account %d: %w", e.account.ID, err)
+	}
+	if n > maxEntries {
+		return passerelle.InvalidField("min_date", "must be later: the period has %d transactions, and a statement at most %d", n, maxEntries)
+	}
+	return nil
+}
+
+// statement has the balances of the period: the one after it is the present balance without
+// what was booked later.
+func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
+	a, f := e.account, e.filter
+	w := statementfile.Written{FileStatement: statementfile.FileStatement{
+		ID: strconv.FormatInt(int64(a.ID), 10) + "-" + f.Until.String(), From: f.From, To: f.Until,
+		Account: statementfile.StatementAccount{IBAN: a.IBAN, Number: cmp.Or(a.Number, strconv.FormatInt(int64(a.ID), 10)), Bank: a.BIC, Name: cmp.Or(a.CustomName, a.Name), Currency: a.Currency, Type: a.Type},
+	}}
+	if a.Balance == nil || !a.Currency.Known() {
+		return w, passerelle.Conflicting("the institution gave no balance or no currency of account %d, which a statement needs", a.ID)
+	}
+	movements, err := e.db.Movements(ctx, []bankstore.StoredAccount{a}, f.From, f.Until)
+	if err != nil {
+		return w, fmt.Errorf("sum the transactions of account %d: %w", a.ID, err)
+	}
+	within, later := new(decimal.Decimal), new(decimal.Decimal)
+	for _, m := range movements {
+		sum := &within
+		if m.Day.Compare(f.Until) > 0 {
+			sum = &later
+		}
+		*sum = passerelle.SumAmounts(*sum, passerelle.SumAmounts(m.In, m.Out))
+	}
+	closing := without(a.Balance, later)
+	opening := without(closing, within)
+	if opening == nil {
+		return w, passerelle.Conflicting("the sums of account %d have too many digits for a statement", a.ID)
+	}
+	w.Opening = &statementfile.StatementBalance{Date: f.From.AddDays(-1), Amount: *opening}
+	w.Closing = &statementfile.StatementBalance{Date: f.Until, Amount: *closing}
+	w.Entries = func(yield func(statementfile.StatementEntry, error) bool) { e.entries(ctx, *opening, *closing, yield) }
+	return w, nil
+}
+
+// without is an amount less another, nil when one is or when there are too many digits.
+func without(amount, less *decimal.Decimal) *decimal.Decimal {
+	if less == nil {
+		return nil
+	}
+	negative := less.Neg()
+	return passerelle.SumAmounts(amount, &negative)
+}
+
+var errMoved = errors.New("the transactions changed while the statement was written")
+
+// entries reads the booked transactions page by page, the oldest first. They must lead from one
+// balance to the other.
+func (e *export) entries(ctx context.Context, opening, closing decimal.Decimal, yield func(statementfile.StatementEntry, error) bool) {
+	balance := &opening
+	w := store.Window{Limit: pageSize, Descending: true}
+	for {
+		page, err := e.db.Transactions(ctx, e.filter, w)
+		if err != nil {
+			yield(statementfile.StatementEntry{}, fmt.Errorf("list the transactions of account %d: %w", e.account.ID, err))
+			return
+		}
+		for _, t := range page {
+			if w.From = []any{e.filter.DayOf(t).String(), int64(t.ID)}; t.Coming {
+				continue
+			}
+			balance = passerelle.SumAmounts(balance, &t.Value)
+			if !yield(exported(t), nil) {
+				return
+			}
+		}
+		if len(page) < w.Limit {
+			break
+		}
+	}
+	if balance == nil || !balance.Equal(closing) {
+		yield(statementfile.StatementEntry{}, errMoved)
+	}
+}
+
+func exported(t passerelle.Transaction) statementfile.StatementEntry {
+	e := statementfile.StatementEntry{
+		Booked: t.Date, Value: t.VDate, Amount: t.Value, Type: t.Type, Wording: t.TransactionDetails.Wording, Reference: strconv.FormatInt(int64(t.ID), 10),
+		OriginalAmount: t.OriginalValue, OriginalCurrency: t.OriginalCurrency,
+	}
+	if t.Counterparty != nil {
+		e.Name, e.Number = t.Counterparty.Label, t.Counterparty.Identification
+	}
+	return e
+}
