@@ -196,22 +196,9 @@ func (l *csvLayout) match(m *Mapping, header []string) bool {
 	return has(dateColumn) && (has(amountColumn) || has(debitColumn) && has(creditColumn))
 }
 
-// matchCommon adds the columns with common names, the first of each meaning and all of the
-// wording.
+// matchCommon adds the columns with common names that no mapping names.
 func (l *csvLayout) matchCommon(names []string) {
-	found := map[string][]int{}
-	for i, name := range names {
-		meaning := meanings[name]
-		if meaning == "" {
-			short, currency := withCurrency(name)
-			if meaning = meanings[short]; meaning == amountColumn || meaning == debitColumn || meaning == creditColumn {
-				l.currency = currency
-			}
-		}
-		if meaning != "" && (len(found[meaning]) == 0 || meaning == wordingColumn) {
-			found[meaning] = append(found[meaning], i)
-		}
-	}
+	found := l.common(names)
 	if len(l.columns[debitColumn])+len(l.columns[creditColumn]) > 0 {
 		delete(found, amountColumn)
 	}
@@ -224,6 +211,34 @@ func (l *csvLayout) matchCommon(names []string) {
 		delete(l.columns, debitColumn)
 		delete(l.columns, creditColumn)
 	}
+}
+
+// common are the columns with common names, the first of each meaning and all of the wording.
+func (l *csvLayout) common(names []string) map[string][]int {
+	found := map[string][]int{}
+	for i, name := range names {
+		meaning := l.meaning(name)
+		if meaning != "" && (len(found[meaning]) == 0 || meaning == wordingColumn) {
+			found[meaning] = append(found[meaning], i)
+		}
+	}
+	return found
+}
+
+// meaning is that of a common name. The name of an amount may end with its currency.
+func (l *csvLayout) meaning(name string) string {
+	if meaning := meanings[name]; meaning != "" {
+		return meaning
+	}
+	short, currency := withCurrency(name)
+	switch meaning := meanings[short]; meaning {
+	case amountColumn, debitColumn, creditColumn:
+		l.currency = currency
+		return meaning
+	case balanceColumn:
+		return meaning
+	}
+	return ""
 }
 
 // findForms finds out the forms of days and amounts.

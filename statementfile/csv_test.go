@@ -46,7 +46,8 @@ func TestCSV(t *testing.T) {
 		},
 		"columns by number, without header": {
 			`{"no_header":true,"delimiter":"|","date_format":"YYYY.MM.DD","decimal":",","skip":1,"negate":true,"account":{"number":"77","currency":"CHF"},"columns":{"date":1,"amount":3,"wording":[2,4]}}`,
-			csvOf("made by a bank", "2026.11.02|Tea|1.234|green"), []string{`2 2026-11-02  -1234  ref= e2e= "Tea green" "" `, "CSV  77 CHF none..none"},
+			csvOf("made by a bank", "2026.11.02|Tea|1.234|green"),
+			[]string{`2 2026-11-02  -1234  ref= e2e= "Tea green" "" `, "CSV  77 CHF none..none"},
 		},
 		"columns by name": {
 			`{` + csvAccount + `,"debit":["X"],"pending":["no"],"columns":{"date":"Wann","amount":"Wieviel","sign":"Art","wording":["Was"],"status":"Fertig"}}`,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/govalues/decimal"
@@ -138,30 +139,24 @@ var formWords = regexp.MustCompile(`YYYY|YY|MM|DD|M|D`)
 
 // dateForm makes a form of words such as DD/MM/YYYY.
 func dateForm(text string) (*dayForm, error) {
-	f := &dayForm{shown: text}
 	words := formWords.FindAllString(text, -1)
-	for i, word := range words {
-		switch word[0] {
-		case 'Y':
-			f.year = i + 1
-		case 'M':
-			f.month = i + 1
-		case 'D':
-			f.day = i + 1
-		}
-	}
 	rest := formWords.ReplaceAllString(text, "")
-	if f.year == 0 || f.month == 0 || f.day == 0 || len(words) != 3 || strings.Trim(rest, "/-. ") != "" {
+	place := func(initial string) int {
+		return 1 + slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, initial) })
+	}
+	f := &dayForm{shown: text, year: place("Y"), month: place("M"), day: place("D")}
+	if f.year*f.month*f.day == 0 || len(words) != 3 || strings.Trim(rest, "/-. ") != "" {
 		return nil, errors.New("date_format must have YYYY or YY, MM and DD, such as DD/MM/YYYY")
 	}
-	pattern := "^"
-	for i, word := range words {
-		if i > 0 && rest != "" {
-			pattern += `[/.\- ]`
-		}
-		pattern += digitsOf(word, rest != "")
+	separator := ""
+	if rest != "" {
+		separator = `[/.\- ]`
 	}
-	compiled, err := regexp.Compile(pattern + `(?:$|[T ,].*)`)
+	var patterns []string
+	for _, word := range words {
+		patterns = append(patterns, digitsOf(word, rest != ""))
+	}
+	compiled, err := regexp.Compile("^" + strings.Join(patterns, separator) + `(?:$|[T ,].*)`)
 	f.pattern = compiled
 	return f, err
 }

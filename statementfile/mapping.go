@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -146,19 +147,28 @@ func ParseMapping(text string) (*Mapping, error) {
 const maxSkip = 100
 
 func (m *Mapping) check() error {
-	known := map[string]bool{}
-	for _, name := range MappedColumns() {
-		known[name] = true
+	for _, check := range []func() error{m.checkNames, m.checkValues, m.checkNumbers, m.checkForms} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (m *Mapping) checkNames() error {
 	for name := range m.Columns {
-		if !known[name] {
+		if !slices.Contains(MappedColumns(), name) {
 			return fmt.Errorf("columns has %q; the names are %s", name, strings.Join(MappedColumns(), ", "))
 		}
 	}
+	return nil
+}
+
+func (m *Mapping) checkValues() error {
 	switch {
-	case m.Delimiter != "" && !strings.Contains(delimiters, m.Delimiter) || len(m.Delimiter) > 1:
+	case len(m.Delimiter) > 1 || !strings.Contains(delimiters, m.Delimiter):
 		return errors.New(`delimiter must be ",", ";", "|" or a tab`)
-	case m.Decimal != "" && m.Decimal != "." && m.Decimal != ",":
+	case !slices.Contains([]string{"", ".", ","}, m.Decimal):
 		return errors.New(`decimal must be "." or ","`)
 	case m.Skip < 0 || m.Skip > maxSkip:
 		return fmt.Errorf("skip must be from 0 to %d", maxSkip)
@@ -167,10 +177,7 @@ func (m *Mapping) check() error {
 	case m.NoHeader && len(m.Columns) == 0:
 		return errors.New("columns is required with no_header")
 	}
-	if err := m.checkNumbers(); err != nil {
-		return err
-	}
-	return m.checkForms()
+	return nil
 }
 
 func (m *Mapping) checkNumbers() error {

@@ -84,21 +84,29 @@ func cut(text string, most int) string {
 	return strings.TrimSpace(string(runes[:min(most, len(runes))]))
 }
 
-// lines breaks a text between words into parts of at most that many characters. Longer words are
+// broken breaks a text between words into parts of at most that many characters. Longer words are
 // broken anywhere.
 func broken(text string, most int) []string {
 	var parts []string
 	for runes := []rune(text); len(runes) > 0; {
-		end := min(most, len(runes))
-		if end < len(runes) {
-			if blank := strings.LastIndex(string(runes[:end+1]), " "); blank > 0 {
-				end = len([]rune(string(runes[:end+1])[:blank]))
-			}
-		}
+		end := lineEnd(runes, most)
 		parts = append(parts, strings.TrimSpace(string(runes[:end])))
 		runes = []rune(strings.TrimSpace(string(runes[end:])))
 	}
 	return parts
+}
+
+// lineEnd is where the first part ends.
+func lineEnd(runes []rune, most int) int {
+	if len(runes) <= most {
+		return len(runes)
+	}
+	for end := most; end > 0; end-- {
+		if runes[end] == ' ' {
+			return end
+		}
+	}
+	return most
 }
 
 // number is the IBAN or else the number of an account.

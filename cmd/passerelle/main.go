@@ -61,6 +61,7 @@ type program struct {
 	Connection connectionCommand `cmd:"" help:"List connections of users to institutions."`
 	Connector  connectorCommand  `cmd:"" help:"List institutions and configure them for a domain."`
 	Bank       bankCommand       `cmd:"" help:"Validate and check banks that are described in files."`
+	Import     importCommand     `cmd:"" help:"Send statement files to a user's account in a running service."`
 	Token      tokenCommand      `cmd:"" help:"Manage tokens for the operator's own programs."`
 	Config     configCommand     `cmd:"" help:"Read and change the settings of a domain."`
 	Webhook    webhookCommand    `cmd:"" help:"Manage webhooks, their deliveries, and how requests are authenticated."`

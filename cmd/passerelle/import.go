@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"passerelle"
+	"passerelle/internal/uploads"
+)
+
+type importCommand struct {
+	BaseURL    string `required:"" placeholder:"URL" help:"Base URL of the API with its version, such as http://127.0.0.1:8080/2.0."`
+	TokenFile  string `required:"" placeholder:"FILE|-" help:"File with the token of the user, or - for standard input."`
+	Connection int64  `placeholder:"ID" help:"Connection for statement files. By default the first one of the user, or a new one."`
+	Mapping    string `placeholder:"FILE" help:"File with a JSON object that says how to read CSV files. The connection keeps it."`
+	Unbalanced bool   `help:"Import statements whose entries do not lead from their opening to their closing balance."`
+	DryRun     bool   `help:"Only report what the files would bring."`
+	Watch      bool   `help:"Keep importing the files that come into the folder, and move them to imported or refused in it."`
+
+	Files []string `arg:"" name:"file" help:"Statement files, and folders of them."`
+}
+
+// errRefused is the error after files that were refused were printed.
+var errRefused = errors.New("some files were refused")
+
+// Run previews all files, and imports them when none is refused.
+func (i *importCommand) Run(c *console) error {
+	to, err := i.open(c.ctx)
+	if err != nil {
+		return err
+	}
+	if i.Watch {
+		return i.watch(c, to)
+	}
+	files, err := uploads.Files(i.Files)
+	if err != nil {
+		return err
+	}
+	results, refused, err := sendAll(c, to, files, true)
+	if err == nil && !refused && !i.DryRun {
+		results, refused, err = sendAll(c, to, files, false)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.show(results); err != nil {
+		return err
+	}
+	if refused {
+		return errRefused
+	}
+	return nil
+}
+
+// open finds or makes the connection.
+func (i *importCommand) open(ctx context.Context) (*uploads.Uploader, error) {
+	token, err := contentOf(i.TokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the file of --token-file: %w", err)
+	}
+	to := &uploads.Uploader{Base: i.BaseURL, Token: *token, Connection: i.Connection, Unbalanced: i.Unbalanced}
+	mapping, err := contentOf(i.Mapping)
+	if err != nil {
+		return nil, fmt.Errorf("read the file of --mapping: %w", err)
+	}
+	if mapping != nil {
+		to.Mapping = *mapping
+	}
+	if to.Connection == 0 {
+		err = to.FindConnection(ctx, !i.DryRun)
+	}
+	return to, err
+}
+
+// sendAll sends files one after the other, and reports whether one was refused.
+func sendAll(c *console, to *uploads.Uploader, files []string, preview bool) ([]uploads.Uploaded, bool, error) {
+	show, clear := counter(c.err)
+	defer clear()
+	var all []uploads.Uploaded
+	refused := false
+	for n, file := range files {
+		show(fmt.Sprintf("%d of %d: %s", n+1, len(files), filepath.Base(file)))
+		one, err := to.Send(c.ctx, file, preview)
+		if err != nil {
+			return all, refused, err
+		}
+		all, refused = append(all, one), refused || one.Refused != ""
+	}
+	return all, refused, nil
+}
+
+// watch imports the files of a folder until it is interrupted.
+func (i *importCommand) watch(c *console, to *uploads.Uploader) error {
+	if len(i.Files) != 1 {
+		return passerelle.InvalidField("watch", "takes one folder")
+	}
+	return to.Watch(c.ctx, i.Files[0], func(r uploads.Uploaded) error { return c.show([]uploads.Uploaded{r}) }, func(err error) {
+		c.log.Warn("files are waiting", "error", err)
+	})
+}

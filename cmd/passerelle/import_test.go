@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"passerelle/internal/uploads"
+)
+
+// userOfDev starts the service and returns its base URL and a file with the token of a new user.
+func userOfDev(t *testing.T) (base, token string) {
+	t.Helper()
+	said, stop := started(t, "dev", "--json", "--data", t.TempDir(), "--listen", "127.0.0.1:0")
+	t.Cleanup(func() { stop() })
+	base = said["base_url"].(string)
+	answer, err := http.PostForm(base+"/auth/init", url.Values{"client_id": {said["client_id"].(string)}, "client_secret": {said["client_secret"].(string)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var made struct {
+		Token string `json:"auth_token"`
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&made); err != nil || made.Token == "" {
+		t.Fatalf("no user: %d %v", answer.StatusCode, err)
+	}
+	token = filepath.Join(t.TempDir(), "token")
+	writeFile(t, token, made.Token+"\n")
+	return base, token
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestImportCommand(t *testing.T) {
+	base, token := userOfDev(t)
+	play(t, "testdata/beside/import.txtar", "BASE="+base, "TOKEN="+token)
+}
+
+// Files that come into a folder are imported and moved, and what is refused has its reason beside it.
+func TestWatchedFolder(t *testing.T) {
+	base, token := userOfDev(t)
+	folder := t.TempDir()
+	const head = "account,currency,date,amount\n"
+	writeFile(t, filepath.Join(folder, "a.csv"), head+"77,CHF,2026-11-02,-10.00\n")
+	writeFile(t, filepath.Join(folder, "b.csv"), head+"77,CHF,2026-11-31,-10.00\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	exited := make(chan int, 1)
+	go func() {
+		exited <- run(ctx, []string{"import", "--base-url", base, "--token-file", token, "--watch", "--json", folder}, nil, in, t.Output())
+		in.Close()
+	}()
+	lines := json.NewDecoder(out)
+	next := func() uploads.Uploaded {
+		var r []uploads.Uploaded
+		if err := lines.Decode(&r); err != nil || len(r) != 1 {
+			t.Fatalf("%v %v", r, err)
+		}
+		return r[0]
+	}
+	if r := next(); filepath.Base(r.File) != "a.csv" || r.New != 1 || r.Refused != "" {
+		t.Errorf("the first file: %+v", r)
+	}
+	if r := next(); filepath.Base(r.File) != "b.csv" || !strings.HasPrefix(r.Refused, "file: line 2, date") {
+		t.Errorf("the second file: %+v", r)
+	}
+	writeFile(t, filepath.Join(folder, "a.csv"), head+"77,CHF,2026-11-02,-10.00\n77,CHF,2026-11-03,-1.00\n")
+	if r := next(); r.New != 1 || r.Transactions != 2 {
+		t.Errorf("a file of the same name: %+v", r)
+	}
+	cancel()
+	if status := <-exited; status != succeeded {
+		t.Errorf("the status is %d", status)
+	}
+	for name, want := range map[string]string{"imported/a.csv": head, "imported/a.csv.1": head, "refused/b.csv": head, "refused/b.csv.txt": "file: line 2, date"} {
+		if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !strings.HasPrefix(string(text), want) {
+			t.Errorf("%s: %v %q", name, err, text)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "*.csv")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
