@@ -73,7 +73,7 @@ var mayImport = map[string][]string{
 	"internal/delivery":         {".", "webhook", "internal/keys", "internal/store", "internal/settings", "internal/failpoint"},
 	"internal/simulation":       {".", "payment", "connector/sandbox", "internal/store", "internal/bankstore", "internal/settings", "internal/initiation", "internal/aggregation", "internal/delivery"},
 	"internal/web":              {"."},
-	"internal/webview":          {".", "payment", "internal/httpd", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/notification"},
+	"internal/webview":          {".", "payment", "internal/httpd", "internal/wire", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/imports", "internal/notification", "statementfile"},
 	"internal/mail":             {"."},
 	"internal/console/page":     {".", "internal/httpd", "internal/web", "internal/operators", "internal/store"},
 	"internal/console/webhooks": {".", "webhook", "internal/web", "internal/console/page", "internal/operators", "internal/settings", "internal/store", "internal/delivery"},

@@ -127,15 +127,24 @@ func mapping(text string) (*statementfile.Mapping, error) {
 	return m, nil
 }
 
+// Reading is what Check and Import do.
+type Reading func(ctx context.Context, d passerelle.Domain, f File) (FileReport, error)
+
+// Check is Preview, and refuses what Import refuses.
+func (i *Imports) Check(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
+	report, err := i.Preview(ctx, d, f)
+	if err == nil && !f.Unbalanced {
+		err = balanced(report.Summary)
+	}
+	return report, err
+}
+
 // Import stores a file: all of it or, when it is not as it should be, nothing. New accounts are
 // shared, because the person hands their statements over. Accounts that the person has disabled
 // stay so.
 func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
-	report, err := i.Preview(ctx, d, f)
+	report, err := i.Check(ctx, d, f)
 	if err != nil {
-		return report, err
-	}
-	if err := balanced(report.Summary); err != nil && !f.Unbalanced {
 		return report, err
 	}
 	if err := i.read(ctx, d, f); err != nil {
@@ -144,13 +153,16 @@ func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (File
 	return report, i.number(ctx, d, f, &report)
 }
 
+// Takes reports whether a connection takes files.
+func Takes(c store.Connection) bool { return c.Connector == statements.UUID }
+
 // takesFiles refuses connections that read an institution.
 func (i *Imports) takesFiles(ctx context.Context, d passerelle.Domain, f File) error {
 	c, err := i.Aggregation.Connection(ctx, d, f.User, f.Connection)
 	if err != nil {
 		return err
 	}
-	if c.Connector != statements.UUID {
+	if !Takes(c) {
 		return passerelle.Conflicting("the connection reads an institution and takes no files; create one to the connector %s", statements.UUID)
 	}
 	return nil

@@ -148,7 +148,7 @@ func (c *Uploader) Send(ctx context.Context, file string, preview bool) (Uploade
 	content, err := bounded(file)
 	if err != nil {
 		view.Refused = err.Error()
-		return view, nil
+		return view, nil //nolint:nilerr // it is part of the result
 	}
 	query := url.Values{"name": {cut(filepath.Base(file))}, "preview": {strconv.FormatBool(preview)}, "unbalanced": {strconv.FormatBool(c.Unbalanced)}}
 	if c.Mapping != "" {

@@ -94,6 +94,9 @@ func flowCookieName(handle string) string { return flowCookiePrefix + handle }
 // begins a flow; those that we make name one.
 func (w *Webview) serveFlow(pc *pageContext) error {
 	if pc.request.Method == http.MethodPost {
+		if hasFiles(pc.request) {
+			return w.replyWithFiles(pc)
+		}
 		return w.reply(pc)
 	}
 	if !pc.reading() {

@@ -123,6 +123,9 @@ func (s *flowConnection) stateText(words web.Words) (string, bool) {
 func (b *sharingBody) manage(pc *pageContext, s *flowConnection) {
 	text, bad := s.stateText(pc.words)
 	b.Standing, b.Forget = text, s.address(pc, "step", stepForget)
+	if s.takesFiles() {
+		b.Files = s.address(pc, "step", stepFiles)
+	}
 	if bad {
 		b.Repair = s.address(pc, "step", stepRepair)
 	}
@@ -138,8 +141,11 @@ func (b *sharingBody) manage(pc *pageContext, s *flowConnection) {
 // manageConnection shows what is shared of a connection, or asks whether it is to
 // be deleted.
 func (w *Webview) manageConnection(pc *pageContext, s *flowConnection) error {
-	if pc.step() == stepForget {
+	switch {
+	case pc.step() == stepForget:
 		return w.confirmDeletion(pc, s)
+	case pc.step() == stepFiles && s.takesFiles():
+		return w.handOver(pc, s, nil, false)
 	}
 	return w.showSharing(pc, s)
 }

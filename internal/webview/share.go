@@ -22,8 +22,9 @@ const fromWebview = "webview"
 type sharingBody struct {
 	flowBody
 	// Standing says how a connection that is managed fares, Repair leads to where
-	// the person can mend it and Forget to where they can delete it.
-	Standing, Repair, Forget string
+	// the person can mend it, Forget to where they can delete it, and Files to where
+	// they can hand over statement files.
+	Standing, Repair, Forget, Files string
 	// Until is the day on which the institution's permission ends.
 	Until                   string
 	Accounts, Subscriptions []item

@@ -1,0 +1,257 @@
+package webview
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/internal/httpd"
+	"passerelle/internal/imports"
+	"passerelle/internal/web"
+	"passerelle/statementfile"
+)
+
+// stepFiles: the person wants to hand over statement files.
+const stepFiles = "files"
+
+// The bounds of what a person hands over at once. The files go back with the page that shows what
+// is in them, so that nothing is stored before the person confirms.
+const (
+	maxFiles     = 20
+	maxFileBytes = 8 << 20
+	maxFileForm  = 2 * maxFileBytes
+	megabyte     = 1 << 20
+)
+
+// filesBody is what the page shows on which a person hands over statement files.
+type filesBody struct {
+	flowBody
+	// Limit says how much at once. Files are those that were chosen, Import that they can be
+	// imported, and Done that they were.
+	Limit        string
+	Files        []shownFile
+	Import, Done bool
+}
+
+// shownFile is what a file has. Refused is why it is not taken, in English, and Content the
+// file in base64 unless it is done with.
+type shownFile struct {
+	Name, Refused, Content string
+	Accounts               []shownFileAccount
+}
+
+// shownFileAccount is what a file has of an account.
+type shownFileAccount struct {
+	Name, Period, Counts, Balance string
+	Disabled                      bool
+	Gaps                          []string
+}
+
+// handed is a file that the browser sent.
+type handed struct {
+	name    string
+	content []byte
+}
+
+// handOver shows the page on which files are chosen.
+func (w *Webview) handOver(pc *pageContext, s *flowConnection, files []shownFile, done bool) error {
+	body := filesBody{flowBody: pc.body(s.flowSession, "files"), Files: files, Done: done, Limit: pc.words.Say("files.limit", maxFiles, maxFileBytes/megabyte)}
+	body.Action, body.Back, body.Import = s.address(pc, "step", stepFiles), s.address(pc), len(files) > 0 && !done
+	body.Text = pc.words.Say("files.text", s.client.Name)
+	for _, f := range files {
+		body.Import = body.Import && f.Refused == ""
+	}
+	return pages.Send(pc.writer, w.flowPage(pc, s.flowSession, "files", body.Title, body))
+}
+
+// takesFiles reports whether a person can hand over files on the page of a connection.
+func (s *flowConnection) takesFiles() bool { return s.Flow == flowManage && imports.Takes(s.c) }
+
+// hasFiles reports whether a form may have files. Then it is read only for the person of a
+// flow.
+func hasFiles(r *http.Request) bool {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && media == "multipart/form-data"
+}
+
+// replyWithFiles takes a form with files: it shows what is in them, or imports them.
+func (w *Webview) replyWithFiles(pc *pageContext) error {
+	if web.Forged(pc.request) {
+		return errStrange
+	}
+	t, err := w.findFlow(pc, pc.request.URL.Query().Get(handleParameter))
+	if err != nil {
+		return w.refuseLink(pc, t, err)
+	}
+	pc.request.Body = httpd.Bounded(pc.writer, pc.request.Body, maxFileForm)
+	form, files, err := readFiles(pc.request)
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return errTooLarge
+	case errors.Is(err, passerelle.Unavailable):
+		return err
+	case err != nil:
+		return errForm
+	case !t.ownsForm(form):
+		return errStrange
+	}
+	id, err := t.about(pc)
+	if err != nil || id == 0 || t.User == 0 {
+		return errUnread
+	}
+	s, err := w.loadConnection(pc, t, id)
+	if err != nil {
+		return err
+	}
+	if !s.takesFiles() {
+		return errUnread
+	}
+	return w.takeFiles(pc, s, form.Get("step") == "import", files)
+}
+
+// maxFileParts is more parts than a form of ours has.
+const maxFileParts = 2*maxFiles + 10
+
+// readFiles reads the fields and files of a form. A file in a field is in base64, after its name.
+func readFiles(r *http.Request) (url.Values, []handed, error) {
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return nil, nil, err
+	}
+	form, files := url.Values{}, []handed(nil)
+	for range maxFileParts {
+		part, err := parts.NextPart()
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a body cut short, the bare one its end
+			return form, files, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		file, isFile, err := readPart(part, form)
+		if err != nil {
+			return nil, nil, err
+		}
+		if isFile {
+			files = append(files, file)
+		}
+	}
+	return nil, nil, errForm
+}
+
+func readPart(part *multipart.Part, form url.Values) (handed, bool, error) {
+	content, err := io.ReadAll(part)
+	switch name := part.FormName(); {
+	case err != nil:
+		return handed{}, false, err
+	case part.FileName() != "":
+		return handed{part.FileName(), content}, true, nil
+	case name == "content":
+		content, err = base64.StdEncoding.DecodeString(string(content))
+		return handed{form.Get("name"), content}, true, err
+	case name != "file": // an empty choice of files
+		form.Set(name, string(content))
+	}
+	return handed{}, false, nil
+}
+
+// takeFiles shows what files have, or imports them, one after the other in the order in which they
+// were chosen. When one is refused, none is imported.
+func (w *Webview) takeFiles(pc *pageContext, s *flowConnection, confirmed bool, files []handed) error {
+	size := 0
+	for _, f := range files {
+		size += len(f.content)
+	}
+	switch {
+	case len(files) == 0:
+		pc.problem.key = "files.none"
+	case len(files) > maxFiles || size > maxFileBytes:
+		pc.problem.key = "files.many"
+	}
+	if pc.problem.key != "" {
+		return w.handOver(pc, s, nil, false)
+	}
+	use := &imports.Imports{DB: w.DB, Aggregation: w.Aggregation}
+	shown, refused, err := pc.readAll(s, files, use.Check)
+	if err == nil && confirmed && !refused {
+		shown, refused, err = pc.readAll(s, files, use.Import)
+	}
+	if err != nil {
+		return err
+	}
+	return w.handOver(pc, s, shown, confirmed && !refused)
+}
+
+// readAll has files checked or imported, and reports whether one was refused.
+func (pc *pageContext) readAll(s *flowConnection, files []handed, read imports.Reading) ([]shownFile, bool, error) {
+	var all []shownFile
+	refused := false
+	for _, f := range files {
+		report, err := read(pc.context(), pc.domain, imports.File{User: s.User, Connection: s.c.ID, Name: f.name, Content: bytes.NewReader(f.content)})
+		one := shownFile{Name: f.name, Content: base64.StdEncoding.EncodeToString(f.content)}
+		var why *passerelle.Error
+		switch {
+		case errors.As(err, &why) && (why.Kind == passerelle.Invalid || why.Kind == passerelle.Conflict):
+			one.Refused, refused = why.Message, true
+		case err != nil:
+			return nil, false, fmt.Errorf("read a statement file for connection %d: %w", s.c.ID, err)
+		default:
+			one.Accounts = pc.fileAccounts(report)
+		}
+		all = append(all, one)
+	}
+	return all, refused, nil
+}
+
+// fileAccounts are the accounts of a file in words.
+func (pc *pageContext) fileAccounts(r imports.FileReport) []shownFileAccount {
+	var all []shownFileAccount
+	for i, of := range r.Summary.Accounts {
+		stored := r.Accounts[i]
+		a := shownFileAccount{Name: of.Account.IBAN, Disabled: stored.Disabled, Counts: pc.words.Say("files.counts", of.Entries, stored.New)}
+		if a.Name == "" {
+			a.Name = of.Account.Number
+		}
+		if a.Period = dateText(pc.words, of.First); of.First.IsZero() {
+			a.Period = ""
+		} else if of.First != of.Last {
+			a.Period = pc.words.Say("files.period", dateText(pc.words, of.First), dateText(pc.words, of.Last))
+		}
+		if of.Closing != nil {
+			a.Balance = pc.words.Say("files.balance", dateText(pc.words, of.Closing.Date), pc.money(of, of.Closing.Amount))
+		}
+		for _, g := range stored.Gaps {
+			a.Gaps = append(a.Gaps, pc.words.Say("files.gap", dateText(pc.words, g.After), dateText(pc.words, g.Before), pc.money(of, g.Missing)))
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// money is an amount as the language writes it, or plainly when it has parts of the smallest
+// unit.
+func (pc *pageContext) money(of statementfile.AccountSummary, amount decimal.Decimal) string {
+	c := of.Account.Currency
+	minor, err := amount.Mul(decimal.MustNew(pow10(c.Digits()), 0))
+	if units, _, whole := minor.Int64(0); err == nil && whole && minor.IsInt() {
+		return amountText(pc.words, passerelle.Money{Minor: units, Currency: c})
+	}
+	return amount.String() + "\u00a0" + string(c)
+}
+
+func pow10(n int) int64 {
+	power := int64(1)
+	for range n {
+		power *= 10
+	}
+	return power
+}

@@ -1,0 +1,154 @@
+package webview_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"passerelle/connector/statements"
+	"passerelle/internal/servicetest"
+)
+
+const (
+	november = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2026-11-02,-10.00,90.00,Rent\nFR7630006000011234567890189,EUR,2026-11-03,5.00,95.00,Tea\n"
+	// january begins with another balance than november ends with.
+	january = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2027-01-02,-10.00,70.00,Rent\n"
+	damaged = "account,currency,date,amount,wording\nFR7630006000011234567890189,EUR,2026-11-31,-10.00,<b>Rent</b>\n"
+)
+
+// fileConnection makes a connection for statement files by the interface.
+func (p *walker) fileConnection() string {
+	p.t.Helper()
+	var out struct{ ID json.Number }
+	p.JSON(p.OK(p.Call("POST", "/connections", p.token, map[string]any{"connector_uuid": statements.UUID})), &out)
+	return out.ID.String()
+}
+
+// choose sends the form of a page with files, by their names and contents.
+func (p *walker) choose(s shown, step string, files ...string) shown {
+	p.t.Helper()
+	action, form := p.form(s, step)
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for _, input := range carried.FindAllStringSubmatch(s.body[strings.Index(s.body, `value="`+step+`"`):], -1) {
+		if input[1] == "csrf" {
+			break // the next form begins
+		}
+		must(p.t, w.WriteField(input[1], html.UnescapeString(input[2])))
+	}
+	must(p.t, w.WriteField("csrf", form.Get("csrf")))
+	must(p.t, w.WriteField("step", step))
+	for i := 0; i < len(files); i += 2 {
+		part, err := w.CreateFormFile("file", files[i])
+		must(p.t, err)
+		_, err = part.Write([]byte(files[i+1]))
+		must(p.t, err)
+	}
+	must(p.t, w.Close())
+	to, err := s.at.Parse(action)
+	must(p.t, err)
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, to.String(), &body)
+	must(p.t, err)
+	request.Header.Set("Content-Type", w.FormDataContentType())
+	request.Header.Set("Sec-Fetch-Site", "same-origin")
+	return p.follow(request)
+}
+
+// transactions is how many a person has.
+func (p *walker) transactions() int {
+	p.t.Helper()
+	var out struct{ Accounts []struct{ ID json.Number } }
+	p.JSON(p.OK(p.Call("GET", "/accounts", p.token, nil)), &out)
+	if len(out.Accounts) == 0 {
+		return 0
+	}
+	var list struct{ Total int }
+	p.JSON(p.OK(p.Call("GET", "/transactions?limit=1", p.token, nil)), &list)
+	return list.Total
+}
+
+// A person sees what is in their files, and then imports them, without any script.
+func TestFilesAreHandedOver(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.fileConnection()
+		page := p.open(p.link("manage", "connection_id", id)).shows(t, "Hand over statement files")
+		page = p.click(page, "Hand over statement files").shows(t, "Choose files that you downloaded", "At most 20 files, of 8 MB together")
+		preview := p.choose(page, "preview", "november.csv", november).shows(t, "november.csv", "FR7630006000011234567890189", "2, of which 2 new", "November", "€95.00", "Import these files")
+		if n := p.transactions(); n != 0 {
+			t.Errorf("a preview stored %d transactions", n)
+		}
+		done := p.choose(preview, "import").shows(t, "The files are imported.").lacks(t, "Import these files")
+		if n := p.transactions(); n != 2 {
+			t.Errorf("%d transactions are stored", n)
+		}
+		p.choose(done, "preview", "january.csv", january, "november.csv", november).shows(t, "Something is missing between 3 November 2026 and 1 January 2027: -€15.00 in total.", "2, of which 0 new")
+		p.click(done, "Back to the connection").shows(t, "Hand over statement files", " checked")
+	})
+}
+
+// What is refused keeps the other files back, says why and shows nothing as code.
+func TestFilesThatAreRefused(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.fileConnection()
+		page := p.click(p.open(p.link("manage", "connection_id", id)), "Hand over statement files")
+		refused := p.choose(page, "preview", "november.csv", november, "<b>.csv", damaged).shows(t, "This file is refused", "file: line 2, date: must be an existing day").lacks(t, "Import these files", "Rent")
+		if strings.Contains(refused.body, "<b>.csv") {
+			t.Error("the name of the file is code")
+		}
+		forged := page
+		forged.body = strings.ReplaceAll(page.body, `value="preview"`, `value="import"`)
+		p.choose(forged, "import", "november.csv", november, "damaged.csv", damaged).shows(t, "This file is refused")
+		p.choose(page, "preview").shows(t, "Choose a file first.")
+		p.choose(page, "preview", "large.csv", strings.Repeat("x", 9<<20)).shows(t, "These files are too many or too large")
+		if a := p.choose(page, "preview", "large.csv", strings.Repeat("x", 17<<20)); a.status != http.StatusRequestEntityTooLarge {
+			t.Errorf("a form of 17 MB: %d", a.status)
+		}
+		if n := p.transactions(); n != 0 {
+			t.Errorf("%d transactions are stored", n)
+		}
+		// Connections to institutions take no files, and strangers' forms are not read.
+		other := p.click(p.open(p.link("manage", "connection_id", p.connection("anna"))).lacks(t, "Hand over"), "End this connection")
+		other.body = strings.ReplaceAll(other.body, `value="forget"`, `value="preview"`)
+		if a := p.choose(other, "preview", "november.csv", november); a.status < 400 {
+			t.Errorf("a connection to an institution: %d", a.status)
+		}
+		stranger := newWalker(t, p.Instance)
+		if a := stranger.choose(page, "preview", "november.csv", november); a.status < 400 {
+			t.Errorf("another browser: %d", a.status)
+		}
+	})
+}
+
+// The page in a real browser, in the sizes and colours of the other pages.
+func TestFilesInABrowser(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{"november.csv": november, "january.csv": january, "damaged.csv": damaged} {
+		must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	for _, w := range append(slices.Clone(windows), window{"small", "de", 320, 640}) {
+		t.Run(w.name, func(t *testing.T) {
+			p := startTour(t, w)
+			console := servicetest.Listen(p.ctx, t)
+			p.enter(w, "manage", "connection_id", p.fileConnection())
+			p.see(`a[href*="step=files"]`, "files-link")
+			p.do(chromedp.Click(`a[href*="step=files"]`))
+			p.see(step("preview"), "files")
+			p.do(chromedp.SetUploadFiles(`#file`, []string{filepath.Join(folder, "november.csv"), filepath.Join(folder, "january.csv")}), chromedp.Click(step("preview")+` button`))
+			p.see(step("import"), "files-preview")
+			p.do(chromedp.Click(step("import") + ` button`))
+			p.see(`.hint[role=status]`, "files-done")
+			p.do(chromedp.SetUploadFiles(`#file`, []string{filepath.Join(folder, "damaged.csv")}), chromedp.Click(step("preview")+` button`))
+			p.see(`.problem`, "files-refused")
+			console.Silent(t)
+		})
+	}
+}
