@@ -2,7 +2,6 @@ package statementfile
 
 import (
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"io"
 	"slices"
@@ -25,8 +24,7 @@ func readCSV(in *input, m *Mapping, emit func(Record) error) error {
 	if err != nil {
 		return err
 	}
-	limit := &tokenLimit{in: in}
-	c := &csvFile{Mapping: m, csvLayout: layout, emit: emit, limit: limit, rows: newRows(limit, layout.delimiter), of: map[StatementAccount]*csvStatement{}}
+	c := &csvFile{Mapping: m, csvLayout: layout, emit: emit, rows: csvRows{lines: lines{in: in}, delimiter: layout.delimiter}, of: map[StatementAccount]*csvStatement{}}
 	return c.read()
 }
 
@@ -35,8 +33,7 @@ type csvFile struct {
 	*Mapping
 	*csvLayout
 	emit  func(Record) error
-	limit *tokenLimit
-	rows  *csv.Reader
+	rows  csvRows
 	line  int
 	of    map[StatementAccount]*csvStatement
 	order []*csvStatement
@@ -63,18 +60,14 @@ func (c *csvFile) fail(meaning string, err error) error {
 
 func (c *csvFile) read() error {
 	for n := 0; ; n++ {
-		row, err := c.rows.Read()
-		c.limit.used = 0
+		row, err := c.rows.next()
 		if errors.Is(err, io.EOF) {
 			return c.end()
 		}
 		if err != nil {
-			return c.broken(err)
+			return err
 		}
-		if len(row) > 0 {
-			c.line, _ = c.rows.FieldPos(0)
-		}
-		if n < c.csvLayout.rows {
+		if c.line = c.rows.row; n < c.csvLayout.rows {
 			continue
 		}
 		if err := c.row(row); err != nil {
@@ -83,29 +76,10 @@ func (c *csvFile) read() error {
 	}
 }
 
-// broken is an error of the CSV reader.
-func (c *csvFile) broken(err error) error {
-	var own *FileError
-	var syntax *csv.ParseError
-	switch {
-	case errors.As(err, &own):
-		return own
-	case errors.Is(err, errToken):
-		return &FileError{Line: c.line + 1, Err: errToken}
-	case errors.As(err, &syntax):
-		return &FileError{Line: syntax.StartLine, Err: errors.New("not as CSV files are")}
-	}
-	return readError(c.line, err)
-}
-
 // row reads a row. Rows without a date and without an amount are no entries.
 func (c *csvFile) row(row []string) error {
-	text := strings.Join(row, "")
-	if strings.IndexByte(text, 0) >= 0 {
-		return c.fail("", errors.New("the file is not text"))
-	}
 	amounts := c.cell(row, amountColumn) + c.cell(row, debitColumn) + c.cell(row, creditColumn)
-	if strings.TrimSpace(text) == "" || c.cell(row, dateColumn) == "" && amounts == "" {
+	if c.cell(row, dateColumn) == "" && amounts == "" {
 		return nil
 	}
 	booked, err := c.booked(row)
@@ -133,9 +107,15 @@ var pendingWords = []string{"pending", "reverted", "declined", "failed", "cancel
 // bookedWords are common words for what is booked.
 var bookedWords = []string{"completed", "complete", "booked", "posted", "settled", "cleared", "executed", "gebucht", "umsatz gebucht", "comptabilise", "execute", "valide", "abgeschlossen"}
 
+// notYet reports whether a word in place of a day says that a row is not booked.
+func notYet(text string) bool { return plainHeader(text) == pendingWords[0] }
+
 // booked reports whether a row is booked, as its status says.
 func (c *csvFile) booked(row []string) (bool, error) {
 	status := plainHeader(c.cell(row, statusColumn))
+	if notYet(c.cell(row, dateColumn)) {
+		return false, nil
+	}
 	is := func(words []string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return plainHeader(w) == status })
 	}
@@ -228,7 +208,7 @@ func (c *csvFile) number(row []string, meaning string) (decimal.Decimal, error) 
 
 var (
 	debitWords  = []string{"d", "dr", "dbit", "debit", "s", "soll", "af", "out", "cargo", "dare", "debito"}
-	creditWords = []string{"c", "cr", "crdt", "credit", "h", "haben", "bij", "in", "abono", "avere", "credito"}
+	creditWords = []string{"c", "k", "cr", "crdt", "credit", "h", "haben", "bij", "in", "abono", "avere", "credito"}
 )
 
 // withSign gives an amount the sign that a column names.
@@ -251,6 +231,9 @@ func (c *csvFile) withSign(row []string, d decimal.Decimal) (decimal.Decimal, er
 func (c *csvFile) statement(row []string) (*csvStatement, error) {
 	a := StatementAccount{Name: tidy(c.Account.Name), Currency: c.Account.Currency}
 	for _, text := range []string{c.Account.Number, c.Account.IBAN, c.cell(row, accountColumn)} {
+		if strings.Contains(text, `"`) {
+			return nil, c.fail(accountColumn, errors.New("must be an IBAN or a number"))
+		}
 		if text != "" {
 			a.IBAN, a.Number = "", ""
 			a.setNumber(text)

@@ -45,9 +45,19 @@ func TestCSV(t *testing.T) {
 			[]string{`2 2026-12-31  -5.00  ref= e2e= "Tea" "" `, `4 2027-01-02  -1234.5  ref= e2e= "Salt" "" `, "CSV  1 USD none..none", "CSV  2 EUR none..none"},
 		},
 		"columns by number, without header": {
-			`{"no_header":true,"delimiter":"|","date_format":"YYYY.MM.DD","decimal":",","skip":1,"negate":true,"account":{"number":"77","currency":"CHF"},"columns":{"date":1,"amount":3,"wording":[2,4]}}`,
-			csvOf("made by a bank", "2026.11.02|Tea|1.234|green"),
+			`{"no_header":true,"delimiter":"|","date_format":"YYYY.MM.DD.","decimal":",","skip":1,"negate":true,"account":{"number":"77","currency":"CHF"},"columns":{"date":1,"amount":3,"wording":[2,4]}}`,
+			csvOf("made by a bank", "2026.11.02.|Tea|1.234|green"),
 			[]string{`2 2026-11-02  -1234  ref= e2e= "Tea green" "" `, "CSV  77 CHF none..none"},
+		},
+		"months in words": {
+			"", csvOf("account,currency,date,amount,wording", "1,EUR,27 Feb 2026,1.00,Tea", "1,EUR,Pending,1.00,Salt"), []string{`2 2026-02-27  1.00  ref= e2e= "Tea" "" `, "CSV  1 EUR none..none"},
+		},
+		"quotes": {
+			"", csvOf("account,currency,date,amount,wording", `1,EUR,2026-11-02,1.00,"Tea`, `and ""salt"""`, `1,EUR,2026-11-03,2.00,The "best" tea`, `1,EUR,2026-11-04,3.00,"Stray`, `1,EUR,2026-11-05,4.00,Sugar`),
+			[]string{
+				`2 2026-11-02  1.00  ref= e2e= "Tea and \"salt\"" "" `, `4 2026-11-03  2.00  ref= e2e= "The \"best\" tea" "" `, `5 2026-11-04  3.00  ref= e2e= "Stray" "" `, `6 2026-11-05  4.00  ref= e2e= "Sugar" "" `,
+				"CSV  1 EUR none..none",
+			},
 		},
 		"columns by name": {
 			`{` + csvAccount + `,"debit":["X"],"pending":["no"],"columns":{"date":"Wann","amount":"Wieviel","sign":"Art","wording":["Was"],"status":"Fertig"}}`,
@@ -95,7 +105,9 @@ func TestCSVRefused(t *testing.T) {
 		"currency":         {"", file("1,XXQ,2026-11-02,1.50,2.50,booked,C,Tea"), "line 3, currency: must be a currency"},
 		"which mark":       {"", csvOf("account,currency,date,amount", "1,EUR,2026-11-02,\"1,234\""), "line 2, amount: may have a point or a comma for thousands"},
 		"zero bytes":       {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\x00"), "line 3: the file is not text"},
-		"endless quote":    {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\"" + strings.Repeat("x\n", 1<<18)), "a value is too long"},
+		"endless quote":    {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\"" + strings.Repeat("a,b,c\n", 1<<16)), "line 4, currency: must be a currency"},
+		"quoted account":   {"", file(`1","EUR",2026-11-02,1.50,2.50,booked,C,Tea`), "line 3, account: must be an IBAN or a number"},
+		"endless line":     {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C," + strings.Repeat("x", 1<<20)), "line 3: a line has at most"},
 	} {
 		_, err := listedWith(c.text, c.mapping)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

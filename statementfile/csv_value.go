@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/govalues/decimal"
@@ -156,7 +157,7 @@ func dateForm(text string) (*dayForm, error) {
 	for _, word := range words {
 		patterns = append(patterns, digitsOf(word, rest != ""))
 	}
-	compiled, err := regexp.Compile("^" + strings.Join(patterns, separator) + `(?:$|[T ,].*)`)
+	compiled, err := regexp.Compile("^" + strings.Join(patterns, separator) + `\.?(?:$|[T ,].*)`)
 	f.pattern = compiled
 	return f, err
 }
@@ -169,9 +170,14 @@ func digitsOf(word string, separated bool) string {
 		return `([0-9]{4})`
 	case word == "YY" || !separated:
 		return `([0-9]{2})`
+	case word[0] == 'M':
+		return `([0-9]{1,2}|[A-Za-z]{3})`
 	}
 	return `([0-9]{1,2})`
 }
+
+// months are the names of months that English banks write.
+var months = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 
 // read reads a day.
 func (f *dayForm) read(text string) (passerelle.Date, error) {
@@ -183,5 +189,9 @@ func (f *dayForm) read(text string) (passerelle.Date, error) {
 	if len(year) == 2 {
 		year = "20" + year
 	}
-	return dateOf(fmt.Sprintf("%s-%02s-%02s", year, parts[f.month], parts[f.day]))
+	month := parts[f.month]
+	if named := slices.Index(months, strings.ToLower(month)); named >= 0 {
+		month = strconv.Itoa(named + 1)
+	}
+	return dateOf(fmt.Sprintf("%s-%02s-%02s", year, month, parts[f.day]))
 }

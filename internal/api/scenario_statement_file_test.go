@@ -3,8 +3,10 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -302,4 +304,43 @@ func TestFilesThatAreTheBody(t *testing.T) {
 		s.do(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files?preview", connection), token: "user", contentType: media, body: file}).says(t, 200, "", "")
 	}
 	s.do(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files?preview", connection), token: "user", contentType: "text/html", body: file}).says(t, 400, "invalidValue", "Content-Type")
+}
+
+// endless is a body of which somebody says that it has 4 GiB.
+type endless struct{ sent int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.sent += int64(len(p))
+	for i := range p {
+		p[i] = '0'
+	}
+	return len(p), nil
+}
+
+// A body of 4 GiB is refused long before its end, and keeps no more memory than a file may have.
+func TestEndlessStatementFile(t *testing.T) {
+	s := newFixture(t, storetest.SQLite(t))
+	connection := s.fileConnection(t)
+	before := s.record()
+	body := &endless{}
+	request := s.request(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files", connection), token: "user", contentType: "application/xml"})
+	request.Body, request.ContentLength = io.NopCloser(body), 4<<30
+	request.Header.Set("Content-Type", "application/xml")
+	var start, end runtime.MemStats
+	runtime.ReadMemStats(&start)
+	response, err := s.client.Do(request)
+	runtime.ReadMemStats(&end)
+	if err == nil {
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("answered with %d", response.StatusCode)
+		}
+	}
+	if body.sent > 512<<20 {
+		t.Errorf("%d bytes were taken", body.sent)
+	}
+	if allocated := end.TotalAlloc - start.TotalAlloc; allocated > 512<<20 {
+		t.Errorf("%d bytes were allocated", allocated)
+	}
+	s.untouched(t, before)
 }

@@ -65,8 +65,9 @@ func newDistant(t *testing.T) *distant {
 const tries = 6
 
 // takesFiles are the paths to hand files over, which the connection to a bank of this test does
-// not take: its answer is a conflict.
-var takesFiles = regexp.MustCompile(`/connections/[^/]+/files$`)
+// not take, and of statements, which its disabled account does not have: the answer is a
+// conflict.
+var takesFiles = regexp.MustCompile(`/connections/[^/]+/files$|/accounts/[^/]+/statement\b`)
 
 // trips is how often a call waits for the database, the least of several that are each
 // made anew; no more are made once it is few enough.

@@ -1,0 +1,96 @@
+package statementfile
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"strings"
+)
+
+// csvRows reads the rows of a CSV file. A quoted text may go over several lines only when all its
+// quotes are in order. Otherwise each line is a row, so that a stray quote swallows no
+// other rows.
+type csvRows struct {
+	lines
+	delimiter rune
+	// waiting are lines that were read and belong to the next rows.
+	waiting []string
+	// row is the line in which the last row begins.
+	row int
+}
+
+// maxRowLines is how many lines a row may have.
+const maxRowLines = 50
+
+// next returns the next row that is not empty, or io.EOF.
+func (r *csvRows) next() ([]string, error) {
+	for {
+		text, err := r.take(0)
+		if err != nil {
+			return nil, err
+		}
+		r.row = r.line - len(r.waiting) + 1
+		fields, err := r.parse(text, false)
+		used := 1
+		if err != nil && strings.Count(text, `"`)%2 == 1 {
+			fields, used, err = r.joined(text)
+		}
+		if err != nil {
+			used = 1
+			fields, err = r.parse(text, true)
+		}
+		r.waiting = r.waiting[used:]
+		if err != nil {
+			return nil, at(r.row, "", "not as CSV files are")
+		}
+		if strings.TrimSpace(strings.Join(fields, "")) != "" {
+			return fields, nil
+		}
+	}
+}
+
+// take returns a line that is n after the next.
+func (r *csvRows) take(n int) (string, error) {
+	for len(r.waiting) <= n {
+		text, err := r.lines.next()
+		if errors.Is(err, io.EOF) {
+			r.lines.line-- // there is no such line
+		}
+		if err != nil {
+			return "", err
+		}
+		r.waiting = append(r.waiting, text)
+	}
+	return r.waiting[n], nil
+}
+
+// joined parses a line together with those that follow, until a row is complete.
+func (r *csvRows) joined(text string) ([]string, int, error) {
+	for n := 1; n < maxRowLines; n++ {
+		more, err := r.take(n)
+		if err != nil || len(text) > maxToken {
+			break // the line alone says what is wrong
+		}
+		text += "\n" + more
+		if fields, err := r.parse(text, false); err == nil {
+			return fields, n + 1, nil
+		}
+	}
+	return nil, 0, csv.ErrQuote
+}
+
+func (r *csvRows) parse(text string, lazy bool) ([]string, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	one := csv.NewReader(strings.NewReader(text))
+	one.Comma, one.FieldsPerRecord, one.LazyQuotes, one.TrimLeadingSpace = r.delimiter, -1, lazy, r.delimiter != '\t'
+	fields, err := one.Read()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := one.Read(); !errors.Is(err, io.EOF) {
+		return nil, csv.ErrQuote // the text has more than one row
+	}
+	return fields, nil
+}
