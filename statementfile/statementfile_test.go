@@ -252,10 +252,42 @@ func large(entries int) io.Reader {
 	return io.MultiReader(append(readers, strings.NewReader(tail))...)
 }
 
+// repeated is a file with a part that is repeated while it is read.
+func repeated(head, part string, times int, tail string) io.Reader {
+	readers := []io.Reader{strings.NewReader(head)}
+	for range times {
+		readers = append(readers, strings.NewReader(part))
+	}
+	return io.MultiReader(append(readers, strings.NewReader(tail))...)
+}
+
 // A long file is read in bounded memory.
 func TestLargeFileIsStreamed(t *testing.T) {
 	const entries = 20_000
-	file := large(entries)
+	head, tail, _ := strings.Cut(ofx2("|"), "|")
+	for name, c := range map[string]struct {
+		file io.Reader
+		sum  string
+	}{
+		"camt": {large(entries), "-2210000.00"},
+		"MT":   {repeated(":20:A\n:25:1\n:60F:C261031EUR0,\n", ":61:261103D1,5NTRFNONREF\n:86:Rent\n", entries, ":62F:D261103EUR30000,\n-\n"), "-30000.0"},
+		"OFX":  {repeated(head, purchase, entries, tail), "-30000.0"},
+		"CSV":  {repeated("account,currency,date,amount,wording\n", "1,EUR,2026-11-02,-1.50,\"Tea\nand salt\"\n", entries, ""), "-30000.00"},
+	} {
+		n, sum, most := streamed(t, c.file)
+		if n != entries || sum != c.sum {
+			t.Errorf("%s: %d entries of %s, want %s", name, n, sum, c.sum)
+		}
+		if most > 4<<20 {
+			t.Errorf("%s: %d bytes are kept while it is read", name, most)
+		}
+	}
+}
+
+// streamed reads a file, and returns how many entries it has, their sum, and how much memory
+// was kept at most.
+func streamed(t *testing.T, file io.Reader) (int, string, uint64) {
+	t.Helper()
 	var before, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -275,12 +307,7 @@ func TestLargeFileIsStreamed(t *testing.T) {
 			most = max(most, now.HeapAlloc-min(now.HeapAlloc, before.HeapAlloc))
 		}
 	}
-	if n != entries || sum.String() != "-2210000.00" {
-		t.Errorf("%d entries of %s", n, sum)
-	}
-	if most > 4<<20 {
-		t.Errorf("%d bytes are kept while it is read", most)
-	}
+	return n, sum.String(), most
 }
 
 func BenchmarkRead(b *testing.B) {
