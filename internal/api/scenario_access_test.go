@@ -117,7 +117,7 @@ DELETE /users/{userId}/transactions/{transactionId}/documents/{documentId} 403 4
 GET    /users/{userId}/documents/{documentId}/thumbnail 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /documenttypes/{typeId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 PUT    /documenttypes/{typeId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /users/{userId}/accounts/{accountId}/statement 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
+GET    /users/{userId}/accounts/{accountId}/statement 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 409 403
 GET    /users/{userId}/connections/{connectionId}/account_ownership_certificate 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 GET    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
 POST   /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
