@@ -136,5 +136,5 @@ func TestStatementsThatCannotBeExported(t *testing.T) {
 	get("/users/me/accounts/999999/statement").says(t, 404, "notFound", "")
 	get("/users/999999/accounts/1/statement").says(t, 404, "notFound", "")
 	s.do(t, ask{method: http.MethodPut, path: account, token: "user", body: `{"disabled":true}`}).says(t, 200, "", "")
-	get(account+"/statement").says(t, 409, "noAccount", "")
+	get(account+"/statement").says(t, 409, "conflict", "is not enabled")
 }

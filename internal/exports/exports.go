@@ -37,7 +37,7 @@ func Of(ctx context.Context, db bankstore.Reader, domain passerelle.DomainID, ac
 		Domain: domain, User: account.User, Account: account.ID, Epoch: account.Epoch, ByDate: true, From: first, Until: last,
 	}}
 	if account.Disabled != nil || account.Deleted != nil {
-		return statementfile.Written{}, &passerelle.Error{Kind: passerelle.Conflict, Code: "noAccount", Message: "The account is not enabled; enable it before exporting its transactions."}
+		return statementfile.Written{}, passerelle.Conflicting("account %d is not enabled, so its transactions are not stored; enable it first", account.ID)
 	}
 	if err := e.bound(ctx); err != nil {
 		return statementfile.Written{}, err

@@ -154,7 +154,7 @@ func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (File
 }
 
 // Takes reports whether a connection takes files.
-func Takes(c store.Connection) bool { return c.Connector == statements.UUID }
+func Takes(c bankstore.Connection) bool { return c.Connector == statements.UUID }
 
 // takesFiles refuses connections that read an institution.
 func (i *Imports) takesFiles(ctx context.Context, d passerelle.Domain, f File) error {

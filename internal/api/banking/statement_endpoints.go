@@ -16,7 +16,7 @@ import (
 func (s *Service) statementRoutes() []httpapi.Route {
 	const place = "/accounts/{accountId}/statement"
 	return []httpapi.Route{{
-		Method: http.MethodGet, Pattern: "/users/{userId}" + place, Aliases: []string{place}, Needs: ofUser, Endpoint: httpapi.Handle(s.exportStatement), Errors: []string{"conflict", "noAccount"},
+		Method: http.MethodGet, Pattern: "/users/{userId}" + place, Aliases: []string{place}, Needs: ofUser, Endpoint: httpapi.Handle(s.exportStatement), Errors: []string{"conflict"},
 		Summary: "Get a statement of an account",
 		Doc:     "Answers with a file: the booked transactions of a period by their booking days, at most 100,000, the oldest first, with the balances before and after. Without dates it begins with the first transaction and ends today. A reference is the id of the transaction. CFONB 120 takes only accounts with a French IBAN.",
 	}}
