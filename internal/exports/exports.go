@@ -1,7 +1,7 @@
 // Package exports makes statements of accounts for package statementfile to write.
 //
-// It owns which transactions a statement has and the balances before and after them. It does
-// not own the formats, or who may see an account.
+// It owns which transactions a statement has, the balances before and after them, and the names of
+// the formats. It does not own the formats themselves, or who may see an account.
 //
 // It fails with a *passerelle.Error when there are too many transactions or no balance. When the
 // transactions change while the statement is written, its last entry is an error. It only reads.
@@ -12,7 +12,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/govalues/decimal"
 
@@ -30,19 +35,53 @@ const (
 	pageSize = 1000
 )
 
-// Of makes the statement of an account for a period. A zero first day is that of the first
-// transaction.
-func Of(ctx context.Context, db bankstore.Reader, domain passerelle.DomainID, account bankstore.StoredAccount, first, last passerelle.Date) (statementfile.Written, error) {
+// Wish is a statement that somebody wants: its format and its first and last day. A zero first day
+// is that of the first transaction.
+type Wish struct {
+	Format      string
+	First, Last passerelle.Date
+	// Now is when the file is made.
+	Now time.Time
+}
+
+// StatementExport is a statement that is made while it is written.
+type StatementExport struct {
+	MediaType, Name string
+	Write           func(w io.Writer) error
+}
+
+// formats are the formats by the names that clients use.
+var formats = map[string]struct {
+	format            statementfile.Format
+	mediaType, ending string
+}{
+	"camt.053": {statementfile.CAMT, "application/xml", "xml"}, "mt940": {statementfile.MT940, "text/plain; charset=us-ascii", "sta"},
+	"cfonb120": {statementfile.CFONB, "text/plain; charset=us-ascii", "txt"}, "ofx": {statementfile.OFX, "application/x-ofx", "ofx"},
+	"csv": {statementfile.CSV, "text/csv; charset=utf-8", "csv"},
+}
+
+// Of makes the statement of an account.
+func Of(ctx context.Context, db bankstore.Reader, domain passerelle.DomainID, account bankstore.StoredAccount, wish Wish) (StatementExport, error) {
+	to, known := formats[wish.Format]
+	if !known {
+		return StatementExport{}, passerelle.InvalidField("format", "must be one of %s", strings.Join(slices.Sorted(maps.Keys(formats)), ", "))
+	}
 	e := export{db: db, account: account, filter: bankstore.TransactionFilter{
-		Domain: domain, User: account.User, Account: account.ID, Epoch: account.Epoch, ByDate: true, From: first, Until: last,
+		Domain: domain, User: account.User, Account: account.ID, Epoch: account.Epoch, ByDate: true, From: wish.First, Until: wish.Last,
 	}}
 	if account.Disabled != nil || account.Deleted != nil {
-		return statementfile.Written{}, passerelle.Conflicting("account %d is not enabled, so its transactions are not stored; enable it first", account.ID)
+		return StatementExport{}, passerelle.Conflicting("account %d is not enabled, so its transactions are not stored; enable it first", account.ID)
 	}
 	if err := e.bound(ctx); err != nil {
-		return statementfile.Written{}, err
+		return StatementExport{}, err
 	}
-	return e.statement(ctx)
+	written, err := e.statement(ctx)
+	if err == nil && to.format == statementfile.CFONB && !statementfile.French(written.Account) {
+		err = passerelle.InvalidField("format", "%s", statementfile.ErrFrench)
+	}
+	written.Created = wish.Now
+	name := fmt.Sprintf("account-%d-%s-%s.%s", account.ID, written.From, written.To, to.ending)
+	return StatementExport{to.mediaType, name, func(w io.Writer) error { return statementfile.Write(w, to.format, written) }}, err
 }
 
 // export is a statement of an account for a period, which filter has.
