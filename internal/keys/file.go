@@ -25,9 +25,9 @@ var validID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // Load reads a key file. Its lines are "id key" with a key of 32 bytes in
 // base64; the last is the current master key; the line of the word "fixed" is
 // the fixed key; blank lines and lines that begin with # are ignored. A file
-// that anybody but its owner may touch is refused.
+// that CheckPrivate refuses is refused.
 func Load(path string) (*Ring, error) {
-	return load(path, checkPrivate)
+	return load(path, CheckPrivate)
 }
 
 // LoadOrCreate reads the key file, and makes one of Generate's keys for the
@@ -63,7 +63,7 @@ func load(path string, check func(*os.File) error) (*Ring, error) {
 	}
 	defer file.Close()
 	if err := check(file); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("key file %w", err)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxFileSize))
 	if err != nil {
@@ -74,19 +74,6 @@ func load(path string, check func(*os.File) error) (*Ring, error) {
 		return nil, fmt.Errorf("key file %s: %w", path, err)
 	}
 	return ring, nil
-}
-
-// checkPrivate looks at the open file, not at its name, which could meanwhile
-// be another's.
-func checkPrivate(file *os.File) error {
-	stat, err := file.Stat()
-	if err != nil {
-		return fmt.Errorf("check key file: %w", err)
-	}
-	if mode := stat.Mode().Perm(); mode&0o077 != 0 {
-		return fmt.Errorf("key file %s has mode %04o, which lets others at the keys: run chmod 600 %s", file.Name(), mode, file.Name())
-	}
-	return nil
 }
 
 func parseFile(text string) (*Ring, error) {

@@ -1,0 +1,24 @@
+package keys
+
+import (
+	"fmt"
+	"os"
+)
+
+// CheckPrivate fails when others can read or write an open file that holds a secret. It
+// inspects the file, not its name, which could meanwhile be another's. The group may read
+// a file of root's: that is how Kubernetes and systemd hand secrets to a service.
+func CheckPrivate(file *os.File) error {
+	stat, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("check who may read %s: %w", file.Name(), err)
+	}
+	forbidden := os.FileMode(0o077)
+	if ownedByRoot(stat) {
+		forbidden = 0o037
+	}
+	if mode := stat.Mode().Perm(); mode&forbidden != 0 {
+		return fmt.Errorf("%s has mode %04o, which lets others at its secrets: run chmod 600 %s", file.Name(), mode, file.Name())
+	}
+	return nil
+}
