@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -36,7 +37,12 @@ type Loop struct {
 	state  state
 	cancel context.CancelFunc
 	done   chan struct{}
+
+	passes, failures atomic.Int64
 }
+
+// Counts are how many passes have ended, and how many of them failed.
+func (l *Loop) Counts() (int64, int64) { return l.passes.Load(), l.failures.Load() }
 
 // state is the life of a loop, which only goes forward.
 type state int
@@ -134,8 +140,10 @@ func (l *Loop) attempt(ctx context.Context) (err error) {
 
 // report is silent about a pass that was cut short by Stop.
 func (l *Loop) report(ctx context.Context, err error) {
+	l.passes.Add(1)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
+	l.failures.Add(1)
 	l.Log.Error("background pass failed", "loop", l.Name, "error", err)
 }

@@ -98,7 +98,7 @@ func (a *authority) renew(ctx context.Context, refused credential) (credential, 
 }
 
 func (a *authority) endpoint() endpoint {
-	return endpoint{*a.provider, a.client, a.authorities, a.d.Now, a.limit, a.d.Log}
+	return endpoint{*a.provider, a.client, a.authorities, a.d.Now, a.limit, a.d.Log, a.d.agent}
 }
 
 // errUserToken is a failure of a request that says nothing of its cause, which

@@ -34,7 +34,9 @@ type Config struct {
 	// Name differs from the names of all other processes on the database, also of
 	// earlier ones.
 	Name string
-	Log  *slog.Logger
+	// Agent is the User-Agent of requests, such as "Passerelle/1.2.0"; empty is "Passerelle".
+	Agent string
+	Log   *slog.Logger
 }
 
 // Delivery has the use cases of webhooks. Make it with New. It is safe for concurrent
@@ -42,6 +44,8 @@ type Config struct {
 type Delivery struct {
 	Config
 	process *process
+	// agent is the User-Agent as a header has it, shared by all requests.
+	agent []string
 
 	// audit is put on record with an act, nil for none.
 	audit *store.Audit
@@ -59,7 +63,9 @@ type process struct {
 }
 
 // New makes the use cases. A process makes one for its database.
-func New(config Config) *Delivery { return &Delivery{Config: config, process: &process{}} }
+func New(config Config) *Delivery {
+	return &Delivery{Config: config, process: &process{}, agent: []string{cmp.Or(config.Agent, "Passerelle")}}
+}
 
 // Audited is the same use cases for one act that is to be on record: it is, in
 // the unit in which the act becomes true, and a request in the unit in which it

@@ -74,7 +74,7 @@ func (r *rig) another(name string) *delivery.Delivery {
 	r.t.Cleanup(func() { db.Close() })
 	return delivery.New(delivery.Config{
 		DB: db, Client: delivery.NewClient(open), Now: r.clock.Now, Random: rand.Reader,
-		Name: name, Log: slog.New(slog.DiscardHandler),
+		Name: name, Agent: "Passerelle/1.2.0", Log: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -235,7 +235,7 @@ func TestRequestsHaveTheirForm(t *testing.T) {
 			t.Errorf("request line has %q", got[0].uri)
 		}
 		for name, want := range map[string]string{
-			"Content-Type": "application/json; charset=utf-8", "User-Agent": "Passerelle/1", "SVC-Event": "PAYMENT_STATE_UPDATED",
+			"Content-Type": "application/json; charset=utf-8", "User-Agent": "Passerelle/1.2.0", "SVC-Event": "PAYMENT_STATE_UPDATED",
 			"SVC-Webhook-Id": fmt.Sprint(int64(w.ID)), "SVC-Delivery-Attempt": "1", "Authorization": "", "Accept-Encoding": "",
 			"BI-Signature": got[0].header.Get("SVC-Signature"),
 		} {

@@ -25,9 +25,8 @@ const mostHeaders = 16
 
 // The headers that are the same for every request, which nobody changes.
 var (
-	anything  = []string{"*/*"}
-	ourselves = []string{"Passerelle/1"}
-	ofJSON    = []string{"application/json; charset=utf-8"}
+	anything = []string{"*/*"}
+	ofJSON   = []string{"application/json; charset=utf-8"}
 )
 
 // exchange sends a delivery, and sends it again when the receiver refuses a credential that
@@ -134,7 +133,7 @@ func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery,
 // describe sets the headers that say what the request is about. A body without room for the
 // delivery's id has it in a header.
 func (to target) describe(header http.Header, d store.Delivery) {
-	header["Accept"], header["User-Agent"], header["Content-Type"] = anything, ourselves, ofJSON
+	header["Accept"], header["User-Agent"], header["Content-Type"] = anything, to.agent, ofJSON
 	header[webhook.EventHeader] = []string{d.Event}
 	header[webhook.IDHeader] = []string{strconv.FormatInt(int64(to.webhook.ID), 10)}
 	header[webhook.AttemptHeader] = []string{strconv.FormatInt(d.Attempts+1, 10)}

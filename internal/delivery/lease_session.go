@@ -276,6 +276,8 @@ type target struct {
 	names             spelling
 	compress          bool
 	timeout, interval time.Duration
+	// agent is the User-Agent of requests.
+	agent []string
 }
 
 // exchangeTime is the longest time of an exchange. A token request and a second try
@@ -320,6 +322,6 @@ func (s *leaseSession) load(ctx context.Context) (target, error) {
 	return target{
 		webhook: a.Webhook, clock: a.Served.Clock, authority: auth, client: client,
 		names: spell(values.List(settings.SignatureAliases)), compress: values.On(settings.Compression),
-		timeout: values.Seconds(settings.DeliveryTimeout), interval: values.Seconds(settings.FlushInterval),
+		timeout: values.Seconds(settings.DeliveryTimeout), interval: values.Seconds(settings.FlushInterval), agent: s.d.agent,
 	}, nil
 }

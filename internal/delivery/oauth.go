@@ -49,6 +49,8 @@ type endpoint struct {
 	// limit is how long it may take.
 	limit time.Duration
 	log   *slog.Logger
+	// agent is the User-Agent of requests.
+	agent []string
 }
 
 // tokens are the access tokens of the oauth providers that a process sends
@@ -225,7 +227,7 @@ func (g *grant) fetch(ctx context.Context) (string, time.Duration, error) {
 	}
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header["User-Agent"] = ourselves
+	r.Header["User-Agent"] = g.of.agent
 	answer, err := g.client.Do(r)
 	if err != nil {
 		return "", 0, tokenFault(unreached(err))

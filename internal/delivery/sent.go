@@ -74,7 +74,7 @@ func (s *leaseSession) headers(ctx context.Context, w store.Webhook, d store.Del
 	if err != nil {
 		return nil, fmt.Errorf("read the last request for delivery %d: %w", d.ID, err)
 	}
-	to := target{webhook: w, names: spell(values.List(settings.SignatureAliases)), compress: values.On(settings.Compression)}
+	to := target{webhook: w, names: spell(values.List(settings.SignatureAliases)), compress: values.On(settings.Compression), agent: s.d.agent}
 	header := http.Header{}
 	d.Attempts = max(d.Attempts-1, 0) // before the last one
 	to.describe(header, d)

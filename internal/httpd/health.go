@@ -18,9 +18,11 @@ type Check struct {
 	Probe func(context.Context) error
 }
 
-// Health answers 200 as long as the process can answer at all.
-func Health() http.Handler {
+// Health answers 200 as long as the process can answer at all. The product, such as
+// "Passerelle/1.2.0", is the header Server of the answer.
+func Health(product string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Server", product)
 		reply(w, http.StatusOK, map[string]bool{"alive": true})
 	})
 }

@@ -19,8 +19,10 @@ func ask(handler http.Handler) (int, string) {
 }
 
 func TestHealth(t *testing.T) {
-	if status, body := ask(httpd.Health()); status != 200 || body != `{"alive":true}` {
-		t.Errorf("answered %d %s", status, body)
+	answer := httptest.NewRecorder()
+	httpd.Health("Passerelle/1.2.0").ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+	if answer.Code != 200 || answer.Body.String() != "{\"alive\":true}\n" || answer.Header().Get("Server") != "Passerelle/1.2.0" {
+		t.Errorf("answered %d %v %s", answer.Code, answer.Header(), answer.Body)
 	}
 }
 

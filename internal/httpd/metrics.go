@@ -62,12 +62,14 @@ func (m *Metrics) end(route string, status int, took time.Duration) {
 	m.duration.WithLabelValues(route, code).Observe(took.Seconds())
 }
 
-// Ops is the handler of the operators' listener: /metrics, and profiles under
-// /debug/pprof/ where they were asked for. It has no authentication, so its listener belongs on the
+// Ops is the handler of the operators' listener: /metrics, /healthz and /readyz, and profiles
+// under /debug/pprof/ where they were asked for. It has no authentication, so its listener belongs on the
 // loopback interface or a private network. The command line is not shown: it
 // may hold the password of a database.
-func Ops(m *Metrics, profiles bool) http.Handler {
+func Ops(m *Metrics, profiles bool, health, ready http.Handler) http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("GET /healthz", health)
+	mux.Handle("GET /readyz", ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
 	if !profiles {
 		return mux

@@ -22,7 +22,7 @@ func TestMetricsCountByRouteAndStatus(t *testing.T) {
 	s.stop(t)
 	metrics.Registry().MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ours"}, func() float64 { return 42 }))
 
-	ops := start(t, httpd.Ops(metrics, false), httpd.Options{})
+	ops := start(t, httpd.Ops(metrics, false, httpd.Health("p"), httpd.Ready()), httpd.Options{})
 	_, page := ops.get(t, "/metrics")
 	for _, want := range []string{
 		`passerelle_http_requests_total{route="GET /payments/{id}",status="200"} 2`,
@@ -39,11 +39,13 @@ func TestMetricsCountByRouteAndStatus(t *testing.T) {
 }
 
 func TestOpsListenerIsOnLoopbackWithProfilesButNoCommandLine(t *testing.T) {
-	ops := start(t, httpd.Ops(httpd.NewMetrics(), true), httpd.Options{})
+	ops := start(t, httpd.Ops(httpd.NewMetrics(), true, httpd.Health("p"), httpd.Ready()), httpd.Options{})
 	if !strings.HasPrefix(ops.Addr(), "127.0.0.1:") {
 		t.Errorf("listens on %s by default", ops.Addr())
 	}
 	for path, want := range map[string]int{
+		"/healthz":                       200,
+		"/readyz":                        200,
 		"/debug/pprof/":                  200,
 		"/debug/pprof/goroutine?debug=1": 200,
 		"/debug/pprof/symbol":            200,
@@ -57,7 +59,7 @@ func TestOpsListenerIsOnLoopbackWithProfilesButNoCommandLine(t *testing.T) {
 }
 
 func TestProfilesAreAskedFor(t *testing.T) {
-	ops := start(t, httpd.Ops(httpd.NewMetrics(), false), httpd.Options{})
+	ops := start(t, httpd.Ops(httpd.NewMetrics(), false, httpd.Health("p"), httpd.Ready()), httpd.Options{})
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile", "/debug/pprof/trace", "/debug/pprof/symbol"} {
 		if answer, _ := ops.get(t, path); answer.StatusCode != http.StatusNotFound {
 			t.Errorf("%s answered %d", path, answer.StatusCode)

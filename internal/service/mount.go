@@ -38,7 +38,7 @@ type places struct {
 
 func (s *Service) places() places {
 	return places{rest: s.entry().Wrap(s.busyPlaces()), below: []place{
-		{"/healthz", httpd.Health()},
+		{"/healthz", httpd.Health(s.product())},
 		{"/readyz", httpd.Ready(s.checks()...)},
 	}}
 }

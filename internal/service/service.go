@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,6 +101,8 @@ type Config struct {
 	// Migrate brings the schema up to date first; otherwise an outdated one
 	// is an error.
 	Migrate bool
+	// Version is that of the program, for receivers of webhooks and for monitoring.
+	Version string
 	Log     *slog.Logger
 	// Now is real time; nil means the machine's clock.
 	Now func() time.Time
@@ -160,6 +163,7 @@ type Service struct {
 	consoleServer *httpd.Server
 	limiter       *httpd.Limiter
 	metrics       *httpd.Metrics
+	domainMetrics domainMetrics
 	loops         background.Group
 	// syncs are the reads that no request waits for. fileFetches fetches the files that
 	// readers wait for.
@@ -182,7 +186,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	s := &Service{config: c, DB: db, metrics: httpd.NewMetrics()}
-	s.metrics.Registry().MustRegister(bankMetrics{&s.registry})
+	s.metrics.Registry().MustRegister(bankMetrics{&s.registry}, &s.domainMetrics, loopMetrics{&s.loops}, buildMetrics(cmp.Or(c.Version, "development")))
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -230,7 +234,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	s.Access = &access.Access{DB: s.DB, Now: c.Now}
 	s.Operators = &operators.Operators{DB: s.DB, Now: c.Now, MAC: c.Keys.MAC}
 	s.Delivery = delivery.New(delivery.Config{
-		DB: s.DB, Now: c.Now, Random: rand.Reader, Name: rand.Text(), Log: c.Log,
+		DB: s.DB, Now: c.Now, Random: rand.Reader, Name: rand.Text(), Agent: s.product(), Log: c.Log,
 		Client: delivery.NewClient(delivery.Outbound{Loopback: c.Loopback, Networks: c.Networks, Ports: c.Ports}),
 	})
 	s.sender = delivery.NewSender(s.Delivery)
@@ -269,6 +273,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		{Name: "note the use of credentials", Every: time.Minute, Pass: s.Access.KeepUses, Log: c.Log},
 		{Name: "forget attempts to sign in", Every: time.Minute, Pass: s.Operators.Forget, Log: c.Log},
 		{Name: "chain the audit log", Every: time.Second, Pass: (&audit.Log{DB: s.DB, Name: rand.Text()}).Chain, Log: c.Log},
+		{Name: "measure the domains", Every: time.Minute, Pass: s.measure, Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
 		{Name: "keep statistics", Every: 5 * time.Second, Pass: s.DB.Database.KeepStatistics, Log: c.Log},
 	}
@@ -360,7 +365,7 @@ func (s *Service) Start() {
 func (s *Service) Serve() {
 	s.server.Start(s.Handler())
 	if s.ops != nil {
-		s.ops.Start(httpd.Ops(s.metrics, s.config.Profiles))
+		s.ops.Start(httpd.Ops(s.metrics, s.config.Profiles, httpd.Health(s.product()), httpd.Ready(s.checks()...)))
 	}
 	if s.consoleServer != nil {
 		s.consoleServer.Start(s.asCalled(s.ownConsole()))
@@ -370,6 +375,11 @@ func (s *Service) Serve() {
 // Ended is closed, after an error if there was one, when the listener ends
 // without having been stopped.
 func (s *Service) Ended() <-chan error { return s.server.Ended() }
+
+// product is the name of the program with its version, as headers have it.
+func (s *Service) product() string {
+	return "Passerelle/" + cmp.Or(strings.TrimPrefix(s.config.Version, "v"), "development")
+}
 
 // Handler is everything the listener answers.
 func (s *Service) Handler() http.Handler {

@@ -1,0 +1,173 @@
+// Package deploy_test holds what is deployed against what it promises: that alerts fire, that
+// a release can be built again, that image and packages run. It owns no code and does not test
+// the service. It fails with the file that breaks a promise.
+package deploy_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// rules is what is read of alerts.yml.
+type rules struct {
+	Groups []struct {
+		Rules []struct {
+			Alert       string            `yaml:"alert"`
+			Labels      map[string]string `yaml:"labels"`
+			Annotations map[string]string `yaml:"annotations"`
+		} `yaml:"rules"`
+	} `yaml:"groups"`
+}
+
+// readYAML reads a file below this folder.
+func readYAML(t *testing.T, name string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err == nil {
+		err = yaml.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAlertsFire has Prometheus' own tool play the alerts: each fires in the scenario about
+// it, and none in a healthy hour.
+func TestAlertsFire(t *testing.T) {
+	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"check", "config", "--syntax-only", "prometheus.yml"}, {"test", "rules", "alerts_test.yml"}} {
+		command := exec.CommandContext(t.Context(), "promtool", args...)
+		command.Dir = "observability"
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("promtool %v: %v (scripts/install-tools promtool installs it): %s", args, err, out)
+		}
+	}
+}
+
+// TestAlertsHaveRunbooks: each alert has a scenario that makes it fire, and a paragraph that
+// its annotation leads to.
+func TestAlertsHaveRunbooks(t *testing.T) {
+	var all rules
+	readYAML(t, "observability/alerts.yml", &all)
+	scenarios, page := read(t, "observability/alerts_test.yml"), read(t, "../docs/observability.md")
+	count := 0
+	for _, group := range all.Groups {
+		for _, rule := range group.Rules {
+			count++
+			if !strings.Contains(scenarios, "alertname: "+rule.Alert+"\n") {
+				t.Errorf("no scenario has %s fire", rule.Alert)
+			}
+			if !regexp.MustCompile(`(?m)^### `+rule.Alert+`\n\n\S`).MatchString(page) || rule.Annotations["runbook"] != "docs/observability.md#"+strings.ToLower(rule.Alert) {
+				t.Errorf("%s does not lead to its paragraph in docs/observability.md", rule.Alert)
+			}
+			if severity := rule.Labels["severity"]; severity != "page" && severity != "ticket" {
+				t.Errorf("%s has the severity %q", rule.Alert, severity)
+			}
+		}
+	}
+	if headings := strings.Count(page, "\n### Passerelle"); headings != count {
+		t.Errorf("docs/observability.md has %d paragraphs for %d alerts", headings, count)
+	}
+}
+
+func TestDashboardIsWhole(t *testing.T) {
+	var dashboard struct {
+		Title  string
+		Panels []struct {
+			ID      int
+			Title   string
+			GridPos struct{ X, Y, W, H int }
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, "observability/dashboard.json")), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	ids, cells := map[int]bool{}, map[[2]int]string{}
+	for _, panel := range dashboard.Panels {
+		if ids[panel.ID] || panel.Title == "" || len(panel.Targets) == 0 {
+			t.Errorf("the panel %d %q repeats an id, or lacks a title or an expression", panel.ID, panel.Title)
+		}
+		ids[panel.ID] = true
+		for _, target := range panel.Targets {
+			checkExpression(t, panel.Title, target.Expr)
+		}
+		for x := panel.GridPos.X; x < panel.GridPos.X+panel.GridPos.W; x++ {
+			cell := [2]int{x, panel.GridPos.Y}
+			if cells[cell] != "" || x >= 24 {
+				t.Errorf("the panel %q lies over %q or beyond the edge", panel.Title, cells[cell])
+			}
+			cells[cell] = panel.Title
+		}
+	}
+}
+
+// checkExpression has promtool read an expression as that of a rule.
+func checkExpression(t *testing.T, title, expression string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "rules.yml")
+	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "g", "rules": []any{map[string]any{"record": "r", "expr": expression}}}}})
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "promtool", "check", "rules", file).CombinedOutput(); err != nil {
+		t.Errorf("the panel %q: %v: %s", title, err, out)
+	}
+}
+
+// TestComposeFileLeadsSomewhere: what the file mounts is there, the program has no rights and
+// a root that it cannot write to, and nothing listens beyond this machine.
+func TestComposeFileLeadsSomewhere(t *testing.T) {
+	var compose struct {
+		Services map[string]struct {
+			Image    string   `yaml:"image"`
+			ReadOnly bool     `yaml:"read_only"`
+			CapDrop  []string `yaml:"cap_drop"`
+			Volumes  []string `yaml:"volumes"`
+			Ports    []string `yaml:"ports"`
+		} `yaml:"services"`
+		Volumes map[string]any `yaml:"volumes"`
+	}
+	readYAML(t, "compose.yaml", &compose)
+	for name, service := range compose.Services {
+		ours := strings.HasPrefix(service.Image, "${PASSERELLE_IMAGE")
+		if ours && (!service.ReadOnly || len(service.CapDrop) != 1 || service.CapDrop[0] != "ALL") {
+			t.Errorf("%s may do more than it needs", name)
+		}
+		if !ours && (!strings.Contains(service.Image, ":") || strings.HasSuffix(service.Image, ":latest")) {
+			t.Errorf("%s has no version: %s", name, service.Image)
+		}
+		for _, volume := range service.Volumes {
+			source, _, _ := strings.Cut(volume, ":")
+			if _, named := compose.Volumes[source]; named {
+				continue
+			}
+			if _, err := os.Stat(source); err != nil {
+				t.Errorf("%s mounts %s: %v", name, source, err)
+			}
+		}
+		for _, port := range service.Ports {
+			if !strings.HasPrefix(port, "127.0.0.1:") {
+				t.Errorf("%s listens at %s", name, port)
+			}
+		}
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

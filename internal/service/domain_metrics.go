@@ -1,0 +1,172 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"passerelle"
+	"passerelle/internal/background"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
+)
+
+// maxMeasured is how many domains are measured, the oldest first: each costs some twenty
+// queries a minute.
+const maxMeasured = 100
+
+// domainMetrics are figures of the domains, read from the database by a loop, so that
+// whoever asks for them costs it nothing.
+type domainMetrics struct {
+	mu      sync.Mutex
+	figures []prometheus.Metric
+}
+
+// figure describes a figure of the database, with its labels.
+func figure(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("passerelle_"+name, help, labels, nil)
+}
+
+var (
+	measuredAt      = figure("measured_timestamp_seconds", "When the figures of the domains were read from the database.")
+	measuredDomains = figure("domains", "Domains. The figures are those of the oldest 100.")
+	paymentStates   = figure("payments_last_day", "Payments registered in the last 24 hours of the domain's time, by their state. It stops at 10000.", "domain", "state")
+	pendingWebhooks = figure("webhook_pending_deliveries", "Deliveries that receivers have not accepted yet. It stops at 1000 for each webhook.", "domain")
+	webhookRequests = figure("webhook_requests_last_day", "Requests to webhooks in the last 24 hours of the domain's time.", "domain")
+	webhookSuccess  = figure("webhook_success_ratio", "Part of the requests to webhooks in the last 24 hours that receivers accepted.", "domain")
+	troubles        = figure("connections_in_trouble", "Connections of users that cannot be read, by their state. It stops at 10000.", "domain", "state")
+)
+
+// maxPending is how many undelivered requests of a webhook are counted.
+const maxPending = 1000
+
+// Describe implements prometheus.Collector.
+func (m *domainMetrics) Describe(into chan<- *prometheus.Desc) {
+	for _, one := range []*prometheus.Desc{measuredAt, measuredDomains, paymentStates, pendingWebhooks, webhookRequests, webhookSuccess, troubles} {
+		into <- one
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *domainMetrics) Collect(into chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, one := range m.figures {
+		into <- one
+	}
+}
+
+// measure reads the figures anew. When it fails the former ones stay, with their time.
+func (s *Service) measure(ctx context.Context) error {
+	all, err := s.DB.Domains(ctx)
+	if err != nil {
+		return fmt.Errorf("list the domains: %w", err)
+	}
+	now := s.config.Now()
+	read := reading{DB: s.DB, at: now}
+	read.gauge(measuredDomains, float64(len(all)))
+	for _, d := range all[:min(len(all), maxMeasured)] {
+		if err := read.domain(ctx, d); err != nil {
+			return fmt.Errorf("measure domain %s: %w", d.Name, err)
+		}
+	}
+	read.gauge(measuredAt, seconds(now))
+	s.domainMetrics.mu.Lock()
+	defer s.domainMetrics.mu.Unlock()
+	s.domainMetrics.figures = read.figures
+	return nil
+}
+
+// reading is one reading of all figures.
+type reading struct {
+	*store.DB
+	at      time.Time
+	figures []prometheus.Metric
+}
+
+func (r *reading) gauge(of *prometheus.Desc, value float64, labels ...string) {
+	r.figures = append(r.figures, prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, labels...))
+}
+
+func (r *reading) domain(ctx context.Context, d passerelle.Domain) error {
+	now := d.Clock.Now(r.at)
+	states, err := r.PaymentStates(ctx, d.ID, now.Add(-24*time.Hour))
+	if err != nil {
+		return err
+	}
+	for _, one := range states {
+		r.gauge(paymentStates, float64(one.Count), d.Name, string(one.State))
+	}
+	trouble, err := bankstore.From(r.DB).Troubles(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	for _, one := range trouble {
+		r.gauge(troubles, float64(one.Count), d.Name, one.State)
+	}
+	health, err := r.DomainHealth(ctx, d.ID, now)
+	if err != nil {
+		return err
+	}
+	r.gauge(webhookRequests, float64(health.Requests), d.Name)
+	if health.Requests > 0 {
+		r.gauge(webhookSuccess, float64(health.Successes)/float64(health.Requests), d.Name)
+	}
+	return r.pending(ctx, d)
+}
+
+func (r *reading) pending(ctx context.Context, d passerelle.Domain) error {
+	webhooks, err := r.Webhooks(ctx, store.WebhookFilter{Domain: d.ID}, store.Window{Limit: store.MaxWebhooks})
+	if err != nil {
+		return err
+	}
+	ids := make([]passerelle.WebhookID, len(webhooks))
+	for i, w := range webhooks {
+		ids[i] = w.ID
+	}
+	pending, err := r.Pending(ctx, d.ID, maxPending, ids...)
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	for _, n := range pending {
+		total += n
+	}
+	r.gauge(pendingWebhooks, float64(total), d.Name)
+	return nil
+}
+
+// loopMetrics count the passes of background loops.
+type loopMetrics struct{ loops *background.Group }
+
+var (
+	loopPasses   = figure("background_passes_total", "Passes of a background loop that ended.", "loop")
+	loopFailures = figure("background_failures_total", "Passes of a background loop that failed.", "loop")
+)
+
+// Describe implements prometheus.Collector.
+func (m loopMetrics) Describe(into chan<- *prometheus.Desc) {
+	into <- loopPasses
+	into <- loopFailures
+}
+
+// Collect implements prometheus.Collector.
+func (m loopMetrics) Collect(into chan<- prometheus.Metric) {
+	for _, loop := range *m.loops {
+		passes, failures := loop.Counts()
+		into <- prometheus.MustNewConstMetric(loopPasses, prometheus.CounterValue, float64(passes), loop.Name)
+		into <- prometheus.MustNewConstMetric(loopFailures, prometheus.CounterValue, float64(failures), loop.Name)
+	}
+}
+
+// buildMetrics say which program runs.
+func buildMetrics(version string) prometheus.Collector {
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "passerelle_build_info", Help: "Always 1, with the version of the program.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	return build
+}

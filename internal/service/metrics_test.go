@@ -1,0 +1,120 @@
+package service_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"passerelle/internal/keys"
+	"passerelle/internal/service"
+	"passerelle/internal/store/storetest"
+)
+
+var update = flag.Bool("update", false, "write docs/metrics.md anew")
+
+// metricsPage lists what the service measures.
+const metricsPage = "../../docs/metrics.md"
+
+const metricsIntroduction = `# Metrics
+
+<!-- Made from the program; make generate writes it anew. -->
+
+This page lists what ` + "`/metrics`" + ` shows, beside the metrics of the Go runtime and the process. [observability.md](observability.md)
+says what to watch.
+
+| Metric | Labels | Meaning |
+|---|---|---|
+`
+
+// description takes apart what a metric says about itself.
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "([^"]*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`)
+
+// measured are the names of all metrics of the service, and its own with labels and meaning.
+func measured(t *testing.T) (names map[string]bool, rows []string) {
+	t.Helper()
+	all := make(chan *prometheus.Desc)
+	go func() {
+		defer close(all)
+		service.Metrics(opened(t, service.Config{Database: storetest.SQLite(t), Keys: keys.Generate()})).Describe(all)
+	}()
+	names = map[string]bool{"up": true} // Prometheus has it of every target
+	for one := range all {
+		match := description.FindStringSubmatch(one.String())
+		if match == nil {
+			t.Fatalf("%s is not understood", one)
+		}
+		names[match[1]] = true
+		if strings.HasPrefix(match[1], "passerelle_") {
+			labels := strings.Join(regexp.MustCompile(`\w+`).FindAllString(regexp.MustCompile(`="[^"]*"`).ReplaceAllString(match[3], "")+" "+match[4], -1), ", ")
+			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", match[1], labels, match[2]))
+		}
+	}
+	slices.Sort(rows)
+	return names, rows
+}
+
+func TestMetricsPageIsFresh(t *testing.T) {
+	_, rows := measured(t)
+	want := metricsIntroduction + strings.Join(rows, "")
+	if *update {
+		if err := os.WriteFile(metricsPage, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(metricsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("docs/metrics.md is not what the service measures; run make generate: (-want +got)\n%s", diff)
+	}
+}
+
+// metricName finds the metrics that an expression names.
+var metricName = regexp.MustCompile(`\b(?:passerelle|process|go)_[a-z0-9_]+|\bup\b`)
+
+// TestWhatIsWatchedIsMeasured compares the metrics that alerts and dashboards name with those
+// that the service exports.
+func TestWhatIsWatchedIsMeasured(t *testing.T) {
+	names, _ := measured(t)
+	files, err := filepath.Glob("../../deploy/observability/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, expression := range expressions(string(text)) {
+			for _, name := range metricName.FindAllString(expression, -1) {
+				found++
+				bare := regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")
+				if !names[name] && !names[bare] {
+					t.Errorf("%s: the service does not measure %s", filepath.Base(file), name)
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d names were found", found)
+	}
+}
+
+// expressions are what alerts and dashboards compute.
+func expressions(text string) []string {
+	var all []string
+	for _, match := range regexp.MustCompile(`(?m)^\s*"?expr"?: (.*)$`).FindAllStringSubmatch(text, -1) {
+		all = append(all, match[1])
+	}
+	return all
+}
