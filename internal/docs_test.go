@@ -181,7 +181,7 @@ func (f *facts) readCommands(t *testing.T) {
 			end = headings[i+1][0]
 		}
 		name, section := text[heading[2]:heading[3]], text[heading[1]:end]
-		flags := map[string]bool{"json": true, "help": true}
+		flags := map[string]bool{"json": true, "help": true, "config": true}
 		for _, row := range regexp.MustCompile("(?m)^\\| `(--[a-z-]+)").FindAllStringSubmatch(section, -1) {
 			flags[strings.TrimPrefix(row[1], "--")] = true
 		}
@@ -347,7 +347,7 @@ func (f *facts) has(p page, name string) bool {
 }
 
 // otherPrograms are those whose flags are theirs.
-var otherPrograms = regexp.MustCompile(`^(curl|git|openssl|printf|psql|pg_dump|pg_restore|go (tool|build|mod|get|install|vet)|docker|CREATE|INSERT)\b`)
+var otherPrograms = regexp.MustCompile(`^(curl|git|openssl|printf|psql|pg_dump|pg_restore|go (tool|build|mod|get|install|vet)|docker|helm|kubectl|CREATE|INSERT)\b`)
 
 var (
 	commandForm = regexp.MustCompile(`(?:^|[ /])passerelle((?: [a-z][a-z|-]*)+)`)

@@ -16,6 +16,7 @@ type configCommand struct {
 	Show   configShow   `cmd:"" aliases:"get" help:"Print one setting."`
 	Update configUpdate `cmd:"" aliases:"set" help:"Set a setting."`
 	Delete configDelete `cmd:"" aliases:"unset" help:"Reset a setting to its default."`
+	Check  configCheck  `cmd:"" help:"Check the variables and files that serve would read, without a start. Not the database, which doctor checks."`
 	Log    configLog    `cmd:"" help:"List the changes of settings, newest first."`
 }
 

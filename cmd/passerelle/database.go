@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,7 +19,21 @@ import (
 // databaseFlag is the flag of the commands that work straight on a database,
 // beside the processes that serve from it.
 type databaseFlag struct {
-	Database string `default:"sqlite:passerelle-data/passerelle.db" help:"Database to work on: sqlite:PATH or postgres://…"`
+	Database     string `placeholder:"URL" help:"Database to work on: sqlite:PATH or postgres://… (default: sqlite:passerelle-data/passerelle.db)."`
+	DatabaseFile string `placeholder:"FILE" help:"File with the value of --database, readable only by its owner."`
+}
+
+// ownDatabaseURL is the database of dev in the working directory.
+const ownDatabaseURL = "sqlite:passerelle-data/passerelle.db"
+
+// AfterApply finds the database that the flags name. Parsing calls it once for each struct
+// that has it.
+func (d *databaseFlag) AfterApply() error {
+	if err := readSecrets(secretFile{"--database", &d.DatabaseFile, &d.Database}); err != nil {
+		return err
+	}
+	d.Database = cmp.Or(d.Database, ownDatabaseURL)
+	return nil
 }
 
 // do opens the database, which has to exist, runs the command on it and shows

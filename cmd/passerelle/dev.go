@@ -26,7 +26,8 @@ type devCommand struct {
 	Data     string `default:"passerelle-data" help:"Folder for the database, the key file and the credentials." type:"path"`
 	Database string `help:"Database to use instead of the one in the data folder: sqlite:PATH or postgres://…"`
 	Files    string `help:"Store for files instead of the data folder: a folder, or s3://KEY:SECRET@HOST/BUCKET."`
-	Profile  string `default:"ci" help:"Timing of the sandbox banks: ci (no wait) or faithful."`
+	secretFiles
+	Profile string `default:"ci" help:"Timing of the sandbox banks: ci (no wait) or faithful."`
 	bankFolder
 	Bank bool `help:"Start test banks as a second program, in the data folder, and connect them over mutual TLS. Instead of --banks."`
 	outbound
@@ -38,6 +39,9 @@ type devCommand struct {
 
 // Run serves until the context ends.
 func (d *devCommand) Run(c *console) error {
+	if err := d.secretFiles.resolve(&d.Database, &d.Files, &d.SMTPURL); err != nil {
+		return err
+	}
 	timing, err := sandbox.ParseTiming(d.Profile)
 	if err != nil {
 		return passerelle.InvalidField("--profile", "must be ci or faithful")
@@ -68,7 +72,7 @@ func (d *devCommand) Run(c *console) error {
 	defer end()
 	s, err := service.Open(c.ctx, service.Config{
 		Database: d.database(), Keys: ring, Files: cmp.Or(d.Files, filepath.Join(d.Data, "files")), Listen: d.Listen,
-		Banks: d.Banks, Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Identities: provider, Mail: mails, Migrate: true, Log: c.log, MaxRequests: d.MaxRequests, DatabaseTimeout: d.DatabaseTimeout,
+		Banks: d.Banks, Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Identities: provider, Mail: mails, Migrate: true, Version: version, Log: c.log, MaxRequests: d.MaxRequests, DatabaseTimeout: d.DatabaseTimeout,
 	})
 	if err != nil {
 		return err

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"strings"
 
 	"passerelle"
@@ -33,23 +31,4 @@ func (i identities) config() (*oidc.Config, error) {
 	return &oidc.Config{
 		Issuer: i.OIDCIssuer, ClientID: i.OIDCClientID, ClientSecret: secret, NameClaim: i.OIDCNameClaim, SecondFactor: i.OIDCSecondFactor,
 	}, nil
-}
-
-// privateText is what stands in a file that only its owner may read; none is empty.
-func privateText(flag, file string) (string, error) {
-	if file == "" {
-		return "", nil
-	}
-	stat, err := os.Stat(file)
-	if err != nil {
-		return "", passerelle.InvalidField(flag, "there is no such file: %s", file)
-	}
-	if stat.Mode().Perm()&0o077 != 0 {
-		return "", passerelle.InvalidField(flag, "others may read it: chmod 600 %s", file)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", flag, err)
-	}
-	return strings.TrimSpace(string(text)), nil
 }

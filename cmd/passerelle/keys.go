@@ -29,11 +29,17 @@ type keyFileView struct {
 	Current string `json:"current"`
 }
 
-type keysCreate struct{ ownKeys }
+type keysCreate struct {
+	ownKeys
+	IfMissing bool `help:"Succeed and change nothing when there is such a file."`
+}
 
 // Run makes a key file.
 func (n *keysCreate) Run(c *console) error {
 	err := keys.Create(n.KeyFile)
+	if errors.Is(err, fs.ErrExist) && n.IfMissing {
+		return n.show(c)
+	}
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("--key-file: %s is there already and stays as it is: without it nothing opens that was sealed with it", n.KeyFile)
 	}

@@ -23,6 +23,7 @@ import (
 	_ "time/tzdata" // zones of domains, wherever the binary runs
 
 	"github.com/alecthomas/kong"
+	_ "golang.org/x/crypto/x509roots/fallback" // authorities, where the machine has none, as in a container
 
 	"passerelle"
 )
@@ -50,7 +51,8 @@ const (
 
 // program is the command line as kong reads it.
 type program struct {
-	JSON bool `name:"json" help:"Print only one JSON value on standard output."`
+	JSON       bool   `name:"json" help:"Print only one JSON value on standard output."`
+	ConfigFile string `name:"config" placeholder:"FILE" help:"File with variables of the environment, one NAME=VALUE a line. The environment and the command line take precedence."`
 
 	Dev        devCommand        `cmd:"" help:"Run the whole service on this machine, with a sandbox, ready for a first payment."`
 	Serve      serveCommand      `cmd:"" help:"Run the service in production."`
@@ -75,6 +77,8 @@ type program struct {
 	Backup      backupCommand      `cmd:"" help:"Copy a database to a file while it is in use."`
 	Restore     restoreCommand     `cmd:"" help:"Restore a database from a copy."`
 	Doctor      doctorCommand      `cmd:"" help:"Check the database, its schema and keys, the clocks, and the addresses of webhooks."`
+	Healthcheck healthcheckCommand `cmd:"" help:"Ask the service that runs on this machine whether it is alive."`
+	Completion  completionCommand  `cmd:"" help:"Print a script that completes commands in a shell."`
 	Version     versionCommand     `cmd:"" help:"Print the version and build of this program."`
 }
 
@@ -84,6 +88,8 @@ type console struct {
 	out, err io.Writer
 	json     bool
 	log      *slog.Logger
+	// environment has the variables of the process, and before them those of --config.
+	environment []string
 }
 
 // run is the program without its process: a test calls it with arguments, an
@@ -94,21 +100,33 @@ func run(ctx context.Context, args, environment []string, out, diagnostics io.Wr
 		args = append(slices.Clone(args[1:]), "--help")
 	}
 	exit := -1
-	parser, err := newParser(&p, environment, out, diagnostics, func(code int) { exit = code })
-	if err == nil {
-		var command *kong.Context
-		if command, err = parser.Parse(args); exit >= 0 {
-			return exit // help was printed
-		}
-		if err == nil {
-			err = unknownVariables(parser.Model, environment)
-		}
-		if err == nil {
-			return execute(command, &console{ctx: ctx, out: out, err: diagnostics, json: p.JSON, log: logger(diagnostics)})
-		}
+	command, environment, err := parse(&p, args, environment, out, diagnostics, func(code int) { exit = code })
+	if exit >= 0 {
+		return exit // help was printed
 	}
-	complain(diagnostics, err.Error())
-	return misused
+	if err != nil {
+		complain(diagnostics, sentence(err))
+		return misused
+	}
+	return execute(command, &console{ctx: ctx, out: out, err: diagnostics, json: p.JSON, log: logger(diagnostics), environment: environment})
+}
+
+// parse reads the command line, with the variables of a file and of the environment for what
+// it does not say. It returns all variables.
+func parse(p *program, args, environment []string, out, diagnostics io.Writer, exit func(int)) (*kong.Context, []string, error) {
+	environment, err := withConfigFile(args, environment)
+	if err != nil {
+		return nil, nil, err
+	}
+	parser, err := newParser(p, environment, out, diagnostics, exit)
+	if err != nil {
+		return nil, nil, err
+	}
+	command, err := parser.Parse(args)
+	if err == nil {
+		err = unknownVariables(parser.Model, environment)
+	}
+	return command, environment, err
 }
 
 func execute(command *kong.Context, c *console) int {
@@ -135,8 +153,17 @@ func complain(diagnostics io.Writer, text string) {
 	fmt.Fprintln(diagnostics, "passerelle:", strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": "))
 }
 
-// explain is the sentence made for people, where there is one. It begins with
-// the flag, where that has another name than the field of the interface.
+// sentence is the text made for people, where there is one.
+func sentence(err error) string {
+	var wrong *passerelle.Error
+	if errors.As(err, &wrong) {
+		return wrong.Message
+	}
+	return err.Error()
+}
+
+// explain is the sentence of an error. It begins with the flag, where that has another name
+// than the field of the interface.
 func explain(command *kong.Context, err error) string {
 	var wrong *passerelle.Error
 	if !errors.As(err, &wrong) {
@@ -193,6 +220,9 @@ func environmentResolver(environment []string) kong.Resolver {
 
 const variablePrefix = "PASSERELLE_"
 
+// testPrefix is that of variables for tests.
+const testPrefix = variablePrefix + "TEST_"
+
 // variable is the twin of a flag. Help is asked for on the command line only.
 func variable(flag *kong.Flag) string {
 	if flag.Name == "help" {
@@ -208,7 +238,7 @@ func unknownVariables(app *kong.Application, environment []string) error {
 	collectVariables(app.Node, known)
 	for _, pair := range environment {
 		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, variablePrefix) && !strings.HasPrefix(name, variablePrefix+"TEST_") && !known[name] {
+		if strings.HasPrefix(name, variablePrefix) && !strings.HasPrefix(name, testPrefix) && !known[name] {
 			return fmt.Errorf("the environment variable %s is not one of this program", name)
 		}
 	}

@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 
+	"passerelle/internal/database"
 	"passerelle/internal/store"
 )
 
 type migrateCommand struct {
 	databaseFlag
-	Check bool `help:"Change nothing; fail when the schema is not up to date."`
+	Check  bool `xor:"change" help:"Change nothing; fail when the schema is not up to date."`
+	DryRun bool `xor:"change" help:"Change nothing; print the migrations that would be applied, with their statements."`
 }
 
 // schemaView is what migrate prints.
@@ -18,9 +20,37 @@ type schemaView struct {
 
 var upToDate = schemaView{"up to date"}
 
+// pendingView is a migration as it is printed before it is applied.
+type pendingView struct {
+	Migration  string `json:"migration"`
+	Statements string `json:"statements"`
+}
+
+// dryRun prints what would be applied to a database that exists.
+func (m *migrateCommand) dryRun(c *console) error {
+	if err := m.exists(); err != nil {
+		return err
+	}
+	db, err := store.Open(c.ctx, m.Database, store.Options{Log: c.log})
+	if err != nil {
+		return err
+	}
+	pending, err := db.Database.Pending(c.ctx)
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	if len(pending) == 0 && !c.json {
+		return c.show(upToDate)
+	}
+	return c.show(views(pending, func(p database.PendingMigration) pendingView { return pendingView{p.Name, p.Statements} }))
+}
+
 // Run brings the schema up to date. It is the one command that makes a
 // database which does not exist.
 func (m *migrateCommand) Run(c *console) error {
+	if m.DryRun {
+		return m.dryRun(c)
+	}
 	if m.Check {
 		return m.do(c, nil, func(*store.DB) (any, error) { return upToDate, nil })
 	}

@@ -20,19 +20,21 @@ import (
 	"passerelle/internal/domains"
 	"passerelle/internal/mail"
 	"passerelle/internal/service"
+	"passerelle/internal/supervision"
 )
 
 // shutdownTimeout is how long dev drains; serve takes it from a flag.
 const shutdownTimeout = 30 * time.Second
 
 type serveCommand struct {
-	Database string `required:"" help:"Database: postgres://… or, for one process, sqlite:PATH."`
-	Listen   string `required:"" help:"Address to listen on."`
-	BaseURL  string `required:"" help:"Base URL of the first domain, like https://bank.example/2.0."`
-	KeyFile  string `required:"" help:"Key file of the deployment, readable only by its owner. passerelle keys create creates one." type:"path"`
-	Files    string `help:"Store for files: a folder that all processes share, or s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION]. The default is the folder passerelle-files, beside a SQLite database or in the working directory."`
-	TLSCert  string `name:"tls-cert" help:"Certificate chain in PEM. Without one, a proxy has to provide TLS." type:"path"`
-	TLSKey   string `name:"tls-key" help:"Private key of the certificate in PEM." type:"path"`
+	Database string `help:"Database: postgres://… or, for one process, sqlite:PATH. This flag or --database-file is required."`
+	secretFiles
+	Listen  string `required:"" help:"Address to listen on."`
+	BaseURL string `required:"" help:"Base URL of the first domain, like https://bank.example/2.0."`
+	KeyFile string `required:"" help:"Key file of the deployment, readable only by its owner. passerelle keys create creates one." type:"path"`
+	Files   string `help:"Store for files: a folder that all processes share, or s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION]. The default is the folder passerelle-files, beside a SQLite database or in the working directory."`
+	TLSCert string `name:"tls-cert" help:"Certificate chain in PEM. Without one, a proxy has to provide TLS." type:"path"`
+	TLSKey  string `name:"tls-key" help:"Private key of the certificate in PEM." type:"path"`
 	bankFolder
 	TrustedProxies []string `help:"Networks of proxies whose X-Forwarded headers are trusted, as CIDR."`
 	outbound
@@ -77,6 +79,12 @@ type serving struct {
 }
 
 func (s *serveCommand) config(c *console) (service.Config, error) {
+	if err := s.secretFiles.resolve(&s.Database, &s.Files, &s.SMTPURL); err != nil {
+		return service.Config{}, err
+	}
+	if s.Database == "" {
+		return service.Config{}, passerelle.MissingField("--database", "name a database, or with --database-file a file that does")
+	}
 	_, hostErr := domains.HostOf(passerelle.Sandbox, s.BaseURL) // of which kind the domain is, its database knows
 	if err := errors.Join(hostErr, refuseOpenDatabase(s.Database)); err != nil {
 		return service.Config{}, err
@@ -87,7 +95,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	}
 	config := service.Config{
 		Database: s.Database, Keys: ring, Files: cmp.Or(s.Files, ownFiles(s.Database)), Listen: s.Listen, OpsListen: s.OpsListen, Profiles: s.Profiles, ConsoleListen: s.ConsoleListen, Timing: sandbox.Faithful, Banks: s.Banks,
-		Migrate: !s.NoMigrate, Log: c.log, Ports: s.AllowPorts, MaxRequests: s.MaxRequests, DatabaseTimeout: s.DatabaseTimeout,
+		Migrate: !s.NoMigrate, Version: version, Log: c.log, Ports: s.AllowPorts, MaxRequests: s.MaxRequests, DatabaseTimeout: s.DatabaseTimeout,
 	}
 	if config.TrustedProxies, err = networks("--trusted-proxies", s.TrustedProxies); err != nil {
 		return config, err
@@ -207,6 +215,7 @@ func serveUntilDone(c *console, s *service.Service, banks bankFolder, drain time
 	if err := ready(); err != nil {
 		return errors.Join(err, stop(s, drain))
 	}
+	supervised := supervision.Start(c.ctx, c.log, func(ctx context.Context) error { return alive(ctx, s.OpsAddr()) })
 	hangup := make(chan os.Signal, 1)
 	if banks.Banks != "" {
 		signal.Notify(hangup, syscall.SIGHUP)
@@ -217,9 +226,11 @@ func serveUntilDone(c *console, s *service.Service, banks bankFolder, drain time
 		case <-hangup:
 			s.ReloadBanks(c.ctx)
 		case err := <-s.Ended():
+			supervised.Stop()
 			return errors.Join(err, stop(s, drain))
 		case <-c.ctx.Done():
 			c.log.Info("stopping")
+			supervised.Stop()
 			return stop(s, drain)
 		}
 	}

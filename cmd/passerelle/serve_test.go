@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -298,5 +299,76 @@ func TestServeTakesItsFlagsFromTheEnvironment(t *testing.T) {
 	status := run(t.Context(), []string{"serve"}, environment, &out, &diagnostics)
 	if status != misused || !strings.Contains(diagnostics.String(), "needs TLS") {
 		t.Errorf("exit status %d; said %s", status, &diagnostics)
+	}
+}
+
+// TestHealthcheckAsksTheService: alive and ready are two questions, with and without a host in
+// the address.
+func TestHealthcheckAsksTheService(t *testing.T) {
+	database := "sqlite:" + filepath.Join(t.TempDir(), "bank.db")
+	said, stop := started(t, "serve", "--json", "--database", database,
+		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--base-url", "https://bank.example/2.0", "--key-file", keyFile(t))
+	ops := said["ops"].(string)
+	check := func(want int, args ...string) string {
+		t.Helper()
+		var out, diagnostics bytes.Buffer
+		if status := run(t.Context(), append([]string{"healthcheck", "--json"}, args...), nil, &out, &diagnostics); status != want {
+			t.Errorf("%v: exit status %d, want %d: %s", args, status, want, &diagnostics)
+		}
+		return out.String() + diagnostics.String()
+	}
+	if said := check(succeeded, "--ops-listen", ops); said != `{"healthy":true,"server":"Passerelle/development"}`+"\n" {
+		t.Errorf("said %s", said)
+	}
+	_, port, _ := strings.Cut(ops, ":")
+	check(succeeded, "--ops-listen", "0.0.0.0:"+port, "--ready")
+	if status := run(t.Context(), []string{"maintenance", "on", "--database", database}, nil, io.Discard, io.Discard); status != succeeded {
+		t.Fatal("maintenance cannot begin")
+	}
+	if said := check(failed, "--ops-listen", ops, "--ready"); !strings.Contains(said, `the service answered 503: {"failing":["maintenance"],"ready":false}`) {
+		t.Errorf("said %s", said)
+	}
+	check(succeeded, "--ops-listen", ops)
+	check(misused, "--ops-listen", "")
+	stop()
+	check(failed, "--ops-listen", ops)
+}
+
+// TestServeNotifiesSystemd: when it is ready, while it is alive, and when it stops.
+func TestServeNotifiesSystemd(t *testing.T) {
+	address := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	t.Setenv("NOTIFY_SOCKET", address)
+	t.Setenv("WATCHDOG_USEC", "300000")
+	_, stop := started(t, "serve", "--json", "--database", "sqlite:"+filepath.Join(t.TempDir(), "bank.db"),
+		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--base-url", "https://bank.example/2.0", "--key-file", keyFile(t))
+	received := func() string {
+		t.Helper()
+		message := make([]byte, 100)
+		_ = socket.SetReadDeadline(time.Now().Add(time.Minute))
+		n, err := socket.Read(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(message[:n])
+	}
+	for i, want := range []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1"} {
+		if got := received(); got != want {
+			t.Errorf("message %d is %q, want %q", i, got, want)
+		}
+	}
+	if status := stop(); status != succeeded {
+		t.Errorf("exit status %d", status)
+	}
+	last := received()
+	for last == "WATCHDOG=1" { // what was on its way
+		last = received()
+	}
+	if last != "STOPPING=1" {
+		t.Errorf("the last message is %q", last)
 	}
 }

@@ -86,14 +86,7 @@ func (p *Handle) SchemaCurrent(ctx context.Context) error {
 // bringUp applies what is missing, and names it.
 func (p *Handle) bringUp(ctx context.Context, s session) ([]string, error) {
 	var names []string
-	if err := s.script(ctx, createHistory); err != nil {
-		return nil, fmt.Errorf("create the history: %w", err)
-	}
-	applied := history{}
-	if err := s.query(ctx, applied.add, readHistory); err != nil {
-		return nil, fmt.Errorf("read the history: %w", err)
-	}
-	pending, err := applied.pending(p.migrations)
+	pending, err := p.missing(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +97,49 @@ func (p *Handle) bringUp(ctx context.Context, s session) ([]string, error) {
 		names = append(names, m.name)
 	}
 	return names, nil
+}
+
+// missing are the migrations that were not applied.
+func (p *Handle) missing(ctx context.Context, s session) ([]migration, error) {
+	if err := s.script(ctx, createHistory); err != nil {
+		return nil, fmt.Errorf("create the history: %w", err)
+	}
+	applied := history{}
+	if err := s.query(ctx, applied.add, readHistory); err != nil {
+		return nil, fmt.Errorf("read the history: %w", err)
+	}
+	return applied.pending(p.migrations)
+}
+
+// PendingMigration is a migration that Migrate would apply, with its statements for the
+// database at hand.
+type PendingMigration struct{ Name, Statements string }
+
+// errUndo ends a transaction that was to change nothing.
+var errUndo = errors.New("nothing is to change")
+
+// Pending lists what Migrate would apply, in order, and changes nothing. It waits for other
+// migrators, and for nobody else. It fails as Migrate does when a migration was edited.
+func (p *Handle) Pending(ctx context.Context) ([]PendingMigration, error) {
+	var all []PendingMigration
+	err := p.engine.migrate(ctx, func(s session) error {
+		pending, err := p.missing(ctx, s)
+		if err != nil {
+			return err
+		}
+		for _, m := range pending {
+			script, err := p.engine.words().script(m.text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+			all = append(all, PendingMigration{m.name, script})
+		}
+		return errUndo
+	})
+	if !errors.Is(err, errUndo) {
+		return nil, fmt.Errorf("list the migrations to apply: %w", classify(err))
+	}
+	return all, nil
 }
 
 func (p *Handle) apply(ctx context.Context, s session, m migration) error {

@@ -63,6 +63,49 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
+// TestPendingChangesNothing: what is listed is what the next migration applies, and the
+// database stays as it was, an empty one too.
+func TestPendingChangesNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		names := func(db *Handle) (names []string) {
+			t.Helper()
+			all, err := db.Pending(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range all {
+				names = append(names, one.Name)
+			}
+			return names
+		}
+		empty := openOnly(t, url, stepOne, stepTwo)
+		if got := names(empty); len(got) != 2 {
+			t.Errorf("an empty database lacks %v, want two", got)
+		}
+		wantError(t, empty.SchemaCurrent(t.Context()), errPending)
+		if _, err := One(t.Context(), &empty.Querier, ScanInt, `SELECT count(*) FROM schema_migration`); err == nil {
+			t.Error("there is a history")
+		}
+		if _, err := migrating(t, url, stepOne); err != nil {
+			t.Fatal(err)
+		}
+		all, err := empty.Pending(t.Context())
+		if err != nil || len(all) != 1 || !strings.Contains(all[0].Statements, "CREATE TRIGGER kept") || strings.Contains(all[0].Statements, "-- only") {
+			t.Errorf("got %v, %v, want the second with its statements for this database", all, err)
+		}
+		if err := empty.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(empty); len(got) != 0 {
+			t.Errorf("%v are pending afterwards", got)
+		}
+		_, err = openOnly(t, url, stepTwo, stepTwo).Pending(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "was changed") {
+			t.Errorf("an edited migration gives %v", err)
+		}
+	})
+}
+
 func TestSchemaOfAnEmptyDatabase(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		wantError(t, openOnly(t, url).SchemaCurrent(t.Context()), errPending)

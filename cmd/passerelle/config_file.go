@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"passerelle/internal/envfile"
+)
+
+// What names the file with variables, on the command line and in the environment.
+const (
+	configFlag     = "--config"
+	configVariable = variablePrefix + "CONFIG="
+)
+
+// withConfigFile puts the variables of the file that --config or its variable names before
+// those of the environment, which take precedence.
+func withConfigFile(args, environment []string) ([]string, error) {
+	name := configFileOf(args, environment)
+	if name == "" {
+		return environment, nil
+	}
+	variables, err := envfile.Read(name, variablePrefix)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", configFlag, err)
+	}
+	if slices.ContainsFunc(variables, func(pair string) bool { return strings.HasPrefix(pair, configVariable) }) {
+		return nil, fmt.Errorf("%s: %s: a file cannot name another one", configFlag, name)
+	}
+	return append(variables, environment...), nil
+}
+
+func configFileOf(args, environment []string) string {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	for i, arg := range args {
+		if name, joined := strings.CutPrefix(arg, configFlag+"="); joined {
+			return name
+		}
+		if arg == configFlag && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	for _, pair := range slices.Backward(environment) {
+		if name, set := strings.CutPrefix(pair, configVariable); set {
+			return name
+		}
+	}
+	return ""
+}
+
+type configCheck struct{}
+
+// checkView is what config check prints: the variables that are set, without their values.
+type checkView struct {
+	Valid     bool     `json:"valid"`
+	Variables []string `json:"variables"`
+}
+
+// Run reads what serve would read, without a start: the variables, and the files that they
+// name. The database is not asked; doctor does that.
+func (configCheck) Run(c *console) error {
+	var p program
+	serve, environment, err := parse(&p, []string{"serve"}, c.environment, io.Discard, io.Discard, func(int) {})
+	if err != nil {
+		return err
+	}
+	if _, err := p.Serve.config(c); err != nil {
+		return errors.New(explain(serve, err))
+	}
+	return c.show(checkView{true, variablesIn(environment)})
+}
+
+// variablesIn are the names of the program's variables, each once.
+func variablesIn(environment []string) []string {
+	names := []string{}
+	for _, pair := range environment {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, variablePrefix) && !strings.HasPrefix(name, testPrefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,83 @@
+// Package completion writes scripts that complete the commands of a program in shells.
+//
+// It owns what the scripts of bash, zsh and fish are like. It does not know any command, and
+// never starts the program: the scripts have all words in them. It fails only when it
+// cannot write.
+package completion
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/template"
+)
+
+// Junction is a place on the command line: the words that lead there, each behind a space, and
+// the words that may follow.
+type Junction struct {
+	Path  string
+	Words []string
+}
+
+// scripts walk along the words before the cursor as far as they are commands,
+// and offer what may follow there, or files.
+var scripts = map[string]string{
+	"bash": `_passerelle() {
+	local path= word words=
+	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+		case "$path $word" in
+		{{below . "|" "\""}}) path="$path $word" ;;
+		esac
+	done
+	case "$path" in{{range .}}
+	"{{.Path}}") words="{{join .Words " "}}" ;;{{end}}
+	esac
+	COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _passerelle passerelle passerellectl
+`,
+	"zsh": `#compdef passerelle passerellectl
+local step= word
+for word in "${(@)words[2,CURRENT-1]}"; do
+	case "$step $word" in
+	{{below . "|" "\""}}) step="$step $word" ;;
+	esac
+done
+case "$step" in{{range .}}
+"{{.Path}}") compadd -- {{join .Words " "}} ;;{{end}}
+esac
+_files
+`,
+	"fish": `function __passerelle_step
+	set -l step ''
+	for word in (commandline -opc)[2..-1]
+		switch "$step $word"
+			case {{below . " " "'"}}
+				set step "$step $word"
+		end
+	end
+	echo "$step"
+end
+{{range .}}complete -c passerelle -n 'test (__passerelle_step) = "{{.Path}}"' -a '{{join .Words " "}}'
+{{end}}complete -c passerellectl -w passerelle
+`,
+}
+
+// Write writes the script for a shell: bash, zsh or fish. The first step is that before any
+// command.
+func Write(out io.Writer, shell string, steps []Junction) error {
+	script, err := template.New(shell).Funcs(template.FuncMap{"join": strings.Join, "below": pathsBelow}).Parse(scripts[shell])
+	if err != nil {
+		return fmt.Errorf("read the script for %s: %w", shell, err)
+	}
+	return script.Execute(out, steps)
+}
+
+// pathsBelow are the paths of all steps but the first, quoted, as a pattern of a shell.
+func pathsBelow(steps []Junction, separator, quote string) string {
+	var paths []string
+	for _, step := range steps[1:] {
+		paths = append(paths, quote+step.Path+quote)
+	}
+	return strings.Join(paths, separator)
+}

@@ -1,0 +1,51 @@
+// Package envfile reads files of environment variables, as those of systemd and Docker.
+//
+// It owns the format: a line NAME=VALUE each. It does not know which variables there are,
+// and sets none. It fails with the line that is wrong.
+package envfile
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Read returns the variables of a file as pairs NAME=VALUE, in its order. The name of each
+// begins with the prefix and is there once. Blank lines and lines that begin with # are left
+// out. A value may stand in quotes; nothing in it is replaced.
+func Read(name, prefix string) ([]string, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var pairs []string
+	names := map[string]bool{}
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		variable, value, found := strings.Cut(line, "=")
+		switch {
+		case !found:
+			return nil, fmt.Errorf("%s: line %d: must be NAME=VALUE", name, number)
+		case !strings.HasPrefix(variable, prefix) || strings.ContainsAny(variable, " \t"):
+			return nil, fmt.Errorf("%s: line %d: %q is not a variable of this program, which begin with %s", name, number, variable, prefix)
+		case names[variable]:
+			return nil, fmt.Errorf("%s: line %d: %s is set above", name, number, variable)
+		}
+		names[variable] = true
+		pairs = append(pairs, variable+"="+unquoted(strings.TrimSpace(value)))
+	}
+	return pairs, nil
+}
+
+func unquoted(value string) string {
+	for _, quote := range []string{`"`, "'"} {
+		if inner, begins := strings.CutPrefix(value, quote); begins && strings.HasSuffix(inner, quote) {
+			return strings.TrimSuffix(inner, quote)
+		}
+	}
+	return value
+}

@@ -1,0 +1,79 @@
+// Package supervision tells systemd how the service is.
+//
+// It owns when systemd is told that the service is ready, alive or stopping. It does not own
+// what being alive means: whoever starts it says so. Without systemd it does nothing. A
+// message that cannot be sent is logged and does not fail the service.
+package supervision
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+)
+
+// Supervision is the connection to systemd. Start makes one.
+type Supervision struct {
+	log     *slog.Logger
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+// Start says that the service is ready and, where systemd asks for it, that it is alive, as
+// long as the function has no error. The function should return before its context ends.
+func Start(ctx context.Context, log *slog.Logger, alive func(context.Context) error) *Supervision {
+	s := &Supervision{log: log}
+	ctx, s.cancel = context.WithCancel(ctx)
+	s.notify(daemon.SdNotifyReady)
+	interval, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		log.Warn("the interval of systemd's watchdog cannot be read", "error", err)
+	}
+	if interval > 0 {
+		s.running.Go(func() { s.watch(ctx, interval/3, alive) })
+	}
+	return s
+}
+
+// watch reports three times in the interval of systemd, so that one slow answer ends nothing.
+func (s *Supervision) watch(ctx context.Context, every time.Duration, alive func(context.Context) error) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.report(ctx, every, alive)
+		}
+	}
+}
+
+func (s *Supervision) report(ctx context.Context, limit time.Duration, alive func(context.Context) error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := alive(limited)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		s.log.Error("the service does not answer itself, so systemd is not notified", "error", err)
+		return
+	}
+	s.notify(daemon.SdNotifyWatchdog)
+}
+
+// Stop says that the service stops, and reports nothing more.
+func (s *Supervision) Stop() {
+	s.cancel()
+	s.running.Wait()
+	s.notify(daemon.SdNotifyStopping)
+}
+
+func (s *Supervision) notify(state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		s.log.Warn("systemd could not be notified", "state", state, "error", err)
+	}
+}
