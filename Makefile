@@ -21,7 +21,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.committed=$(COMMITTED)
 
 .PHONY: help
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
 
 .PHONY: run
 run: ## the whole service on this machine, as `passerelle dev`
@@ -34,6 +34,11 @@ build: ## bin/passerelle, static
 .PHONY: release
 release: ## archives, packages, bill of materials and checksums of this commit, into dist
 	scripts/release dist
+
+.PHONY: release-test
+release-test: ## build a release twice, and install and run its packages and images (root, minutes)
+	scripts/install-tools postgres release
+	scripts/with-postgres go test -tags release -v -count=1 -timeout 1h ./deploy
 
 .PHONY: test
 test: tools ## everything that must pass: unit, both databases, API, browser, a moment of fuzzing
@@ -64,6 +69,7 @@ torture: tools ## the random and the racing tests at full length (an hour and mo
 	PASSERELLE_TEST_NETWORKS=30 PASSERELLE_TEST_NETWORK_TIME=10s PASSERELLE_TEST_FILLS=10 PASSERELLE_TEST_REPLICA_KILLS=50 PASSERELLE_TEST_REPLICA_RESTARTS=50 \
 		PASSERELLE_TEST_OVERLOAD=30s PASSERELLE_TEST_OPERATIONS=10 \
 		scripts/with-postgres go test -v -count=1 -timeout 4h -run 'Network|FullDisk|Replicas|Overload|Operations' ./internal/servicetest
+	$(MAKE) release-test
 	scripts/install-tools patroni
 	PASSERELLE_TEST_FAILOVERS=10 PASSERELLE_TEST_FILLS=10 PASSERELLE_TEST_PREVIOUS=$$(scripts/previous-version) \
 		scripts/with-postgres go test -tags torture -v -count=1 -timeout 4h -run 'Failover|UpgradeUnderLoad|ReadOnlyFiles' ./internal/servicetest

@@ -1,0 +1,230 @@
+//go:build release
+
+package deploy_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// mirror is where the bare machine comes from.
+const mirror = "http://deb.debian.org/debian"
+
+// machine is the folder of a bare Debian with systemd, which the tests read only, or the
+// folder PASSERELLE_TEST_MACHINE of one made before.
+var machine = sync.OnceValues(func() (string, error) {
+	if folder := os.Getenv("PASSERELLE_TEST_MACHINE"); folder != "" {
+		return folder, nil
+	}
+	root := filepath.Join(work, "machine")
+	return root, run(".", nil, "debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,curl", "bookworm", root, mirror)
+})
+
+// boot starts the bare machine with systemd, has it run a script of bash as root, and returns
+// what the script wrote. What it changes is gone afterwards. The script finds the packages
+// and the files given in /test.
+func boot(t *testing.T, script string, files map[string]string) string {
+	t.Helper()
+	root, err := machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := t.TempDir()
+	if err := run(".", nil, "cp", one(t, "*_"+debianArch+".deb"), shared); err != nil {
+		t.Fatal(err)
+	}
+	// The function sudo is for the commands of the documentation: the script is root's.
+	files["run"] = "#!/bin/bash\nset -euxo pipefail\ncd /test\nsudo() { \"$@\"; }\n" + script + "\necho finished\n"
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(shared, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unit := filepath.Join(shared, "unit")
+	if err := os.WriteFile(unit, []byte(testUnit), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "systemd-nspawn", "--quiet", "--directory", root, "--volatile=overlay", "--register=no", "--keep-unit", "--private-network",
+		"--bind", shared+":/test", "--bind-ro", unit+":/etc/systemd/system/test.service", "--boot", "systemd.wants=test.service")
+	command.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1")
+	console, err := command.CombinedOutput()
+	out, _ := os.ReadFile(filepath.Join(shared, "out"))
+	if err != nil || !strings.HasSuffix(string(out), "\nfinished\n") {
+		t.Fatalf("the script did not finish: %v\n%s\nthe console:\n%s", err, out, console)
+	}
+	return string(out)
+}
+
+const debianArch = "amd64"
+
+const testUnit = `[Unit]
+After=dbus.service
+
+[Service]
+Type=oneshot
+ExecStart=/test/run
+ExecStopPost=/bin/systemctl --no-block poweroff
+StandardOutput=append:/test/out
+StandardError=append:/test/out
+TimeoutStartSec=300
+`
+
+// older is a package with a smaller number, to upgrade from.
+const older = `
+dpkg-deb -R passerelle_*.deb older
+sed -i 's/^Version: .*/Version: 0.0.0~a/' older/DEBIAN/control
+dpkg-deb -b older older.deb
+`
+
+// checks are functions for the scripts.
+const checks = `
+fail() { echo "FAILED: $*"; exit 1; }
+healthy() { curl --silent --fail --retry 30 --retry-connrefused --retry-delay 1 --output /dev/null http://127.0.0.1:8080/readyz; }
+state() { systemctl show passerelle --property "$1" --value; }
+`
+
+// TestDebianPackage installs, starts, upgrades, removes and purges the package on a machine
+// with systemd.
+func TestDebianPackage(t *testing.T) {
+	boot(t, older+checks+`
+dpkg -i older.deb
+# The package has the service started, and systemd knows that it is ready.
+[ "$(state ActiveState)" = active ] || fail "not started"
+[ "$(state Type)" = notify ] || fail "does not notify"
+healthy
+[ "$(stat -c '%U %a' /etc/passerelle/keys)" = "passerelle 600" ] || fail "keys are open"
+[ "$(stat -c '%U %a' /var/lib/passerelle)" = "passerelle 700" ] || fail "data is open"
+[ "$(stat -c %U "/proc/$(state MainPID)")" = passerelle ] || fail "another user"
+tr '\0' '\n' <"/proc/$(state MainPID)/environ" | grep '^PASSERELLE_KEY_FILE=/run/credentials/passerelle.service/keys$' >/dev/null || fail "no credential"
+passerellectl config check
+passerellectl client create --name shop >/dev/null
+[ "$(find /var/lib/passerelle ! -user passerelle | wc -l)" = 0 ] || fail "files of another user"
+
+# A service that hangs is started again.
+before=$(state MainPID)
+kill -STOP "$before"
+for _ in $(seq 90); do [ "$(state NRestarts)" = 1 ] && break; sleep 1; done
+[ "$(state NRestarts)" = 1 ] || fail "the watchdog did nothing"
+healthy
+
+# systemd rates what the service may do.
+systemd-analyze security passerelle --no-pager --threshold=20 >/dev/null || fail "too many rights"
+
+# An upgrade keeps settings, keys and data, and starts the new program.
+echo '# kept' >>/etc/passerelle/passerelle.conf
+keys=$(sha256sum /etc/passerelle/keys)
+before=$(state MainPID)
+dpkg -i passerelle_*.deb
+healthy
+[ "$(state MainPID)" != "$before" ] || fail "not restarted"
+grep -qx '# kept' /etc/passerelle/passerelle.conf || fail "settings lost"
+[ "$(sha256sum /etc/passerelle/keys)" = "$keys" ] || fail "keys changed"
+passerellectl client list | grep shop >/dev/null || fail "data lost"
+
+# The commands complete, and there is a manual.
+bash -c 'source /usr/share/bash-completion/completions/passerellectl; COMP_WORDS=(passerellectl client cr); COMP_CWORD=2; _passerelle; echo "${COMPREPLY[@]}"' | grep -x create >/dev/null || fail "no completion"
+[ -s /usr/share/zsh/vendor-completions/_passerelle ] && [ -s /usr/share/fish/vendor_completions.d/passerelle.fish ] || fail "no completion"
+
+# Removing leaves settings and data, purging asks about data.
+dpkg -r passerelle
+[ "$(state ActiveState)" = inactive ] || fail "still runs"
+[ -e /etc/passerelle/passerelle.conf ] && [ -e /var/lib/passerelle/passerelle.db ] || fail "data lost"
+dpkg -P passerelle </dev/null
+[ ! -e /etc/passerelle/passerelle.conf ] && [ -e /etc/passerelle/keys ] && [ -e /var/lib/passerelle/passerelle.db ] || fail "purged too much or too little"
+dpkg -i passerelle_*.deb
+passerellectl client list | grep shop >/dev/null || fail "data lost"
+echo n | script -qec 'dpkg -P passerelle' /dev/null
+[ -e /var/lib/passerelle/passerelle.db ] || fail "purged against the answer"
+dpkg -i passerelle_*.deb
+echo y | script -qec 'dpkg -P passerelle' /dev/null
+[ ! -e /var/lib/passerelle ] && [ ! -e /etc/passerelle/keys ] || fail "not purged"
+`, map[string]string{})
+}
+
+// shBlocks are the commands in a section of a page.
+func shBlocks(t *testing.T, page, section string) string {
+	t.Helper()
+	text := string(content(t, filepath.Join("..", page)))
+	_, text, found := strings.Cut(text, "\n## "+section+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	if !found {
+		t.Fatalf("%s has no section %q", page, section)
+	}
+	var all []string
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		all = append(all, block[1])
+	}
+	return strings.Join(all, "\n")
+}
+
+// TestInstallationLeadsToAPayment types what docs/install.md says, on a bare machine, and
+// nothing else: at most six commands and two minutes to the first payment.
+func TestInstallationLeadsToAPayment(t *testing.T) {
+	commands := shBlocks(t, "docs/install.md", "From the package")
+	// A line that goes on with a command is indented.
+	if n := len(regexp.MustCompile(`(?m)^\S`).FindAllString(commands, -1)); n == 0 || n > 6 {
+		t.Errorf("it takes %d commands", n)
+	}
+	out := boot(t, "start=$SECONDS\n"+commands+"\necho; echo took $((SECONDS - start)) seconds\n[ $((SECONDS - start)) -le 120 ]\n", map[string]string{})
+	t.Log(regexp.MustCompile(`took \d+ seconds`).FindString(out))
+	if !strings.Contains(out, `"state":"created"`) {
+		t.Errorf("there is no payment: %s", out)
+	}
+}
+
+// TestRPM installs, upgrades and removes the RPM in a root of its own. There is no systemd in
+// it, so the service runs as the unit says.
+func TestRPM(t *testing.T) {
+	root, err := machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := t.TempDir()
+	script := "set -euxo pipefail\n" + checks + `
+mkdir upper work root
+mount -t overlay overlay -o "lowerdir=$1,upperdir=upper,workdir=work" root
+mount -t proc proc root/proc
+mount --bind /dev root/dev
+rpm() { command rpm --root "$PWD/root" "$@"; }
+place() { rpm --nodeps --ignorearch --ignoreos "$@"; }
+in_root() { chroot root "$@"; }
+rpm --initdb
+place -i "$2"
+rpm -q passerelle
+[ "$(rpm -qc passerelle)" = /etc/passerelle/passerelle.conf ] || fail "the settings are no configuration"
+rpm -ql passerelle | grep -x /usr/share/zsh/site-functions/_passerelle >/dev/null || fail "no completion"
+[ "$(in_root stat -c '%U %a' /etc/passerelle/keys)" = "passerelle 600" ] || fail "keys are open"
+[ "$(in_root stat -c '%U %a' /var/lib/passerelle)" = "passerelle 700" ] || fail "data is open"
+in_root passerellectl config check
+in_root passerellectl migrate
+keys=$(sha256sum root/etc/passerelle/keys)
+echo '# kept' >>root/etc/passerelle/passerelle.conf
+place -U --force "$2"
+grep -qx '# kept' root/etc/passerelle/passerelle.conf || fail "settings lost"
+[ "$(sha256sum root/etc/passerelle/keys)" = "$keys" ] || fail "keys changed"
+[ -x root/usr/bin/passerelle ] || fail "the upgrade removed the program"
+rpm --nodeps -e passerelle
+[ ! -e root/usr/bin/passerelle ] || fail "the program is still there"
+[ -e root/etc/passerelle/keys ] && [ -e root/var/lib/passerelle/passerelle.db ] || fail "data lost"
+`
+	out, err := runIn(shared, "unshare", "--mount", "bash", "-c", script, "rpm", root, one(t, "*x86_64.rpm"))
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func runIn(folder, name string, args ...string) (string, error) {
+	command := exec.Command(name, args...)
+	command.Dir = folder
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
