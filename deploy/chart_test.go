@@ -1,0 +1,111 @@
+//go:build release
+
+package deploy_test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var write = flag.Bool("write", false, "write the manifests in deploy/helm/golden anew")
+
+// kubernetes is the version that the chart is rendered for: that of the types in helm.mod.
+const kubernetes = "1.37.0"
+
+// helm runs the command of that name, which helm.mod pins.
+func helm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=helm.mod", "helm"}, args...)...)
+	command.Dir = ".."
+	// Nothing of the person's own settings, and no cluster.
+	command.Env = append(os.Environ(), "HELM_CONFIG_HOME="+work, "HELM_DATA_HOME="+work, "HELM_CACHE_HOME="+work, "KUBECONFIG=/dev/null")
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// TestChart lints and renders the chart with each file of values, compares the manifests with
+// those that a reviewer has read, and has the types of Kubernetes check them.
+func TestChart(t *testing.T) {
+	files, err := filepath.Glob("helm/golden/*.values.yaml")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("found %v, %v", files, err)
+	}
+	for _, values := range files {
+		t.Run(filepath.Base(values), func(t *testing.T) {
+			if out, err := helm(t, "lint", "--strict", "--kube-version", kubernetes, "deploy/helm", "--values", "deploy/"+values); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+			got, err := helm(t, "template", "bank", "deploy/helm", "--kube-version", kubernetes, "--namespace", "payments", "--values", "deploy/"+values)
+			if err != nil {
+				t.Fatalf("%v: %s", err, got)
+			}
+			golden := strings.Replace(values, ".values.yaml", ".yaml", 1)
+			if *write {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(content(t, golden)), got); diff != "" {
+				t.Errorf("the chart renders something else; see whether it is right and run with -write (-want +got):\n%s", diff)
+			}
+			checkManifests(t, got, "")
+		})
+	}
+}
+
+// checkManifests has Kubernetes' types read manifests, and wants an error with a text, none
+// where it is empty.
+func checkManifests(t *testing.T, manifests, wrong string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "run", "-modfile=helm.mod", "deploy/helm/manifests.go")
+	command.Dir, command.Stdin = "..", strings.NewReader(manifests)
+	out, err := command.CombinedOutput()
+	if (err != nil) != (wrong != "") || !strings.Contains(string(out), wrong) {
+		t.Errorf("want the error %q, got %v: %s", wrong, err, out)
+	}
+}
+
+// TestChecksOfManifestsFind has the check of manifests find one mistake of each kind.
+func TestChecksOfManifestsFind(t *testing.T) {
+	good := string(content(t, "helm/golden/least.yaml"))
+	for mistake, wrong := range map[[2]string]string{
+		{"automountServiceAccountToken:", "automountServiceAccountTokens:"}:   "unknown field",
+		{"replicas: 2", "replicas: two"}:                                      "cannot unmarshal",
+		{"runAsNonRoot: true", "runAsNonRoot: false"}:                         "the profile restricted refuses the pod",
+		{"allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true"}: "the profile restricted refuses the pod",
+		{"kind: PodDisruptionBudget", "kind: PodSecurityPolicy"}:              "no such kind",
+	} {
+		checkManifests(t, strings.Replace(good, mistake[0], mistake[1], 1), wrong)
+	}
+}
+
+// TestReleasedChartHasTheVersion renders the chart of the release.
+func TestReleasedChartHasTheVersion(t *testing.T) {
+	chart := one(t, "*_chart.tgz")
+	_, version, _ := strings.Cut(strings.TrimSuffix(filepath.Base(chart), "_chart.tgz"), "_")
+	out, err := helm(t, "template", "bank", chart, "--kube-version", kubernetes, "--values", "deploy/helm/golden/least.values.yaml")
+	if err != nil || !strings.Contains(out, "image: passerelle:"+version+"\n") || !strings.Contains(out, "helm.sh/chart: passerelle-"+version+"\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestChartAsksForWhatHasNoDefault(t *testing.T) {
+	all := map[string]string{"baseURL": "https://bank.example/2.0", "database.secretName": "d", "keys.secretName": "k"}
+	for missing := range all {
+		args := []string{"template", "bank", "deploy/helm", "--kube-version", kubernetes}
+		for name, value := range all {
+			if name != missing {
+				args = append(args, "--set", name+"="+value)
+			}
+		}
+		if out, err := helm(t, args...); err == nil || !strings.Contains(out, missing+" is required") {
+			t.Errorf("without %s: %v: %s", missing, err, out)
+		}
+	}
+}

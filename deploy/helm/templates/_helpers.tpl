@@ -1,0 +1,35 @@
+{{- define "passerelle.labels" -}}
+{{ include "passerelle.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "passerelle.selector" -}}
+app.kubernetes.io/name: passerelle
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "passerelle.name" -}}
+{{- if contains "passerelle" .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-passerelle{{ end }}
+{{- end }}
+
+{{- define "passerelle.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- /* What a pod may do: the profile restricted of Kubernetes. */ -}}
+{{- define "passerelle.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "passerelle.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
