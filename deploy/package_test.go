@@ -228,3 +228,30 @@ func runIn(folder, name string, args ...string) (string, error) {
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
+
+// TestManualAndCompletionsAreUnderstood has man and the shells read what the package brings
+// for them.
+func TestManualAndCompletionsAreUnderstood(t *testing.T) {
+	folder := t.TempDir()
+	if err := run(".", nil, "dpkg-deb", "-x", one(t, "*_"+debianArch+".deb"), folder); err != nil {
+		t.Fatal(err)
+	}
+	share := filepath.Join(folder, "usr/share")
+	for _, command := range [][]string{
+		{"bash", "-n", filepath.Join(share, "bash-completion/completions/passerelle")},
+		{"zsh", "-n", filepath.Join(share, "zsh/vendor-completions/_passerelle")},
+		{"fish", "--no-execute", filepath.Join(share, "fish/vendor_completions.d/passerelle.fish")},
+	} {
+		if err := run(".", nil, command[0], command[1:]...); err != nil {
+			t.Error(err)
+		}
+	}
+	page, err := runIn(folder, "man", "--local-file", "--warnings", filepath.Join(share, "man/man1/passerelle.1.gz"))
+	if err != nil || !strings.Contains(page, "PASSERELLE_KEY_FILE") || strings.Contains(page, "warning:") {
+		t.Errorf("%v: %.500s", err, page)
+	}
+	completed, err := runIn(folder, "fish", "--no-config", "--command", "source "+filepath.Join(share, "fish/vendor_completions.d/passerelle.fish")+"; complete --do-complete 'passerelle client cr'")
+	if err != nil || strings.TrimSpace(completed) != "create" {
+		t.Errorf("fish completes %q, %v", completed, err)
+	}
+}

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxMeasured is how many domains are measured, the oldest first: each costs some twenty
+// maxMeasured is how many domains are measured, the oldest first: each costs a dozen short
 // queries a minute.
 const maxMeasured = 100
 
