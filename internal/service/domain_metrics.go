@@ -12,6 +12,7 @@ import (
 	"passerelle/internal/background"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
+	"passerelle/payment"
 )
 
 // maxMeasured is how many domains are measured, the oldest first: each costs a dozen short
@@ -33,19 +34,21 @@ func figure(name, help string, labels ...string) *prometheus.Desc {
 var (
 	measuredAt      = figure("measured_timestamp_seconds", "When the figures of the domains were read from the database.")
 	measuredDomains = figure("domains", "Domains. The figures are those of the oldest 100.")
-	paymentStates   = figure("payments_last_day", "Payments registered in the last 24 hours of the domain's time, by their state. It stops at 10000.", "domain", "state")
+	paymentStates   = figure("payments_last_day", "Payments registered in the last 24 hours of the domain's time, by their state. Those of the newest 10000.", "domain", "state")
+	unknownOutcomes = figure("payments_with_unknown_outcome", "Payments whose bank did not say what became of the last call to it. It stops at 1000.", "domain")
 	pendingWebhooks = figure("webhook_pending_deliveries", "Deliveries that receivers have not accepted yet. It stops at 1000 for each webhook.", "domain")
 	webhookRequests = figure("webhook_requests_last_day", "Requests to webhooks in the last 24 hours of the domain's time.", "domain")
 	webhookSuccess  = figure("webhook_success_ratio", "Part of the requests to webhooks in the last 24 hours that receivers accepted.", "domain")
 	troubles        = figure("connections_in_trouble", "Connections of users that cannot be read, by their state. It stops at 10000.", "domain", "state")
 )
 
-// maxPending is how many undelivered requests of a webhook are counted.
+// maxPending is how many undelivered requests of a webhook are counted, and how many payments
+// with an unknown outcome.
 const maxPending = 1000
 
 // Describe implements prometheus.Collector.
 func (m *domainMetrics) Describe(into chan<- *prometheus.Desc) {
-	for _, one := range []*prometheus.Desc{measuredAt, measuredDomains, paymentStates, pendingWebhooks, webhookRequests, webhookSuccess, troubles} {
+	for _, one := range []*prometheus.Desc{measuredAt, measuredDomains, paymentStates, unknownOutcomes, pendingWebhooks, webhookRequests, webhookSuccess, troubles} {
 		into <- one
 	}
 }
@@ -93,12 +96,8 @@ func (r *reading) gauge(of *prometheus.Desc, value float64, labels ...string) {
 
 func (r *reading) domain(ctx context.Context, d passerelle.Domain) error {
 	now := d.Clock.Now(r.at)
-	states, err := r.PaymentStates(ctx, d.ID, now.Add(-24*time.Hour))
-	if err != nil {
+	if err := r.payments(ctx, d, now); err != nil {
 		return err
-	}
-	for _, one := range states {
-		r.gauge(paymentStates, float64(one.Count), d.Name, string(one.State))
 	}
 	trouble, err := bankstore.From(r.DB).Troubles(ctx, d.ID)
 	if err != nil {
@@ -116,6 +115,26 @@ func (r *reading) domain(ctx context.Context, d passerelle.Domain) error {
 		r.gauge(webhookSuccess, float64(health.Successes)/float64(health.Requests), d.Name)
 	}
 	return r.pending(ctx, d)
+}
+
+func (r *reading) payments(ctx context.Context, d passerelle.Domain, now time.Time) error {
+	volumes, err := r.Volumes(ctx, d.ID, now.Add(-24*time.Hour))
+	if err != nil {
+		return err
+	}
+	counts := map[payment.State]int64{}
+	for _, one := range volumes {
+		counts[one.State] += one.Count
+	}
+	for state, n := range counts {
+		r.gauge(paymentStates, float64(n), d.Name, string(state))
+	}
+	unknown, err := r.UnknownOutcomes(ctx, d.ID, maxPending)
+	if err != nil {
+		return err
+	}
+	r.gauge(unknownOutcomes, float64(len(unknown)), d.Name)
+	return nil
 }
 
 func (r *reading) pending(ctx context.Context, d passerelle.Domain) error {
