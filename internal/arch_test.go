@@ -54,6 +54,7 @@ var mayImport = map[string][]string{
 	"internal/audit":            {".", "internal/store"},
 	"internal/oidc":             {"."},
 	"internal/oidc/oidctest":    {},
+	"internal/catalogue":        {"connector/sandbox", "payment"},
 	"internal/domains":          {".", "internal/store"},
 	"internal/programs":         {".", "connector", "connector/remote", "internal/store"},
 	"internal/httpapi":          {".", "internal/httpd", "internal/access", "internal/settings", "internal/store"},

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"passerelle/internal/catalogue"
 	"passerelle/internal/servicetest"
 )
 
@@ -390,7 +391,7 @@ func (b *banksOf) right(bank string) {
 func TestScenariosOfBanks(t *testing.T) {
 	banks := newBanks(t, "")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
-		for _, scenario := range bankScenarios {
+		for _, scenario := range catalogue.BankScenarios {
 			t.Run(scenario.Bank+" "+scenario.Creditor, func(t *testing.T) {
 				s := newShopper(t, i, banks, scenario.Bank)
 				draft := order(line(scenario.Creditor, nil))

@@ -111,3 +111,6 @@ func byDefault(flag *kong.Flag) string {
 	}
 	return ""
 }
+
+// inRow writes a text into a row of a table.
+func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"passerelle/internal/catalogue"
 )
 
 const scenariosPage = "../../docs/scenarios.md"
@@ -11,7 +13,7 @@ const scenariosPage = "../../docs/scenarios.md"
 // TestScenariosAreFresh holds the page against the catalogue it is made from.
 func TestScenariosAreFresh(t *testing.T) {
 	var page strings.Builder
-	if err := writeScenarios(&page); err != nil {
+	if err := catalogue.Write(&page); err != nil {
 		t.Fatal(err)
 	}
 	if *update {

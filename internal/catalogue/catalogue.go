@@ -1,0 +1,250 @@
+// Package catalogue writes what the sandbox and the test banks can be made to do as the page
+// docs/scenarios.md.
+//
+// It owns the sentences of the page and the orders to test banks that it names. It does not own
+// the scenarios, which are those of package sandbox.
+//
+// It fails when the writer does.
+package catalogue
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"passerelle/connector/sandbox"
+	"passerelle/payment"
+)
+
+// Write writes the catalogue as a page, a row each.
+func Write(w io.Writer) error {
+	var page strings.Builder
+	page.WriteString(scenariosHead)
+	names := map[string]string{}
+	for _, c := range (&sandbox.Bank{}).Connectors() {
+		names[c.Profile().UUID] = c.Profile().Name
+	}
+	for _, s := range sandbox.Scenarios() {
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", s.Name, s.Shows, names[s.Connector], inRow(steering(s)), inRow(course(s.Moves)), inRow(ending(s.Ends)))
+	}
+	page.WriteString(bankScenariosHead)
+	for _, s := range BankScenarios {
+		fmt.Fprintf(&page, "| %s | `%s` | %s | %s |\n", s.Bank, s.Creditor, s.Shows, s.Result)
+	}
+	page.WriteString(loginsHead)
+	for _, l := range sandbox.Logins() {
+		word := "any other"
+		if l.Word != "" {
+			word = "`" + l.Word + "`"
+		}
+		fmt.Fprintf(&page, "| %s | %s |\n", word, inRow(l.Shows))
+	}
+	_, err := io.WriteString(w, page.String())
+	return err
+}
+
+// BankScenario is an order that its payer approves at a test bank of another program.
+type BankScenario struct {
+	// Bank is its profile. Creditor is the beneficiary's name, by which the bank does what
+	// it Shows. Result is the payment's state, with its code.
+	Bank, Creditor, Shows, Result string
+}
+
+// BankScenarios are of test banks that dev --bank starts.
+var BankScenarios = []BankScenario{
+	{"redirect", "Shop", "The payer approves on the bank's page.", "done"},
+	{"redirect-explicit", "Shop", "The connector starts the authorisation.", "done"},
+	{"oauth", "Shop", "The payer approves at the authorisation server (OAuth 2.0 with PKCE).", "done"},
+	{"decoupled", "Shop", "The payer approves in the bank's app.", "done"},
+	{"embedded", "Shop", "Password, choice of a method and a code, through the webview.", "done"},
+	{"embedded-3", "Shop", "Three codes, the second beside an image.", "done"},
+	{"confirmation", "Shop", "The connector confirms with a code that the payer brings back.", "done"},
+	{"signed", "Shop", "Requests are signed.", "done"},
+	{"all", "Shop", "The bank has several approaches.", "done"},
+	{"old", "Shop", "The bank reports nothing after ACSP.", "accepted"},
+	{"multilevel", "Shop", "A second customer has to approve at the bank.", "pending"},
+	{"redirect", "Fault AM04", "The bank refuses the order when it executes it.", "rejected insufficientFunds"},
+	{"redirect", "Fault AC04", "The account is closed; the bank does not say whose.", "rejected bankMessage"},
+	{"redirect", "Fault RR04", "Regulation forbids the payment.", "rejected regulatoryReason"},
+	{"redirect", "Fault NOAS", "The customer did not answer.", "rejected noAnswerFromCustomer"},
+	{"redirect", "Fault sca", "The payer's approval fails.", "rejected CancelledByUser"},
+	{"redirect", "Fault FORMAT_ERROR", "The bank refuses the order when it comes.", "rejected invalidBeneficiary"},
+	{"redirect", "Fault CERTIFICATE_INVALID", "The bank refuses the operator's certificate; the log names the remedy.", "rejected bug"},
+	{"signed", "Fault SIGNATURE_INVALID", "The bank refuses the operator's signature.", "rejected bug"},
+	{"redirect", "Fault 429", "The bank takes no more requests.", "rejected websiteUnavailable"},
+	{"redirect", "Fault SERVICE_UNAVAILABLE", "The bank is closed, and says so.", "rejected websiteUnavailable"},
+	{"redirect", "Fault malformed", "The answer is not JSON; its headers name the order.", "done"},
+	{"redirect", "Fault 500", "The bank fails; nobody knows whether it has the order, which is never sent again.", "created"},
+	{"redirect", "Fault slow", "The answer takes three seconds.", "done"},
+	{"redirect", "Fault lost", "The answer is lost after the order was taken.", "created"},
+	{"redirect", "Fault elsewhere", "The bank redirects the connector to another host.", "created"},
+	{"redirect", "Fault deep", "The answer is nested without end.", "done"},
+	{"idempotent", "Fault lost", "The answer is lost, and the bank recognises the order when it comes again.", "done"},
+	{"redirect", "Fault cut", "The answer is cut off; its headers name the order.", "done"},
+	{"redirect", "Fault huge", "The answer has a gigabyte.", "done"},
+	{"redirect", "Fault ACSP", "The bank's last word is ACSP, although it reports more of other orders.", "pending"},
+	{"redirect", "Fault ZZZZ", "The bank's last word is unknown; the timeline has it.", "pending"},
+	{"redirect", "Fault PATC", "The bank's last word is that somebody else has to approve.", "pending"},
+	{"redirect", "Fault RCVD", "The bank says nothing more after the approval.", "pending"},
+}
+
+const bankScenariosHead = `
+## Banks of another program
+
+` + "`passerelle dev --bank`" + ` starts [test banks](test-bank.md) as a second program and connects them over mutual TLS. Each is
+named after its profile, as in "Example Bank (Berlin Group, redirect)". The name of the beneficiary selects what the bank does. In
+these rows the payer approves, and time passes at the bank.
+
+| Profile | Beneficiary | Shows | Result |
+|---|---|---|---|
+`
+
+// inRow keeps what is written in a row from ending it.
+func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+// usual is the beneficiary of which a row says nothing.
+func usual() sandbox.ScenarioAccount { return sandbox.Scenarios()[0].Lines[0].Beneficiary }
+
+// steering is what makes the bank do it: amount and label of the first line, its
+// accounts and day where they are not the usual ones, and what the domain needs.
+func steering(s sandbox.Scenario) string {
+	first := s.Lines[0]
+	parts := []string{first.Amount + " " + string(first.Currency), "`" + first.Label + "`"}
+	if first.Beneficiary.Number != usual().Number {
+		parts = append(parts, "to `"+first.Beneficiary.Number+"`")
+	}
+	if s.Payer != nil {
+		parts = append(parts, "from `"+s.Payer.Number+"`")
+	}
+	if first.DateType != payment.FirstOpenDay {
+		parts = append(parts, day(first))
+	}
+	if more := len(s.Lines) - 1; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Settings)) {
+		parts = append(parts, fmt.Sprintf("with `%s` = `%s`", key, s.Settings[key]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// day is when a line is to be executed, counted from today.
+func day(l sandbox.ScenarioLine) string {
+	if l.DateType == payment.Instant {
+		return string(l.DateType)
+	}
+	text := string(l.DateType) + " on day"
+	if l.DateType == payment.Periodic {
+		text = string(l.DateType) + " (" + string(l.Frequency) + ") from day"
+	}
+	text += fmt.Sprintf(" +%d", l.Days)
+	if l.Saturday {
+		text += " or the Saturday after"
+	}
+	if l.Until > 0 {
+		text += fmt.Sprintf(" until +%d", l.Until)
+	}
+	return text
+}
+
+// course is what is done, in order.
+func course(moves []sandbox.Move) string {
+	done := make([]string, len(moves))
+	for i, m := range moves {
+		done[i] = step(m)
+	}
+	return strings.Join(done, ", ")
+}
+
+// step is one move in a few words, which the head of the page explains.
+func step(m sandbox.Move) string {
+	text := string(m.Do)
+	switch {
+	case m.Do == sandbox.CancelOrder:
+		text = "ask to cancel"
+	case m.Do == sandbox.Decide:
+		text = m.Decision
+	case m.Do == sandbox.Advance:
+		text += " " + span(m.Seconds)
+	case m.Yes:
+		text += " yes"
+	case m.Do == sandbox.PSUValidate || m.Do == sandbox.ConfirmOrder:
+		text += " no"
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
+		text += fmt.Sprintf(" `%s=%s`", name, m.Fields[name])
+	}
+	if m.Account != "" {
+		text += " from `" + m.Account + "`"
+	}
+	if m.Refused != "" {
+		text += " (refused: " + m.Refused + ")"
+	}
+	return text
+}
+
+// span writes whole minutes and days as the sandbox's clock takes them: 90m, 2d.
+func span(seconds int64) string {
+	const day = 24 * 60 * 60
+	if seconds%day == 0 {
+		return fmt.Sprintf("%dd", seconds/day)
+	}
+	return fmt.Sprintf("%dm", seconds/60)
+}
+
+// ending is where the payment goes, and why.
+func ending(o sandbox.Outcome) string {
+	states := make([]string, len(o.States))
+	for i, state := range o.States {
+		states[i] = string(state)
+	}
+	text := strings.Join(states, " → ")
+	if o.Code != "" {
+		text += " (" + string(o.Code) + ")"
+	}
+	for _, action := range o.Actions {
+		if action != payment.Redirect {
+			text += ", " + string(action)
+		}
+	}
+	return text
+}
+
+const loginsHead = `
+## Logins
+
+The field ` + "`login`" + ` steers connections to the test connector, and to the other sandbox connectors that read data. The word at
+its beginning selects the behaviour, as in ` + "`otp`" + ` or ` + "`otp-anna`" + `. The rest selects the data, which is the same each time.
+Every password except ` + "`" + sandbox.Password + "`" + ` is wrong.
+
+| Login begins with | Behaviour |
+|---|---|
+`
+
+var scenariosHead = `# Scenarios of the sandbox
+
+This page lists how to reach every state, action, error code and incompatibility of a payment with the test banks, and
+how to steer connections by their [login](#logins). ` + "`GET /2.0/sandbox/scenarios`" + ` returns the same list for programs,
+with every instruction. It needs the config token. ` + "`passerelle scenarios`" + ` prints this page.
+
+Four things steer the bank: the label of the first instruction, its amount, the accounts, and the field
+` + "`use_case_pay`" + `.
+
+Unless its row says otherwise, a payment has one instruction of type ` + "`" + string(payment.FirstOpenDay) + "`" + ` to
+` + "`" + usual().Number + "`" + ` (IBAN), and names no account of the payer. Day +5 is five days from today. The rows use these steps:
+
+| Step | Who does what |
+|---|---|
+| validate | The payer chooses the bank in the webview and continues, with the named fields. |
+| approve, refuse | The payer decides on the bank's page or in its app, from the named account. |
+| submit, confirm, psu_validate, resume | The payer answers the webview's next question: with the named fields, with yes or no, or by returning. |
+| ask to cancel | The application sends ` + "`POST /payments/{id}` with `{\"cancel\": true, \"client_redirect_uri\": …}`" + `. |
+| cancel, keep | The payer decides about the cancellation on the bank's page. |
+| check | The service asks the bank once more: ` + "`POST /2.0/sandbox/run`" + `. |
+| advance 2d | The clock moves: ` + "`POST /2.0/sandbox/clock` with `{\"advance\": \"2d\"}`" + `. |
+
+| Scenario | Shows | Bank | Request | Steps | Result |
+|---|---|---|---|---|---|
+`
