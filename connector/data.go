@@ -75,6 +75,9 @@ type DataRequest struct {
 	// Present means that the person takes part. Without them a read must not
 	// disturb them.
 	Present bool
+	// BrokenOff means that what the last read returned was not stored, as when the process
+	// died meanwhile.
+	BrokenOff bool
 	// Device is the person's, empty unless they are present or have just shared what is
 	// read.
 	Device Device

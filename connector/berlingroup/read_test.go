@@ -76,6 +76,8 @@ type bankReader struct {
 	reader connector.DataReader
 	memory []byte
 	now    time.Time
+	// broken says that what the last read returned was not stored.
+	broken bool
 }
 
 func (b *readable) reader() *bankReader {
@@ -84,7 +86,7 @@ func (b *readable) reader() *bankReader {
 	if !able {
 		b.t.Fatal("the connector does not read")
 	}
-	r := &bankReader{b.t, reader, nil, noon}
+	r := &bankReader{t: b.t, reader: reader, now: noon}
 	if o, _, err := r.read(true); o.State != passerelle.WebauthRequired || o.URL == "" || err != nil {
 		b.t.Fatalf("a first read ends with %+v, %v", o, err)
 	}
@@ -93,7 +95,7 @@ func (b *readable) reader() *bankReader {
 
 func (r *bankReader) read(present bool) (connector.Outcome, *taken, error) {
 	r.t.Helper()
-	request := connector.DataRequest{Memory: r.memory, Values: map[string]string{"iban": "de03 9990 1001 0000 0000 01"}, Present: present, ReturnURL: "https://hub.example/back?state=1", Now: r.now}
+	request := connector.DataRequest{Memory: r.memory, Values: map[string]string{"iban": "de03 9990 1001 0000 0000 01"}, Present: present, BrokenOff: r.broken, ReturnURL: "https://hub.example/back?state=1", Now: r.now}
 	if present {
 		request.Device = connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser"}
 	}
@@ -422,6 +424,11 @@ func TestWhatIsNew(t *testing.T) {
 			if query, _ := last(false); !strings.Contains(query, "dateFrom=2026-01-24") {
 				t.Errorf("a first read asks for %s", query)
 			}
+			reader.broken = true
+			if query, _ := last(false); !strings.Contains(query, "dateFrom=2026-01-24") {
+				t.Errorf("after a read whose process died it asks for %s", query)
+			}
+			reader.broken = false
 			query, got := last(false)
 			if !strings.Contains(query, want) || strings.Contains(query, "dateFrom") {
 				t.Errorf("a second read asks for %s", query)

@@ -11,8 +11,8 @@ import (
 
 // Without the person, what is new since the last read is asked for where the bank can tell
 // it: after an entry, or of what it has not told yet. Neither tells what is gone, so all is
-// read by date every week, when the person is there, after a read that broke off, and while
-// something is pending that has no id: it may be booked under one.
+// read by date every week, when the person is there, after a read that broke off, also with its
+// process, and while something is pending that has no id: it may be booked under one.
 
 // accountMemory is what is known of an account between two reads.
 type accountMemory struct {
@@ -43,7 +43,7 @@ const (
 func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 	last, has := v.memory.Accounts[a.key], v.file.Profile.Accounts
 	switch {
-	case v.Present || !has.TransactionIDs || last.Whole.IsZero() || last.Names.Unnamed,
+	case v.Present || v.BrokenOff || !has.TransactionIDs || last.Whole.IsZero() || last.Names.Unnamed,
 		v.day().Compare(last.Whole.AddDays(wholeDays)) >= 0,
 		from.Compare(last.Read.AddDays(-rereadDays)) < 0 || has.HistoryDays <= 2*rereadDays:
 		return nil

@@ -129,7 +129,7 @@ func (run *syncRun) postpone(ctx context.Context) error {
 	run.c.NextTry = &next
 	return run.write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).SaveConnection(run.c, run.c.Version)
-		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
+		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder, run.brokenOff)
 		return nil
 	})
 }

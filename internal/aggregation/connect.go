@@ -288,6 +288,7 @@ func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id pas
 func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
 	var leased bankstore.Leased
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {
+		bankstore.In(tx).BrokenOff(run.domain.ID, run.c.ID, &leased)
 		bankstore.In(tx).LeaseConnection(run.domain.ID, run.c.ID, run.holder, runLease)
 		bankstore.In(tx).Leased(run.domain.ID, run.c.ID, &leased)
 		return tx.Audit(acts...)
@@ -301,7 +302,7 @@ func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
 	if len(leased.Sources) == 0 {
 		return errors.Join(fmt.Errorf("connection %d has no source", run.c.ID), run.release(ctx))
 	}
-	run.c, run.source, run.sources, run.sync = leased.Connection, leased.Sources[0], leased.Sources, leased.Sync+1
+	run.c, run.source, run.sources, run.sync, run.brokenOff = leased.Connection, leased.Sources[0], leased.Sources, leased.Sync+1, leased.BrokenOff
 	run.values, run.memory, run.secretless = bankstore.From(run.DB).Secrets(leased)
 	return nil
 }
@@ -315,7 +316,7 @@ func locked() error {
 
 func (run *syncRun) release(ctx context.Context) error {
 	return run.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
+		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder, run.brokenOff)
 		return nil
 	})
 }

@@ -347,6 +347,31 @@ func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key stri
 	}
 }
 
+// TestReadsAfterACrash: a connector is told that the last read has never ended, until one ends,
+// whatever else takes the lease in between.
+func TestReadsAfterACrash(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+		id := h.shared(s)
+		var broken []bool
+		s.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+			broken = append(broken, req.BrokenOff)
+			return soundBooks().read(ctx, req, out)
+		}
+		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error { // which nobody ends
+			bankstore.In(tx).LeaseConnection(h.domain.ID, id, "somebody", -time.Second)
+			return nil
+		}))
+		h.share(h.accounts(true)[1], true)
+		for range 2 {
+			_, err := h.resume(id)
+			must(t, err)
+		}
+		if !slices.Equal(broken, []bool{true, false}) {
+			t.Errorf("the reads after a crash say %v", broken)
+		}
+	})
+}
+
 // TestHalfAPageIsInTheFinalEvent: what was stored before a run broke off is
 // there at once, and is reported when the account has been read to its end.
 func TestHalfAPageIsInTheFinalEvent(t *testing.T) {

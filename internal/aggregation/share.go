@@ -140,7 +140,7 @@ func (run *syncRun) change(ctx context.Context, accounts []bankstore.StoredAccou
 				return err
 			}
 		}
-		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
+		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder, run.brokenOff)
 		return nil
 	}, events...)
 }

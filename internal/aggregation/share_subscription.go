@@ -94,7 +94,7 @@ func (run *syncRun) changeSubscriptions(ctx context.Context, all []bankstore.Sto
 				return err
 			}
 		}
-		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder)
+		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder, run.brokenOff)
 		return nil
 	})
 }

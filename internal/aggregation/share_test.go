@@ -62,7 +62,7 @@ func TestWaitingForAConnection(t *testing.T) {
 		shared := make(chan error)
 		go func() { shared <- share() }()
 		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error {
-			bankstore.In(tx).ReleaseConnection(h.domain.ID, c.ID, "somebody")
+			bankstore.In(tx).ReleaseConnection(h.domain.ID, c.ID, "somebody", false)
 			return nil
 		}))
 		if err := <-shared; err != nil || len(h.accounts(false)) != 1 {

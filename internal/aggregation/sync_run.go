@@ -44,7 +44,9 @@ type syncRun struct {
 	attended   bool
 	// terminable connectors end consents at the institution.
 	terminable bool
-	started    time.Time
+	// brokenOff says that the last run has never ended.
+	brokenOff bool
+	started   time.Time
 	// sync numbers what this run changes.
 	sync int64
 	// back is how the person returns who is sent to a page of the institution's.
@@ -143,7 +145,7 @@ func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a rea
 	failpoint.Before("bank")
 	request := connector.DataRequest{
 		Domain: run.domain.ID, Connection: run.c.ID, Source: run.source.Name, Values: run.values, Answers: a.answers, Resumed: a.resumed,
-		Callback: a.callback, ReturnURL: back, NotificationURL: run.Notifications.OfConsent(run.domain, run.c.ID), Memory: run.memory, Present: a.attended, File: a.file, Now: run.started,
+		Callback: a.callback, ReturnURL: back, NotificationURL: run.Notifications.OfConsent(run.domain, run.c.ID), Memory: run.memory, Present: a.attended, BrokenOff: run.brokenOff, File: a.file, Now: run.started,
 	}
 	if shared, known := run.devices.LoadAndDelete(run.c.ID); known && run.c.Soon {
 		request.Device, _ = shared.(connector.Device)
@@ -184,7 +186,7 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 				return err
 			}
 		}
-		bankstore.In(tx).ReleaseConnection(run.domain.ID, c.ID, run.holder)
+		bankstore.In(tx).ReleaseConnection(run.domain.ID, c.ID, run.holder, false)
 		if o.State == "" {
 			bankstore.In(tx).ResumeFiles(c)
 			tx.AfterCommit(func() { run.Fetch(c.Connector) })

@@ -145,7 +145,7 @@ func TestWebauthWhileItIsRead(t *testing.T) {
 			t.Errorf("while it is read: %v", err)
 		}
 		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error {
-			bankstore.In(tx).ReleaseConnection(h.domain.ID, c.ID, "somebody")
+			bankstore.In(tx).ReleaseConnection(h.domain.ID, c.ID, "somebody", false)
 			return nil
 		}))
 		_, err := h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{})

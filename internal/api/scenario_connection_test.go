@@ -310,7 +310,10 @@ func TestLockedConnections(t *testing.T) {
 		}
 		s.do(t, ask{method: "POST", path: path + "?background", token: "user"}).says(t, 409, "connectionLocked", "")
 		s.untouched(t, before)
-		s.write(t, func(tx *store.Tx) error { bankstore.In(tx).ReleaseConnection(c.Domain, c.ID, "somebody"); return nil })
+		s.write(t, func(tx *store.Tx) error {
+			bankstore.In(tx).ReleaseConnection(c.Domain, c.ID, "somebody", false)
+			return nil
+		})
 
 		r := s.do(t, ask{method: "POST", path: path + "?background=true", token: "user", body: `{"otp":"123456"}`}).says(t, 200, "", "")
 		if !strings.Contains(string(r.body), `"state":"validating"`) {

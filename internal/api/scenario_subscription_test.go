@@ -254,7 +254,10 @@ func TestSubscriptionsOfALockedConnection(t *testing.T) {
 		before := s.record()
 		s.do(t, both).says(t, 409, "connectionLocked", "")
 		s.untouched(t, before)
-		s.write(t, func(tx *store.Tx) error { bankstore.In(tx).ReleaseConnection(who.domain.ID, c, "another"); return nil })
+		s.write(t, func(tx *store.Tx) error {
+			bankstore.In(tx).ReleaseConnection(who.domain.ID, c, "another", false)
+			return nil
+		})
 		var out struct {
 			Subscriptions []struct{ Disabled *string }
 			Total         int

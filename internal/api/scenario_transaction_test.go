@@ -57,7 +57,7 @@ func (s *fixture) hold(t testing.TB, who *testDomain) *holdings {
 			if err := bankstore.In(tx).CreateConnection(&c, map[string]string{}, "test", time.Minute); err != nil {
 				return err
 			}
-			bankstore.In(tx).ReleaseConnection(who.domain.ID, c.ID, "test")
+			bankstore.In(tx).ReleaseConnection(who.domain.ID, c.ID, "test", false)
 			return bankstore.In(tx).CreateSource(who.domain.ID, &bankstore.ConnectionSource{Connection: c.ID, ConnectorSource: 401, Name: "directaccess", Created: opening})
 		})
 		h.connections = append(h.connections, c.ID)

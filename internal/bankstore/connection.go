@@ -222,9 +222,18 @@ func (tx Tx) LeaseConnection(domain passerelle.DomainID, id passerelle.Connectio
 		WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`, holder, lease.Microseconds(), int64(domain), int64(id))
 }
 
+// BrokenOff notes whether the last read of a connection has never ended, as one whose process
+// died. It comes before LeaseConnection in a unit.
+func (tx Tx) BrokenOff(domain passerelle.DomainID, id passerelle.ConnectionID, into *Leased) {
+	tx.unit.Returning(func(row database.Row) error { return row.Scan(&into.BrokenOff) },
+		`SELECT holder <> '' FROM connection WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
+}
+
 // Leased is a connection as it stood when its lease was taken.
 type Leased struct {
 	Connection
+	// BrokenOff is set by BrokenOff.
+	BrokenOff bool
 	// Sources are those of the connection, oldest first.
 	Sources []ConnectionSource
 	sealed  sealedSecrets
@@ -265,9 +274,14 @@ func (tx Tx) KeepConnection(domain passerelle.DomainID, id passerelle.Connection
 		WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now} AND deleted IS NULL`, lease.Microseconds(), int64(domain), int64(id), holder)
 }
 
-// ReleaseConnection ends a lease; one that has lapsed is left alone.
-func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string) {
-	tx.unit.Exec(`UPDATE connection SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(domain), int64(id), holder)
+// ReleaseConnection ends a lease; one that has lapsed is left alone. Broken off, it stays known
+// that an earlier read has never ended.
+func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, brokenOff bool) {
+	left := ""
+	if brokenOff {
+		left = holder
+	}
+	tx.unit.Exec(`UPDATE connection SET lease_until = 0, holder = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4`, left, int64(domain), int64(id), holder)
 }
 
 // SaveConnection stores all but the secrets of a connection, whose version was

@@ -191,7 +191,7 @@ func (h *savings) connectionQueries() map[string]query {
 		}), index: "connection_lapsing (domain_id=? AND"},
 		"lease":   {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).LeaseConnection(h.domain, id, "me", time.Minute) }), index: "PRIMARY KEY (rowid=?)"},
 		"renewal": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).KeepConnection(h.domain, id, reader, time.Minute) }), index: "PRIMARY KEY (rowid=?)"},
-		"release": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).ReleaseConnection(h.domain, id, "me") }), index: "PRIMARY KEY (rowid=?)"},
+		"release": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).ReleaseConnection(h.domain, id, "me", false) }), index: "PRIMARY KEY (rowid=?)"},
 		"saving":  {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).SaveConnection(h.connection, 99) }), index: "PRIMARY KEY (rowid=?)"},
 		"hasten":  {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).HastenRead(h.domain, id, now, now) }), index: "PRIMARY KEY (rowid=?)"},
 		"soon":    {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).ReadSoon(h.domain, id, now) }), index: "PRIMARY KEY (rowid=?)"},

@@ -315,7 +315,10 @@ func TestConnections(t *testing.T) {
 			bankstore.In(tx).LeaseConnection(s.domain, c.ID, "other", time.Minute)
 			return nil
 		}), store.ErrConflict)
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).ReleaseConnection(s.domain, c.ID, reader); return nil })
+		s.write(func(tx *store.Tx) error {
+			bankstore.In(tx).ReleaseConnection(s.domain, c.ID, reader, false)
+			return nil
+		})
 		wantError(t, s.try(func(tx *store.Tx) error {
 			bankstore.In(tx).KeepConnection(s.domain, c.ID, reader, time.Minute)
 			return nil
