@@ -471,6 +471,47 @@ func TestNothingGrowsTooLarge(t *testing.T) {
 	}
 }
 
+// TestRoutesAreBesideTheirEndpoints: who changes an endpoint sees what leads to it.
+func TestRoutesAreBesideTheirEndpoints(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		if !matches(p.path, "internal/api", "internal/api/*") {
+			continue
+		}
+		declared := map[string]string{}
+		for name, file := range p.files {
+			for _, d := range file.Decls {
+				if function, is := d.(*ast.FuncDecl); is {
+					declared[function.Name.Name] = name
+				}
+			}
+		}
+		for name, file := range p.files {
+			for _, endpoint := range handled(file) {
+				if declared[endpoint] != name {
+					t.Errorf("%s: the row of %s in %s belongs in %s", p.path, endpoint, name, declared[endpoint])
+				}
+			}
+		}
+	}
+}
+
+// handled are the functions that a file makes endpoints of.
+func handled(file *ast.File) (names []string) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, is := n.(*ast.CallExpr)
+		if !is || len(call.Args) == 0 {
+			return true
+		}
+		made, is := call.Fun.(*ast.SelectorExpr)
+		endpoint, method := call.Args[0].(*ast.SelectorExpr)
+		if is && method && made.Sel.Name == "Handle" {
+			names = append(names, endpoint.Sel.Name)
+		}
+		return true
+	})
+	return names
+}
+
 func longFunctions(fset *token.FileSet, file *ast.File) []string {
 	var problems []string
 	for _, declaration := range file.Decls {

@@ -50,11 +50,6 @@ func (s *Service) authRoutes() []httpapi.Route {
 			Doc: "Creates a user token as a JWT, signed with the generated key of an application. Without id_user, also creates a user.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/auth/token", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.serviceToken),
-			Summary: "Get a service token", Errors: []string{"invalidToken", "rateLimited"},
-			Doc: "Exchanges an application's credentials, in the body or as HTTP Basic, for a token with the scopes asked for, valid for 30 minutes.",
-		},
-		{
 			Method: http.MethodPost, Pattern: "/users/{userId}/token", Tokens: true, Needs: config, Endpoint: httpapi.Handle(s.userToken), Errors: []string{"conflict"},
 			Summary: "Get a permanent token for a user, as an operator", Doc: "Creates a user token in the name of an application. The user becomes permanent.",
 		},

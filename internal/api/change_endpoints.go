@@ -12,6 +12,22 @@ import (
 	"passerelle/payment"
 )
 
+const changeDoc = `The body is one of six. Its keys determine which one, and a mix is refused. State and action of the payment determine which body it accepts. Another body is a conflict that names the expected one.
+
+- PaymentValidateRequest, in state created: stores the payer's choice of a connector. With validated, sends the order to the bank, and the answer names the payer's next action.
+- PaymentResumeRequest, PaymentSubmitFieldValuesRequest, PaymentSubmitPSUValidationRequest and PaymentConfirmRequest answer the actions decoupled, additionalInformationNeeded, psuValidation and confirm. Confirming needs payments:admin.
+- PaymentCancelRequest, before the end: needs payments:admin or payments:cancel, which permits only this. A payment that no bank has is rejected at once. Otherwise the service asks the bank, and state_detail is cancelling while the payer has to approve.`
+
+func (s *Service) changeRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: httpapi.Update, Pattern: "/payments/{paymentId}", Needs: changePayments, Endpoint: httpapi.Handle(s.changePayment),
+			Summary: "Validate a payment, answer its action, or cancel it", Errors: []string{"conflict", "notSupported", "unavailable"},
+			Doc: changeDoc,
+		},
+	}
+}
+
 // changePaymentInput is one of the six requests that change a payment. Which
 // of them a payment takes follows from its present action.
 type changePaymentInput struct {

@@ -2,12 +2,32 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"passerelle"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
+
+func (s *Service) configRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/config", Needs: config, Endpoint: httpapi.Handle(s.readConfig),
+			Summary: "Read the configuration",
+			Doc:     "Returns the value of every key, set or default, as a string. Booleans are 0 and 1. Some keys of this API family are stored without effect. The command passerelle config list names them.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/config", Needs: config, Endpoint: httpapi.Handle(s.changeConfig),
+			Summary: "Change the configuration", Errors: []string{"conflict"},
+			Doc: "Sets all of the values or none. Omitted keys keep their values, and null restores a default. Returns the configuration, limited to the keys searched for.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/config/logs", Needs: config, Endpoint: httpapi.Handle(s.configLogs),
+			Summary: "List the changes of the configuration", Doc: "Newest first. The range includes both dates.",
+		},
+	}
+}
 
 type searchInput struct {
 	Search string `query:"search" max:"100" doc:"only keys whose name contains this text"`

@@ -2,12 +2,23 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"passerelle"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/simulation"
 	"passerelle/internal/store"
 )
+
+func (s *Service) mailRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/sandbox/mails", Needs: config, Endpoint: httpapi.Handle(s.listMails),
+			Summary: "List the mails about webhooks", Errors: []string{"notFound"},
+			Doc: "Lists the mails to the addresses in svc.manager.email, newest first, also without a mail server.",
+		},
+	}
+}
 
 type mailOutput struct {
 	ID        int64   `json:"id"`

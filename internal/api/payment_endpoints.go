@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,19 @@ import (
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
+
+func (s *Service) paymentRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodPost, Pattern: "/payments", Needs: createPayments, Endpoint: httpapi.Handle(s.createPayment),
+			Summary: "Create a payment", Doc: "Registers a payment in state created. A webview, or the next call, validates it with the payer.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/payments/{paymentId}", Needs: seePayments, Endpoint: httpapi.Handle(s.onePayment),
+			Summary: "Read a payment", Doc: "Read the payment when the payer returns. Webhooks report every later change.",
+		},
+	}
+}
 
 type onePaymentInput struct {
 	ID passerelle.PaymentID `path:"paymentId"`

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"math"
+	"net/http"
 	"slices"
 
 	"passerelle"
@@ -11,6 +12,15 @@ import (
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
+
+func (s *Service) paymentListRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/payments", Needs: seePayments, Endpoint: httpapi.Handle(s.listPayments),
+			Summary: "List payments", Doc: "Ordered by creation unless order_by names another order. A token for one payment lists only that payment.",
+		},
+	}
+}
 
 type listPaymentsInput struct {
 	httpapi.Paging

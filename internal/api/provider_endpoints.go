@@ -2,12 +2,48 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"passerelle"
 	"passerelle/internal/delivery"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 )
+
+func (s *Service) providerRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.listProviders),
+			Summary: "List webhook authentication providers", Doc: "Oldest first.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.createProvider),
+			Summary: "Create a webhook authentication provider", Errors: []string{"conflict"},
+			Doc: "Returns the secret key of an HMAC provider, which is never shown again. An OAuth provider gets an access token from its token endpoint and sends it with every request.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.deleteProviders),
+			Summary: "Delete all webhook authentication providers", Doc: "Deletes all providers. Their webhooks keep their events and send nothing until they have another provider.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.oneProvider),
+			Summary: "Read a webhook authentication provider", Doc: "Returns a provider without its secrets.",
+		},
+		{
+			Method: httpapi.Update, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.updateProvider),
+			Summary: "Change a webhook authentication provider", Errors: []string{"conflict"}, Doc: "Omitted members keep their values. Access tokens from the earlier configuration are not used any more.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.deleteProvider),
+			Summary: "Delete a webhook authentication provider", Doc: "Deletes the provider. Its webhooks keep their events and send nothing until they have another provider.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/webhooks/auth/{authId}/rotate", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.rotateProvider),
+			Summary: "Replace the secret key of an HMAC provider",
+			Doc:     "Returns the new secret key, which is never shown again. During the overlap, SVC-Signature uses the old secret and SVC-Signature-Next the new one. Afterwards only the new one signs. A rotation during an overlap replaces the next secret.",
+		},
+	}
+}
 
 type providerInput struct {
 	Type   string         `body:"type,required" enum:"hmac_signature,oauth"`

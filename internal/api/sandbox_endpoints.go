@@ -3,11 +3,38 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 
 	"passerelle"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/simulation"
 )
+
+func (s *Service) sandboxRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/sandbox/clock", Needs: config, Endpoint: httpapi.Handle(s.readClock),
+			Summary: "Read the sandbox's clock", Errors: []string{"notFound"},
+		},
+		{
+			Method: http.MethodPost, Pattern: "/sandbox/clock", Needs: config, Endpoint: httpapi.Handle(s.setClock),
+			Summary: "Move the sandbox's clock", Errors: []string{"conflict", "notFound"},
+			Doc: "Takes one of advance, set and freeze. Answers when everything that fell due is done.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/sandbox/run", Needs: config, Endpoint: httpapi.Handle(s.runSandbox),
+			Summary: "Do everything that is due", Errors: []string{"notFound"}, Doc: "Does everything that is due at the sandbox's present instant, and answers afterwards.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/sandbox/receiver", Needs: config, Endpoint: httpapi.Handle(s.received),
+			Summary: "List the requests to the built-in receiver", Errors: []string{"notFound"}, Doc: "Lists the last 1000 requests to /sandbox/receiver/{name}, oldest first, and whether each signature is valid.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/sandbox/receiver", Needs: config, Endpoint: httpapi.Handle(s.forgetReceived),
+			Summary: "Empty the built-in receiver", Errors: []string{"notFound"},
+		},
+	}
+}
 
 type clockOutput struct {
 	Now    string `json:"now"`

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"passerelle"
 	"passerelle/internal/aggregation"
@@ -9,6 +10,16 @@ import (
 	"passerelle/internal/simulation"
 	"passerelle/webhook"
 )
+
+func (s *Service) sandboxEventRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodPost, Pattern: "/sandbox/events", Needs: config, MaxBody: maxTrigger, Endpoint: httpapi.Handle(s.triggerEvent),
+			Summary: "Emit an event to test a receiver", Errors: []string{"notFound"},
+			Doc: "Emits the event with a sample or the given data. It is signed, sent, retried and ordered like any other.",
+		},
+	}
+}
 
 // maxTrigger is how many bytes a call that triggers an event may have: as much
 // as a first synchronisation brings.

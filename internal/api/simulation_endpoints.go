@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"passerelle/internal/httpapi"
 	"passerelle/internal/initiation"
@@ -9,6 +10,20 @@ import (
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
+
+func (s *Service) simulationRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodPost, Pattern: "/sandbox/payments/{paymentId}/simulate", Needs: config, Endpoint: httpapi.Handle(s.simulate),
+			Summary: "Simulate one step of a payment", Errors: []string{"conflict"}, Doc: "Makes one change of the state table, or of one instruction, as if the bank had reported it. A change that the table does not allow is a conflict.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/sandbox/scenarios", Needs: config, Endpoint: httpapi.Handle(s.listScenarios),
+			Summary: "List the scenarios of the simulated banks", Errors: []string{"notFound"},
+			Doc: "Lists scenarios for every state, action, error code, incompatibility, execution type and frequency: what to create, the steps, and the result.",
+		},
+	}
+}
 
 type simulateInput struct {
 	onePaymentInput

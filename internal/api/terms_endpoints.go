@@ -2,11 +2,38 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"passerelle"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/initiation"
 )
+
+func (s *Service) termsRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/publickey", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.publicKey),
+			Summary: "Get the key for field values",
+			Doc:     "Returns a JSON Web Key. A page encrypts what the payer types with it, as compact JWE with RSA-OAEP-256 and A256GCM, and the key's kid in the header.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/terms", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.terms),
+			Summary: "Read the terms of service",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/users/{userId}/terms", Needs: ofUser, Endpoint: httpapi.Handle(s.userTerms),
+			Summary: "Read the terms of service, below a user", Doc: "The answer is the same for all users.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/payments/{paymentId}/terms", Needs: seePayments, Endpoint: httpapi.Handle(s.paymentTerms),
+			Summary: "Read the payer's acceptance of the terms", Doc: "Returns the accepted version. With to_sign, returns the version to accept.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/payments/{paymentId}/terms", Needs: validatePayments, Endpoint: httpapi.Handle(s.acceptTerms),
+			Summary: "Accept the terms for the payer", Errors: []string{"conflict"}, Doc: "Stores the version with the payment. Accept the terms before the validation.",
+		},
+	}
+}
 
 type publicKeyOutput struct {
 	KeyType   string `json:"kty"`

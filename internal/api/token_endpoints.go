@@ -2,10 +2,26 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"passerelle"
 	"passerelle/internal/httpapi"
 )
+
+func (s *Service) tokenRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodPost, Pattern: "/auth/token", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.serviceToken),
+			Summary: "Get a service token", Errors: []string{"invalidToken", "rateLimited"},
+			Doc: "Exchanges an application's credentials, in the body or as HTTP Basic, for a token with the scopes asked for, valid for 30 minutes.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Needs: validatePayments, Endpoint: httpapi.Handle(s.paymentToken),
+			Summary: "Get a token for one payment", Errors: []string{"conflict"},
+			Doc: "Creates a token for this payment only: the code for the payment webview. It is valid for 7 days, or until an hour after the payment is final.",
+		},
+	}
+}
 
 type serviceTokenInput struct {
 	credentialsInput

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"passerelle"
@@ -11,6 +12,32 @@ import (
 	"passerelle/internal/store"
 	"passerelle/webhook"
 )
+
+func (s *Service) webhookDataRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}/data", Needs: config, Endpoint: httpapi.Handle(s.listWebhookData),
+			Summary: "List the payloads of a webhook", Doc: "Newest first. The range includes both dates.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}/logs", Needs: config, Endpoint: httpapi.Handle(s.webhookLogs),
+			Summary: "List the requests to a webhook", Doc: "Lists each request, newest first. The range includes both dates. Without min_date it is a month.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/data/{dataId}/resend", Needs: config, Endpoint: httpapi.Handle(s.resendWebhookData),
+			Summary: "Send a payload again",
+			Doc:     "Sends the payload again now, also an accepted one, and answers after the receiver. It is a conflict when the payload was erased, or when the webhook is deleted or disabled.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/recover", Needs: config, Endpoint: httpapi.Handle(s.recoverWebhook),
+			Summary: "Retry undelivered payloads", Doc: "Makes everything undelivered since a time due now, oldest first. The answer does not wait for the receiver.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/test", Needs: config, Endpoint: httpapi.Handle(s.testWebhook),
+			Summary: "Send a test to a webhook", Doc: "Sends one request with a payload of the webhook's event, authenticated as usual, without retries, and returns the result.",
+		},
+	}
+}
 
 type webhookDataOutput struct {
 	ID        int64               `json:"id" doc:"the id_webhook_data of the payload"`

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -15,6 +16,41 @@ import (
 	"passerelle/internal/wire"
 	"passerelle/webhook"
 )
+
+func (s *Service) webhookRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/webhooks_events", Needs: httpapi.AnyToken, Endpoint: httpapi.Handle(s.webhookEvents),
+			Summary: "List the events of webhooks", Doc: "Lists all events for which webhooks can be registered.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/webhooks", Needs: config, Endpoint: httpapi.Handle(s.listWebhooks),
+			Summary: "List webhooks", Doc: "Oldest first. With all, also disabled and deleted ones.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/webhooks", Needs: config, Endpoint: httpapi.Handle(s.createWebhook),
+			Summary: "Register a webhook", Errors: []string{"conflict"},
+			Doc: "Sends every event of this name to the URL from now on, authenticated by the associated provider.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/webhooks", Needs: config, Endpoint: httpapi.Handle(s.deleteWebhooks),
+			Summary: "Delete all webhooks", Doc: "Deletes all webhooks, including disabled ones.",
+		},
+		{
+			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: httpapi.Handle(s.oneWebhook),
+			Summary: "Read a webhook", Doc: "A disabled or deleted one needs all.",
+		},
+		{
+			Method: httpapi.Update, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: httpapi.Handle(s.updateWebhook),
+			Summary: "Change a webhook",
+			Doc:     "Omitted members keep their values. Undelivered payloads go to a new URL. A disabled or deleted webhook needs all, or a body that sets disabled or deleted. Once it is enabled again, the service sends its undelivered payloads, except those removed for their age.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: httpapi.Handle(s.deleteWebhook),
+			Summary: "Delete a webhook", Doc: "Deletes the webhook. Undelivered payloads are kept for a while, in case it is restored.",
+		},
+	}
+}
 
 type webhookInput struct {
 	IDUser    httpapi.Nullable[int64]            `body:"id_user" doc:"only events of this user; null for those of all and of none"`

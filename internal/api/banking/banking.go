@@ -40,5 +40,5 @@ var (
 
 // Routes is this part of the interface: what answers where, and to whom.
 func (s *Service) Routes() []httpapi.Route {
-	return slices.Concat(s.userRoutes(), s.connectionRoutes(), s.connectionSourceRoutes(), s.accountRoutes(), s.accountDetailRoutes(), s.withholdingRoutes(), s.subscriptionRoutes(), s.documentRoutes(), s.documentTypeRoutes(), s.thumbnailRoutes(), s.attachmentRoutes(), s.attachedRoutes(), s.certificateRoutes(), s.transactionRoutes(), s.balanceRoutes(), s.investmentRoutes(), s.categoryRoutes(), s.informationRoutes(), s.identityRoutes(), s.clusterRoutes(), s.webauthRoutes(), s.fileRoutes(), s.statementRoutes())
+	return slices.Concat(s.userRoutes(), s.connectionRoutes(), s.connectionSourceRoutes(), s.accountRoutes(), s.accountDetailRoutes(), s.withholdingRoutes(), s.subscriptionRoutes(), s.documentRoutes(), s.documentEditRoutes(), s.documentTypeRoutes(), s.thumbnailRoutes(), s.attachmentRoutes(), s.attachedRoutes(), s.certificateRoutes(), s.transactionRoutes(), s.balanceRoutes(), s.investmentRoutes(), s.categoryRoutes(), s.informationRoutes(), s.identityRoutes(), s.clusterRoutes(), s.webauthRoutes(), s.fileRoutes(), s.statementRoutes())
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/govalues/decimal"
 
@@ -12,6 +13,21 @@ import (
 	"passerelle/internal/httpapi"
 	"passerelle/internal/wire"
 )
+
+func (s *Service) documentEditRoutes() []httpapi.Route {
+	list, lists := documentsAnywhere("")
+	one, ones := documentsAnywhere("/{documentId}")
+	return []httpapi.Route{
+		{
+			Method: http.MethodPost, Pattern: list, Aliases: lists, Needs: ofUser, MaxBody: maxDocument, Endpoint: httpapi.Handle(s.createDocument), Errors: []string{"conflict"},
+			Summary: "Create a document", Doc: "Creates a document that the provider does not know, under one of the user's subscriptions. No synchronisation changes or removes it. It needs a name. Its type is other unless id_type names one. Send a file as a part of a multipart form, or in base64.",
+		},
+		{
+			Method: httpapi.Update, Pattern: one, Aliases: ones, Needs: ofUser, MaxBody: maxDocument, Endpoint: httpapi.Handle(s.editDocument), Errors: []string{"conflict"},
+			Summary: "Change a document", Doc: "Omitted members keep their values. No synchronisation overwrites the changes. Send a file as a part of a multipart form, or in base64. Its bytes determine its type. A read-only document is a conflict.",
+		},
+	}
+}
 
 // maxDocument is how large the body of a change is at most, with its file.
 const maxDocument = 10 << 20

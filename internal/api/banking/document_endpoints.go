@@ -25,16 +25,8 @@ func (s *Service) documentRoutes() []httpapi.Route {
 			Summary: "List documents", Doc: "Newest first. Ranges include their bounds. A bound on the total excludes documents without a total.",
 		},
 		{
-			Method: http.MethodPost, Pattern: list, Aliases: lists, Needs: ofUser, MaxBody: maxDocument, Endpoint: httpapi.Handle(s.createDocument), Errors: []string{"conflict"},
-			Summary: "Create a document", Doc: "Creates a document that the provider does not know, under one of the user's subscriptions. No synchronisation changes or removes it. It needs a name. Its type is other unless id_type names one. Send a file as a part of a multipart form, or in base64.",
-		},
-		{
 			Method: http.MethodGet, Pattern: one, Aliases: ones, Needs: ofUser, Endpoint: httpapi.Handle(s.oneDocument),
 			Summary: "Read a document",
-		},
-		{
-			Method: httpapi.Update, Pattern: one, Aliases: ones, Needs: ofUser, MaxBody: maxDocument, Endpoint: httpapi.Handle(s.editDocument), Errors: []string{"conflict"},
-			Summary: "Change a document", Doc: "Omitted members keep their values. No synchronisation overwrites the changes. Send a file as a part of a multipart form, or in base64. Its bytes determine its type. A read-only document is a conflict.",
 		},
 		{
 			Method: http.MethodGet, Pattern: file, Aliases: slices.Concat(files, []string{file + "/{name}"}, named), Needs: ofUser, Endpoint: httpapi.Handle(s.documentFile),
