@@ -135,21 +135,26 @@ type message struct {
 
 // write writes messages as they are due.
 func (r relay) write(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		select {
 		case m := <-r.queue:
-			if early := time.Until(m.due); early > 0 {
-				pause(ctx, early)
-			}
-			if len(m.bytes) == 0 {
-				_ = m.to.Close()
-			} else {
-				_, _ = m.to.Write(m.bytes) // the reader finds out
-			}
+			m.deliver(ctx)
 		case <-ctx.Done():
-			return
 		}
 	}
+}
+
+// deliver waits until the message is due and writes it. What fails is noticed by the side
+// that reads.
+func (m message) deliver(ctx context.Context) {
+	if early := time.Until(m.due); early > 0 {
+		pause(ctx, early)
+	}
+	if len(m.bytes) == 0 {
+		_ = m.to.Close()
+		return
+	}
+	_, _ = m.to.Write(m.bytes)
 }
 
 // connect passes on what either side says until both have ended.

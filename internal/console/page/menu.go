@@ -70,7 +70,8 @@ func menuOf(d *passerelle.Domain, root, address string) []menuGroup {
 		}
 	}
 	groups = append(groups, menuGroup{Name: "Deployment", Links: []menuLink{
-		{Name: "Domains", Icon: "domains", Address: Root + "domains"}, {Name: "Connector programs", Icon: "program", Address: Root + "programs"},
+		{Name: "Domains", Icon: "domains", Address: Root + "domains"},
+		{Name: "Connector programs", Icon: "program", Address: Root + "programs"},
 		{Name: "Your account", Icon: "operator", Address: Root + "account"},
 	}})
 	markCurrent(groups, root, address)
