@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"net/netip"
-	"strings"
 	"time"
 
 	"passerelle"
+	"passerelle/internal/supervision"
 )
 
 type healthcheckCommand struct {
@@ -34,48 +30,14 @@ func (h *healthcheckCommand) Run(c *console) error {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, h.Timeout)
 	defer cancel()
-	server, err := probe(ctx, h.OpsListen, path)
+	if _, _, err := net.SplitHostPort(h.OpsListen); err != nil {
+		return passerelle.InvalidField("--ops-listen", "must be the address of the service for metrics, like 127.0.0.1:9464")
+	}
+	server, err := supervision.Ask(ctx, h.OpsListen, path)
 	if err != nil {
 		return err
 	}
 	return c.show(healthView{true, server})
-}
-
-// probe asks the operators' listener at an address, on this machine when the address is that of
-// all interfaces. It returns the product that answered.
-func probe(ctx context.Context, listen, path string) (string, error) {
-	address, err := ownAddress(listen)
-	if err != nil {
-		return "", err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, http.NoBody)
-	if err != nil {
-		return "", fmt.Errorf("ask the service: %w", err)
-	}
-	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	if err != nil {
-		return "", fmt.Errorf("ask the service: %w", err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<10))
-	if err != nil {
-		return "", fmt.Errorf("read what the service answered: %w", err)
-	}
-	if answer.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("the service answered %d: %s", answer.StatusCode, strings.TrimSpace(string(body)))
-	}
-	return answer.Header.Get("Server"), nil
-}
-
-func ownAddress(listen string) (string, error) {
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return "", passerelle.InvalidField("--ops-listen", "must be the address of the service for metrics, like 127.0.0.1:9464")
-	}
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "localhost"
-	}
-	return net.JoinHostPort(host, port), nil
 }
 
 // alive asks the service about itself, if it has an address to ask at.
@@ -83,6 +45,6 @@ func alive(ctx context.Context, ops string) error {
 	if ops == "" {
 		return nil
 	}
-	_, err := probe(ctx, ops, "/healthz")
+	_, err := supervision.Ask(ctx, ops, "/healthz")
 	return err
 }

@@ -1,4 +1,4 @@
-// Package supervision tells systemd how the service is.
+// Package supervision tells systemd how the service is, and asks the service itself.
 //
 // It owns when systemd is told that the service is ready, alive or stopping. It does not own
 // what being alive means: whoever starts it says so. Without systemd it does nothing. A
