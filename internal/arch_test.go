@@ -84,6 +84,7 @@ var mayImport = map[string][]string{
 	"internal/httpd":            {},
 	"internal/completion":       {},
 	"internal/envfile":          {},
+	"internal/secretfile":       {".", "internal/keys"},
 	"internal/supervision":      {},
 	"connector/*":               {".", "payment", "connector"},
 	"connector/statements":      {".", "connector", "connector/identity", "statementfile"},

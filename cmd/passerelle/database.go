@@ -12,6 +12,7 @@ import (
 	"passerelle"
 	"passerelle/internal/access"
 	"passerelle/internal/keys"
+	"passerelle/internal/secretfile"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
@@ -23,16 +24,13 @@ type databaseFlag struct {
 	DatabaseFile string `placeholder:"FILE" help:"File with the value of --database, readable only by its owner."`
 }
 
-// ownDatabaseURL is the database of dev in the working directory.
-const ownDatabaseURL = "sqlite:passerelle-data/passerelle.db"
-
 // AfterApply finds the database that the flags name. Parsing calls it once for each struct
 // that has it.
 func (d *databaseFlag) AfterApply() error {
-	if err := readSecrets(secretFile{"--database", &d.DatabaseFile, &d.Database}); err != nil {
+	if err := secretfile.Read(secretfile.Value{Flag: "--database", File: &d.DatabaseFile, Value: &d.Database}); err != nil {
 		return err
 	}
-	d.Database = cmp.Or(d.Database, ownDatabaseURL)
+	d.Database = cmp.Or(d.Database, "sqlite:passerelle-data/passerelle.db") // that of dev
 	return nil
 }
 

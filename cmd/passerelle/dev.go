@@ -14,6 +14,7 @@ import (
 	"passerelle"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/keys"
+	"passerelle/internal/secretfile"
 	"passerelle/internal/service"
 	"passerelle/internal/store"
 )
@@ -26,7 +27,7 @@ type devCommand struct {
 	Data     string `default:"passerelle-data" help:"Folder for the database, the key file and the credentials." type:"path"`
 	Database string `help:"Database to use instead of the one in the data folder: sqlite:PATH or postgres://…"`
 	Files    string `help:"Store for files instead of the data folder: a folder, or s3://KEY:SECRET@HOST/BUCKET."`
-	secretFiles
+	secretfile.Flags
 	Profile string `default:"ci" help:"Timing of the sandbox banks: ci (no wait) or faithful."`
 	bankFolder
 	Bank bool `help:"Start test banks as a second program, in the data folder, and connect them over mutual TLS. Instead of --banks."`
@@ -39,7 +40,7 @@ type devCommand struct {
 
 // Run serves until the context ends.
 func (d *devCommand) Run(c *console) error {
-	if err := d.secretFiles.resolve(&d.Database, &d.Files, &d.SMTPURL); err != nil {
+	if err := d.Flags.Resolve(&d.Database, &d.Files, &d.SMTPURL); err != nil {
 		return err
 	}
 	timing, err := sandbox.ParseTiming(d.Profile)

@@ -5,6 +5,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/oidc"
+	"passerelle/internal/secretfile"
 )
 
 // identities is the flags of the provider that vouches for operators.
@@ -24,7 +25,7 @@ func (i identities) config() (*oidc.Config, error) {
 		}
 		return nil, nil //nolint:nilnil // without one, operators have passwords
 	}
-	secret, err := privateText("--oidc-client-secret-file", i.OIDCClientSecretFile)
+	secret, err := secretfile.Text("--oidc-client-secret-file", i.OIDCClientSecretFile)
 	if err != nil {
 		return nil, err
 	}

@@ -218,10 +218,10 @@ func environmentResolver(environment []string) kong.Resolver {
 	})
 }
 
-const variablePrefix = "PASSERELLE_"
-
-// testPrefix is that of variables for tests.
-const testPrefix = variablePrefix + "TEST_"
+const (
+	variablePrefix = "PASSERELLE_"
+	testPrefix     = variablePrefix + "TEST_"
+)
 
 // variable is the twin of a flag. Help is asked for on the command line only.
 func variable(flag *kong.Flag) string {

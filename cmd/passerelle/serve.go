@@ -19,6 +19,7 @@ import (
 	"passerelle/internal/database"
 	"passerelle/internal/domains"
 	"passerelle/internal/mail"
+	"passerelle/internal/secretfile"
 	"passerelle/internal/service"
 	"passerelle/internal/supervision"
 )
@@ -28,7 +29,7 @@ const shutdownTimeout = 30 * time.Second
 
 type serveCommand struct {
 	Database string `help:"Database: postgres://… or, for one process, sqlite:PATH. This flag or --database-file is required."`
-	secretFiles
+	secretfile.Flags
 	Listen  string `required:"" help:"Address to listen on."`
 	BaseURL string `required:"" help:"Base URL of the first domain, like https://bank.example/2.0."`
 	KeyFile string `required:"" help:"Key file of the deployment, readable only by its owner. passerelle keys create creates one." type:"path"`
@@ -79,7 +80,7 @@ type serving struct {
 }
 
 func (s *serveCommand) config(c *console) (service.Config, error) {
-	if err := s.secretFiles.resolve(&s.Database, &s.Files, &s.SMTPURL); err != nil {
+	if err := s.Flags.Resolve(&s.Database, &s.Files, &s.SMTPURL); err != nil {
 		return service.Config{}, err
 	}
 	if s.Database == "" {
