@@ -357,6 +357,9 @@ func TestBodiesThatAreNone(t *testing.T) {
 				{"application/json; charset", "{}", "invalidValue", "Content-Type: not a media type"},
 				{"application/json; charset=utf-16", "{\x00}", "invalidValue", "body: not JSON at byte 2"},
 			} {
+				if strings.HasPrefix(bad.message, "Content-Type: must be one of") && s.contract.takes(call, bad.contentType) {
+					continue // the body itself is the file that the call takes
+				}
 				r.refused(t, call, ask{contentType: bad.contentType, body: bad.body}, bad.code, bad.message)
 			}
 		}

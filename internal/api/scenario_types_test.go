@@ -286,6 +286,17 @@ func (c *contract) bodied() map[string]map[string]any {
 	return all
 }
 
+// takes reports whether the body of a call may have a media type.
+func (c *contract) takes(call, mediaType string) bool {
+	verb, path, _ := strings.Cut(call, " ")
+	path, _, _ = strings.Cut(path, " ")
+	operations, _ := c.paths[path].(map[string]any)
+	operation, _ := operations[strings.ToLower(verb)].(map[string]any)
+	request, _ := operation["requestBody"].(map[string]any)
+	content, _ := request["content"].(map[string]any)
+	return content[mediaType] != nil
+}
+
 // alternatives are the schemas of which any will do, by name; a schema that is
 // the only one has no name.
 func alternatives(schema map[string]any) map[string]map[string]any {
