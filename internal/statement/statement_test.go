@@ -69,11 +69,12 @@ func TestWhatAStatementCarries(t *testing.T) {
 		return d
 	}
 	want := cfonb.Statement{
+		Line:    1,
 		Account: cfonb.Account{Bank: "30006", Branch: "00001", Number: "12345678901", Currency: "EUR", Decimals: 2},
 		Opened:  day("2026-11-09"), Closed: day("2026-11-21"), Balance: 150,
 		Movements: []cfonb.Movement{
-			{Operation: "91", Booked: day("2026-11-10"), Value: day("2026-11-12"), Amount: 125, Label: "FIRST", Entry: 1, Reference: "1"},
-			{Operation: "62", Booked: day("2026-11-21"), Amount: -50, Label: "AFTER THE UPDATE", Entry: 2, Reference: "3"},
+			{Line: 2, Operation: "91", Booked: day("2026-11-10"), Value: day("2026-11-12"), Amount: 125, Label: "FIRST", Entry: 1, Reference: "1"},
+			{Line: 3, Operation: "62", Booked: day("2026-11-21"), Amount: -50, Label: "AFTER THE UPDATE", Entry: 2, Reference: "3"},
 		},
 	}
 	if diff := cmp.Diff(want, s, cmp.Comparer(func(a, b passerelle.Date) bool { return a == b })); diff != "" {
