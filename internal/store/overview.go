@@ -39,14 +39,14 @@ func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, since 
 }
 
 // UnknownOutcomes lists payments whose bank did not say what became of the last call to it,
-// the longest unanswered first, among MaxOverviewRows calls whose outcome is not stored yet.
+// among MaxOverviewRows calls whose outcome is not stored yet.
 func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.PaymentID, error) {
 		var id passerelle.PaymentID
 		err := row.Scan(&id)
 		return id, err
-	}, `SELECT payment_id FROM (SELECT payment_id, state, lease_until, id FROM attempt WHERE domain_id = $1 AND state <> 'answered' ORDER BY lease_until, id LIMIT $2) AS live
-		WHERE state = 'unknown' ORDER BY lease_until, id LIMIT $3`, int64(domain), MaxOverviewRows, limit)
+	}, `SELECT payment_id FROM (SELECT payment_id, state FROM attempt WHERE domain_id = $1 AND state <> 'answered' ORDER BY lease_until LIMIT $2) AS live
+		WHERE state = 'unknown' LIMIT $3`, int64(domain), MaxOverviewRows, limit)
 }
 
 // OpenPayment is a payment that is not final.
