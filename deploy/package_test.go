@@ -14,9 +14,6 @@ import (
 	"time"
 )
 
-// mirror is where the bare machine comes from.
-const mirror = "http://deb.debian.org/debian"
-
 // machine is the folder of a bare Debian with systemd, which the tests read only, or the
 // folder PASSERELLE_TEST_MACHINE of one made before.
 var machine = sync.OnceValues(func() (string, error) {
@@ -24,7 +21,7 @@ var machine = sync.OnceValues(func() (string, error) {
 		return folder, nil
 	}
 	root := filepath.Join(work, "machine")
-	return root, run(".", nil, "debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,curl", "bookworm", root, mirror)
+	return root, run(".", nil, "debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,curl", "bookworm", root)
 })
 
 // boot starts the bare machine with systemd, has it run a script of bash as root, and returns
