@@ -191,8 +191,8 @@ func TestRoundTrips(t *testing.T) {
 			return a
 		}},
 		{"validate, up to the redirect", 8, post("/payments/{payment}", "validate", validation)},
-		{"cancel a created payment", 4, post("/payments/{payment}", "cancel", cancellation)},
-		{"cancel a pending payment", 8, post("/payments/{decoupled}", "cancel", cancellation)},
+		{"cancel a created payment", 3, post("/payments/{payment}", "cancel", cancellation)},
+		{"cancel a pending payment", 7, post("/payments/{decoupled}", "cancel", cancellation)},
 		{"token of one payment", 3, post("/payments/{payment}/scopedtoken", "admin", `{"scope":"payments:validate"}`)},
 		{"new user", 3, post("/auth/init", "", rightBody["POST /auth/init"])},
 		{"accounts", 2, get("/users/me/accounts", "user")},

@@ -44,9 +44,9 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 }
 
 // idle loads the session of a payment without an attempt under way. The session has no
-// attempt when none was ever made.
-func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (bankSession, error) {
-	s, err := i.bankSession(ctx, d, id)
+// attempt when none was ever made. The other questions are asked at once with it.
+func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
+	s, err := i.bankSession(ctx, d, id, others...)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return s, nil

@@ -37,13 +37,14 @@ type bankSession struct {
 // the payment was never sent, and with store.ErrSealed when the attempt cannot be
 // decrypted; the payment is returned in both cases. The attempt is read after the
 // payment, so an attempt read as unanswered was unanswered when the payment was read.
-func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (bankSession, error) {
+func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	var p *payment.Payment
 	var a store.Attempt
 	var err error
-	missing := i.DB.Together(ctx,
+	missing := i.DB.Together(ctx, append([]func(*store.Reader) error{
 		func(r *store.Reader) error { var err error; p, err = loadBy(ctx, r, d, id); return err },
-		func(r *store.Reader) error { a, err = r.Attempt(ctx, d.ID, id); return nil })
+		func(r *store.Reader) error { a, err = r.Attempt(ctx, d.ID, id); return nil },
+	}, others...)...)
 	if missing != nil {
 		return bankSession{}, missing
 	}

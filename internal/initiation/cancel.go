@@ -34,11 +34,19 @@ func (c CancelRequest) code() payment.ErrorCode {
 // notSupported, when the bank does not cancel. Without an answer in time, a loop finds the
 // outcome. It fails with Unavailable when the bank got nothing.
 func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c CancelRequest) (*payment.Payment, error) {
-	s, err := i.idle(ctx, d, id)
+	var registered []string
+	s, err := i.idle(ctx, d, id, func(r *store.Reader) error {
+		if c.RedirectURI == "" {
+			return nil
+		}
+		var err error
+		registered, err = r.RedirectURIsOfPayment(ctx, d.ID, id)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := i.checkWayBack(ctx, s, c); err != nil {
+	if err := checkWayBack(s, c, registered); err != nil {
 		return nil, err
 	}
 	if err := s.payment.MayCancel(c.By, s.cancellable()); err != nil {
@@ -105,7 +113,7 @@ func statusOnly(ctx context.Context, bank connector.Initiator, o connector.Order
 }
 
 // checkWayBack checks where the payer returns to against the registered URIs.
-func (i *Initiation) checkWayBack(ctx context.Context, s bankSession, c CancelRequest) error {
+func checkWayBack(s bankSession, c CancelRequest, registered []string) error {
 	if c.RedirectURI == "" && c.By == payment.ByClient {
 		return passerelle.MissingField("client_redirect_uri", "the absolute http(s) URL the payer returns to is required")
 	}
@@ -116,7 +124,7 @@ func (i *Initiation) checkWayBack(ctx context.Context, s bankSession, c CancelRe
 	if err != nil {
 		return err
 	}
-	return i.CheckRedirect(ctx, s.domain, s.payment.Client, "client_redirect_uri", uri)
+	return checkRegistered(s.domain, s.payment.Client, "client_redirect_uri", uri, registered)
 }
 
 // withdraw ends a payment that no bank has, or that nobody has approved there.

@@ -212,6 +212,10 @@ func (i *Initiation) CheckRedirect(ctx context.Context, d passerelle.Domain, by 
 	if err != nil {
 		return fmt.Errorf("load the redirect URIs of client %d: %w", by, err)
 	}
+	return checkRegistered(d, by, field, uri, registered)
+}
+
+func checkRegistered(d passerelle.Domain, by passerelle.ClientID, field, uri string, registered []string) error {
 	if len(registered) == 0 && d.Kind == passerelle.Sandbox || slices.Contains(registered, uri) {
 		return nil
 	}

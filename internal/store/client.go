@@ -107,6 +107,13 @@ func (r *Reader) RedirectURIs(ctx context.Context, domain passerelle.DomainID, i
 	return strings.Fields(uris), err
 }
 
+// RedirectURIsOfPayment is RedirectURIs for the client of a payment.
+func (r *Reader) RedirectURIsOfPayment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]string, error) {
+	uris, err := database.One(ctx, r.rows, database.ScanString,
+		`SELECT redirect_uris FROM client WHERE +domain_id = $1 AND deleted IS NULL AND id = (SELECT client_id FROM payment WHERE +domain_id = $1 AND id = $2)`, int64(domain), int64(id))
+	return strings.Fields(uris), err
+}
+
 // Clients lists the clients of a domain that are not deleted, oldest first.
 func (r *Reader) Clients(ctx context.Context, domain passerelle.DomainID) ([]Client, error) {
 	return database.Collect(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY client.id`,

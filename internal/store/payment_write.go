@@ -63,10 +63,13 @@ func nameOf(parameter string) string {
 }
 
 // NameConnector says what a connector is called, for the order of lists. It is
-// to come before the payment that is stored with that connector.
+// to come before the payment that is stored with that connector. A name that is
+// stored already is only read: PostgreSQL locks a row that an insertion conflicts with,
+// also where nothing is updated, and all orders to one bank would then commit one by one.
 func (tx *Tx) NameConnector(uuid, name string) {
-	tx.unit.Exec(`INSERT INTO connector_name (uuid, name) VALUES ($1, $2)
-		ON CONFLICT (uuid) DO UPDATE SET name = excluded.name WHERE connector_name.name <> excluded.name`, uuid, name)
+	tx.unit.Exec(`INSERT INTO connector_name (uuid, name) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT)
+		WHERE NOT EXISTS (SELECT 1 FROM connector_name WHERE uuid = CAST($1 AS TEXT) AND name = CAST($2 AS TEXT))
+		ON CONFLICT (uuid) DO UPDATE SET name = excluded.name`, uuid, name)
 }
 
 // insertInstructions stores the lines, with what is stored of the account number of each.

@@ -1,12 +1,15 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
 )
 
 // TestUnitsOfSharedTransactions: those that only add rows share one, but for those
@@ -44,4 +47,35 @@ func TestUnitsOfSharedTransactions(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestOrdersToOneBankDoNotWaitForEachOther: the name of a bank is stored with every order. Once
+// it is there, an order neither locks it nor waits for one that does.
+func TestOrdersToOneBankDoNotWaitForEachOther(t *testing.T) {
+	url := storetest.Postgres(t)
+	s := newSite(t, url)
+	name := func(tx *store.Tx) error { tx.NameConnector(bankA, "Bank"); return nil }
+	s.write(name)
+	holder := openPgx(t, url)
+	if _, err := holder.Exec(t.Context(), "BEGIN"); err != nil {
+		t.Fatal(err)
+	}
+	if tag, err := holder.Exec(t.Context(), "SELECT name FROM connector_name WHERE uuid = $1 FOR UPDATE", bankA); err != nil || tag.RowsAffected() != 1 {
+		t.Fatal(tag, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := s.db.Write(ctx, name); err != nil {
+		t.Error("the name of a bank waits for a lock on its row:", err)
+	}
+	if err := s.db.Write(ctx, func(tx *store.Tx) error { tx.NameConnector(bankB, "Other bank"); return nil }); err != nil {
+		t.Error("the name of a new bank:", err)
+	}
+	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	s.write(func(tx *store.Tx) error { tx.NameConnector(bankA, "Bank of today"); return nil })
+	if n := s.count("SELECT count(*) FROM connector_name WHERE (uuid = $1 AND name = 'Bank of today') OR (uuid = $2 AND name = 'Other bank')", bankA, bankB); n != 2 {
+		t.Errorf("%d of 2 names are stored as given last", n)
+	}
 }
