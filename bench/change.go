@@ -94,7 +94,7 @@ func (c change) besideLimit(ctx context.Context, p *place, kind string, payments
 // changing changes new payments of a service at an origin. The service tells afterwards
 // whether that was done.
 func (p *place) changing(w *world, origin string, c change) side {
-	changing := p.acting(w, origin, c.act)
+	changing := p.acting(w, origin, c.act, manyClients)
 	return func(ctx context.Context) (measured, error) {
 		m, err := changing(ctx)
 		if err != nil {
@@ -105,14 +105,14 @@ func (p *place) changing(w *world, origin string, c change) side {
 }
 
 // acting is many clients that do it with new payments of a service, at an origin.
-func (p *place) acting(w *world, origin string, a act) side {
-	c := newCaller(w.token, manyClients)
+func (p *place) acting(w *world, origin string, a act, clients int) side {
+	c := newCaller(w.token, clients)
 	return func(ctx context.Context) (measured, error) {
 		ready, err := a.ready(ctx, w, p.amount(changesOf))
 		if err != nil {
 			return measured{}, err
 		}
-		return load(ctx, manyClients, len(ready), func(ctx context.Context, n int) error { return a.do(&ready[n-1], ctx, c, origin) })
+		return load(ctx, clients, len(ready), func(ctx context.Context, n int) error { return a.do(&ready[n-1], ctx, c, origin) })
 	}
 }
 
