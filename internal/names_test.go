@@ -6,8 +6,10 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -146,13 +148,14 @@ func mustParse(t *testing.T, source string) *ast.File {
 }
 
 // declaredNames lists the names of all Go files, tests included, and of the files and
-// packages themselves.
+// packages themselves, and the classes of style sheets.
 func declaredNames(t *testing.T) []declared {
 	t.Helper()
 	var all []declared
 	for _, name := range repositoryFiles(t) {
 		base, isGo := strings.CutSuffix(path.Base(name), ".go")
 		if !isGo {
+			all = append(all, pageNames(t, name)...)
 			continue
 		}
 		fset := token.NewFileSet()
@@ -165,6 +168,30 @@ func declaredNames(t *testing.T) []declared {
 			d.place = strings.TrimPrefix(d.place, "../")
 			all = append(all, d)
 		}
+	}
+	return all
+}
+
+// class is the name of a class in a style sheet.
+var class = regexp.MustCompile(`\.([a-z][a-z0-9-]*)`)
+
+// pageNames are the name of a template, and the classes that a style sheet declares.
+func pageNames(t *testing.T, name string) []declared {
+	t.Helper()
+	base, isPage := strings.CutSuffix(path.Base(name), ".html")
+	if isPage {
+		return []declared{{base, name}}
+	}
+	if path.Ext(name) != ".css" {
+		return nil
+	}
+	sheet, err := os.ReadFile(filepath.Join("..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []declared
+	for _, found := range class.FindAllStringSubmatch(string(sheet), -1) {
+		all = append(all, declared{found[1], name})
 	}
 	return all
 }
@@ -247,8 +274,8 @@ var sharedTypeNames = map[string]string{
 	"Service":    "the type that a package is about",
 	"Route":      "an address and its handler, of the API or of the console",
 	"Delivery":   "the use cases of package delivery, and the row in the store",
-	"Reader":     "what reads committed rows, of store or of bankstore",
-	"Tx":         "what collects the statements of a unit, of store or of bankstore",
+	"Reader":     "what reads committed rows, of store, bankstore or operatorstore",
+	"Tx":         "what collects the statements of a unit, of store, bankstore or operatorstore",
 	"Field":      "a form field, of a connection or of a payment",
 	"FieldValue": "a choice of such a field",
 }

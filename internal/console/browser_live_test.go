@@ -83,7 +83,7 @@ func TestSavingAFileInABrowser(t *testing.T) {
 	}
 }
 
-// The lab, page by page, on a desk and on a phone.
+// The simulation, page by page, on a desk and on a phone.
 func TestSimulationInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name          string
@@ -92,12 +92,12 @@ func TestSimulationInABrowser(t *testing.T) {
 		t.Run(window.name, func(t *testing.T) {
 			p := arrive(t, operators.Developer, window.width, window.height)
 			p.Subscribe("PAYMENT_STATE_UPDATED", "shop")
-			p.follow("/lab")
+			p.follow("/simulation")
 			p.do(servicetest.Shown(`#advance`))
-			p.checked(window.name + "-lab")
+			p.checked(window.name + "-simulation")
 			p.typeAndGo(`form:has(#advance) button`, "#advance", "36h")
 			p.do(servicetest.Shown(`section[role="status"]`))
-			p.checked(window.name + "-lab-moved")
+			p.checked(window.name + "-simulation-moved")
 			p.follow("/scenarios")
 			p.do(servicetest.Shown(`button[value="plain"]`))
 			p.checked(window.name + "-scenarios")
@@ -108,7 +108,7 @@ func TestSimulationInABrowser(t *testing.T) {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.Origin+"/sandbox/receiver/odd", strings.NewReader(hostile))
 			must(t, err)
 			p.fixture.do(request)
-			p.open(p.domainPath("/lab/receiver"))
+			p.open(p.domainPath("/simulation/receiver"))
 			p.do(servicetest.Shown(`[data-live] pre`))
 			p.checked(window.name + "-receiver")
 			p.do(servicetest.Follow(`form[action$="/empty"] button`), servicetest.Shown(`[data-live] p.card`))

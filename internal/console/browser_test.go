@@ -157,7 +157,7 @@ func (p *person) work(window string, time *clock) {
 	p.typeAndGo("main button", "#code", phoneCode(t, key, time.now()))
 	p.do(servicetest.Shown(`.figures`))
 	p.open("/console/nothing")
-	p.do(servicetest.Shown(`.door`))
+	p.do(servicetest.Shown(`.centered`))
 	p.checked(window + "-fault")
 }
 

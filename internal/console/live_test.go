@@ -28,7 +28,7 @@ func TestPartsOfPages(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
-		for _, path := range []string{d.domainPath("/payments"), d.paymentPath(id), d.domainPath("/lab/receiver")} {
+		for _, path := range []string{d.domainPath("/payments"), d.paymentPath(id), d.domainPath("/simulation/receiver")} {
 			whole, part := d.get(path), d.part(path, "")
 			if part.status != http.StatusOK || strings.Contains(part.body, "<html") || !strings.Contains(whole.body, part.body) {
 				t.Errorf("%s: %d, the part is not one of the page: %s", path, part.status, part.body)

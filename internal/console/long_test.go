@@ -89,7 +89,7 @@ func TestLongListsAreTurned(t *testing.T) {
 		if a := d.get(troubles + "?connector=nobody"); a.status != http.StatusUnprocessableEntity {
 			t.Errorf("of no connector: %d", a.status)
 		}
-		for _, path := range []string{list, troubles, d.domainPath("/payments"), d.domainPath("/lab/scenarios"), d.domainPath("/configuration")} {
+		for _, path := range []string{list, troubles, d.domainPath("/payments"), d.domainPath("/simulation/scenarios"), d.domainPath("/configuration")} {
 			if n := d.weight(path); n >= 100_000 {
 				t.Errorf("%s has %d bytes", path, n)
 			}

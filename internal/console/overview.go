@@ -66,7 +66,7 @@ func (c *Console) overview(pc *page.Context) error {
 		}
 	}
 	data.Clock, data.Frozen = passerelle.FormatDateTime(pc.Now(), pc.Zone), pc.Domain.Clock.Frozen != nil
-	return pages.Send(pc, "home", pc.Domain.Name, data)
+	return pages.Send(pc, "overview", pc.Domain.Name, data)
 }
 
 func (c *Console) attention(pc *page.Context, data *overviewData) error {

@@ -33,9 +33,9 @@ var pictured = []struct {
 	{"users", "/users", "main table"},
 	{"connectors", "/connectors", "main table"},
 	{"configuration", "/configuration", "main table"},
-	{"lab", "/lab", "#advance"},
-	{"scenarios", "/lab/scenarios", `button[value="plain"]`},
-	{"receiver", "/lab/receiver", "[data-live] pre"},
+	{"simulation", "/simulation", "#advance"},
+	{"scenarios", "/simulation/scenarios", `button[value="plain"]`},
+	{"receiver", "/simulation/receiver", "[data-live] pre"},
 	{"account", "/console/account", "#present"},
 }
 

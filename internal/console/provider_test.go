@@ -191,7 +191,7 @@ func (p *person) useTokens(name string) {
 	p.checked(name + "-form-wrong")
 	p.clear("#url", "https://token.example/get")
 	p.do(chromedp.SendKeys("#client_secret", "secret"))
-	p.do(servicetest.Follow("main button"), servicetest.Shown(`.told`))
+	p.do(servicetest.Follow("main button"), servicetest.Shown(`.details`))
 	p.checked(name)
 	if shown := p.value(`document.querySelector("main").innerText`); strings.Count(shown, hostile) != 1 {
 		p.t.Errorf("the hostile text is not shown as it is: %s", shown)
@@ -199,7 +199,7 @@ func (p *person) useTokens(name string) {
 	p.do(servicetest.Follow(`a[href$="/edit"]`), servicetest.Shown(`#url`))
 	p.checked(name + "-edit")
 	p.clear("#url", "https://token.example/other")
-	p.do(servicetest.Follow("main button"), servicetest.Shown(`.told`))
+	p.do(servicetest.Follow("main button"), servicetest.Shown(`.details`))
 	p.open(p.providersPath(""))
 	p.checked(name + "s")
 }

@@ -100,6 +100,6 @@ func (c *Console) emptyReceiver(pc *page.Context) error {
 	if err := do.Forget(pc, pc.Domain); err != nil {
 		return err
 	}
-	web.Redirect(pc.Writer, pc.Path("/lab/receiver"))
+	web.Redirect(pc.Writer, pc.Path("/simulation/receiver"))
 	return nil
 }

@@ -22,18 +22,18 @@ import (
 
 func (c *Console) simulationRoutes() []page.Route {
 	return []page.Route{
-		page.Get("domains/#/lab", c.simulation),
-		page.Post("domains/#/lab/clock", c.moveClock),
-		page.Post("domains/#/lab/run", c.runSandbox),
-		page.Get("domains/#/lab/scenarios", c.scenarios),
-		page.Post("domains/#/lab/scenarios", c.playScenario),
-		page.Post("domains/#/lab/logins", c.playLogin),
-		page.Get("domains/#/lab/receiver", c.receiver),
-		page.Post("domains/#/lab/receiver/empty", c.emptyReceiver),
+		page.Get("domains/#/simulation", c.simulation),
+		page.Post("domains/#/simulation/clock", c.moveClock),
+		page.Post("domains/#/simulation/run", c.runSandbox),
+		page.Get("domains/#/simulation/scenarios", c.scenarios),
+		page.Post("domains/#/simulation/scenarios", c.playScenario),
+		page.Post("domains/#/simulation/logins", c.playLogin),
+		page.Get("domains/#/simulation/receiver", c.receiver),
+		page.Post("domains/#/simulation/receiver/empty", c.emptyReceiver),
 	}
 }
 
-// The acts in the lab, as the audit log names them.
+// The acts in the simulation, as the audit log names them.
 const (
 	actClock = "move clock"
 	actRun   = "run sandbox"
@@ -41,7 +41,7 @@ const (
 	actEmpty = "empty receiver"
 )
 
-// simulationData is the lab's first page.
+// simulationData is the first page of the simulation.
 type simulationData struct {
 	Now    string
 	Frozen bool
@@ -57,7 +57,7 @@ type simulationData struct {
 // steps are what the clock is often moved by.
 var steps = []string{"15m", "1h", "1d", "7d", "31d"}
 
-// fired are what an act in the lab did, as addresses carry it.
+// fired are what an act in the simulation did, as addresses carry it.
 var fired = []struct{ name, label string }{
 	{"payments", "Payments asked about, or expired"}, {"syncs", "Connections read"}, {"deliveries", "Webhook requests sent"},
 }
@@ -74,10 +74,10 @@ func (c *Console) simulation(pc *page.Context) error {
 		}
 	}
 	data.Truncated = query.Has("truncated")
-	return pages.Send(pc, "lab", "Lab", data)
+	return pages.Send(pc, "simulation", "Simulation", data)
 }
 
-// audited is the lab, for an act that the operator may do there.
+// audited is the simulation, for an act that the operator may do there.
 func (c *Console) audited(pc *page.Context, act string) (*simulation.Simulation, error) {
 	if err := simulation.Open(pc.Domain); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (c *Console) backToSimulation(pc *page.Context, ran simulation.Result, err 
 	if ran.Truncated {
 		query.Set("truncated", "1")
 	}
-	web.Redirect(pc.Writer, pc.Path("/lab?%s", query.Encode()))
+	web.Redirect(pc.Writer, pc.Path("/simulation?%s", query.Encode()))
 	return nil
 }
 
@@ -284,7 +284,7 @@ func (c *Console) playScenario(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	web.Redirect(pc.Writer, pc.Path("/lab/scenarios?payment=%d", p.ID))
+	web.Redirect(pc.Writer, pc.Path("/simulation/scenarios?payment=%d", p.ID))
 	return nil
 }
 
@@ -302,6 +302,6 @@ func (c *Console) playLogin(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	web.Redirect(pc.Writer, pc.Path("/lab/scenarios?user=%d&connection=%d", made.User, made.ID))
+	web.Redirect(pc.Writer, pc.Path("/simulation/scenarios?user=%d&connection=%d", made.User, made.ID))
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 func TestClockOfASandbox(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
-		simulated, clock := d.domainPath("/lab"), d.domainPath("/lab/clock")
+		simulated, clock := d.domainPath("/simulation"), d.domainPath("/simulation/clock")
 		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 		if a := d.submit(simulated, clock, "freeze", "yes"); a.status != http.StatusSeeOther || !strings.Contains(d.get(simulated).body, "It stands still.") {
@@ -37,7 +37,7 @@ func TestClockOfASandbox(t *testing.T) {
 		if a := d.submit(simulated, clock, "freeze", "no"); a.status != http.StatusSeeOther {
 			t.Errorf("letting it run: %d", a.status)
 		}
-		if a := d.submit(simulated, d.domainPath("/lab/run")); a.status != http.StatusSeeOther || !strings.Contains(a.location, "payments=") {
+		if a := d.submit(simulated, d.domainPath("/simulation/run")); a.status != http.StatusSeeOther || !strings.Contains(a.location, "payments=") {
 			t.Errorf("doing what is due: %d %s", a.status, a.location)
 		}
 		if diff := cmp.Diff([]string{"move clock  0", "move clock  0", "move clock  0", "run sandbox  0"}, d.acts()); diff != "" {
@@ -52,7 +52,7 @@ func TestClockOfASandbox(t *testing.T) {
 func TestPlayingScenarios(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
-		page := d.domainPath("/lab/scenarios")
+		page := d.domainPath("/simulation/scenarios")
 		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
 		a := d.submit(page, page, "scenario", "label-rejected")
 		text := words(d.get(a.location).body)
@@ -62,11 +62,11 @@ func TestPlayingScenarios(t *testing.T) {
 		if got := len(d.Received("told")); got != 2 {
 			t.Errorf("%d events, want validating and rejected", got)
 		}
-		b := d.submit(page, d.domainPath("/lab/logins"), "login", "otp")
+		b := d.submit(page, d.domainPath("/simulation/logins"), "login", "otp")
 		if text := words(d.get(b.location).body); !strings.Contains(text, "additionalInformationNeeded") {
 			t.Errorf("%d %s", b.status, text[:min(len(text), 500)])
 		}
-		for to, wrong := range map[string][]string{page: {"scenario", "nothing"}, d.domainPath("/lab/logins"): {"login", "nothing"}} {
+		for to, wrong := range map[string][]string{page: {"scenario", "nothing"}, d.domainPath("/simulation/logins"): {"login", "nothing"}} {
 			if a := d.submit(page, to, wrong...); a.status != http.StatusUnprocessableEntity {
 				t.Errorf("%v: %d", wrong, a.status)
 			}
@@ -89,7 +89,7 @@ func TestPlayingScenarios(t *testing.T) {
 func TestReceiverOfASandbox(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
-		page := d.domainPath("/lab/receiver")
+		page := d.domainPath("/simulation/receiver")
 		if !strings.Contains(d.get(page).body, "Nothing has arrived.") {
 			t.Error("it is not empty")
 		}
@@ -118,7 +118,7 @@ func TestReceiverOfASandbox(t *testing.T) {
 }
 
 // Who may only look has no buttons, and forms without them change nothing; a live
-// domain has no lab.
+// domain has no simulation.
 func TestWhoMayUseTheSimulation(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		live, err := service.EnsureDomain(t.Context(), d.DB, passerelle.Domain{Name: "live", Kind: passerelle.Live, BaseURL: "https://live.example/2.0", Created: d.Domain.Created})
@@ -126,19 +126,19 @@ func TestWhoMayUseTheSimulation(t *testing.T) {
 		d.enter(operators.Viewer)
 		posts := map[string][]string{"/clock": {"advance", "1h"}, "/run": nil, "/scenarios": {"scenario", "plain"}, "/logins": {"login", "one"}, "/receiver/empty": nil}
 		for path, form := range posts {
-			if a := d.submit("/console/account", d.domainPath("/lab"+path), form...); a.status != http.StatusForbidden {
+			if a := d.submit("/console/account", d.domainPath("/simulation"+path), form...); a.status != http.StatusForbidden {
 				t.Errorf("%s for a viewer: %d", path, a.status)
 			}
-			if a := d.submit("/console/account", fmt.Sprintf("/console/domains/%d/lab%s", live.ID, path), form...); a.status != http.StatusNotFound {
+			if a := d.submit("/console/account", fmt.Sprintf("/console/domains/%d/simulation%s", live.ID, path), form...); a.status != http.StatusNotFound {
 				t.Errorf("%s of a live domain: %d", path, a.status)
 			}
 		}
 		for _, path := range []string{"", "/scenarios", "/receiver"} {
-			body := d.get(d.domainPath("/lab" + path)).body
+			body := d.get(d.domainPath("/simulation" + path)).body
 			if n := strings.Count(body, `method="post"`) - strings.Count(body, "sign-out"); n > 0 && !strings.Contains(path, "scenarios") || strings.Contains(body, ">Run</button>") {
 				t.Errorf("a viewer sees buttons in %q", path)
 			}
-			if a := d.get(fmt.Sprintf("/console/domains/%d/lab%s", live.ID, path)); a.status != http.StatusNotFound {
+			if a := d.get(fmt.Sprintf("/console/domains/%d/simulation%s", live.ID, path)); a.status != http.StatusNotFound {
 				t.Errorf("%q of a live domain: %d", path, a.status)
 			}
 		}

@@ -42,9 +42,9 @@ var menuPlaces = []struct {
 		{name: "Tokens", icon: "key", path: "/tokens"},
 	}},
 	{"Sandbox", []menuPlace{
-		{name: "Clock", icon: "clock", path: "/lab", sandbox: true},
-		{name: "Scenarios", icon: "play", path: "/lab/scenarios", sandbox: true},
-		{name: "Receiver", icon: "inbox", path: "/lab/receiver", sandbox: true},
+		{name: "Clock", icon: "clock", path: "/simulation", sandbox: true},
+		{name: "Scenarios", icon: "play", path: "/simulation/scenarios", sandbox: true},
+		{name: "Receiver", icon: "inbox", path: "/simulation/receiver", sandbox: true},
 	}},
 	{"Settings", []menuPlace{
 		{name: "Configuration", icon: "settings", path: "/configuration"},
