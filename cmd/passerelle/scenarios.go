@@ -2,6 +2,7 @@ package main
 
 import (
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/catalogue"
 )
 
@@ -13,8 +14,8 @@ func (scenariosCommand) Run(c *console) error {
 	if c.json {
 		return c.show(struct {
 			Scenarios []sandbox.Scenario `json:"scenarios"`
-			Logins    []sandbox.Login    `json:"logins"`
-		}{sandbox.Scenarios(), sandbox.Logins()})
+			Logins    []customers.Login  `json:"logins"`
+		}{sandbox.Scenarios(), customers.Logins()})
 	}
 	return catalogue.Write(c.out)
 }

@@ -22,6 +22,7 @@ import (
 	"passerelle/connector/connectortest"
 	"passerelle/connector/remote"
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/payment"
 )
 
@@ -154,7 +155,7 @@ func customer(t *testing.T, source string) connectortest.Customer {
 		Reader: reader,
 		Request: func() connector.DataRequest {
 			return connector.DataRequest{
-				Domain: 1, Connection: 7, Source: source, Values: map[string]string{"login": "jeanne", "password": sandbox.Password}, Present: true,
+				Domain: 1, Connection: 7, Source: source, Values: map[string]string{"login": "jeanne", "password": customers.Password}, Present: true,
 				ReturnURL: returnURL, Now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
 			}
 		},

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/connector/sandbox/customers"
 )
 
 // The page on which a customer lets a connector read. It keeps nothing: where
@@ -24,6 +25,11 @@ const (
 	// numbers is the size of the two numbers that name a connection.
 	numbers = 16
 )
+
+// readAccess is what readers know of the page.
+func (b *Bank) readAccess() customers.Access {
+	return customers.Access{Page: b.accessPage, Code: b.AccessCode}
+}
 
 // accessPage is the address of the page that leads back to a URL.
 func (b *Bank) accessPage(domain passerelle.DomainID, connection passerelle.ConnectionID, back string) string {

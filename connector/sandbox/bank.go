@@ -1,22 +1,19 @@
 // Package sandbox is a simulated bank and the test connectors that lead to it.
 //
-// It owns what a real bank would: the orders that arrived, what the payer said
-// about each of them, when they are executed, and the pages on which the payer
-// approves, refuses or agrees to cancel. It does not own payments, which it
-// never sees again after an order has come, nor where orders are kept, which is
-// a Ledger's. It reads no clock: the present instant comes with every call, so
-// that a domain with a clock of its own has a bank that obeys it. No money
-// moves.
+// It owns what a real bank would own: the orders that arrived, what the payer decided about
+// each of them, when they are executed, and the pages on which the payer approves, refuses or
+// agrees to cancel. It does not own payments, which it never sees again after an order has
+// come, or the data that connectors read, which package customers has, or where orders are
+// stored, which a Ledger knows. It reads no clock: the present instant comes with each call,
+// so the bank follows the clock of a domain. No money moves.
 //
-// What the bank does with an order is decided when the order arrives, from the
-// tables of use cases, words, amounts and accounts: all of them are written as
-// scripts, and a script becomes a plan, a list of steps that is stored with the
-// order and played from then on. Scenarios is the catalogue of what can be had.
+// The bank decides what it does with an order when the order arrives. The tables of use cases,
+// words, amounts and accounts are written as scripts. A script becomes a plan: a list of steps
+// that is stored with the order and played from then on. Scenarios lists all there is.
 //
-// Orders are in the ledger alone and nothing is remembered between calls, so
-// a restart loses nothing and any process can answer for any other. When the
-// ledger fails, connectors answer with an ordinary error, which leaves the
-// outcome unknown, and pages say in plain words that the bank is out of reach.
+// Orders are in the ledger alone and nothing is kept between calls, so a restart loses nothing
+// and any process can answer for any other. When the ledger fails, connectors return an
+// ordinary error, which leaves the outcome unknown, and pages say that the bank is out of reach.
 package sandbox
 
 import (
@@ -27,6 +24,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/sandbox/customers"
 )
 
 // Bank is the simulated bank behind all test connectors. Every field is
@@ -48,23 +46,32 @@ type Bank struct {
 // Connectors lists the test connectors of the bank, in the order they are
 // shown.
 func (b *Bank) Connectors() []connector.Connector {
-	list := make([]connector.Connector, 0, len(variants)+2)
+	list := make([]connector.Connector, 0, len(variants))
 	for _, v := range variants {
 		list = append(list, b.connector(v))
 	}
-	return append(list, b.provider(), b.restricted(), b.website())
+	return append(list, customers.Readers(b.readAccess())...)
 }
 
 func (b *Bank) connector(v variant) connector.Connector {
-	c := &Connector{world: b, bank: v.bank()}
+	c := &Connector{shared: b, bank: v.bank()}
 	switch {
 	case v.uuid == TestConnector:
-		return b.testConnector(cancellingConnector{c})
+		return testConnector{cancellingConnector{c}, customers.OfBank(b.readAccess(), c.bank.profile)}
 	case c.bank.cancels != "":
 		return cancellingConnector{c}
 	}
 	return c
 }
+
+// testConnector reads and initiates payments.
+type testConnector struct {
+	cancellingConnector
+	customers.Reader
+}
+
+// Profile is that of the connector.
+func (c testConnector) Profile() connector.Profile { return c.Reader.Profile() }
 
 // errNoOrder says that no order of that key ever arrived.
 var errNoOrder = errors.New("no such order at the sandbox bank")

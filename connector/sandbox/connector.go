@@ -18,8 +18,8 @@ import (
 // with Bank.Connectors. Those whose bank cancels orders are also a
 // connector.Canceller.
 type Connector struct {
-	world *Bank
-	bank  bank
+	shared *Bank
+	bank   bank
 }
 
 var _ connector.Responder = (*Connector)(nil)
@@ -37,16 +37,16 @@ func (c *Connector) Initiate(ctx context.Context, in connector.Order) (payment.R
 	if err != nil {
 		return payment.Report{}, err
 	}
-	o := newOrder(c.bank, chosen, c.world.Timing, in)
+	o := newOrder(c.bank, chosen, c.shared.Timing, in)
 	body, err := o.encode()
 	if err != nil {
 		return payment.Report{}, err
 	}
-	stored, _, _, err := c.world.Ledger.Submit(ctx, in.Domain, in.Key, body)
+	stored, _, _, err := c.shared.Ledger.Submit(ctx, in.Domain, in.Key, body)
 	if err != nil {
 		return payment.Report{}, fmt.Errorf("submit an order to the sandbox bank: %w", err)
 	}
-	if err := c.world.deliver(ctx, stored); err != nil {
+	if err := c.shared.deliver(ctx, stored); err != nil {
 		return payment.Report{}, err
 	}
 	return c.Status(ctx, in)
@@ -105,7 +105,7 @@ func (c *Connector) Answer(ctx context.Context, in connector.Order, a connector.
 // advance brings an order to the present, does something about it and says where
 // it stands.
 func (c *Connector) advance(ctx context.Context, in connector.Order, do func(*order) bool) (payment.Report, error) {
-	o, err := c.world.change(ctx, in.Domain, in.Key, func(o *order) bool {
+	o, err := c.shared.change(ctx, in.Domain, in.Key, func(o *order) bool {
 		if o.Connector != c.bank.profile.UUID {
 			return false
 		}
@@ -118,11 +118,11 @@ func (c *Connector) advance(ctx context.Context, in connector.Order, do func(*or
 	if err != nil {
 		return payment.Report{}, err
 	}
-	r, err := scene{&o, in.Now, c.world.Page(in.Domain, in.Key)}.report()
+	r, err := scene{&o, in.Now, c.shared.Page(in.Domain, in.Key)}.report()
 	if err != nil {
 		return payment.Report{}, err
 	}
-	r.BankPaymentID = c.world.reference(in.Domain, in.Key)
+	r.BankPaymentID = c.shared.reference(in.Domain, in.Key)
 	r.Raw = o.remark(r.Raw)
 	return r, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/payment"
 )
 
@@ -69,7 +70,7 @@ var variants = []variant{
 func (v variant) bank() bank {
 	b := bank{
 		profile: connector.Profile{
-			UUID: v.uuid, ID: v.id, Name: v.name, Countries: sepaCountries, Sandbox: true, Idempotent: true, Labels: labels(v.name, v.id),
+			UUID: v.uuid, ID: v.id, Name: v.name, Countries: sepaCountries, Sandbox: true, Idempotent: true, Labels: customers.Labels(v.name, v.id),
 			Sources:       []connector.Source{{ID: v.id*10 + 1, Name: "openapi"}},
 			PaymentFields: paymentFields(), Payments: everything(),
 		},

@@ -9,6 +9,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/connectortest"
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 )
 
 // TestReadersConform holds the connectors that read accounts to the rules, by both of
@@ -24,7 +25,7 @@ func TestReadersConform(t *testing.T) {
 func customer(t *testing.T, source string) connectortest.Customer {
 	t.Helper()
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
-	values := map[string]string{"login": "jeanne", "password": sandbox.Password}
+	values := map[string]string{"login": "jeanne", "password": customers.Password}
 	comesBack := func(query func(connector.DataRequest) url.Values) func(context.Context, connector.Outcome, *connector.DataRequest) error {
 		return func(_ context.Context, _ connector.Outcome, next *connector.DataRequest) error {
 			next.Callback = query(*next)

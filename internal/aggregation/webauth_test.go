@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
@@ -196,7 +197,7 @@ func TestWebauthRefusals(t *testing.T) {
 		must(t, err)
 		h.events()
 		for field, w := range map[string]aggregation.Webauth{
-			"connector_uuid": {Connector: sandbox.ProviderConnector}, "connector_uuid: no": {Connector: "nobody"}, "connector_uuid: Sandbox Restricted": {Connector: sandbox.RestrictedConnector},
+			"connector_uuid": {Connector: customers.ProviderConnector}, "connector_uuid: no": {Connector: "nobody"}, "connector_uuid: Sandbox Restricted": {Connector: customers.RestrictedConnector},
 			"source": {Connector: sandbox.TestConnector, Source: "directaccess"}, "website": {Connector: sandbox.TestConnector, Values: map[string]string{"website": "x"}},
 			"id_connection": {Connection: direct.ID},
 		} {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
-	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
@@ -56,7 +56,7 @@ func must(t testing.TB, err error) {
 func (s *fixture) subscribe(t testing.TB, who *testDomain, user passerelle.UserID) passerelle.ConnectionID {
 	t.Helper()
 	c, err := s.Aggregation.Connect(t.Context(), who.domain, user, aggregation.Request{
-		Connector: sandbox.ProviderConnector, Values: map[string]string{"login": "anna", "password": "1234"},
+		Connector: customers.ProviderConnector, Values: map[string]string{"login": "anna", "password": "1234"},
 	})
 	must(t, err)
 	return c.ID
@@ -274,7 +274,7 @@ func TestConnectorThatRequiresAWebsite(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
 		connect := func(more string) ask {
-			return ask{method: "POST", path: "/users/me/connections", token: "user", body: `{"connector_uuid":"` + sandbox.WebsiteConnector + `","login":"anna","password":"1234"` + more + `}`}
+			return ask{method: "POST", path: "/users/me/connections", token: "user", body: `{"connector_uuid":"` + customers.WebsiteConnector + `","login":"anna","password":"1234"` + more + `}`}
 		}
 		s.do(t, connect("")).says(t, 400, "missingParameter", "website: is required: Site")
 		s.do(t, connect(`,"website":"elsewhere"`)).says(t, 400, "invalidValue", "website: must be one of the values listed for Site")

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/payment"
 )
 
@@ -34,7 +35,7 @@ func Write(w io.Writer) error {
 		fmt.Fprintf(&page, "| %s | `%s` | %s | %s |\n", s.Bank, s.Creditor, s.Shows, s.Result)
 	}
 	page.WriteString(loginsHead)
-	for _, l := range sandbox.Logins() {
+	for _, l := range customers.Logins() {
 		word := "any other"
 		if l.Word != "" {
 			word = "`" + l.Word + "`"
@@ -217,7 +218,7 @@ const loginsHead = `
 
 The field ` + "`login`" + ` steers connections to the test connector, and to the other sandbox connectors that read data. The word at
 its beginning selects the behaviour, as in ` + "`otp`" + ` or ` + "`otp-anna`" + `. The rest selects the data, which is the same each time.
-Every password except ` + "`" + sandbox.Password + "`" + ` is wrong.
+Every password except ` + "`" + customers.Password + "`" + ` is wrong.
 
 | Login begins with | Behaviour |
 |---|---|

@@ -13,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/domains"
 	"passerelle/internal/operators"
@@ -35,7 +36,7 @@ func (d *fixture) connect(token, login string) int64 {
 	d.t.Helper()
 	var made struct{ ID int64 }
 	d.JSON(d.OK(d.Call("POST", "/users/me/connections", token, map[string]any{
-		"connector_uuid": sandbox.TestConnector, "login": login, "password": sandbox.Password,
+		"connector_uuid": sandbox.TestConnector, "login": login, "password": customers.Password,
 	})), &made)
 	return made.ID
 }
@@ -250,7 +251,7 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 		d.shows(list, []string{at(down), at(waits)}, at(well))
 		d.shows(list+"?state=websiteUnavailable", []string{at(down)}, at(waits))
 		d.shows(list+"?connector="+sandbox.TestConnector, []string{at(down), at(waits)})
-		d.shows(list+"?connector="+sandbox.ProviderConnector, []string{"No connection matches."}, at(down))
+		d.shows(list+"?connector="+customers.ProviderConnector, []string{"No connection matches."}, at(down))
 		d.shows(list+"?state=bug&connector="+sandbox.TestConnector, []string{"No connection matches."})
 		for query, want := range map[string]string{"?state=broken": "state: must be", "?connector=x": "connector: must be"} {
 			if a := d.get(list + query); a.status != 422 || !strings.Contains(a.body, want) {

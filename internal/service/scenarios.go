@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/wire"
 )
 
 // logins are those of the simulated institutions in the form of the interface.
 func logins() []wire.Login {
 	var shown []wire.Login
-	for _, l := range sandbox.Logins() {
+	for _, l := range customers.Logins() {
 		shown = append(shown, wire.Login(l))
 	}
 	return shown

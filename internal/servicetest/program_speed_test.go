@@ -13,6 +13,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/remote"
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 )
@@ -75,7 +76,7 @@ func TestSpeedOfPrograms(t *testing.T) {
 		p := newPerson(t, s)
 		var connection struct{ ID int64 }
 		p.JSON(p.OK(p.Call("POST", "/users/me/connections", p.token, map[string]any{
-			"connector_uuid": uuid, "source": "directaccess", "login": "big", "password": sandbox.Password,
+			"connector_uuid": uuid, "source": "directaccess", "login": "big", "password": customers.Password,
 		})), &connection)
 		p.OK(p.Call("PUT", "/users/me/accounts?all", p.token, map[string]any{"disabled": false}))
 		begun := processorTime(t)

@@ -11,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/initiation"
@@ -206,13 +207,13 @@ func (l *Simulation) quiet() *Simulation {
 const password = "1234"
 
 // Connect makes a user, and a connection of theirs that a word steers: one of
-// sandbox.Logins.
+// customers.Logins.
 func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word string) (bankstore.Connection, error) {
 	if err := Open(d); err != nil {
 		return bankstore.Connection{}, err
 	}
-	known := func(one sandbox.Login) bool { return one.Word == word }
-	if !slices.ContainsFunc(sandbox.Logins(), known) {
+	known := func(one customers.Login) bool { return one.Word == word }
+	if !slices.ContainsFunc(customers.Logins(), known) {
 		return bankstore.Connection{}, passerelle.InvalidField("login", "no login begins with that word")
 	}
 	user, err := l.Aggregation.CreateUser(ctx, d, true, func(tx *store.Tx, u passerelle.User) error {

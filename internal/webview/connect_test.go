@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/servicetest"
 )
 
@@ -18,7 +19,7 @@ func TestConnect(t *testing.T) {
 		if page.at.Query().Has("code") || page.at.Query().Has("client_id") {
 			t.Errorf("the code stays in the address: %s", page.at)
 		}
-		page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", sandbox.Password))
+		page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", customers.Password))
 		page.shows(t, "What do you share of Connecteur de test?", "Compte courant", "Subscriptions").lacks(t, " checked")
 		p.send(page, "share").shows(t, "Tick at least one thing")
 
@@ -136,7 +137,7 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 		page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", "0000"))
 		page.shows(t, "does not accept these access codes", "Login or password is wrong.")
 		p.send(page, "fill", "field.login", "anna").shows(t, "Something is missing")
-		page = p.settled(p.send(page, "fill", "field.login", "anna", "field.password", sandbox.Password))
+		page = p.settled(p.send(page, "fill", "field.login", "anna", "field.password", customers.Password))
 		page.shows(t, "What do you share")
 		if all := p.connections(p.token); len(all) != 1 {
 			t.Errorf("%d connections", len(all))
@@ -189,7 +190,7 @@ func (p *walker) decide(bank string, with url.Values) string {
 func TestATryFromTheRoot(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		p := newWalker(t, s)
-		page := p.settled(p.send(p.click(p.open(p.Origin+"/webview"), "Try it"), "begin", "field.login", "one", "field.password", sandbox.Password))
+		page := p.settled(p.send(p.click(p.open(p.Origin+"/webview"), "Try it"), "begin", "field.login", "one", "field.password", customers.Password))
 		accounts, _ := page.offered()
 		p.send(page, "share", "account", accounts[0]).shows(t, "Welcome back", "connection_id", "psl_cod_")
 		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))

@@ -13,7 +13,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
 )
@@ -79,7 +79,7 @@ func TestJourneysInABrowser(t *testing.T) {
 			p.see(step("begin"), "credentials")
 			p.do(chromedp.SetValue(`#field\.login`, "otp"), chromedp.SetValue(`#field\.password`, "0000"), chromedp.Click(step("begin")+` button`))
 			p.see(step("fill")+` input[type=password]`, "wrong")
-			p.do(chromedp.SetValue(`#field\.login`, "otp"), chromedp.SetValue(`#field\.password`, sandbox.Password), chromedp.Click(step("fill")+` button`))
+			p.do(chromedp.SetValue(`#field\.login`, "otp"), chromedp.SetValue(`#field\.password`, customers.Password), chromedp.Click(step("fill")+` button`))
 			p.see(`#field\.otp`, "code")
 			p.do(chromedp.SetValue(`#field\.otp`, "123456"), chromedp.Click(step("fill")+` button`))
 			p.see(step("share"), "share")
@@ -107,7 +107,7 @@ func TestJourneysInABrowser(t *testing.T) {
 			// Browsers say it on their console when an answer is a refusal.
 			p.do(chromedp.Click(`a[href*="step=leave"]`), servicetest.Shown(`#landed`))
 			p.enter(w, "connect")
-			p.do(chromedp.SetValue(`#field\.login`, "anna"), chromedp.SetValue(`#field\.password`, sandbox.Password), chromedp.Click(step("begin")+` button`))
+			p.do(chromedp.SetValue(`#field\.login`, "anna"), chromedp.SetValue(`#field\.password`, customers.Password), chromedp.Click(step("begin")+` button`))
 			p.do(servicetest.Shown(step("share")), chromedp.Click(step("share")+` button:not([name])`))
 			p.see(`#problem`, "share-nothing")
 		})
@@ -193,7 +193,7 @@ func TestInsideAPageOfTheApplication(t *testing.T) {
 	p.do(servicetest.Navigate(origin + "/?link=" + url.QueryEscape(p.link("connect", "redirect_uri", p.site))))
 	p.ctx = p.inside()
 	p.do(
-		servicetest.Shown(step("begin")), chromedp.SetValue(`#field\.login`, "one"), chromedp.SetValue(`#field\.password`, sandbox.Password), chromedp.Click(step("begin")+` button`),
+		servicetest.Shown(step("begin")), chromedp.SetValue(`#field\.login`, "one"), chromedp.SetValue(`#field\.password`, customers.Password), chromedp.Click(step("begin")+` button`),
 		servicetest.Shown(step("share")), chromedp.Click(`#accounts input`), chromedp.Click(step("share")+` button:not([name])`),
 		servicetest.Shown(`[data-message]`),
 	)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 )
 
 // Both shapes of the address, with a language and without, and every parameter
@@ -35,9 +36,9 @@ func TestLinks(t *testing.T) {
 			{"another domain", "/webview/en/connect", query("domain", "bank.example"), []string{`"bank.example" is not this service`}},
 			{"address not encoded", "/webview/en/connect", query("redirect_uri", "") + "&redirect_uri=" + returnURL, []string{everything}},
 			{"connectors by number", "/webview/en/connect", query("connector_ids", "64,40", "connector_capabilities", "document"), []string{"Choose your bank", "Sandbox Provider", "Connecteur de test"}},
-			{"connectors by UUID", "/webview/en/connect", query("connector_uuids", strings.ToUpper(sandbox.ProviderConnector), "connector_capabilities", "document"), []string{"Connect to Sandbox Provider"}},
+			{"connectors by UUID", "/webview/en/connect", query("connector_uuids", strings.ToUpper(customers.ProviderConnector), "connector_capabilities", "document"), []string{"Connect to Sandbox Provider"}},
 			{"unknown connector", "/webview/en/connect", query("connector_uuids", "x"), []string{"None of the connected institutions"}},
-			{"restricted connector", "/webview/en/connect", query("connector_uuids", sandbox.RestrictedConnector), []string{"None of the connected institutions"}},
+			{"restricted connector", "/webview/en/connect", query("connector_uuids", customers.RestrictedConnector), []string{"None of the connected institutions"}},
 			{"capabilities, all of them", "/webview/en/connect", query("connector_capabilities", "document,bankwealth"), []string{everything}},
 			{"unknown capability", "/webview/en/connect", query("connector_capabilities", "fortune"), []string{"None of the connected institutions"}},
 			{"country", "/webview/en/connect", query("connector_country", "fr"), []string{everything}},
@@ -140,7 +141,7 @@ func TestFormsOfOthers(t *testing.T) {
 		page := p.open(p.link("connect"))
 		action, form := p.form(page, "begin")
 		form.Set("field.login", "anna")
-		form.Set("field.password", sandbox.Password)
+		form.Set("field.password", customers.Password)
 		send := func(change func(url.Values), site string) shown {
 			sent := url.Values{}
 			for name, values := range form {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/servicetest"
 )
 
@@ -60,7 +61,7 @@ func TestManageAddsAConnection(t *testing.T) {
 		form := p.send(list, "add").shows(t, "Connecteur de test")
 		p.click(form, "All connections").shows(t, "Your connections")
 		form = p.send(list, "add")
-		page := p.settled(p.send(form, "begin", "field.login", "one", "field.password", sandbox.Password)).shows(t, "Share")
+		page := p.settled(p.send(form, "begin", "field.login", "one", "field.password", customers.Password)).shows(t, "Share")
 		accounts, _ := page.offered()
 		p.send(page, "share", "account", accounts[0]).shows(t, "Your connections")
 		if all := p.connections(p.token); len(all) != 2 || len(all[1].Accounts) != 1 {
@@ -132,7 +133,7 @@ func TestReconnect(t *testing.T) {
 // waiting makes a connection that asks for something, and returns its number.
 func (p *walker) waiting(login string) string {
 	p.t.Helper()
-	p.OK(p.Call("POST", "/connections?source=directaccess", p.token, map[string]any{"connector_uuid": sandbox.TestConnector, "login": login, "password": sandbox.Password}))
+	p.OK(p.Call("POST", "/connections?source=directaccess", p.token, map[string]any{"connector_uuid": sandbox.TestConnector, "login": login, "password": customers.Password}))
 	all := p.connections(p.token)
 	return all[len(all)-1].ID.String()
 }
@@ -143,7 +144,7 @@ func TestReconnectWithNewCredentials(t *testing.T) {
 		id := p.connection("anna")
 		page := p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "true")).shows(t, "New access codes for Connecteur de test")
 		page = p.settled(p.send(page, "fill", "field.login", "anna", "field.password", "0000")).shows(t, "does not accept these access codes")
-		p.settled(p.send(page, "fill", "field.login", "anna", "field.password", sandbox.Password)).back(t)
+		p.settled(p.send(page, "fill", "field.login", "anna", "field.password", customers.Password)).back(t)
 		if all := p.connections(p.token); all[0].State != nil {
 			t.Errorf("connection %+v", all[0])
 		}
@@ -184,7 +185,7 @@ func TestCodeByForm(t *testing.T) {
 		form.Set("step", "code")
 		form.Set("code", p.code())
 		page = p.post(page, page.at.String(), form)
-		page = p.settled(p.send(page, "begin", "field.login", "one", "field.password", sandbox.Password))
+		page = p.settled(p.send(page, "begin", "field.login", "one", "field.password", customers.Password))
 		accounts, _ := page.offered()
 		if back := p.send(page, "share", "account", accounts[0]).back(t); back.Has("code") || len(p.connections(p.token)) != 2 {
 			t.Errorf("back with %v", back)
@@ -199,7 +200,7 @@ func TestConnectSeveral(t *testing.T) {
 		accounts, _ := page.offered()
 		page = p.send(page, "share", "account", accounts[0]).shows(t, "You are connected", "Connecteur de test")
 		page = p.click(page, "Connect another one")
-		page = p.settled(p.send(page, "begin", "field.login", "one-2", "field.password", sandbox.Password))
+		page = p.settled(p.send(page, "begin", "field.login", "one-2", "field.password", customers.Password))
 		accounts, _ = page.offered()
 		page = p.send(page, "share", "account", accounts[0]).shows(t, "You are connected").lacks(t, "Connect another one")
 		back := p.send(page, "finish").back(t)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/servicetest"
 )
 
@@ -220,14 +221,14 @@ func (p *walker) click(s shown, text string) shown {
 func (p *walker) connecting(login string, pairs ...string) shown {
 	p.t.Helper()
 	page := p.open(p.link("connect", append([]string{"connector_uuids", sandbox.TestConnector}, pairs...)...))
-	return p.settled(p.send(page, "begin", "field.login", login, "field.password", sandbox.Password))
+	return p.settled(p.send(page, "begin", "field.login", login, "field.password", customers.Password))
 }
 
 // connection makes a connection by the interface and returns its number.
 func (p *walker) connection(login string) string {
 	p.t.Helper()
 	var out struct{ ID json.Number }
-	p.JSON(p.OK(p.Call("POST", "/connections?source=directaccess", p.token, map[string]any{"connector_uuid": sandbox.TestConnector, "login": login, "password": sandbox.Password})), &out)
+	p.JSON(p.OK(p.Call("POST", "/connections?source=directaccess", p.token, map[string]any{"connector_uuid": sandbox.TestConnector, "login": login, "password": customers.Password})), &out)
 	return out.ID.String()
 }
 

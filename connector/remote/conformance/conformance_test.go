@@ -20,6 +20,7 @@ import (
 	"passerelle/connector/remote"
 	"passerelle/connector/remote/conformance"
 	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/payment"
 )
 
@@ -75,7 +76,7 @@ func (b *tested) Answer(ctx context.Context, o connector.Order, a connector.Answ
 
 // Test acts as a payer or a person.
 func (b *tested) Test(ctx context.Context, a remote.Act) (remote.Acted, error) {
-	did := remote.Acted{Orders: b.ledger.Orders(), Values: map[string]string{"login": "jeanne", "password": sandbox.Password}}
+	did := remote.Acted{Orders: b.ledger.Orders(), Values: map[string]string{"login": "jeanne", "password": customers.Password}}
 	switch {
 	case a.Act == remote.ActBegin || b.idle:
 		return did, nil

@@ -1,4 +1,14 @@
-package sandbox
+// Package customers has the customers of the simulated institutions: their accounts,
+// transactions, investments, subscriptions and documents, and the connectors that read them.
+//
+// It owns how an institution treats a customer: the word that a login begins with decides it,
+// see [Logins]. Everything else follows from the login and the day, so two reads of one day
+// agree and nothing is stored. It does not own payments or pages, which are those of package
+// sandbox, and it reads no clock: the present instant comes with each request.
+//
+// A read that waits for a person, is refused or finds the institution closed ends with the
+// state that says so. Some logins make a read break off, panic or return impossible values.
+package customers
 
 import (
 	"cmp"
@@ -24,71 +34,77 @@ const (
 	directAccess = "directaccess"
 )
 
-// reader reads what the simulated institutions know of their customers.
-type reader struct {
-	world   *Bank
+// Access is the page of the bank on which a customer lets a connection read.
+type Access struct {
+	// Page returns the address of the page. From there the browser goes back to a URL.
+	Page func(domain passerelle.DomainID, connection passerelle.ConnectionID, back string) string
+	// Code returns what a customer who agreed brings back.
+	Code func(domain passerelle.DomainID, connection passerelle.ConnectionID) string
+}
+
+// Reader is a connector that reads what one simulated institution knows of its customers.
+type Reader struct {
+	access  Access
 	profile connector.Profile
 	// accounts and documents are what the institution has.
 	accounts, documents bool
 }
 
-// testConnector reads and initiates payments.
-type testConnector struct {
-	cancellingConnector
-	reader
-}
+// Profile is what clients see of the connector. It is shared and not to be changed.
+func (r Reader) Profile() connector.Profile { return r.profile }
 
-// Profile is that of the connector.
-func (c testConnector) Profile() connector.Profile { return c.reader.profile }
-
-// Profile is what clients see of the connector.
-func (r reader) Profile() connector.Profile { return r.profile }
-
-// ProviderConnector is the UUID of the simulated provider of documents.
-const ProviderConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
-
-// testConnector lets the connector of payments read as well.
-func (b *Bank) testConnector(payments cancellingConnector) testConnector {
-	profile := payments.bank.profile
+// OfBank returns the reader of a bank that also carries payments. It adds to the bank's
+// profile what the bank offers to readers.
+func OfBank(access Access, profile connector.Profile) Reader {
 	profile.Sources, profile.Labels.Code = sources(profile.ID), "30001"
 	profile.Data = dataSettings("bank", "bankwealth", "document")
-	return testConnector{payments, reader{world: b, profile: profile, accounts: true, documents: true}}
+	return Reader{access: access, profile: profile, accounts: true, documents: true}
 }
 
-func (b *Bank) provider() reader {
+// The UUIDs of the institutions that carry no payments.
+const (
+	// ProviderConnector is the simulated provider of documents.
+	ProviderConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
+	// RestrictedConnector takes no connections.
+	RestrictedConnector = "4a1f6b0c-98d2-4c57-8e3b-5d6c7f0a2b19"
+	// WebsiteConnector is the provider of documents that requires a website.
+	WebsiteConnector = "c2d0a5f6-1b7e-5d43-8f60-9a3e4b7c1d28"
+)
+
+// Readers lists the connectors of the institutions that carry no payments, in the order
+// they are shown.
+func Readers(access Access) []connector.Connector {
+	return []connector.Connector{provider(access), restricted(access), website(access)}
+}
+
+func provider(access Access) Reader {
 	profile := connector.Profile{
-		UUID: ProviderConnector, ID: 64, Name: "Sandbox Provider", Countries: []string{"FR"}, Sandbox: true, Labels: labels("Sandbox Provider", 64),
+		UUID: ProviderConnector, ID: 64, Name: "Sandbox Provider", Countries: []string{"FR"}, Sandbox: true, Labels: Labels("Sandbox Provider", 64),
 		Sources: sources(64)[1:], Data: dataSettings("document"),
 	}
-	return reader{world: b, profile: profile, documents: true}
+	return Reader{access: access, profile: profile, documents: true}
 }
 
-// RestrictedConnector is the UUID of the connector that takes no connections.
-const RestrictedConnector = "4a1f6b0c-98d2-4c57-8e3b-5d6c7f0a2b19"
-
-func (b *Bank) restricted() reader {
+func restricted(access Access) Reader {
 	profile := connector.Profile{
-		UUID: RestrictedConnector, ID: 65, Name: "Sandbox Restricted", Countries: []string{"FR"}, Sandbox: true, Labels: labels("Sandbox Restricted", 65),
+		UUID: RestrictedConnector, ID: 65, Name: "Sandbox Restricted", Countries: []string{"FR"}, Sandbox: true, Labels: Labels("Sandbox Restricted", 65),
 		Restricted: true, Sources: sources(65), Data: dataSettings("bank"),
 	}
-	return reader{world: b, profile: profile, accounts: true}
+	return Reader{access: access, profile: profile, accounts: true}
 }
 
-// WebsiteConnector is the UUID of the provider of documents that requires a website.
-const WebsiteConnector = "c2d0a5f6-1b7e-5d43-8f60-9a3e4b7c1d28"
-
-func (b *Bank) website() reader {
+func website(access Access) Reader {
 	profile := connector.Profile{
-		UUID: WebsiteConnector, ID: 66, Name: "Sandbox Website", Countries: []string{"FR"}, Sandbox: true, Labels: labels("Sandbox Website", 66),
+		UUID: WebsiteConnector, ID: 66, Name: "Sandbox Website", Countries: []string{"FR"}, Sandbox: true, Labels: Labels("Sandbox Website", 66),
 		Sources: sources(66)[1:], Data: dataSettings("document"),
 	}
 	profile.Data.Fields[0].Required = true
-	return reader{world: b, profile: profile, documents: true}
+	return Reader{access: access, profile: profile, documents: true}
 }
 
-// labels is that of a simulated institution: the capitals of its name, and a color
-// by its number.
-func labels(name string, id int64) connector.Labels {
+// Labels is how a simulated institution appears: the capitals of its name, and a color by
+// its number.
+func Labels(name string, id int64) connector.Labels {
 	var capitals []rune
 	for _, word := range strings.Fields(name) {
 		capitals = append(capitals, []rune(strings.ToUpper(word))[0])
@@ -136,7 +152,7 @@ type memory struct {
 }
 
 // Read reads the simulated bank.
-func (r reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+func (r Reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	m := recall(req.Memory)
 	if r.cameByPage(req) {
 		m.Access, m.Login = true, req.Callback.Get("login")
@@ -166,7 +182,7 @@ func (r reader) Read(ctx context.Context, req connector.DataRequest, out connect
 	return connector.Outcome{Memory: m.encode()}, nil
 }
 
-func (r reader) give(ctx context.Context, c customer, out connector.Sink) error {
+func (r Reader) give(ctx context.Context, c customer, out connector.Sink) error {
 	if r.accounts {
 		if err := c.show(ctx, out); err != nil {
 			return err
@@ -202,7 +218,7 @@ func (m memory) encode() []byte {
 
 // admit refuses those who do not say who they are: a wrong password, or a
 // person who has to come by the bank's page first, and who refused there.
-func (r reader) admit(req connector.DataRequest, m memory) (connector.Outcome, bool) {
+func (r Reader) admit(req connector.DataRequest, m memory) (connector.Outcome, bool) {
 	if req.Source == directAccess && req.Values["password"] != Password {
 		fields := slices.DeleteFunc(credentialFields(), func(f connector.Field) bool { return f.Type == "list" })
 		return connector.Outcome{State: passerelle.Wrongpass, Message: "Login or password is wrong.", Fields: fields}, true
@@ -210,7 +226,7 @@ func (r reader) admit(req connector.DataRequest, m memory) (connector.Outcome, b
 	if req.Source != openAPI || m.Access && req.Callback.Get("error") == "" {
 		return connector.Outcome{}, false
 	}
-	wanted := connector.Outcome{State: passerelle.WebauthRequired, URL: r.world.accessPage(req.Domain, req.Connection, req.ReturnURL)}
+	wanted := connector.Outcome{State: passerelle.WebauthRequired, URL: r.access.Page(req.Domain, req.Connection, req.ReturnURL)}
 	if req.Callback != nil {
 		wanted.Message = "Access was refused."
 	}
@@ -219,8 +235,8 @@ func (r reader) admit(req connector.DataRequest, m memory) (connector.Outcome, b
 
 // cameByPage reports whether the person comes from the bank's page, where they
 // let this connection read.
-func (r reader) cameByPage(req connector.DataRequest) bool {
-	return req.Source == openAPI && hmac.Equal([]byte(req.Callback.Get("code")), []byte(r.world.AccessCode(req.Domain, req.Connection)))
+func (r Reader) cameByPage(req connector.DataRequest) bool {
+	return req.Source == openAPI && hmac.Equal([]byte(req.Callback.Get("code")), []byte(r.access.Code(req.Domain, req.Connection)))
 }
 
 // stop ends a read that waits for the person. Without them it begins no step.
@@ -360,7 +376,7 @@ func (p *pages) handOver() error {
 	case p.manner.fault == breaksOff && p.handedOver > 0:
 		return errBroken
 	case p.manner.fault == panics:
-		panic("the sandbox bank was told to")
+		panic("the sandbox bank has orders to panic")
 	case p.full():
 		p.page = p.page[:p.manner.most-p.handedOver]
 	}

@@ -1,4 +1,4 @@
-package sandbox
+package customers
 
 import (
 	"context"
@@ -89,7 +89,7 @@ func (c customer) bills(s contract) []passerelle.DocumentDetails {
 
 // File writes the bill of a document, or the receipt of a transaction: one page,
 // the same at every call.
-func (r reader) File(_ context.Context, req connector.DataRequest, of connector.FileName, w io.Writer) (string, error) {
+func (r Reader) File(_ context.Context, req connector.DataRequest, of connector.FileName, w io.Writer) (string, error) {
 	c := customer{login: recall(req.Memory).login(req), today: passerelle.DateOf(req.Now, time.UTC)}
 	page := c.receipt(of)
 	if of.Subscription != "" {
