@@ -12,7 +12,7 @@ LINT := go tool -modfile=tools.mod golangci-lint
 # of many rows are for `make test`: filling them takes minutes with the detector, and
 # it sees nothing in them.
 RACE := . ./payment/... ./webhook/... ./connector/... \
-	./internal/background/... ./internal/database/... ./internal/store/... ./internal/bankstore/... ./internal/initiation/... ./internal/delivery/...
+	./internal/background/... ./internal/database/... ./internal/store/... ./internal/bankstore/... ./internal/operatorstore/... ./internal/initiation/... ./internal/delivery/...
 
 # The commit, not the moment of the build: the same source gives the same binary.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)

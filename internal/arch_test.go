@@ -46,12 +46,13 @@ var mayImport = map[string][]string{
 	"internal/store":            {".", "payment", "webhook", "internal/database", "internal/keys"},
 	"internal/store/storetest":  {},
 	"internal/bankstore":        {".", "internal/database", "internal/keys", "internal/store"},
+	"internal/operatorstore":    {".", "internal/database", "internal/keys", "internal/store"},
 	"internal/settings":         {".", "connector", "internal/store"},
 	"internal/backup":           {".", "internal/database"},
 	"internal/jwe":              {".", "internal/keys", "internal/store"},
 	"internal/access":           {".", "internal/keys", "internal/store", "internal/settings"},
-	"internal/operators":        {".", "internal/store"},
-	"internal/audit":            {".", "internal/store"},
+	"internal/operators":        {".", "internal/store", "internal/operatorstore"},
+	"internal/audit":            {".", "internal/store", "internal/operatorstore"},
 	"internal/oidc":             {"."},
 	"internal/oidc/oidctest":    {},
 	"internal/catalogue":        {"connector/sandbox", "connector/sandbox/customers", "payment"},
@@ -78,7 +79,7 @@ var mayImport = map[string][]string{
 	"internal/mail":             {"."},
 	"internal/console/page":     {".", "internal/httpd", "internal/web", "internal/operators", "internal/store"},
 	"internal/console/webhooks": {".", "webhook", "internal/web", "internal/console/page", "internal/operators", "internal/settings", "internal/store", "internal/delivery"},
-	"internal/console":          {".", "payment", "webhook", "internal/wire", "internal/web", "internal/console/page", "internal/console/webhooks", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/blob", "internal/archive", "internal/delivery", "internal/simulation", "internal/programs"},
+	"internal/console":          {".", "payment", "webhook", "internal/wire", "internal/web", "internal/console/page", "internal/console/webhooks", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/settings", "internal/store", "internal/bankstore", "internal/operatorstore", "internal/initiation", "internal/aggregation", "internal/blob", "internal/archive", "internal/delivery", "internal/simulation", "internal/programs"},
 	"internal/reference":        {".", "internal/web"},
 	"internal/background":       {},
 	"internal/httpd":            {},
@@ -164,7 +165,7 @@ var vague = []string{"util", "utils", "common", "helper", "helpers", "model", "m
 
 const (
 	maxPackageLines  = 5000
-	maxStoreLines    = 8000 // of the tables that payments, webhooks and operators share
+	maxStoreLines    = 8000 // of the tables that payments and webhooks share
 	maxFunctionLines = 80
 	minDocSentences  = 3
 )

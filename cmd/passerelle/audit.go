@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/audit"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -139,7 +140,7 @@ func (b books) chains(c *console, none bool) ([]passerelle.DomainID, error) {
 	if none || b.chosen.ID != 0 {
 		return []passerelle.DomainID{b.chosen.ID}, nil
 	}
-	chains, err := b.db.AuditChains(c.ctx)
+	chains, err := operatorstore.From(b.db).AuditChains(c.ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the chains of the audit log: %w", err)
 	}
@@ -199,17 +200,17 @@ func (l *auditList) Run(c *console, g *auditCommand) error {
 		}
 		window := store.Window{Limit: l.Limit}
 		if l.Before != 0 {
-			last, err := b.db.AuditEntry(c.ctx, l.Before)
+			last, err := operatorstore.From(b.db).AuditEntry(c.ctx, l.Before)
 			if err != nil {
 				return nil, known(err, "--before", l.Before)
 			}
 			window.From = last.Place()
 		}
-		all, err := b.db.Audits(c.ctx, filter, window)
+		all, err := operatorstore.From(b.db).Audits(c.ctx, filter, window)
 		if err != nil {
 			return nil, fmt.Errorf("list the acts: %w", err)
 		}
-		return views(all, func(a store.AuditLink) actView { return b.viewAct(a, operators) }), nil
+		return views(all, func(a operatorstore.AuditLink) actView { return b.viewAct(a, operators) }), nil
 	})
 }
 
@@ -217,7 +218,7 @@ func (l *auditList) Run(c *console, g *auditCommand) error {
 const maxOperators = 1000
 
 func (b books) operators(c *console) (map[store.OperatorID]string, error) {
-	all, err := b.db.Operators(c.ctx, maxOperators)
+	all, err := operatorstore.From(b.db).Operators(c.ctx, maxOperators)
 	if err != nil {
 		return nil, fmt.Errorf("list the operators: %w", err)
 	}
@@ -228,8 +229,8 @@ func (b books) operators(c *console) (map[store.OperatorID]string, error) {
 	return names, nil
 }
 
-func (l *auditList) filter(b books, g *auditCommand, operators map[store.OperatorID]string) (store.AuditFilter, error) {
-	f := store.AuditFilter{Domain: b.chosen.ID, NoDomain: g.NoDomain, Act: l.Act, Refused: l.Refused}
+func (l *auditList) filter(b books, g *auditCommand, operators map[store.OperatorID]string) (operatorstore.AuditFilter, error) {
+	f := operatorstore.AuditFilter{Domain: b.chosen.ID, NoDomain: g.NoDomain, Act: l.Act, Refused: l.Refused}
 	var err error
 	if f.From, f.Until, err = l.bounds(b.zone); err != nil {
 		return f, err
@@ -252,7 +253,7 @@ func (l *auditList) filter(b books, g *auditCommand, operators map[store.Operato
 	return f, absent("--operator", "there is no operator %q", l.Operator)
 }
 
-func (b books) viewAct(a store.AuditLink, operators map[store.OperatorID]string) actView {
+func (b books) viewAct(a operatorstore.AuditLink, operators map[store.OperatorID]string) actView {
 	view := actView{
 		ID: a.ID, At: passerelle.FormatDateTime(a.At, b.zone), Domain: b.name(a.Domain), Operator: operators[a.Operator], IDOperator: a.Operator,
 		Session: a.Session, Request: a.Request, Act: a.Act, Refused: a.Refused, Subject: a.Subject, IDSubject: a.SubjectID, Number: a.Number,

@@ -19,6 +19,7 @@ import (
 	"passerelle"
 	"passerelle/internal/access"
 	"passerelle/internal/operators"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/service"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -176,7 +177,7 @@ const firstOperator = "admin"
 func (k *consoleCredentials) operator(ctx context.Context, s *service.Service) error {
 	made := k.ConsoleUser != ""
 	k.ConsoleURL, k.ConsoleUser = "http://"+s.Addr()+"/console/", firstOperator
-	o, err := s.DB.OperatorByName(ctx, firstOperator)
+	o, err := operatorstore.From(s.DB).OperatorByName(ctx, firstOperator)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		_, k.ConsolePassword, err = s.Operators.Create(ctx, firstOperator, operators.Administrator)
@@ -188,7 +189,7 @@ func (k *consoleCredentials) operator(ctx context.Context, s *service.Service) e
 	return err
 }
 
-func (k *consoleCredentials) forgetChanged(ctx context.Context, s *service.Service, o store.Operator) error {
+func (k *consoleCredentials) forgetChanged(ctx context.Context, s *service.Service, o operatorstore.Operator) error {
 	sum := sha256.Sum256([]byte(o.Password))
 	stored := hex.EncodeToString(sum[:])
 	if k.ConsoleSeen == stored && o.Disabled == nil {

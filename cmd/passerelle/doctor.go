@@ -13,6 +13,7 @@ import (
 	"passerelle"
 	"passerelle/internal/audit"
 	"passerelle/internal/delivery"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
@@ -126,7 +127,7 @@ func (d *doctorCommand) rest(c *console, db *store.DB, rules delivery.Outbound) 
 
 // chains reads the whole audit log.
 func chains(c *console, db *store.DB) finding {
-	all, err := db.AuditChains(c.ctx)
+	all, err := operatorstore.From(db).AuditChains(c.ctx)
 	var broken []error
 	for _, chain := range all {
 		v, err := audit.Verify(c.ctx, &db.Reader, chain, nil, func(int64) {})

@@ -5,6 +5,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/operators"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -32,7 +33,7 @@ type operatorView struct {
 	Disabled     string           `json:"disabled,omitempty"`
 }
 
-func viewOperator(o store.Operator) operatorView {
+func viewOperator(o operatorstore.Operator) operatorView {
 	view := operatorView{ID: o.ID, Name: o.Name, Role: o.Role, SecondFactor: o.SecondFactor, Created: passerelle.FormatDateTime(o.Created, time.UTC)}
 	if o.Disabled != nil {
 		view.Disabled = passerelle.FormatDateTime(*o.Disabled, time.UTC)
@@ -42,7 +43,7 @@ func viewOperator(o store.Operator) operatorView {
 
 // change works on one operator and shows what became of it, with the password
 // that was made, if any.
-func (g *operatorCommand) change(c *console, do func(*operators.Operators) (store.Operator, string, error)) error {
+func (g *operatorCommand) change(c *console, do func(*operators.Operators) (operatorstore.Operator, string, error)) error {
 	return g.do(c, nil, func(db *store.DB) (any, error) {
 		o, password, err := do(&operators.Operators{DB: db, Now: time.Now})
 		if err != nil {
@@ -66,7 +67,9 @@ type operatorCreate struct {
 
 // Run makes an operator.
 func (n *operatorCreate) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) { return a.Create(c.ctx, n.Name, n.Role) })
+	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
+		return a.Create(c.ctx, n.Name, n.Role)
+	})
 }
 
 type operatorList struct{}
@@ -86,7 +89,9 @@ type operatorPassword struct{ operatorNamed }
 
 // Run makes a new password.
 func (n *operatorPassword) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) { return a.ResetPassword(c.ctx, n.Name) })
+	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
+		return a.ResetPassword(c.ctx, n.Name)
+	})
 }
 
 type (
@@ -97,7 +102,7 @@ type (
 
 // Run keeps an operator out.
 func (n *operatorDisable) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) {
+	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
 		o, err := a.Disable(c.ctx, n.Name)
 		return o, "", err
 	})
@@ -105,7 +110,7 @@ func (n *operatorDisable) Run(c *console, g *operatorCommand) error {
 
 // Run lets an operator in again.
 func (n *operatorEnable) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) {
+	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
 		o, err := a.Enable(c.ctx, n.Name)
 		return o, "", err
 	})
@@ -113,7 +118,7 @@ func (n *operatorEnable) Run(c *console, g *operatorCommand) error {
 
 // Run removes a second factor.
 func (n *operatorTOTPReset) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) {
+	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
 		o, err := a.ResetTOTP(c.ctx, n.Name)
 		return o, "", err
 	})
@@ -127,7 +132,7 @@ type operatorLink struct {
 
 // Run links an operator to an identity.
 func (n *operatorLink) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) {
+	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
 		o, err := a.Link(c.ctx, n.Name, n.Issuer, n.Subject)
 		return o, "", err
 	})
@@ -137,7 +142,7 @@ type operatorUnlink struct{ operatorNamed }
 
 // Run removes the identities of an operator.
 func (n *operatorUnlink) Run(c *console, g *operatorCommand) error {
-	return g.change(c, func(a *operators.Operators) (store.Operator, string, error) {
+	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
 		o, err := a.Unlink(c.ctx, n.Name)
 		return o, "", err
 	})

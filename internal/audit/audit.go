@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -60,20 +61,20 @@ func hashOf(previous []byte, number int64, content []byte) []byte {
 // after all that were chained before. A chain that cannot be lengthened does not
 // keep the others from it.
 func (l *Log) Chain(ctx context.Context) error {
-	_, err := l.DB.NextUnchained(ctx, first)
+	_, err := operatorstore.From(l.DB).NextUnchained(ctx, first)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err == nil {
 		err = l.DB.Write(ctx, func(tx *store.Tx) error {
-			tx.LeaseAuditChains(l.Name, lease)
+			operatorstore.In(tx).LeaseAuditChains(l.Name, lease)
 			return nil
 		})
 	}
 	if err == nil {
 		err = errors.Join(l.each(ctx), l.release(ctx))
 	}
-	if errors.Is(err, store.ErrNoLease) {
+	if errors.Is(err, operatorstore.ErrNoLease) {
 		return nil
 	}
 	return failed("lengthen the chains of the audit log", err)
@@ -86,7 +87,7 @@ const first passerelle.DomainID = -1
 func (l *Log) each(ctx context.Context) error {
 	var failures []error
 	for chain := first; ; {
-		next, err := l.DB.NextUnchained(ctx, chain)
+		next, err := operatorstore.From(l.DB).NextUnchained(ctx, chain)
 		if errors.Is(err, store.ErrNotFound) {
 			return errors.Join(failures...)
 		}
@@ -94,7 +95,7 @@ func (l *Log) each(ctx context.Context) error {
 			return errors.Join(append(failures, err)...)
 		}
 		err = l.lengthen(ctx, next)
-		if errors.Is(err, store.ErrNoLease) {
+		if errors.Is(err, operatorstore.ErrNoLease) {
 			return err
 		}
 		failures = append(failures, failed(fmt.Sprintf("chain %d", next), err))
@@ -114,7 +115,7 @@ func (l *Log) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), release)
 	defer cancel()
 	return l.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.ReleaseAuditChains(l.Name)
+		operatorstore.In(tx).ReleaseAuditChains(l.Name)
 		return nil
 	})
 }
@@ -122,7 +123,7 @@ func (l *Log) release(ctx context.Context) error {
 // lengthen puts what waits for a chain behind its end, batch by batch.
 func (l *Log) lengthen(ctx context.Context, chain passerelle.DomainID) error {
 	for {
-		acts, err := l.DB.UnchainedAudit(ctx, chain, batch)
+		acts, err := operatorstore.From(l.DB).UnchainedAudit(ctx, chain, batch)
 		if err != nil || len(acts) == 0 {
 			return err
 		}
@@ -132,8 +133,8 @@ func (l *Log) lengthen(ctx context.Context, chain passerelle.DomainID) error {
 	}
 }
 
-func (l *Log) append(ctx context.Context, chain passerelle.DomainID, acts []store.AuditLink) error {
-	end, err := l.DB.AuditEnd(ctx, chain)
+func (l *Log) append(ctx context.Context, chain passerelle.DomainID, acts []operatorstore.AuditLink) error {
+	end, err := operatorstore.From(l.DB).AuditEnd(ctx, chain)
 	if err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (l *Log) append(ctx context.Context, chain passerelle.DomainID, acts []stor
 		act.Hash = hash
 	}
 	return l.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.Chain(end, acts, l.Name, lease)
+		operatorstore.In(tx).Chain(end, acts, l.Name, lease)
 		return nil
 	})
 }

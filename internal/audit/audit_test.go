@@ -13,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/audit"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	_ "passerelle/internal/store/storetest/migrated"
@@ -100,7 +101,7 @@ func TestActsAreChainedByDomain(t *testing.T) {
 		o.holds(o.other, 2, 1)
 		o.chain()
 		o.holds(o.other, 3, 0)
-		chains, err := o.db.AuditChains(t.Context())
+		chains, err := operatorstore.From(o.db).AuditChains(t.Context())
 		must(t, err)
 		if diff := cmp.Diff(3, len(chains)); diff != "" {
 			t.Errorf("chains %v", chains)
@@ -126,7 +127,7 @@ func TestClocksAndUndoneUnitsLeaveNoTrace(t *testing.T) {
 		}
 		o.chain()
 		o.holds(o.domain, 5, 0)
-		links, err := o.db.AuditLinks(t.Context(), o.domain, store.AuditLink{}, 10)
+		links, err := operatorstore.From(o.db).AuditLinks(t.Context(), o.domain, operatorstore.AuditLink{}, 10)
 		must(t, err)
 		var order []string
 		for _, l := range links {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -74,7 +75,7 @@ type mark struct {
 // hold. Seen may be nil. Acts may be done and get their places meanwhile. Progress
 // is told how many acts were read.
 func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, seen *Checkpoint, progress func(acts int64)) (ChainCheck, error) {
-	before, err := db.AuditEnd(ctx, chain)
+	before, err := operatorstore.From(db).AuditEnd(ctx, chain)
 	if err != nil {
 		return ChainCheck{}, fmt.Errorf("read the end of a chain: %w", err)
 	}
@@ -89,7 +90,7 @@ func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, se
 	if err := r.walk(ctx, db, progress); err != nil {
 		return ChainCheck{}, err
 	}
-	r.Waiting, err = db.CountUnchainedAudit(ctx, chain, MaxWaiting)
+	r.Waiting, err = operatorstore.From(db).CountUnchainedAudit(ctx, chain, MaxWaiting)
 	if err != nil {
 		return ChainCheck{}, fmt.Errorf("count the acts without a place: %w", err)
 	}
@@ -98,9 +99,9 @@ func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, se
 
 // walk goes through the acts, until one does not hold.
 func (r *reading) walk(ctx context.Context, db *store.Reader, progress func(int64)) error {
-	var last store.AuditLink
+	var last operatorstore.AuditLink
 	for {
-		acts, err := db.AuditLinks(ctx, r.Chain, last, page)
+		acts, err := operatorstore.From(db).AuditLinks(ctx, r.Chain, last, page)
 		if err != nil {
 			return fmt.Errorf("read a chain: %w", err)
 		}
@@ -118,7 +119,7 @@ func (r *reading) walk(ctx context.Context, db *store.Reader, progress func(int6
 }
 
 // step holds an act against the one before it.
-func (r *reading) step(act store.AuditLink) {
+func (r *reading) step(act operatorstore.AuditLink) {
 	next := r.Last.Number + 1
 	switch {
 	case act.Number > next:
@@ -153,7 +154,7 @@ func (r *reading) end(ctx context.Context, db *store.Reader) error {
 			return nil
 		}
 	}
-	after, err := db.AuditEnd(ctx, r.Chain)
+	after, err := operatorstore.From(db).AuditEnd(ctx, r.Chain)
 	if err != nil {
 		return fmt.Errorf("read the end of a chain: %w", err)
 	}

@@ -21,24 +21,17 @@ import (
 	"context"
 
 	"passerelle/internal/database"
-	"passerelle/internal/keys"
 	"passerelle/internal/store"
 )
 
-// source is an open store or a reader of one.
-type source interface {
-	Rows() *database.Querier
-	Unseal(place keys.Place, sealed []byte) ([]byte, error)
-}
-
 // Reader reads bank data and cannot write.
 type Reader struct {
-	source source
+	source store.RowSource
 	rows   *database.Querier
 }
 
 // From reads bank data through an open store or a reader of one.
-func From(s source) Reader { return Reader{source: s, rows: s.Rows()} }
+func From(s store.RowSource) Reader { return Reader{source: s, rows: s.Rows()} }
 
 // Tx collects statements about bank data in a unit of the store.
 type Tx struct {

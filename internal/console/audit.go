@@ -12,6 +12,7 @@ import (
 	"passerelle"
 	"passerelle/internal/audit"
 	"passerelle/internal/console/page"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -73,11 +74,11 @@ func (c *Console) showAudit(pc *page.Context, data auditData) error {
 		return err
 	}
 	w := pc.Window(2)
-	rows, err := c.DB.Audits(pc, f, w)
+	rows, err := operatorstore.From(c.DB).Audits(pc, f, w)
 	if err != nil {
 		return fmt.Errorf("list the acts in domain %d: %w", pc.Domain.ID, err)
 	}
-	rows, data.Pager = page.Paged(pc, w, rows, func(a store.AuditLink) []any { return a.Place() })
+	rows, data.Pager = page.Paged(pc, w, rows, func(a operatorstore.AuditLink) []any { return a.Place() })
 	for _, a := range rows {
 		data.Rows = append(data.Rows, newActRow(pc, a, data.shown))
 	}
@@ -85,9 +86,9 @@ func (c *Console) showAudit(pc *page.Context, data auditData) error {
 }
 
 // auditFilter reads what is looked for from the address.
-func (c *Console) auditFilter(pc *page.Context, data *auditData) (store.AuditFilter, error) {
-	f := store.AuditFilter{Domain: pc.Domain.ID}
-	all, err := c.DB.Operators(pc, maxOperators)
+func (c *Console) auditFilter(pc *page.Context, data *auditData) (operatorstore.AuditFilter, error) {
+	f := operatorstore.AuditFilter{Domain: pc.Domain.ID}
+	all, err := operatorstore.From(c.DB).Operators(pc, maxOperators)
 	if err != nil {
 		return f, fmt.Errorf("list the operators: %w", err)
 	}
@@ -112,7 +113,7 @@ func (c *Console) auditFilter(pc *page.Context, data *auditData) (store.AuditFil
 	return f, err
 }
 
-func auditDays(pc *page.Context, data *auditData, f *store.AuditFilter) error {
+func auditDays(pc *page.Context, data *auditData, f *operatorstore.AuditFilter) error {
 	var err error
 	if data.Since != "" {
 		if f.From, err = page.DayStart("since", data.Since, pc.Zone, 0); err != nil {
@@ -127,11 +128,11 @@ func auditDays(pc *page.Context, data *auditData, f *store.AuditFilter) error {
 
 // addChain says how far the chain of the domain goes.
 func (c *Console) addChain(pc *page.Context, data *auditData) error {
-	end, err := c.DB.AuditEnd(pc, pc.Domain.ID)
+	end, err := operatorstore.From(c.DB).AuditEnd(pc, pc.Domain.ID)
 	if err != nil {
 		return fmt.Errorf("read the end of a chain: %w", err)
 	}
-	waiting, err := c.DB.CountUnchainedAudit(pc, pc.Domain.ID, audit.MaxWaiting)
+	waiting, err := operatorstore.From(c.DB).CountUnchainedAudit(pc, pc.Domain.ID, audit.MaxWaiting)
 	if err != nil {
 		return fmt.Errorf("count the acts without a place: %w", err)
 	}
@@ -167,7 +168,7 @@ var subjectPaths = map[string]string{
 	"payment": "/payments/%d", "user": "/users/%d", "webhook": "/webhooks/%d", "client": "/clients/%d", "token": "/tokens?id=%d", "domain": "/domain",
 }
 
-func newActRow(pc *page.Context, a store.AuditLink, names map[store.OperatorID]string) actRow {
+func newActRow(pc *page.Context, a operatorstore.AuditLink, names map[store.OperatorID]string) actRow {
 	row := actRow{ID: a.ID, At: pc.Time(a.At), Act: a.Act, Subject: a.Subject, Request: a.Request, Refused: a.Refused, Number: a.Number, By: "a command"}
 	if a.Operator != 0 {
 		row.By = cmp.Or(names[a.Operator], fmt.Sprint(int64(a.Operator)))

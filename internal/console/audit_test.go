@@ -9,6 +9,7 @@ import (
 	"passerelle/internal/oidc"
 	"passerelle/internal/oidc/oidctest"
 	"passerelle/internal/operators"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -29,7 +30,7 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 		for waiting := int64(1); waiting > 0; { // the service does it too
 			must(t, (&audit.Log{DB: d.DB, Name: "test"}).Chain(t.Context()))
 			var err error
-			waiting, err = d.DB.CountUnchainedAudit(t.Context(), d.Domain.ID, 1)
+			waiting, err = operatorstore.From(d.DB).CountUnchainedAudit(t.Context(), d.Domain.ID, 1)
 			must(t, err)
 		}
 		page := d.domainPath("/audit")

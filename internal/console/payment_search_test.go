@@ -19,6 +19,7 @@ import (
 	"passerelle/connector/sandbox"
 	"passerelle/internal/initiation"
 	"passerelle/internal/operators"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
 	"passerelle/payment"
@@ -266,7 +267,7 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 		searches := []string{"label=gift", "payer=0189", "payer=FR7630006000011234567890189", "beneficiary=3000", "beneficiary=DE89370400440532013000"}
 		audited := func() int {
 			t.Helper()
-			all, err := s.DB.AuditOfDomain(t.Context(), live.Domain.ID, 1000)
+			all, err := operatorstore.From(s.DB).AuditOfDomain(t.Context(), live.Domain.ID, 1000)
 			must(t, err)
 			return len(slices.DeleteFunc(all, func(a store.Audit) bool { return a.Act != "search by personal data" }))
 		}

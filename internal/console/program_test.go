@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"passerelle/internal/operators"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/programs"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
@@ -62,7 +63,7 @@ func TestConnectorPrograms(t *testing.T) {
 // wantProgramActs wants the acts on connectors of no domain, the newest first.
 func (d *fixture) wantProgramActs(operator store.OperatorID, want ...string) {
 	d.t.Helper()
-	all, err := d.DB.AuditOfOperator(d.t.Context(), operator, 20)
+	all, err := operatorstore.From(d.DB).AuditOfOperator(d.t.Context(), operator, 20)
 	must(d.t, err)
 	var acts []string
 	for _, a := range all {

@@ -12,6 +12,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/operators"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/settings"
 )
 
@@ -282,7 +283,7 @@ func TestDomains(t *testing.T) {
 			t.Errorf("it is %+v", real)
 		}
 		var acts []string
-		all, err := d.DB.AuditOfOperator(t.Context(), o.ID, 20)
+		all, err := operatorstore.From(d.DB).AuditOfOperator(t.Context(), o.ID, 20)
 		must(t, err)
 		for _, a := range all {
 			if a.Subject == "domain" {

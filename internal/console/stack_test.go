@@ -14,8 +14,8 @@ import (
 
 	"passerelle"
 	"passerelle/internal/operators"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/servicetest"
-	"passerelle/internal/store"
 )
 
 // fixture is a service, and somebody's browser without scripts.
@@ -110,7 +110,7 @@ func (d *fixture) submit(page, to string, values ...string) answer {
 }
 
 // enter makes an operator and signs in.
-func (d *fixture) enter(role operators.Role) (store.Operator, string) {
+func (d *fixture) enter(role operators.Role) (operatorstore.Operator, string) {
 	d.t.Helper()
 	o, password, err := d.Operators.Create(context.Background(), "some-"+string(role), role)
 	must(d.t, err)
@@ -139,7 +139,7 @@ func (d *fixture) paymentPath(id int64) string {
 // requests.
 func (d *fixture) acts() []string {
 	d.t.Helper()
-	all, err := d.DB.AuditOfDomain(d.t.Context(), d.Domain.ID, 100)
+	all, err := operatorstore.From(d.DB).AuditOfDomain(d.t.Context(), d.Domain.ID, 100)
 	must(d.t, err)
 	var acts []string
 	for _, a := range all {

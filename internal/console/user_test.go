@@ -17,6 +17,7 @@ import (
 	"passerelle/internal/bankstore"
 	"passerelle/internal/domains"
 	"passerelle/internal/operators"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -318,7 +319,7 @@ func TestLiveDomainsWantASecondFactor(t *testing.T) {
 		d.twice(password)
 		d.wants(at("/users/%d/accounts", user), at("/users/%d/accounts", user), 200, number)
 		d.wants("/console/account", at("/configuration/key"), 303, "", acts[at("/configuration/key")]...)
-		record, err := d.DB.AuditOfDomain(t.Context(), live.ID, 10)
+		record, err := operatorstore.From(d.DB).AuditOfDomain(t.Context(), live.ID, 10)
 		if err != nil || len(record) != 2 || record[1].Act != "look at personal data" || record[0].Act != "change configuration" {
 			t.Errorf("on record: %+v, %v", record, err)
 		}

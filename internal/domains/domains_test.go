@@ -10,6 +10,7 @@ import (
 	"passerelle"
 	"passerelle/internal/domains"
 	"passerelle/internal/keys"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	_ "passerelle/internal/store/storetest/migrated"
@@ -98,7 +99,7 @@ func TestDomainsAreMadeAndMoved(t *testing.T) {
 			t.Errorf("%+v, %v", moved, err)
 		}
 		var about []int64
-		acts, err := db.AuditOfOperator(t.Context(), 7, 10)
+		acts, err := operatorstore.From(db).AuditOfOperator(t.Context(), 7, 10)
 		for _, a := range acts {
 			about = append(about, a.SubjectID)
 		}

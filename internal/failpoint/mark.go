@@ -65,7 +65,7 @@ func note(name string) {
 
 // shared are functions through which many do the same, so that who called them
 // tells more; the first is in every stack.
-var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|bankcall|runtime)\.|\.(commit|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
+var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
 
 // reservation is of ids, by whoever has used up those before.
 const reservation = "database.(*Handle).reserve"

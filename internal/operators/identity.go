@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -44,15 +45,15 @@ func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (I
 	if o.Disabled != nil {
 		return IssuedSession{}, a.refuse(ctx, refusal)
 	}
-	identity := store.OperatorIdentity{Operator: o.ID, Issuer: v.Issuer, Subject: v.Subject, Created: a.Now()}
+	identity := operatorstore.OperatorIdentity{Operator: o.ID, Issuer: v.Issuer, Subject: v.Subject, Created: a.Now()}
 	entry := a.about(o.ID, actLink)
 	entry.Operator, entry.Request = o.ID, v.Request
 	pass, err := a.admit(ctx, o, v.Twice, v.Request, func(tx *store.Tx) error {
 		if !link {
-			tx.HoldIdentity(identity)
+			operatorstore.In(tx).HoldIdentity(identity)
 			return nil
 		}
-		return errors.Join(tx.LinkOperator(identity), tx.Audit(entry))
+		return errors.Join(operatorstore.In(tx).LinkOperator(identity), tx.Audit(entry))
 	})
 	if errors.Is(err, store.ErrDuplicate) { // somebody else was linked meanwhile
 		return IssuedSession{}, errors.Join(ErrUnlinked, a.refuse(ctx, refusal))
@@ -62,15 +63,15 @@ func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (I
 
 // knownBy returns the operator of an identity, none when it belongs to nobody, and whether
 // the operator still has to be linked.
-func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (store.Operator, bool, error) {
+func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (operatorstore.Operator, bool, error) {
 	var link bool
-	o, err := a.DB.OperatorByIdentity(ctx, v.Issuer, v.Subject)
+	o, err := operatorstore.From(a.DB).OperatorByIdentity(ctx, v.Issuer, v.Subject)
 	if errors.Is(err, store.ErrNotFound) && v.Name != "" {
 		link = true
-		o, err = a.DB.OperatorByName(ctx, normal(v.Name))
+		o, err = operatorstore.From(a.DB).OperatorByName(ctx, normal(v.Name))
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		return store.Operator{}, false, nil
+		return operatorstore.Operator{}, false, nil
 	}
 	if err != nil {
 		return o, false, fmt.Errorf("look an operator up: %w", err)
@@ -80,14 +81,14 @@ func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (store.Oper
 
 // Link makes an operator a subject of an issuer. Somebody who is linked already, at
 // either end, is Invalid.
-func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (store.Operator, error) {
+func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (operatorstore.Operator, error) {
 	for field, text := range map[string]string{"issuer": issuer, "subject": subject} {
 		if text == "" || len(text) > maxIdentity {
-			return store.Operator{}, passerelle.InvalidField(field, "must have from 1 to %d bytes", maxIdentity)
+			return operatorstore.Operator{}, passerelle.InvalidField(field, "must have from 1 to %d bytes", maxIdentity)
 		}
 	}
-	o, err := a.change(ctx, name, actLink, func(tx *store.Tx, o store.Operator) error {
-		return tx.LinkOperator(store.OperatorIdentity{Operator: o.ID, Issuer: issuer, Subject: subject, Created: a.Now()})
+	o, err := a.change(ctx, name, actLink, func(tx *store.Tx, o operatorstore.Operator) error {
+		return operatorstore.In(tx).LinkOperator(operatorstore.OperatorIdentity{Operator: o.ID, Issuer: issuer, Subject: subject, Created: a.Now()})
 	})
 	if errors.Is(err, store.ErrDuplicate) {
 		return o, passerelle.InvalidField("subject", "is linked to an operator already, or the operator to another subject of this issuer")
@@ -99,10 +100,10 @@ func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (sto
 const maxIdentity = 1000
 
 // Unlink has no provider vouch for an operator any more, and ends their sessions.
-func (a *Operators) Unlink(ctx context.Context, name string) (store.Operator, error) {
-	return a.change(ctx, name, actUnlink, func(tx *store.Tx, o store.Operator) error {
-		tx.UnlinkOperator(o.ID) // first: it waits for whoever signs in, whose session is then there to be ended
-		tx.RevokeSessions(o.ID, 0, a.Now())
+func (a *Operators) Unlink(ctx context.Context, name string) (operatorstore.Operator, error) {
+	return a.change(ctx, name, actUnlink, func(tx *store.Tx, o operatorstore.Operator) error {
+		operatorstore.In(tx).UnlinkOperator(o.ID) // first: it waits for whoever signs in, whose session is then there to be ended
+		operatorstore.In(tx).RevokeSessions(o.ID, 0, a.Now())
 		return nil
 	})
 }

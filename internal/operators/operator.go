@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -23,8 +24,8 @@ func normal(name string) string { return strings.ToLower(strings.TrimSpace(name)
 
 // Create makes an operator with a random password, which is stored nowhere. The
 // name has up to 64 letters, digits and ".", "_", "@", "-", and is free.
-func (a *Operators) Create(ctx context.Context, name string, role Role) (store.Operator, string, error) {
-	o := store.Operator{Name: normal(name), Role: string(role), Created: a.Now()}
+func (a *Operators) Create(ctx context.Context, name string, role Role) (operatorstore.Operator, string, error) {
+	o := operatorstore.Operator{Name: normal(name), Role: string(role), Created: a.Now()}
 	if !nameForm.MatchString(o.Name) {
 		return o, "", passerelle.InvalidField("name", "must begin with a letter or digit and have at most 64 letters, digits and . _ @ -")
 	}
@@ -37,7 +38,7 @@ func (a *Operators) Create(ctx context.Context, name string, role Role) (store.O
 		return o, "", err
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.CreateOperator(&o); err != nil {
+		if err := operatorstore.In(tx).CreateOperator(&o); err != nil {
 			return err
 		}
 		return tx.Audit(a.about(o.ID, actCreate))
@@ -57,58 +58,58 @@ func (a *Operators) about(o store.OperatorID, act string) store.Audit {
 }
 
 // List lists the operators by name.
-func (a *Operators) List(ctx context.Context) ([]store.Operator, error) {
-	return a.DB.Operators(ctx, maxOperators)
+func (a *Operators) List(ctx context.Context) ([]operatorstore.Operator, error) {
+	return operatorstore.From(a.DB).Operators(ctx, maxOperators)
 }
 
 // ResetPassword gives an operator a new random password, ends their sessions and
 // forgets their failures.
-func (a *Operators) ResetPassword(ctx context.Context, name string) (store.Operator, string, error) {
+func (a *Operators) ResetPassword(ctx context.Context, name string) (operatorstore.Operator, string, error) {
 	password := rand.Text()
 	stored, err := hashPassword(ctx, password)
 	if err != nil {
-		return store.Operator{}, "", err
+		return operatorstore.Operator{}, "", err
 	}
-	o, err := a.change(ctx, name, actPassword, func(tx *store.Tx, o store.Operator) error {
-		tx.SetOperatorPassword(o.ID, stored)
-		tx.RevokeSessions(o.ID, 0, a.Now())
-		tx.ForgiveSignIn(nameSubject(o.Name))
+	o, err := a.change(ctx, name, actPassword, func(tx *store.Tx, o operatorstore.Operator) error {
+		operatorstore.In(tx).SetOperatorPassword(o.ID, stored)
+		operatorstore.In(tx).RevokeSessions(o.ID, 0, a.Now())
+		operatorstore.In(tx).ForgiveSignIn(nameSubject(o.Name))
 		return nil
 	})
 	return o, password, err
 }
 
 // ResetTOTP removes an operator's second factor and ends their sessions.
-func (a *Operators) ResetTOTP(ctx context.Context, name string) (store.Operator, error) {
-	return a.change(ctx, name, actResetTOTP, func(tx *store.Tx, o store.Operator) error {
-		tx.ResetTOTP(o.ID)
-		tx.RevokeSessions(o.ID, 0, a.Now())
-		tx.ForgiveSignIn(nameSubject(o.Name))
+func (a *Operators) ResetTOTP(ctx context.Context, name string) (operatorstore.Operator, error) {
+	return a.change(ctx, name, actResetTOTP, func(tx *store.Tx, o operatorstore.Operator) error {
+		operatorstore.In(tx).ResetTOTP(o.ID)
+		operatorstore.In(tx).RevokeSessions(o.ID, 0, a.Now())
+		operatorstore.In(tx).ForgiveSignIn(nameSubject(o.Name))
 		return nil
 	})
 }
 
 // Disable keeps an operator out from now on.
-func (a *Operators) Disable(ctx context.Context, name string) (store.Operator, error) {
+func (a *Operators) Disable(ctx context.Context, name string) (operatorstore.Operator, error) {
 	now := a.Now()
-	return a.change(ctx, name, actDisable, func(tx *store.Tx, o store.Operator) error {
-		tx.DisableOperator(o.ID, &now)
+	return a.change(ctx, name, actDisable, func(tx *store.Tx, o operatorstore.Operator) error {
+		operatorstore.In(tx).DisableOperator(o.ID, &now)
 		return nil
 	})
 }
 
 // Enable lets an operator in again.
-func (a *Operators) Enable(ctx context.Context, name string) (store.Operator, error) {
-	return a.change(ctx, name, actEnable, func(tx *store.Tx, o store.Operator) error {
-		tx.DisableOperator(o.ID, nil)
+func (a *Operators) Enable(ctx context.Context, name string) (operatorstore.Operator, error) {
+	return a.change(ctx, name, actEnable, func(tx *store.Tx, o operatorstore.Operator) error {
+		operatorstore.In(tx).DisableOperator(o.ID, nil)
 		return nil
 	})
 }
 
 // change changes an operator and records the act, and returns the changed operator. It fails
 // with NotFound for an unknown name.
-func (a *Operators) change(ctx context.Context, name, act string, do func(*store.Tx, store.Operator) error) (store.Operator, error) {
-	o, err := a.DB.OperatorByName(ctx, normal(name))
+func (a *Operators) change(ctx context.Context, name, act string, do func(*store.Tx, operatorstore.Operator) error) (operatorstore.Operator, error) {
+	o, err := operatorstore.From(a.DB).OperatorByName(ctx, normal(name))
 	if errors.Is(err, store.ErrNotFound) {
 		return o, &passerelle.Error{Kind: passerelle.NotFound, Code: "notFound", Field: "name", Message: fmt.Sprintf("name: there is no operator %q", name)}
 	}
@@ -124,5 +125,5 @@ func (a *Operators) change(ctx context.Context, name, act string, do func(*store
 	if err != nil {
 		return o, fmt.Errorf("%s: %w", act, err)
 	}
-	return a.DB.Operator(ctx, o.ID)
+	return operatorstore.From(a.DB).Operator(ctx, o.ID)
 }

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"time"
 
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -53,7 +54,7 @@ const LockMinutes = int(lockSpan / time.Minute)
 // What keeps somebody out.
 var (
 	ErrRefused   = errors.New("the name, the password or the code is wrong")
-	ErrLocked    = store.ErrLocked
+	ErrLocked    = operatorstore.ErrLocked
 	ErrNoSession = errors.New("there is no such session, or it is over")
 )
 
@@ -77,7 +78,7 @@ type SignInAttempt struct {
 // nowhere.
 type IssuedSession struct {
 	Token string
-	store.Session
+	operatorstore.Session
 }
 
 // SignIn makes a session for who knows the password. It waits for the second
@@ -96,16 +97,16 @@ func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession
 		return IssuedSession{}, err
 	}
 	return a.admit(ctx, o, false, at.Request, func(tx *store.Tx) error {
-		tx.ReturnSignIn(byName.Subject)
-		tx.ReturnSignIn(byAddress.Subject)
-		tx.ForgiveSignIn(here.Subject)
+		operatorstore.In(tx).ReturnSignIn(byName.Subject)
+		operatorstore.In(tx).ReturnSignIn(byAddress.Subject)
+		operatorstore.In(tx).ForgiveSignIn(here.Subject)
 		return nil
 	})
 }
 
 // admit opens the session of an operator who was recognised, twice when a second
 // factor was given, unless they may not come in any more at that moment.
-func (a *Operators) admit(ctx context.Context, o store.Operator, twice bool, request string, also func(*store.Tx) error) (IssuedSession, error) {
+func (a *Operators) admit(ctx context.Context, o operatorstore.Operator, twice bool, request string, also func(*store.Tx) error) (IssuedSession, error) {
 	step, life := single, sessionLife
 	switch {
 	case twice:
@@ -113,7 +114,7 @@ func (a *Operators) admit(ctx context.Context, o store.Operator, twice bool, req
 	case o.SecondFactor:
 		step, life = waiting, waitingLife
 	}
-	pass, err := a.open(ctx, o, step, life, func(tx *store.Tx, s store.Session) error {
+	pass, err := a.open(ctx, o, step, life, func(tx *store.Tx, s operatorstore.Session) error {
 		if err := also(tx); err != nil || step == waiting {
 			return err
 		}
@@ -144,10 +145,10 @@ func (a *Operators) SecondFactor(ctx context.Context, token, code, request strin
 	if err != nil {
 		return IssuedSession{}, err
 	}
-	pass, err := a.open(ctx, v.Operator, double, sessionLife, func(tx *store.Tx, s store.Session) error {
-		tx.UseTOTP(v.Operator.ID, step)
-		tx.RevokeSession(v.Operator.ID, v.ID, a.Now())
-		tx.ForgiveSignIn(proofCounter(v).Subject)
+	pass, err := a.open(ctx, v.Operator, double, sessionLife, func(tx *store.Tx, s operatorstore.Session) error {
+		operatorstore.In(tx).UseTOTP(v.Operator.ID, step)
+		operatorstore.In(tx).RevokeSession(v.Operator.ID, v.ID, a.Now())
+		operatorstore.In(tx).ForgiveSignIn(proofCounter(v).Subject)
 		return tx.Audit(a.entry(v.Operator.ID, s.ID, request, actSignIn))
 	})
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
@@ -168,8 +169,8 @@ func (a *Operators) Check(ctx context.Context, name, password string) (bool, err
 
 // recognise finds the operator of a name whose password it is. It takes as long
 // for a name that nobody has. With ErrRefused comes the operator, if any.
-func (a *Operators) recognise(ctx context.Context, name, password string) (store.Operator, error) {
-	o, err := a.DB.OperatorByName(ctx, name)
+func (a *Operators) recognise(ctx context.Context, name, password string) (operatorstore.Operator, error) {
+	o, err := operatorstore.From(a.DB).OperatorByName(ctx, name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return o, fmt.Errorf("look an operator up: %w", err)
 	}
@@ -189,10 +190,10 @@ func (a *Operators) recognise(ctx context.Context, name, password string) (store
 }
 
 // take counts an attempt before anything is compared.
-func (a *Operators) take(ctx context.Context, all ...store.SignInCounter) error {
+func (a *Operators) take(ctx context.Context, all ...operatorstore.SignInCounter) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		for _, k := range all {
-			tx.TakeSignIn(k, a.Now(), lockSpan)
+			operatorstore.In(tx).TakeSignIn(k, a.Now(), lockSpan)
 		}
 		return nil
 	})
@@ -207,13 +208,13 @@ func (a *Operators) take(ctx context.Context, all ...store.SignInCounter) error 
 func (a *Operators) Forget(ctx context.Context) error {
 	left := int64(-1)
 	for range forgetBatches {
-		n, err := a.DB.CountSignIns(ctx)
+		n, err := operatorstore.From(a.DB).CountSignIns(ctx)
 		if err != nil || n == 0 || n == left {
 			return err
 		}
 		left = n
 		err = a.DB.Write(ctx, func(tx *store.Tx) error {
-			tx.ForgetSignIns(a.Now().Add(-lockSpan), forgetBatch, int(min(max(n-maxRemembered, 0), forgetBatch)))
+			operatorstore.In(tx).ForgetSignIns(a.Now().Add(-lockSpan), forgetBatch, int(min(max(n-maxRemembered, 0), forgetBatch)))
 			return nil
 		})
 		if err != nil {
@@ -234,12 +235,12 @@ func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 
 // counters are the counters of an attempt with a name: the name at its address, the name,
 // and the address.
-func (a *Operators) counters(name, address string) (store.SignInCounter, store.SignInCounter, store.SignInCounter) {
-	var byAddress store.SignInCounter
-	byName := store.SignInCounter{Subject: nameSubject(name), Limit: maxFailuresOfName}
-	byAddress = store.SignInCounter{Subject: a.addressSubject(address), Limit: maxFailuresOfAddress}
+func (a *Operators) counters(name, address string) (operatorstore.SignInCounter, operatorstore.SignInCounter, operatorstore.SignInCounter) {
+	var byAddress operatorstore.SignInCounter
+	byName := operatorstore.SignInCounter{Subject: nameSubject(name), Limit: maxFailuresOfName}
+	byAddress = operatorstore.SignInCounter{Subject: a.addressSubject(address), Limit: maxFailuresOfAddress}
 	both := sha256.Sum256(append(slices.Clone(byName.Subject), byAddress.Subject...))
-	return store.SignInCounter{Subject: both[:], Of: byName.Subject, Limit: maxFailuresHere}, byName, byAddress
+	return operatorstore.SignInCounter{Subject: both[:], Of: byName.Subject, Limit: maxFailuresHere}, byName, byAddress
 }
 
 func nameSubject(name string) []byte {
@@ -248,10 +249,10 @@ func nameSubject(name string) []byte {
 }
 
 // proofCounter is what attempts of a visitor to prove who they are are counted by.
-func proofCounter(v SignedIn) store.SignInCounter {
+func proofCounter(v SignedIn) operatorstore.SignInCounter {
 	name := nameSubject(v.Operator.Name)
 	sum := sha256.Sum256(append([]byte("proof "), name...))
-	return store.SignInCounter{Subject: sum[:], Of: name, Limit: maxFailuresOfProof}
+	return operatorstore.SignInCounter{Subject: sum[:], Of: name, Limit: maxFailuresOfProof}
 }
 
 // addressSubject stands for the network that a provider gives to one customer.

@@ -16,6 +16,7 @@ import (
 	"passerelle"
 	"passerelle/internal/keys"
 	"passerelle/internal/operators"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	_ "passerelle/internal/store/storetest/migrated"
@@ -99,9 +100,9 @@ func (d *fixture) inside(name, password string) (operators.IssuedSession, operat
 // acts lists what is on record about an operator, oldest first.
 func (d *fixture) acts(name string) []string {
 	d.t.Helper()
-	o, err := d.DB.OperatorByName(d.t.Context(), name)
+	o, err := operatorstore.From(d.DB).OperatorByName(d.t.Context(), name)
 	must(d.t, err)
-	all, err := d.DB.AuditOfOperator(d.t.Context(), o.ID, 100)
+	all, err := operatorstore.From(d.DB).AuditOfOperator(d.t.Context(), o.ID, 100)
 	must(d.t, err)
 	var acts []string
 	for _, a := range all {
@@ -222,7 +223,7 @@ func TestAttemptsAreForgotten(t *testing.T) {
 		remembered := func(want int64) {
 			t.Helper()
 			must(t, d.Forget(t.Context()))
-			if n, err := d.DB.CountSignIns(t.Context()); err != nil || n != want {
+			if n, err := operatorstore.From(d.DB).CountSignIns(t.Context()); err != nil || n != want {
 				t.Errorf("%d are remembered, want %d; %v", n, want, err)
 			}
 		}
@@ -244,7 +245,7 @@ func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
 			"reset":    {func() { _, _, err := d.ResetPassword(t.Context(), "zoe"); must(t, err) }, operators.ErrRefused},
 			"nothing":  {func() {}, nil},
 		} {
-			if _, err := d.DB.OperatorByName(t.Context(), "zoe"); err != nil {
+			if _, err := operatorstore.From(d.DB).OperatorByName(t.Context(), "zoe"); err != nil {
 				d.operator("zoe", operators.Viewer)
 			}
 			_, err := d.Enable(t.Context(), "zoe")
@@ -445,7 +446,7 @@ func TestOperatorsThatCannotBe(t *testing.T) {
 func TestAbilitiesGrowWithTheRole(t *testing.T) {
 	all := []operators.Ability{operators.Simulate, operators.Act, operators.Reveal}
 	for role, want := range map[operators.Role]string{"viewer": "", "developer": "simulate", "operator": "simulate act reveal", "administrator": "simulate act reveal", "": ""} {
-		v := operators.SignedIn{Operator: store.Operator{Role: string(role)}}
+		v := operators.SignedIn{Operator: operatorstore.Operator{Role: string(role)}}
 		var may []string
 		for _, ability := range all {
 			if v.May(ability) {
@@ -523,7 +524,7 @@ func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
 		d.after = 1
 		_, err := d.SignInByIdentity(t.Context(), operators.ProviderIdentity{Issuer: "i", Subject: "s", Name: "zoe"})
 		wantError(t, err, operators.ErrRefused)
-		if _, err := d.DB.OperatorByIdentity(t.Context(), "i", "s"); !errors.Is(err, store.ErrNotFound) || d.meanwhile != nil {
+		if _, err := operatorstore.From(d.DB).OperatorByIdentity(t.Context(), "i", "s"); !errors.Is(err, store.ErrNotFound) || d.meanwhile != nil {
 			t.Errorf("%v", err)
 		}
 	})
@@ -547,7 +548,7 @@ func TestNobodyIsVouchedForWhoIsUnlinkedMeanwhile(t *testing.T) {
 		if d.meanwhile != nil {
 			t.Error("nobody was unlinked meanwhile")
 		}
-		open, err := d.DB.Sessions(t.Context(), before.Operator, d.now, 10)
+		open, err := operatorstore.From(d.DB).Sessions(t.Context(), before.Operator, d.now, 10)
 		must(t, err)
 		if len(open) != 0 {
 			t.Errorf("open are %+v", open)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"passerelle"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -118,8 +119,8 @@ func (a *Operators) ChangePassword(ctx context.Context, v SignedIn, present, nex
 		return err
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.SetOperatorPassword(v.Operator.ID, stored)
-		tx.RevokeSessions(v.Operator.ID, v.ID, a.Now())
+		operatorstore.In(tx).SetOperatorPassword(v.Operator.ID, stored)
+		operatorstore.In(tx).RevokeSessions(v.Operator.ID, v.ID, a.Now())
 		return tx.Audit(a.Entry(v, request, actPassword))
 	})
 	if err != nil {
@@ -141,7 +142,7 @@ func (a *Operators) prove(ctx context.Context, v SignedIn, password, request, ac
 		return a.refuse(ctx, a.Entry(v, request, act))
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.ReturnSignIn(proofCounter(v).Subject)
+		operatorstore.In(tx).ReturnSignIn(proofCounter(v).Subject)
 		return nil
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -37,8 +38,8 @@ const maxSessions = 100
 
 // SignedIn is an operator in the console.
 type SignedIn struct {
-	store.Session
-	Operator store.Operator
+	operatorstore.Session
+	Operator operatorstore.Operator
 }
 
 // FormToken is what each form of the session has to bring along.
@@ -76,7 +77,7 @@ func (a *Operators) ResumeSession(ctx context.Context, token string) (SignedIn, 
 		return v, nil
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.TouchSession(v.ID, now)
+		operatorstore.In(tx).TouchSession(v.ID, now)
 		return nil
 	})
 	if err != nil {
@@ -97,7 +98,7 @@ func (a *Operators) AwaitsSecondFactor(ctx context.Context, token string) (bool,
 
 // find loads a session that is not over.
 func (a *Operators) find(ctx context.Context, token string) (SignedIn, error) {
-	s, o, err := a.DB.Session(ctx, hash(token))
+	s, o, err := operatorstore.From(a.DB).Session(ctx, hash(token))
 	if errors.Is(err, store.ErrNotFound) {
 		return SignedIn{}, ErrNoSession
 	}
@@ -114,15 +115,15 @@ func (a *Operators) find(ctx context.Context, token string) (SignedIn, error) {
 // open makes a session, with whatever else has to be true at the same moment. It is
 // ErrConflict when the operator is not any more who was recognised: one who was
 // disabled meanwhile, or has another password or second factor.
-func (a *Operators) open(ctx context.Context, o store.Operator, step string, life time.Duration, also func(*store.Tx, store.Session) error) (IssuedSession, error) {
+func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step string, life time.Duration, also func(*store.Tx, operatorstore.Session) error) (IssuedSession, error) {
 	now := a.Now()
-	pass := IssuedSession{Token: rand.Text(), Session: store.Session{
+	pass := IssuedSession{Token: rand.Text(), Session: operatorstore.Session{
 		Operator: o.ID, CSRF: randomBytes(20), Step: step, Created: now, Seen: now, Expires: now.Add(life),
 	}}
 	pass.TokenHash = hash(pass.Token)
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.HoldOperator(o)
-		if err := tx.CreateSession(&pass.Session); err != nil {
+		operatorstore.In(tx).HoldOperator(o)
+		if err := operatorstore.In(tx).CreateSession(&pass.Session); err != nil {
 			return err
 		}
 		return also(tx, pass.Session)
@@ -147,7 +148,7 @@ func (a *Operators) end(ctx context.Context, v SignedIn, id int64, request, act 
 	entry := a.entry(v.Operator.ID, v.ID, request, act)
 	entry.Subject, entry.SubjectID = "session", id
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.RevokeSession(v.Operator.ID, id, a.Now())
+		operatorstore.In(tx).RevokeSession(v.Operator.ID, id, a.Now())
 		return tx.Audit(entry)
 	})
 	if errors.Is(err, store.ErrNotFound) {
@@ -160,8 +161,8 @@ func (a *Operators) end(ctx context.Context, v SignedIn, id int64, request, act 
 }
 
 // Sessions lists the newest sessions in which the visitor is signed in.
-func (a *Operators) Sessions(ctx context.Context, v SignedIn) ([]store.Session, error) {
-	return a.DB.Sessions(ctx, v.Operator.ID, a.Now(), maxSessions)
+func (a *Operators) Sessions(ctx context.Context, v SignedIn) ([]operatorstore.Session, error) {
+	return operatorstore.From(a.DB).Sessions(ctx, v.Operator.ID, a.Now(), maxSessions)
 }
 
 // hash is the only form in which the token of a session is stored. It has 130

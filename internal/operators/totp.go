@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -52,7 +53,7 @@ func matchCode(secret []byte, code string, now time.Time, last int64) (int64, bo
 
 // checkCode holds a code against the operator's second factor.
 func (a *Operators) checkCode(ctx context.Context, o store.OperatorID, code string) (int64, error) {
-	t, err := a.DB.TOTP(ctx, o)
+	t, err := operatorstore.From(a.DB).TOTP(ctx, o)
 	if err != nil {
 		return 0, fmt.Errorf("load a second factor: %w", err)
 	}
@@ -87,7 +88,9 @@ func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, reque
 	if err := a.prove(ctx, v, password, request, actTOTP); err != nil {
 		return err
 	}
-	err := a.DB.Write(ctx, func(tx *store.Tx) error { return tx.ProposeTOTP(v.Operator.ID, randomBytes(totpSize)) })
+	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		return operatorstore.In(tx).ProposeTOTP(v.Operator.ID, randomBytes(totpSize))
+	})
 	if err != nil {
 		return fmt.Errorf("propose a second factor: %w", err)
 	}
@@ -97,7 +100,7 @@ func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, reque
 // ProposedTOTP is the visitor's second factor that waits for its first code, and
 // whether there is one.
 func (a *Operators) ProposedTOTP(ctx context.Context, v SignedIn) (TOTPProposal, bool, error) {
-	t, err := a.DB.TOTP(ctx, v.Operator.ID)
+	t, err := operatorstore.From(a.DB).TOTP(ctx, v.Operator.ID)
 	if err != nil {
 		return TOTPProposal{}, false, fmt.Errorf("load a second factor: %w", err)
 	}
@@ -111,7 +114,7 @@ func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request s
 	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return err
 	}
-	t, err := a.DB.TOTP(ctx, v.Operator.ID)
+	t, err := operatorstore.From(a.DB).TOTP(ctx, v.Operator.ID)
 	if err != nil {
 		return fmt.Errorf("load a second factor: %w", err)
 	}
@@ -123,13 +126,13 @@ func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request s
 		return a.refuse(ctx, a.Entry(v, request, actTOTP))
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.ConfirmTOTP(v.Operator.ID, t.Proposed, step); err != nil {
+		if err := operatorstore.In(tx).ConfirmTOTP(v.Operator.ID, t.Proposed, step); err != nil {
 			return err
 		}
 		// Who is just signing in without it comes before that line, or is refused.
-		tx.RaiseSession(v.ID)
-		tx.RevokeSessions(v.Operator.ID, v.ID, a.Now())
-		tx.ReturnSignIn(proofCounter(v).Subject)
+		operatorstore.In(tx).RaiseSession(v.ID)
+		operatorstore.In(tx).RevokeSessions(v.Operator.ID, v.ID, a.Now())
+		operatorstore.In(tx).ReturnSignIn(proofCounter(v).Subject)
 		return tx.Audit(a.Entry(v, request, actTOTP))
 	})
 	if errors.Is(err, store.ErrConflict) {

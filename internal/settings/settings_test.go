@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -304,7 +305,7 @@ func TestChangesAreOnRecordWithTheirActs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	acts, err := db.AuditOfDomain(t.Context(), domain, 10)
+	acts, err := operatorstore.From(db).AuditOfDomain(t.Context(), domain, 10)
 	if err != nil || len(acts) != 2 {
 		t.Errorf("%d acts, %v", len(acts), err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/settings"
 	"passerelle/internal/simulation"
@@ -149,7 +150,7 @@ func TestActsAreOnRecord(t *testing.T) {
 		must(t, do("empty").Forget(ctx, domain(t, s)))
 		made, err := do("connect").Connect(ctx, domain(t, s), "one")
 		must(t, err)
-		all, err := s.DB.AuditOfDomain(ctx, s.Domain.ID, 100)
+		all, err := operatorstore.From(s.DB).AuditOfDomain(ctx, s.Domain.ID, 100)
 		must(t, err)
 		var got []string
 		subjects := map[string]int64{}

@@ -1,12 +1,14 @@
 package store
 
 import (
-	"context"
 	"time"
 
 	"passerelle"
 	"passerelle/internal/database"
 )
+
+// OperatorID identifies a person who works in the console.
+type OperatorID int64
 
 // Audit is one thing that an operator did, was refused or looked at. It holds no
 // personal value: whom or what it is about is said by number.
@@ -65,22 +67,4 @@ func (tx *Tx) audit(a Audit) error {
 		id, database.OptionalID(a.Domain), database.Micros(a.At), database.OptionalID(a.Operator), database.OptionalID(a.Session), a.Request, a.Act,
 		database.OptionalText(a.Subject), subject, a.Refused)
 	return nil
-}
-
-const auditColumns = `id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused`
-
-func scanAudit(row database.Row) (Audit, error) {
-	var a auditRow
-	err := row.Scan(a.columns()...)
-	return a.audit(), err
-}
-
-// AuditOfDomain lists the newest acts in a domain, at most limit.
-func (r *Reader) AuditOfDomain(ctx context.Context, domain passerelle.DomainID, limit int) ([]Audit, error) {
-	return database.Collect(ctx, r.rows, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE domain_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(domain), limit)
-}
-
-// AuditOfOperator lists the newest acts of an operator, at most limit.
-func (r *Reader) AuditOfOperator(ctx context.Context, operator OperatorID, limit int) ([]Audit, error) {
-	return database.Collect(ctx, r.rows, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE operator_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(operator), limit)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
@@ -32,23 +33,23 @@ func TestActsAreFound(t *testing.T) {
 			return tx.Audit(store.Audit{At: now, Act: "sign in", Operator: 7, Refused: true})
 		})
 		for _, c := range []struct {
-			filter store.AuditFilter
+			filter operatorstore.AuditFilter
 			want   []int64
 		}{
-			{store.AuditFilter{Domain: s.domain}, []int64{8, 7, 5, 4, 2, 1}},
-			{store.AuditFilter{Domain: s.other, Operator: 8}, []int64{9, 6, 3}},
-			{store.AuditFilter{Domain: s.other, Operator: 7}, nil},
-			{store.AuditFilter{NoDomain: true}, []int64{0}},
-			{store.AuditFilter{Act: "sign in"}, []int64{0}},
-			{store.AuditFilter{Refused: true}, []int64{0}},
-			{store.AuditFilter{Subject: "payment", SubjectID: 4}, []int64{4}},
-			{store.AuditFilter{Subject: "user", SubjectID: 4}, nil},
-			{store.AuditFilter{From: now.Add(6 * time.Second), Until: now.Add(8 * time.Second)}, []int64{8, 7}},
+			{operatorstore.AuditFilter{Domain: s.domain}, []int64{8, 7, 5, 4, 2, 1}},
+			{operatorstore.AuditFilter{Domain: s.other, Operator: 8}, []int64{9, 6, 3}},
+			{operatorstore.AuditFilter{Domain: s.other, Operator: 7}, nil},
+			{operatorstore.AuditFilter{NoDomain: true}, []int64{0}},
+			{operatorstore.AuditFilter{Act: "sign in"}, []int64{0}},
+			{operatorstore.AuditFilter{Refused: true}, []int64{0}},
+			{operatorstore.AuditFilter{Subject: "payment", SubjectID: 4}, []int64{4}},
+			{operatorstore.AuditFilter{Subject: "user", SubjectID: 4}, nil},
+			{operatorstore.AuditFilter{From: now.Add(6 * time.Second), Until: now.Add(8 * time.Second)}, []int64{8, 7}},
 		} {
 			var got []int64
 			w := store.Window{Limit: 2}
 			for {
-				page, err := s.db.Audits(t.Context(), c.filter, w)
+				page, err := operatorstore.From(s.db).Audits(t.Context(), c.filter, w)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -85,7 +86,7 @@ func TestWhatIsHashedTellsActsApart(t *testing.T) {
 			{At: now, Request: "r", Act: "a", Refused: true},
 		}
 		s.write(func(tx *store.Tx) error { return tx.Audit(variants...) })
-		all, err := s.db.Audits(t.Context(), store.AuditFilter{}, store.Window{Limit: 100})
+		all, err := operatorstore.From(s.db).Audits(t.Context(), operatorstore.AuditFilter{}, store.Window{Limit: 100})
 		if err != nil || len(all) != len(variants) {
 			t.Fatalf("%d acts, %v", len(all), err)
 		}
@@ -107,35 +108,35 @@ func TestOneAtATimeLengthensChains(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		s.acts(2)
 		take := func(holder string) error {
-			return s.try(func(tx *store.Tx) error { tx.LeaseAuditChains(holder, time.Hour); return nil })
+			return s.try(func(tx *store.Tx) error { operatorstore.In(tx).LeaseAuditChains(holder, time.Hour); return nil })
 		}
-		chain := func(holder string, from, number int64, act store.AuditLink) error {
+		chain := func(holder string, from, number int64, act operatorstore.AuditLink) error {
 			act.Number, act.Previous, act.Hash = number, bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
 			return s.try(func(tx *store.Tx) error {
-				tx.Chain(store.AuditEnd{Chain: s.domain, Number: from}, []store.AuditLink{act}, holder, time.Hour)
+				operatorstore.In(tx).Chain(operatorstore.AuditEnd{Chain: s.domain, Number: from}, []operatorstore.AuditLink{act}, holder, time.Hour)
 				return nil
 			})
 		}
-		acts, err := s.db.UnchainedAudit(t.Context(), s.domain, 10)
+		acts, err := operatorstore.From(s.db).UnchainedAudit(t.Context(), s.domain, 10)
 		if err != nil || len(acts) != 2 {
 			t.Fatalf("%+v, %v", acts, err)
 		}
-		wantError(t, chain("a", 0, 1, acts[0]), store.ErrNoLease)
+		wantError(t, chain("a", 0, 1, acts[0]), operatorstore.ErrNoLease)
 		wantError(t, take("a"), nil)
-		wantError(t, take("b"), store.ErrNoLease)
+		wantError(t, take("b"), operatorstore.ErrNoLease)
 		wantError(t, take("a"), nil)
-		wantError(t, chain("b", 0, 1, acts[0]), store.ErrNoLease)
+		wantError(t, chain("b", 0, 1, acts[0]), operatorstore.ErrNoLease)
 		wantError(t, chain("a", 0, 1, acts[0]), nil)
 		wantError(t, chain("a", 0, 1, acts[1]), store.ErrConflict)
 		wantError(t, chain("a", 1, 2, acts[0]), store.ErrConflict)
 		if n := s.count(`SELECT number FROM audit_end WHERE chain = $1`, int64(s.domain)); n != 1 {
 			t.Errorf("the chain ends at %d after a unit that was undone", n)
 		}
-		s.write(func(tx *store.Tx) error { tx.ReleaseAuditChains("b"); return nil })
-		wantError(t, take("b"), store.ErrNoLease)
-		s.write(func(tx *store.Tx) error { tx.ReleaseAuditChains("a"); return nil })
+		s.write(func(tx *store.Tx) error { operatorstore.In(tx).ReleaseAuditChains("b"); return nil })
+		wantError(t, take("b"), operatorstore.ErrNoLease)
+		s.write(func(tx *store.Tx) error { operatorstore.In(tx).ReleaseAuditChains("a"); return nil })
 		wantError(t, take("b"), nil)
-		wantError(t, chain("a", 1, 2, acts[1]), store.ErrNoLease)
+		wantError(t, chain("a", 1, 2, acts[1]), operatorstore.ErrNoLease)
 		wantError(t, chain("b", 1, 2, acts[1]), nil)
 	})
 }

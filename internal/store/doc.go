@@ -1,8 +1,8 @@
 // Package store keeps everything the service knows in one database.
 //
 // It owns the schema and its migrations, leases, which columns are encrypted, and the SQL
-// about all tables but those of package bankstore, which has what end users share from their
-// institutions. It does not own rules: a use case decides, and the store writes the decision,
+// about all tables but those of two packages: bankstore has what end users share from their
+// institutions, operatorstore has operators and the audit log. It does not own rules: a use case decides, and the store writes the decision,
 // or refuses it when the row has changed meanwhile. Package database owns connections and
 // transactions, and says how SQL is written for both databases.
 //

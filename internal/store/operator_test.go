@@ -10,37 +10,38 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle/internal/database"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 )
 
-func (s site) operator(name string) store.Operator {
+func (s site) operator(name string) operatorstore.Operator {
 	s.t.Helper()
-	o := store.Operator{Name: name, Role: "viewer", Password: "hash", Created: now}
-	s.write(func(tx *store.Tx) error { return tx.CreateOperator(&o) })
+	o := operatorstore.Operator{Name: name, Role: "viewer", Password: "hash", Created: now}
+	s.write(func(tx *store.Tx) error { return operatorstore.In(tx).CreateOperator(&o) })
 	return o
 }
 
 func TestOperatorComesBack(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		zoe, adam := s.operator("zoe"), s.operator("adam")
-		got, err := s.db.OperatorByName(t.Context(), "zoe")
+		got, err := operatorstore.From(s.db).OperatorByName(t.Context(), "zoe")
 		wantSame(t, zoe, got, err)
-		all, err := s.db.Operators(t.Context(), 10)
-		wantSame(t, []store.Operator{adam, zoe}, all, err)
-		twin := store.Operator{Name: "zoe", Role: "viewer", Created: now}
-		wantError(t, s.try(func(tx *store.Tx) error { return tx.CreateOperator(&twin) }), store.ErrDuplicate)
-		stray := store.Operator{Name: "stray", Role: "owner", Created: now}
-		wantError(t, s.try(func(tx *store.Tx) error { return tx.CreateOperator(&stray) }), store.ErrConstraint)
+		all, err := operatorstore.From(s.db).Operators(t.Context(), 10)
+		wantSame(t, []operatorstore.Operator{adam, zoe}, all, err)
+		twin := operatorstore.Operator{Name: "zoe", Role: "viewer", Created: now}
+		wantError(t, s.try(func(tx *store.Tx) error { return operatorstore.In(tx).CreateOperator(&twin) }), store.ErrDuplicate)
+		stray := operatorstore.Operator{Name: "stray", Role: "owner", Created: now}
+		wantError(t, s.try(func(tx *store.Tx) error { return operatorstore.In(tx).CreateOperator(&stray) }), store.ErrConstraint)
 		s.write(func(tx *store.Tx) error {
-			tx.SetOperatorPassword(zoe.ID, "other")
-			tx.DisableOperator(zoe.ID, &now)
+			operatorstore.In(tx).SetOperatorPassword(zoe.ID, "other")
+			operatorstore.In(tx).DisableOperator(zoe.ID, &now)
 			return nil
 		})
 		zoe.Password, zoe.Disabled = "other", &now
-		got, err = s.db.Operator(t.Context(), zoe.ID)
+		got, err = operatorstore.From(s.db).Operator(t.Context(), zoe.ID)
 		wantSame(t, zoe, got, err)
-		wantError(t, s.try(func(tx *store.Tx) error { tx.DisableOperator(999, nil); return nil }), store.ErrNotFound)
-		got, err = s.db.Operator(t.Context(), 999)
+		wantError(t, s.try(func(tx *store.Tx) error { operatorstore.In(tx).DisableOperator(999, nil); return nil }), store.ErrNotFound)
+		got, err = operatorstore.From(s.db).Operator(t.Context(), 999)
 		wantNotFound(t, got, err)
 	})
 }
@@ -49,35 +50,35 @@ func TestSecondFactorIsSealedAndUsedOnce(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		o := s.operator("zoe")
 		do := func(fn func(*store.Tx) error) error { return s.try(fn) }
-		wantError(t, do(func(tx *store.Tx) error { return tx.ConfirmTOTP(o.ID, []byte("secret"), 7) }), store.ErrConflict)
-		s.write(func(tx *store.Tx) error { return tx.ProposeTOTP(o.ID, []byte("secret")) })
-		got, err := s.db.TOTP(t.Context(), o.ID)
-		wantSame(t, store.TOTP{Proposed: []byte("secret")}, got, err)
-		s.write(func(tx *store.Tx) error { return tx.ConfirmTOTP(o.ID, got.Proposed, 7) })
-		got, err = s.db.TOTP(t.Context(), o.ID)
-		wantSame(t, store.TOTP{Secret: []byte("secret"), LastStep: 7}, got, err)
-		if stored, err := s.db.Operator(t.Context(), o.ID); err != nil || !stored.SecondFactor {
+		wantError(t, do(func(tx *store.Tx) error { return operatorstore.In(tx).ConfirmTOTP(o.ID, []byte("secret"), 7) }), store.ErrConflict)
+		s.write(func(tx *store.Tx) error { return operatorstore.In(tx).ProposeTOTP(o.ID, []byte("secret")) })
+		got, err := operatorstore.From(s.db).TOTP(t.Context(), o.ID)
+		wantSame(t, operatorstore.TOTP{Proposed: []byte("secret")}, got, err)
+		s.write(func(tx *store.Tx) error { return operatorstore.In(tx).ConfirmTOTP(o.ID, got.Proposed, 7) })
+		got, err = operatorstore.From(s.db).TOTP(t.Context(), o.ID)
+		wantSame(t, operatorstore.TOTP{Secret: []byte("secret"), LastStep: 7}, got, err)
+		if stored, err := operatorstore.From(s.db).Operator(t.Context(), o.ID); err != nil || !stored.SecondFactor {
 			t.Errorf("%+v, %v", stored, err)
 		}
 		if n := s.count(`SELECT count(*) FROM operator WHERE totp = $1`, []byte("secret")); n != 0 {
 			t.Error("the secret is stored as it is")
 		}
 		for step, want := range map[int64]error{6: store.ErrConflict, 7: store.ErrConflict} {
-			wantError(t, do(func(tx *store.Tx) error { tx.UseTOTP(o.ID, step); return nil }), want)
+			wantError(t, do(func(tx *store.Tx) error { operatorstore.In(tx).UseTOTP(o.ID, step); return nil }), want)
 		}
-		s.write(func(tx *store.Tx) error { tx.UseTOTP(o.ID, 8); return nil })
-		wantError(t, do(func(tx *store.Tx) error { tx.UseTOTP(o.ID, 8); return nil }), store.ErrConflict)
-		s.write(func(tx *store.Tx) error { tx.ResetTOTP(o.ID); return nil })
-		got, err = s.db.TOTP(t.Context(), o.ID)
-		wantSame(t, store.TOTP{LastStep: 8}, got, err)
+		s.write(func(tx *store.Tx) error { operatorstore.In(tx).UseTOTP(o.ID, 8); return nil })
+		wantError(t, do(func(tx *store.Tx) error { operatorstore.In(tx).UseTOTP(o.ID, 8); return nil }), store.ErrConflict)
+		s.write(func(tx *store.Tx) error { operatorstore.In(tx).ResetTOTP(o.ID); return nil })
+		got, err = operatorstore.From(s.db).TOTP(t.Context(), o.ID)
+		wantSame(t, operatorstore.TOTP{LastStep: 8}, got, err)
 	})
 }
 
-func (s site) session(o store.Operator, token string) store.Session {
+func (s site) session(o operatorstore.Operator, token string) operatorstore.Session {
 	s.t.Helper()
 	hash := sha256.Sum256([]byte(token))
-	session := store.Session{Operator: o.ID, TokenHash: hash[:], CSRF: []byte("csrf"), Step: "single", Created: now, Seen: now, Expires: now.Add(time.Hour)}
-	s.write(func(tx *store.Tx) error { return tx.CreateSession(&session) })
+	session := operatorstore.Session{Operator: o.ID, TokenHash: hash[:], CSRF: []byte("csrf"), Step: "single", Created: now, Seen: now, Expires: now.Add(time.Hour)}
+	s.write(func(tx *store.Tx) error { return operatorstore.In(tx).CreateSession(&session) })
 	return session
 }
 
@@ -86,13 +87,13 @@ func TestSessionsEnd(t *testing.T) {
 		o, other := s.operator("zoe"), s.operator("adam")
 		first, second, third, foreign := s.session(o, "1"), s.session(o, "2"), s.session(o, "3"), s.session(other, "4")
 		later := now.Add(time.Minute)
-		s.write(func(tx *store.Tx) error { tx.TouchSession(first.ID, later); return nil })
+		s.write(func(tx *store.Tx) error { operatorstore.In(tx).TouchSession(first.ID, later); return nil })
 		first.Seen = later
-		got, by, err := s.db.Session(t.Context(), first.TokenHash)
+		got, by, err := operatorstore.From(s.db).Session(t.Context(), first.TokenHash)
 		wantSame(t, first, got, err)
 		wantSame(t, o, by, err)
 		open := func() []int64 {
-			all, err := s.db.Sessions(t.Context(), o.ID, later, 10)
+			all, err := operatorstore.From(s.db).Sessions(t.Context(), o.ID, later, 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,17 +103,17 @@ func TestSessionsEnd(t *testing.T) {
 			}
 			return ids
 		}
-		wantError(t, s.try(func(tx *store.Tx) error { tx.RevokeSession(o.ID, foreign.ID, later); return nil }), store.ErrNotFound)
-		s.write(func(tx *store.Tx) error { tx.RevokeSession(o.ID, second.ID, later); return nil })
-		wantError(t, s.try(func(tx *store.Tx) error { tx.RevokeSession(o.ID, second.ID, later); return nil }), store.ErrNotFound)
+		wantError(t, s.try(func(tx *store.Tx) error { operatorstore.In(tx).RevokeSession(o.ID, foreign.ID, later); return nil }), store.ErrNotFound)
+		s.write(func(tx *store.Tx) error { operatorstore.In(tx).RevokeSession(o.ID, second.ID, later); return nil })
+		wantError(t, s.try(func(tx *store.Tx) error { operatorstore.In(tx).RevokeSession(o.ID, second.ID, later); return nil }), store.ErrNotFound)
 		if diff := cmp.Diff([]int64{third.ID, first.ID}, open()); diff != "" {
 			t.Error(diff)
 		}
-		s.write(func(tx *store.Tx) error { tx.RevokeSessions(o.ID, first.ID, later); return nil })
+		s.write(func(tx *store.Tx) error { operatorstore.In(tx).RevokeSessions(o.ID, first.ID, later); return nil })
 		if diff := cmp.Diff([]int64{first.ID}, open()); diff != "" {
 			t.Error(diff)
 		}
-		s.write(func(tx *store.Tx) error { tx.DisableOperator(o.ID, &later); return nil })
+		s.write(func(tx *store.Tx) error { operatorstore.In(tx).DisableOperator(o.ID, &later); return nil })
 		if left := open(); left != nil {
 			t.Errorf("sessions %v of an operator who is disabled", left)
 		}
@@ -130,7 +131,7 @@ func TestAttemptsToSignInAreCounted(t *testing.T) {
 		const limit, span = 3, time.Hour
 		take := func(at time.Time) error {
 			return s.try(func(tx *store.Tx) error {
-				tx.TakeSignIn(store.SignInCounter{[]byte("zoe"), nil, limit}, at, span)
+				operatorstore.In(tx).TakeSignIn(operatorstore.SignInCounter{Subject: []byte("zoe"), Limit: limit}, at, span)
 				return nil
 			})
 		}
@@ -139,19 +140,19 @@ func TestAttemptsToSignInAreCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		wantError(t, take(now.Add(3*time.Minute)), store.ErrLocked)
-		s.write(func(tx *store.Tx) error { tx.ReturnSignIn([]byte("zoe")); return nil })
+		wantError(t, take(now.Add(3*time.Minute)), operatorstore.ErrLocked)
+		s.write(func(tx *store.Tx) error { operatorstore.In(tx).ReturnSignIn([]byte("zoe")); return nil })
 		if err := take(now.Add(4 * time.Minute)); err != nil {
 			t.Error(err)
 		}
-		wantError(t, take(now.Add(5*time.Minute)), store.ErrLocked)
+		wantError(t, take(now.Add(5*time.Minute)), operatorstore.ErrLocked)
 		if err := take(now.Add(4*time.Minute + span)); err != nil {
 			t.Errorf("after the span: %v", err)
 		}
 		if n := s.count(`SELECT failures FROM sign_in_failure`); n != 1 {
 			t.Errorf("%d failures after the span", n)
 		}
-		s.write(func(tx *store.Tx) error { tx.ForgiveSignIn([]byte("zoe")); return nil })
+		s.write(func(tx *store.Tx) error { operatorstore.In(tx).ForgiveSignIn([]byte("zoe")); return nil })
 		if n := s.count(`SELECT count(*) FROM sign_in_failure`); n != 0 {
 			t.Errorf("%d are remembered", n)
 		}
@@ -162,11 +163,11 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		take := func(subject, of string, at time.Time, times int) {
 			for range times {
-				k := store.SignInCounter{Subject: []byte(subject), Limit: 10}
+				k := operatorstore.SignInCounter{Subject: []byte(subject), Limit: 10}
 				if of != "" {
 					k.Of = []byte(of)
 				}
-				s.write(func(tx *store.Tx) error { tx.TakeSignIn(k, at, time.Hour); return nil })
+				s.write(func(tx *store.Tx) error { operatorstore.In(tx).TakeSignIn(k, at, time.Hour); return nil })
 			}
 		}
 		left := func() string {
@@ -182,7 +183,7 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 		}
 		forget := func(before time.Time, limit, tooMany int, want string) {
 			t.Helper()
-			s.write(func(tx *store.Tx) error { tx.ForgetSignIns(before, limit, tooMany); return nil })
+			s.write(func(tx *store.Tx) error { operatorstore.In(tx).ForgetSignIns(before, limit, tooMany); return nil })
 			if got := left(); got != want {
 				t.Errorf("%q are left, want %q", got, want)
 			}
@@ -197,7 +198,7 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 		forget(now, 10, 2, "d e")
 		forget(now, 10, 1, "d")
 		take("e", "a", now, 1)
-		s.write(func(tx *store.Tx) error { tx.ForgiveSignIn([]byte("a")); return nil })
+		s.write(func(tx *store.Tx) error { operatorstore.In(tx).ForgiveSignIn([]byte("a")); return nil })
 		if got := left(); got != "d" {
 			t.Errorf("%q are left after those of a were forgiven", got)
 		}
@@ -208,16 +209,22 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 // recognised, is not held.
 func TestAnOperatorIsHeldAsTheyWereSeen(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
-		hold := func(o store.Operator) error {
-			return s.try(func(tx *store.Tx) error { tx.HoldOperator(o); return nil })
+		hold := func(o operatorstore.Operator) error {
+			return s.try(func(tx *store.Tx) error { operatorstore.In(tx).HoldOperator(o); return nil })
 		}
 		seen := s.operator("zoe")
 		wantError(t, hold(seen), nil)
-		for name, change := range map[string]func(tx *store.Tx, o store.Operator) error{
-			"disabled":         func(tx *store.Tx, o store.Operator) error { tx.DisableOperator(o.ID, &now); return nil },
-			"another password": func(tx *store.Tx, o store.Operator) error { tx.SetOperatorPassword(o.ID, "other"); return nil },
-			"a second factor": func(tx *store.Tx, o store.Operator) error {
-				return errors.Join(tx.ProposeTOTP(o.ID, []byte("x")), tx.ConfirmTOTP(o.ID, []byte("x"), 1))
+		for name, change := range map[string]func(tx *store.Tx, o operatorstore.Operator) error{
+			"disabled": func(tx *store.Tx, o operatorstore.Operator) error {
+				operatorstore.In(tx).DisableOperator(o.ID, &now)
+				return nil
+			},
+			"another password": func(tx *store.Tx, o operatorstore.Operator) error {
+				operatorstore.In(tx).SetOperatorPassword(o.ID, "other")
+				return nil
+			},
+			"a second factor": func(tx *store.Tx, o operatorstore.Operator) error {
+				return errors.Join(operatorstore.In(tx).ProposeTOTP(o.ID, []byte("x")), operatorstore.In(tx).ConfirmTOTP(o.ID, []byte("x"), 1))
 			},
 		} {
 			o := s.operator(name)
@@ -239,13 +246,13 @@ func TestTheAuditLogIsNeverRewritten(t *testing.T) {
 		for i := range entries {
 			s.write(func(tx *store.Tx) error { return tx.Audit(entries[i]) })
 		}
-		got, err := s.db.AuditOfDomain(t.Context(), s.domain, 10)
+		got, err := operatorstore.From(s.db).AuditOfDomain(t.Context(), s.domain, 10)
 		if err != nil || len(got) != 2 {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		entries[1].ID, entries[0].ID = got[0].ID, got[1].ID
 		wantSame(t, []store.Audit{entries[1], entries[0]}, got, err)
-		got, err = s.db.AuditOfOperator(t.Context(), 7, 1)
+		got, err = operatorstore.From(s.db).AuditOfOperator(t.Context(), 7, 1)
 		wantSame(t, entries[1:2], got, err)
 		for _, sql := range []string{
 			`UPDATE audit SET act = 'other'`, `UPDATE audit SET operator_id = 1`, `UPDATE audit SET refused = FALSE`, `DELETE FROM audit`,

@@ -13,6 +13,7 @@ import (
 	"passerelle"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/database"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	"passerelle/webhook"
@@ -170,33 +171,39 @@ func (s site) questions() map[string]question {
 		"oldest in a state": {func() error { _, _, err := s.db.OldestIn(ctx, s.domain, "created"); return err }, "payment_in_state (domain_id=? AND state=?)"},
 		"domain health":     {func() error { _, err := s.db.DomainHealth(ctx, s.domain, now); return err }, "webhook_health_by_age (domain_id=? AND hour>? AND hour<?)"},
 		"troubles":          {func() error { _, err := bankstore.From(s.db).Troubles(ctx, s.domain); return err }, "connection_in_trouble (domain_id=? AND state>?)"},
-		"session":           {func() error { _, _, err := s.db.Session(ctx, []byte("x")); return unless(err, store.ErrNotFound) }, "console_session_1 (token_hash=?)"},
-		"sessions":          {func() error { _, err := s.db.Sessions(ctx, 1, now, limit); return err }, "console_session_of_operator (operator_id=?)"},
+		"session": {func() error {
+			_, _, err := operatorstore.From(s.db).Session(ctx, []byte("x"))
+			return unless(err, store.ErrNotFound)
+		}, "console_session_1 (token_hash=?)"},
+		"sessions":          {func() error { _, err := operatorstore.From(s.db).Sessions(ctx, 1, now, limit); return err }, "console_session_of_operator (operator_id=?)"},
 		"ended sessions":    {write(func(tx *store.Tx) { tx.PurgeSessions(now, limit) }), "console_session_by_expiry (expires<?)"},
-		"attempts":          {write(func(tx *store.Tx) { tx.ForgetSignIns(now, limit, limit) }), "sign_in_failure_by_age (latest<?)"},
-		"attempts too many": {write(func(tx *store.Tx) { tx.ForgetSignIns(now, limit, limit) }), "due USING INDEX sign_in_failure_by_weight"},
-		"attempts forgiven": {write(func(tx *store.Tx) { tx.ForgiveSignIn([]byte("x")) }), "sign_in_failure_part_of (part_of=?)"},
-		"audit of a domain": {func() error { _, err := s.db.AuditOfDomain(ctx, s.domain, limit); return err }, "audit_of_domain (domain_id=?)"},
-		"audit of one":      {func() error { _, err := s.db.AuditOfOperator(ctx, 1, limit); return err }, "audit_of_operator (operator_id=?)"},
+		"attempts":          {write(func(tx *store.Tx) { operatorstore.In(tx).ForgetSignIns(now, limit, limit) }), "sign_in_failure_by_age (latest<?)"},
+		"attempts too many": {write(func(tx *store.Tx) { operatorstore.In(tx).ForgetSignIns(now, limit, limit) }), "due USING INDEX sign_in_failure_by_weight"},
+		"attempts forgiven": {write(func(tx *store.Tx) { operatorstore.In(tx).ForgiveSignIn([]byte("x")) }), "sign_in_failure_part_of (part_of=?)"},
+		"audit of a domain": {func() error { _, err := operatorstore.From(s.db).AuditOfDomain(ctx, s.domain, limit); return err }, "audit_of_domain (domain_id=?)"},
+		"audit of one":      {func() error { _, err := operatorstore.From(s.db).AuditOfOperator(ctx, 1, limit); return err }, "audit_of_operator (operator_id=?)"},
 		"audit of a subject": {func() error {
-			_, err := s.db.Audits(ctx, store.AuditFilter{Domain: s.domain, Subject: "payment", SubjectID: 1}, store.Window{Limit: limit, From: from})
+			_, err := operatorstore.From(s.db).Audits(ctx, operatorstore.AuditFilter{Domain: s.domain, Subject: "payment", SubjectID: 1}, store.Window{Limit: limit, From: from})
 			return err
 		}, "audit_of_subject (subject=? AND subject_id=? AND at<?)"},
 		"audit filtered": {func() error {
-			_, err := s.db.Audits(ctx, store.AuditFilter{Domain: s.domain, Act: "sign in", From: now}, store.Window{Limit: limit, From: from})
+			_, err := operatorstore.From(s.db).Audits(ctx, operatorstore.AuditFilter{Domain: s.domain, Act: "sign in", From: now}, store.Window{Limit: limit, From: from})
 			return err
 		}, "audit_of_domain (domain_id=? AND at>? AND at<?)"},
 		"audit of all": {func() error {
-			_, err := s.db.Audits(ctx, store.AuditFilter{}, store.Window{Limit: limit, From: from})
+			_, err := operatorstore.From(s.db).Audits(ctx, operatorstore.AuditFilter{}, store.Window{Limit: limit, From: from})
 			return err
 		}, "audit_by_time (at<?)"},
-		"acts to chain":      {func() error { _, err := s.db.UnchainedAudit(ctx, s.domain, limit); return err }, "audit_to_chain (<expr>=?)"},
-		"chains to lengthen": {func() error { _, err := s.db.NextUnchained(ctx, -1); return unless(err, store.ErrNotFound) }, "audit_to_chain (<expr>>?)"},
+		"acts to chain": {func() error { _, err := operatorstore.From(s.db).UnchainedAudit(ctx, s.domain, limit); return err }, "audit_to_chain (<expr>=?)"},
+		"chains to lengthen": {func() error {
+			_, err := operatorstore.From(s.db).NextUnchained(ctx, -1)
+			return unless(err, store.ErrNotFound)
+		}, "audit_to_chain (<expr>>?)"},
 		"a chain": {func() error {
-			_, err := s.db.AuditLinks(ctx, s.domain, store.AuditLink{Number: 1, Audit: store.Audit{ID: 1}}, limit)
+			_, err := operatorstore.From(s.db).AuditLinks(ctx, s.domain, operatorstore.AuditLink{Number: 1, Audit: store.Audit{ID: 1}}, limit)
 			return err
 		}, "audit_chain (<expr>=? AND number>?)"},
-		"acts that wait":    {func() error { _, err := s.db.CountUnchainedAudit(ctx, s.domain, limit); return err }, "audit_to_chain (<expr>=?)"},
+		"acts that wait":    {func() error { _, err := operatorstore.From(s.db).CountUnchainedAudit(ctx, s.domain, limit); return err }, "audit_to_chain (<expr>=?)"},
 		"expired tokens":    {write(func(tx *store.Tx) { tx.PurgeTokens(now, limit) }), "token_by_expiry (expires<?)"},
 		"users":             {func() error { _, err := s.db.Users(ctx, s.domain, store.UserWindow{Limit: limit, From: 1}); return err }, "end_user_by_domain (domain_id=? AND id>?)"},
 		"expired users":     {func() error { _, err := s.db.ExpiredUsers(ctx, s.domain, now, limit); return err }, "end_user_by_expiry (domain_id=? AND expires<?)"},

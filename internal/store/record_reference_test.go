@@ -13,6 +13,7 @@ import (
 	"passerelle"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/database"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 	"passerelle/webhook"
 )
@@ -217,15 +218,15 @@ func (s site) audits() func(*rapid.T) listing {
 					(f.Act == "" || f.Act == a.Act) && (f.Subject == "" || f.Subject == a.Subject) && (f.SubjectID == 0 || f.SubjectID == a.SubjectID) && (!f.Refused || a.Refused)
 			}),
 			read: func(w store.Window) ([]int64, error) {
-				return numbersOf(func(a store.AuditLink) int64 { return a.ID })(s.db.Audits(s.t.Context(), f, w))
+				return numbersOf(func(a operatorstore.AuditLink) int64 { return a.ID })(operatorstore.From(s.db).Audits(s.t.Context(), f, w))
 			},
 		}
 	}
 }
 
-func (s site) drawAudits(t *rapid.T) store.AuditFilter {
+func (s site) drawAudits(t *rapid.T) operatorstore.AuditFilter {
 	times := drawTimes(t)
-	f := store.AuditFilter{From: times.from, Until: times.until}
+	f := operatorstore.AuditFilter{From: times.from, Until: times.until}
 	maybe(t, "domain", &f.Domain, s.domain, s.other, 99)
 	maybe(t, "no domain", &f.NoDomain, true)
 	maybe(t, "operator", &f.Operator, 1, 2, 9)

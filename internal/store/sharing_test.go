@@ -8,6 +8,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/bankstore"
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
@@ -31,7 +32,7 @@ func TestUnitsOfSharedTransactions(t *testing.T) {
 			"a category": {func(tx *store.Tx) error {
 				return bankstore.In(tx).CreateCategory(s.domain, &passerelle.Category{}, 1, store.ErrConflict)
 			}, false},
-			"a change": {func(tx *store.Tx) error { tx.DisableOperator(1, &now); return nil }, false},
+			"a change": {func(tx *store.Tx) error { operatorstore.In(tx).DisableOperator(1, &now); return nil }, false},
 		} {
 			var got bool
 			stop := errors.New("stop")

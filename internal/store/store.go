@@ -83,6 +83,12 @@ func (tx *Tx) Unit() *database.Unit { return tx.unit }
 // Rows is what the reader reads through, for packages with SQL about tables of their own.
 func (r *Reader) Rows() *database.Querier { return r.rows }
 
+// RowSource is an open store or a reader of one, for packages with SQL about tables of their own.
+type RowSource interface {
+	Rows() *database.Querier
+	Unseal(place keys.Place, sealed []byte) ([]byte, error)
+}
+
 // AfterCommit has fn called in the caller's goroutine once the unit is durable,
 // and never when it is not. Functions are called in the order of registration.
 func (tx *Tx) AfterCommit(fn func()) { tx.unit.AfterCommit(fn) }

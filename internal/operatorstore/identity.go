@@ -1,15 +1,16 @@
-package store
+package operatorstore
 
 import (
 	"context"
 	"time"
 
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // OperatorIdentity is an operator's account at an identity provider.
 type OperatorIdentity struct {
-	Operator OperatorID
+	Operator store.OperatorID
 	// Issuer is the provider, Subject who they are there, for ever.
 	Issuer, Subject string
 	Created         time.Time
@@ -17,13 +18,13 @@ type OperatorIdentity struct {
 
 // OperatorByIdentity loads the operator who is a subject of an issuer, also one that
 // is disabled, or ErrNotFound.
-func (r *Reader) OperatorByIdentity(ctx context.Context, issuer, subject string) (Operator, error) {
+func (r Reader) OperatorByIdentity(ctx context.Context, issuer, subject string) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator_identity i JOIN operator ON operator.id = i.operator_id
 		WHERE i.issuer = $1 AND i.subject = $2`, issuer, subject)
 }
 
 // Identities lists those of an operator, by issuer.
-func (r *Reader) Identities(ctx context.Context, operator OperatorID) ([]OperatorIdentity, error) {
+func (r Reader) Identities(ctx context.Context, operator store.OperatorID) ([]OperatorIdentity, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (OperatorIdentity, error) {
 		var (
 			i       OperatorIdentity
@@ -37,24 +38,24 @@ func (r *Reader) Identities(ctx context.Context, operator OperatorID) ([]Operato
 
 // LinkOperator stores an identity. Write fails with ErrDuplicate when the subject belongs to
 // an operator already, or the operator has another subject at the issuer.
-func (tx *Tx) LinkOperator(i OperatorIdentity) error {
+func (tx Tx) LinkOperator(i OperatorIdentity) error {
 	id, err := tx.unit.NewID("operator_identity")
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO operator_identity (id, operator_id, issuer, subject, created) VALUES ($1, $2, $3, $4, $5)`,
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO operator_identity (id, operator_id, issuer, subject, created) VALUES ($1, $2, $3, $4, $5)`,
 		id, int64(i.Operator), i.Issuer, i.Subject, database.Micros(i.Created))
 	return nil
 }
 
 // HoldIdentity keeps an operator linked to an identity until the end of the unit.
 // Write fails with ErrConflict when they are not any more.
-func (tx *Tx) HoldIdentity(i OperatorIdentity) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE operator_identity SET created = created WHERE operator_id = $1 AND issuer = $2 AND subject = $3`,
+func (tx Tx) HoldIdentity(i OperatorIdentity) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE operator_identity SET created = created WHERE operator_id = $1 AND issuer = $2 AND subject = $3`,
 		int64(i.Operator), i.Issuer, i.Subject)
 }
 
 // UnlinkOperator removes all identities of an operator.
-func (tx *Tx) UnlinkOperator(operator OperatorID) {
+func (tx Tx) UnlinkOperator(operator store.OperatorID) {
 	tx.unit.Exec(`DELETE FROM operator_identity WHERE operator_id = $1`, int64(operator))
 }

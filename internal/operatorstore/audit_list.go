@@ -1,4 +1,4 @@
-package store
+package operatorstore
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // AuditFilter selects acts. The zero value of every field selects nothing away.
@@ -13,7 +14,7 @@ type AuditFilter struct {
 	Domain passerelle.DomainID
 	// NoDomain selects what is of no domain.
 	NoDomain bool
-	Operator OperatorID
+	Operator store.OperatorID
 	Act      string
 	// Subject is a kind of thing, SubjectID one of them.
 	Subject   string
@@ -54,15 +55,31 @@ func (f AuditFilter) selection() database.Selection {
 
 // Audits reads a window of acts, the newest first. Positions are the instant and
 // the id.
-func (r *Reader) Audits(ctx context.Context, f AuditFilter, w Window) ([]AuditLink, error) {
+func (r Reader) Audits(ctx context.Context, f AuditFilter, w store.Window) ([]AuditLink, error) {
 	sql, args := f.selection().Newest(linkColumns, "at", "id", w)
 	return database.Collect(ctx, r.rows, scanLink, sql, args...)
 }
 
 // AuditEntry loads an act, or ErrNotFound.
-func (r *Reader) AuditEntry(ctx context.Context, id int64) (AuditLink, error) {
+func (r Reader) AuditEntry(ctx context.Context, id int64) (AuditLink, error) {
 	return database.One(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE id = $1`, id)
 }
 
 // Place is the position of an act in lists.
-func (a Audit) Place() []any { return []any{database.Micros(a.At), a.ID} }
+func (l AuditLink) Place() []any { return []any{database.Micros(l.At), l.ID} }
+
+func scanAudit(row database.Row) (store.Audit, error) {
+	var a auditRow
+	err := row.Scan(a.columns()...)
+	return a.audit(), err
+}
+
+// AuditOfDomain lists the newest acts in a domain, at most limit.
+func (r Reader) AuditOfDomain(ctx context.Context, domain passerelle.DomainID, limit int) ([]store.Audit, error) {
+	return database.Collect(ctx, r.rows, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE domain_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(domain), limit)
+}
+
+// AuditOfOperator lists the newest acts of an operator, at most limit.
+func (r Reader) AuditOfOperator(ctx context.Context, operator store.OperatorID, limit int) ([]store.Audit, error) {
+	return database.Collect(ctx, r.rows, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE operator_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(operator), limit)
+}

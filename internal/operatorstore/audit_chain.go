@@ -1,4 +1,4 @@
-package store
+package operatorstore
 
 import (
 	"context"
@@ -8,12 +8,13 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // AuditLink is an act with its place in a chain. Every domain has a chain, and the
 // acts that are of none have one together, which goes by zero.
 type AuditLink struct {
-	Audit
+	store.Audit
 	// Number is the place, from 1; zero for an act that has none yet.
 	Number int64
 	// Previous and Hash are those it was given with the place.
@@ -34,6 +35,8 @@ type AuditEnd struct {
 }
 
 const chainOf = `COALESCE(domain_id, 0)`
+
+const auditColumns = `id, domain_id, at, operator_id, session_id, request_id, act, subject, subject_id, refused`
 
 const linkColumns = auditColumns + `, number, previous, hash`
 
@@ -61,9 +64,9 @@ func (a *auditRow) columns() []any {
 	return []any{&a.id, &a.domain, &a.at, &a.operator, &a.session, &a.request, &a.act, &a.subject, &a.on, &a.refused}
 }
 
-func (a *auditRow) audit() Audit {
-	return Audit{
-		ID: a.id, Domain: database.ID[passerelle.DomainID](a.domain), At: database.Instant(a.at), Operator: database.ID[OperatorID](a.operator), Session: database.ID[int64](a.session),
+func (a *auditRow) audit() store.Audit {
+	return store.Audit{
+		ID: a.id, Domain: database.ID[passerelle.DomainID](a.domain), At: database.Instant(a.at), Operator: database.ID[store.OperatorID](a.operator), Session: database.ID[int64](a.session),
 		Request: a.request, Act: a.act, Subject: database.Text[string](a.subject), SubjectID: database.ID[int64](a.on), Refused: a.refused,
 	}
 }
@@ -110,25 +113,25 @@ func (c *canon) text(s *string) {
 
 // NextUnchained is the first chain after one, by number, for which an act waits; -1
 // stands before all of them. It is ErrNotFound when there is none.
-func (r *Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
+func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
 	chain, err := database.One(ctx, r.rows, database.ScanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))
 	return passerelle.DomainID(chain), err
 }
 
 // UnchainedAudit reads at most limit acts that wait for their place in a chain, in
 // the order in which they get it.
-func (r *Reader) UnchainedAudit(ctx context.Context, chain passerelle.DomainID, limit int) ([]AuditLink, error) {
+func (r Reader) UnchainedAudit(ctx context.Context, chain passerelle.DomainID, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NULL ORDER BY id LIMIT $2`, int64(chain), limit)
 }
 
 // CountUnchainedAudit is how many acts of a chain have no place yet, counted up to
 // a bound.
-func (r *Reader) CountUnchainedAudit(ctx context.Context, chain passerelle.DomainID, bound int) (int64, error) {
+func (r Reader) CountUnchainedAudit(ctx context.Context, chain passerelle.DomainID, bound int) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM audit WHERE `+chainOf+` = $1 AND number IS NULL LIMIT $2) AS waiting`, int64(chain), bound)
 }
 
 // AuditChains lists every chain that has an act or an end.
-func (r *Reader) AuditChains(ctx context.Context) ([]passerelle.DomainID, error) {
+func (r Reader) AuditChains(ctx context.Context) ([]passerelle.DomainID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.DomainID, error) {
 		chain, err := database.ScanInt(row)
 		return passerelle.DomainID(chain), err
@@ -136,7 +139,7 @@ func (r *Reader) AuditChains(ctx context.Context) ([]passerelle.DomainID, error)
 }
 
 // AuditEnd loads the end of a chain; that of a chain without acts is at 0.
-func (r *Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditEnd, error) {
+func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditEnd, error) {
 	end := AuditEnd{Chain: chain}
 	err := r.rows.Each(ctx, `SELECT number, hash FROM audit_end WHERE chain = $1`, []any{int64(chain)}, func(row database.Row) (bool, error) {
 		return false, row.Scan(&end.Number, &end.Hash)
@@ -146,7 +149,7 @@ func (r *Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (Audit
 
 // AuditLinks reads the acts of a chain that come after one, by their places, at
 // most limit. Two in the same place, which the schema refuses, are both read.
-func (r *Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
+func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NOT NULL AND (number, id) > ($2, $3)
 		ORDER BY number, id LIMIT $4`, int64(chain), after.Number, after.ID, limit)
 }
@@ -156,25 +159,25 @@ var ErrNoLease = errors.New("another process holds the lease")
 
 // LeaseAuditChains makes holder the only process that extends the audit chains. Write fails
 // with ErrNoLease while another holds the lease.
-func (tx *Tx) LeaseAuditChains(holder string, lease time.Duration) {
+func (tx Tx) LeaseAuditChains(holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrNoLease, `UPDATE audit_turn SET holder = $1, lease_until = {now} + $2 WHERE holder = $1 OR lease_until < {now}`, holder, lease.Microseconds())
 }
 
 // ReleaseAuditChains ends the holder's lease. It does nothing when the lease has lapsed.
-func (tx *Tx) ReleaseAuditChains(holder string) {
+func (tx Tx) ReleaseAuditChains(holder string) {
 	tx.unit.Exec(`UPDATE audit_turn SET holder = '', lease_until = 0 WHERE holder = $1`, holder)
 }
 
 // Chain gives acts the places after the end of their chain, which moves on to the
 // last of them, and renews the lease. Write fails with ErrNoLease when the lease has
 // lapsed, and with ErrConflict when somebody else has moved the end.
-func (tx *Tx) Chain(end AuditEnd, links []AuditLink, holder string, lease time.Duration) {
+func (tx Tx) Chain(end AuditEnd, links []AuditLink, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrNoLease, `UPDATE audit_turn SET lease_until = {now} + $1 WHERE holder = $2 AND lease_until >= {now}`, lease.Microseconds(), holder)
 	last := links[len(links)-1]
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO audit_end (chain, number, hash) VALUES ($1, $2, $3)
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO audit_end (chain, number, hash) VALUES ($1, $2, $3)
 		ON CONFLICT (chain) DO UPDATE SET number = excluded.number, hash = excluded.hash WHERE audit_end.number = $4`,
 		int64(end.Chain), last.Number, last.Hash, end.Number)
 	for _, l := range links {
-		tx.unit.ExecOne(ErrConflict, `UPDATE audit SET number = $1, previous = $2, hash = $3 WHERE id = $4 AND number IS NULL`, l.Number, l.Previous, l.Hash, l.ID)
+		tx.unit.ExecOne(store.ErrConflict, `UPDATE audit SET number = $1, previous = $2, hash = $3 WHERE id = $4 AND number IS NULL`, l.Number, l.Previous, l.Hash, l.ID)
 	}
 }

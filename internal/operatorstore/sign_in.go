@@ -1,4 +1,4 @@
-package store
+package operatorstore
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // ErrLocked reports that too many attempts to sign in have failed of late.
@@ -25,7 +26,7 @@ type SignInCounter struct {
 // TakeSignIn counts an attempt to sign in before anything is compared, so that simultaneous
 // attempts are all counted. Write fails with ErrLocked, and does not count, when limit
 // attempts have been made, each within span of the one before.
-func (tx *Tx) TakeSignIn(k SignInCounter, now time.Time, span time.Duration) {
+func (tx Tx) TakeSignIn(k SignInCounter, now time.Time, span time.Duration) {
 	tx.unit.ExecOne(ErrLocked, `INSERT INTO sign_in_failure (subject, part_of, failures, latest) VALUES ($1, $5, 1, $2)
 		ON CONFLICT (subject) DO UPDATE SET failures = CASE WHEN sign_in_failure.latest <= $3 THEN 1 ELSE sign_in_failure.failures + 1 END, latest = $2
 		WHERE sign_in_failure.failures < $4 OR sign_in_failure.latest <= $3`,
@@ -33,31 +34,31 @@ func (tx *Tx) TakeSignIn(k SignInCounter, now time.Time, span time.Duration) {
 }
 
 // ForgiveSignIn removes the count of a subject and of its parts.
-func (tx *Tx) ForgiveSignIn(subject []byte) {
+func (tx Tx) ForgiveSignIn(subject []byte) {
 	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject = $1 OR part_of = $1`, subject)
 }
 
 // ReturnSignIn takes back one attempt that succeeded.
-func (tx *Tx) ReturnSignIn(subject []byte) {
+func (tx Tx) ReturnSignIn(subject []byte) {
 	tx.unit.Exec(`UPDATE sign_in_failure SET failures = failures - 1 WHERE subject = $1 AND failures > 0`, subject)
 }
 
 // ForgetSignIns removes at most limit subjects without an attempt since an instant. It also
 // removes tooMany other subjects: those with the fewest attempts, oldest first.
-func (tx *Tx) ForgetSignIns(before time.Time, limit, tooMany int) {
+func (tx Tx) ForgetSignIns(before time.Time, limit, tooMany int) {
 	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure WHERE latest <= $1 ORDER BY latest`+database.UpTo(limit)+`)`, database.Micros(before))
 	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure AS due ORDER BY failures, latest LIMIT $1)`, tooMany)
 }
 
 // CountSignIns returns about how many subjects have a count.
-func (r *Reader) CountSignIns(ctx context.Context) (int64, error) {
+func (r Reader) CountSignIns(ctx context.Context) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM sign_in_failure`)
 }
 
 // HoldOperator keeps an operator as somebody saw them until the end of the unit:
 // one who may sign in, with the password and the need for a second factor they had.
 // Write fails with ErrConflict when that is not so any more.
-func (tx *Tx) HoldOperator(o Operator) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE operator SET created = created WHERE id = $1 AND disabled IS NULL AND password = $2 AND (totp IS NOT NULL) = $3`,
+func (tx Tx) HoldOperator(o Operator) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE operator SET created = created WHERE id = $1 AND disabled IS NULL AND password = $2 AND (totp IS NOT NULL) = $3`,
 		int64(o.ID), o.Password, o.SecondFactor)
 }

@@ -1,4 +1,4 @@
-package store
+package operatorstore
 
 import (
 	"context"
@@ -7,14 +7,12 @@ import (
 
 	"passerelle/internal/database"
 	"passerelle/internal/keys"
+	"passerelle/internal/store"
 )
-
-// OperatorID identifies a person who works in the console.
-type OperatorID int64
 
 // Operator is a person who works in the console, in all domains alike.
 type Operator struct {
-	ID   OperatorID
+	ID   store.OperatorID
 	Name string
 	// Role is viewer, developer, operator or administrator.
 	Role string
@@ -46,48 +44,48 @@ func (o *Operator) scan(row database.Row, more ...any) error {
 }
 
 // Operator loads an operator, also one that is disabled, or ErrNotFound.
-func (r *Reader) Operator(ctx context.Context, id OperatorID) (Operator, error) {
+func (r Reader) Operator(ctx context.Context, id store.OperatorID) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE id = $1`, int64(id))
 }
 
 // OperatorByName loads an operator, also one that is disabled, or ErrNotFound.
-func (r *Reader) OperatorByName(ctx context.Context, name string) (Operator, error) {
+func (r Reader) OperatorByName(ctx context.Context, name string) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE name = $1`, name)
 }
 
 // Operators lists at most limit operators by name.
-func (r *Reader) Operators(ctx context.Context, limit int) ([]Operator, error) {
+func (r Reader) Operators(ctx context.Context, limit int) ([]Operator, error) {
 	return database.Collect(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator ORDER BY name LIMIT $1`, limit)
 }
 
 // CreateOperator stores an operator without a second factor and gives it its
 // id; a name that is taken is ErrDuplicate.
-func (tx *Tx) CreateOperator(o *Operator) error {
+func (tx Tx) CreateOperator(o *Operator) error {
 	id, err := tx.unit.NewID("operator")
 	if err != nil {
 		return err
 	}
-	o.ID = OperatorID(id)
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO operator (id, name, role, password, created) VALUES ($1, $2, $3, $4, $5)`,
+	o.ID = store.OperatorID(id)
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO operator (id, name, role, password, created) VALUES ($1, $2, $3, $4, $5)`,
 		id, o.Name, o.Role, o.Password, database.Micros(o.Created))
 	return nil
 }
 
 // SetOperatorPassword replaces the hash of a password.
-func (tx *Tx) SetOperatorPassword(id OperatorID, hash string) {
-	tx.unit.ExecOne(ErrNotFound, `UPDATE operator SET password = $1 WHERE id = $2`, hash, int64(id))
+func (tx Tx) SetOperatorPassword(id store.OperatorID, hash string) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET password = $1 WHERE id = $2`, hash, int64(id))
 }
 
 // DisableOperator keeps an operator from signing in and ends the sessions; nil
 // lets the operator in again.
-func (tx *Tx) DisableOperator(id OperatorID, at *time.Time) {
-	tx.unit.ExecOne(ErrNotFound, `UPDATE operator SET disabled = $1 WHERE id = $2`, database.OptionalMicros(at), int64(id))
+func (tx Tx) DisableOperator(id store.OperatorID, at *time.Time) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET disabled = $1 WHERE id = $2`, database.OptionalMicros(at), int64(id))
 	if at != nil {
 		tx.RevokeSessions(id, 0, *at)
 	}
 }
 
-func totpPlace(column string, id OperatorID) keys.Place {
+func totpPlace(column string, id store.OperatorID) keys.Place {
 	return keys.Place{Table: "operator", Column: column, Row: int64(id)}
 }
 
@@ -99,7 +97,7 @@ type TOTP struct {
 }
 
 // TOTP loads the second factor of an operator, or ErrNotFound.
-func (r *Reader) TOTP(ctx context.Context, id OperatorID) (TOTP, error) {
+func (r Reader) TOTP(ctx context.Context, id store.OperatorID) (TOTP, error) {
 	t, err := database.One(ctx, r.rows, func(row database.Row) (TOTP, error) {
 		var t TOTP
 		err := row.Scan(&t.Secret, &t.Proposed, &t.LastStep)
@@ -112,8 +110,8 @@ func (r *Reader) TOTP(ctx context.Context, id OperatorID) (TOTP, error) {
 		if len(*secret) == 0 {
 			continue
 		}
-		if *secret, err = r.keys.Open(totpPlace(column, id), *secret); err != nil {
-			return TOTP{}, fmt.Errorf("%w: the second factor of operator %d: %w", ErrSealed, id, err)
+		if *secret, err = r.source.Unseal(totpPlace(column, id), *secret); err != nil {
+			return TOTP{}, fmt.Errorf("%w: the second factor of operator %d: %w", store.ErrSealed, id, err)
 		}
 	}
 	return t, nil
@@ -121,33 +119,33 @@ func (r *Reader) TOTP(ctx context.Context, id OperatorID) (TOTP, error) {
 
 // ProposeTOTP keeps, sealed, what a second factor is to be made from once its
 // first code was given. The one in force stays until then.
-func (tx *Tx) ProposeTOTP(id OperatorID, secret []byte) error {
+func (tx Tx) ProposeTOTP(id store.OperatorID, secret []byte) error {
 	return tx.sealTOTP(id, "totp_proposed", secret, `UPDATE operator SET totp_proposed = $1 WHERE id = $2`)
 }
 
 // ConfirmTOTP puts a second factor in force, and uses the period its first code
 // was of.
-func (tx *Tx) ConfirmTOTP(id OperatorID, secret []byte, step int64) error {
+func (tx Tx) ConfirmTOTP(id store.OperatorID, secret []byte, step int64) error {
 	return tx.sealTOTP(id, "totp", secret, `UPDATE operator SET totp = $1, totp_proposed = NULL, totp_step = $3
 		WHERE id = $2 AND totp_proposed IS NOT NULL`, step)
 }
 
-func (tx *Tx) sealTOTP(id OperatorID, column string, secret []byte, sql string, more ...any) error {
-	sealed, err := tx.Seal(totpPlace(column, id), secret)
+func (tx Tx) sealTOTP(id store.OperatorID, column string, secret []byte, sql string, more ...any) error {
+	sealed, err := tx.units.Seal(totpPlace(column, id), secret)
 	if err != nil {
 		return fmt.Errorf("seal a second factor: %w", err)
 	}
-	tx.unit.ExecOne(ErrConflict, sql, append([]any{sealed, int64(id)}, more...)...)
+	tx.unit.ExecOne(store.ErrConflict, sql, append([]any{sealed, int64(id)}, more...)...)
 	return nil
 }
 
 // UseTOTP takes the codes of a period, and of those before it, out of use; when
 // they are already, it is ErrConflict.
-func (tx *Tx) UseTOTP(id OperatorID, step int64) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE operator SET totp_step = $1 WHERE id = $2 AND totp_step < $1`, step, int64(id))
+func (tx Tx) UseTOTP(id store.OperatorID, step int64) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE operator SET totp_step = $1 WHERE id = $2 AND totp_step < $1`, step, int64(id))
 }
 
 // ResetTOTP removes the second factor of an operator.
-func (tx *Tx) ResetTOTP(id OperatorID) {
-	tx.unit.ExecOne(ErrNotFound, `UPDATE operator SET totp = NULL, totp_proposed = NULL WHERE id = $1`, int64(id))
+func (tx Tx) ResetTOTP(id store.OperatorID) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET totp = NULL, totp_proposed = NULL WHERE id = $1`, int64(id))
 }

@@ -1,16 +1,17 @@
-package store
+package operatorstore
 
 import (
 	"context"
 	"time"
 
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 )
 
 // Session is an operator's stay in the console, from signing in on.
 type Session struct {
 	ID       int64
-	Operator OperatorID
+	Operator store.OperatorID
 	// TokenHash is the SHA-256 of what the browser holds, which is random.
 	TokenHash []byte
 	// CSRF is what forms have to bring along.
@@ -45,7 +46,7 @@ func (s *sessionRow) session() Session {
 
 // Session loads the session of a token with its operator, whatever became of
 // them, or ErrNotFound.
-func (r *Reader) Session(ctx context.Context, hash []byte) (Session, Operator, error) {
+func (r Reader) Session(ctx context.Context, hash []byte) (Session, Operator, error) {
 	var o Operator
 	s, err := database.One(ctx, r.rows, func(row database.Row) (Session, error) {
 		var s sessionRow
@@ -57,7 +58,7 @@ func (r *Reader) Session(ctx context.Context, hash []byte) (Session, Operator, e
 
 // Sessions lists the newest sessions of an operator that are neither revoked nor
 // expired, at most limit.
-func (r *Reader) Sessions(ctx context.Context, operator OperatorID, now time.Time, limit int) ([]Session, error) {
+func (r Reader) Sessions(ctx context.Context, operator store.OperatorID, now time.Time, limit int) ([]Session, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Session, error) {
 		var s sessionRow
 		err := row.Scan(s.columns()...)
@@ -67,41 +68,36 @@ func (r *Reader) Sessions(ctx context.Context, operator OperatorID, now time.Tim
 }
 
 // CreateSession stores a session and gives it its id.
-func (tx *Tx) CreateSession(s *Session) error {
+func (tx Tx) CreateSession(s *Session) error {
 	id, err := tx.unit.NewID("console_session")
 	if err != nil {
 		return err
 	}
 	s.ID = id
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO console_session (id, operator_id, token_hash, csrf, stage, created, seen, expires)
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO console_session (id, operator_id, token_hash, csrf, stage, created, seen, expires)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		id, int64(s.Operator), s.TokenHash, s.CSRF, s.Step, database.Micros(s.Created), database.Micros(s.Seen), database.Micros(s.Expires))
 	return nil
 }
 
 // TouchSession says that a session was used.
-func (tx *Tx) TouchSession(id int64, now time.Time) {
+func (tx Tx) TouchSession(id int64, now time.Time) {
 	tx.unit.Exec(`UPDATE console_session SET seen = $1 WHERE id = $2`, database.Micros(now), id)
 }
 
 const revoke = `UPDATE console_session SET revoked = $1, expires = CASE WHEN expires < $1 THEN expires ELSE $1 END WHERE operator_id = $2 AND revoked IS NULL AND `
 
 // RevokeSession ends a session of an operator; one that has ended is ErrNotFound.
-func (tx *Tx) RevokeSession(operator OperatorID, id int64, now time.Time) {
-	tx.unit.ExecOne(ErrNotFound, revoke+`id = $3`, database.Micros(now), int64(operator), id)
+func (tx Tx) RevokeSession(operator store.OperatorID, id int64, now time.Time) {
+	tx.unit.ExecOne(store.ErrNotFound, revoke+`id = $3`, database.Micros(now), int64(operator), id)
 }
 
 // RevokeSessions ends the sessions of an operator, but for one; zero ends all.
-func (tx *Tx) RevokeSessions(operator OperatorID, but int64, now time.Time) {
+func (tx Tx) RevokeSessions(operator store.OperatorID, but int64, now time.Time) {
 	tx.unit.Exec(revoke+`id <> $3`, database.Micros(now), int64(operator), but)
 }
 
-// PurgeSessions removes at most limit sessions that expired before the instant.
-func (tx *Tx) PurgeSessions(before time.Time, limit int) {
-	tx.unit.Exec(`DELETE FROM console_session WHERE id IN (SELECT id FROM console_session WHERE expires < $1 ORDER BY expires`+database.UpTo(limit)+`)`, database.Micros(before))
-}
-
 // RaiseSession says that the operator of a session gave a second factor in it.
-func (tx *Tx) RaiseSession(id int64) {
-	tx.unit.ExecOne(ErrConflict, `UPDATE console_session SET stage = 'double' WHERE id = $1 AND revoked IS NULL`, id)
+func (tx Tx) RaiseSession(id int64) {
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE console_session SET stage = 'double' WHERE id = $1 AND revoked IS NULL`, id)
 }

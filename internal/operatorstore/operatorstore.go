@@ -1,0 +1,37 @@
+// Package operatorstore keeps operators, their second factors, identities, sessions and failed
+// attempts to sign in, and reads and chains the audit log. It is beside package store, in the
+// same database and schema.
+//
+// It owns the SQL about these tables. It does not own the schema, the migrations or the record
+// of an act, which package store adds to any unit, or any rule: packages operators and audit
+// decide.
+//
+// A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
+// store, so a change here commits together with the record of the act.
+//
+// It fails with the errors of package store, with ErrLocked when too many attempts to sign in
+// have failed, and with ErrNoLease when another process extends the audit chains.
+package operatorstore
+
+import (
+	"passerelle/internal/database"
+	"passerelle/internal/store"
+)
+
+// Reader reads about operators and cannot write.
+type Reader struct {
+	source store.RowSource
+	rows   *database.Querier
+}
+
+// From reads about operators through an open store or a reader of one.
+func From(s store.RowSource) Reader { return Reader{source: s, rows: s.Rows()} }
+
+// Tx collects statements about operators in a unit of the store.
+type Tx struct {
+	units *store.Tx
+	unit  *database.Unit
+}
+
+// In has statements about operators collected in a unit.
+func In(tx *store.Tx) Tx { return Tx{units: tx, unit: tx.Unit()} }
