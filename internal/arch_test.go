@@ -106,6 +106,8 @@ var mayImport = map[string][]string{
 
 	"internal/servicetest/network": {},
 
+	"internal/supervision/supervisiontest": {},
+
 	"internal/store/storetest/migrated": {"internal/database", "internal/keys", "internal/store", "internal/store/storetest"},
 
 	"connector/remote/conformance": {".", "payment", "connector", "connector/connectortest", "connector/remote"},

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 
 	"passerelle/internal/keys"
 	"passerelle/internal/store/storetest"
+	"passerelle/internal/supervision/supervisiontest"
 )
 
 // started runs a command that serves, and returns what it said when it was
@@ -336,39 +336,12 @@ func TestHealthcheckAsksTheService(t *testing.T) {
 
 // TestServeNotifiesSystemd: when it is ready, while it is alive, and when it stops.
 func TestServeNotifiesSystemd(t *testing.T) {
-	address := filepath.Join(t.TempDir(), "notify")
-	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer socket.Close()
-	t.Setenv("NOTIFY_SOCKET", address)
-	t.Setenv("WATCHDOG_USEC", "300000")
+	systemd := supervisiontest.Listen(t, "300000")
 	_, stop := started(t, "serve", "--json", "--database", "sqlite:"+filepath.Join(t.TempDir(), "bank.db"),
 		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--base-url", "https://bank.example/2.0", "--key-file", keyFile(t))
-	received := func() string {
-		t.Helper()
-		message := make([]byte, 100)
-		_ = socket.SetReadDeadline(time.Now().Add(time.Minute))
-		n, err := socket.Read(message)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(message[:n])
-	}
-	for i, want := range []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1"} {
-		if got := received(); got != want {
-			t.Errorf("message %d is %q, want %q", i, got, want)
-		}
-	}
+	systemd.Want("READY=1", "WATCHDOG=1", "WATCHDOG=1")
 	if status := stop(); status != succeeded {
 		t.Errorf("exit status %d", status)
 	}
-	last := received()
-	for last == "WATCHDOG=1" { // what was on its way
-		last = received()
-	}
-	if last != "STOPPING=1" {
-		t.Errorf("the last message is %q", last)
-	}
+	systemd.WantLast("STOPPING=1")
 }

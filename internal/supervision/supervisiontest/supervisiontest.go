@@ -1,0 +1,71 @@
+// Package supervisiontest is a service manager for tests: the socket on which systemd receives
+// the messages of a service.
+//
+// It owns the socket and the variables of the environment that name it. It does not check the
+// messages. It fails the test when no message comes within a minute.
+package supervisiontest
+
+import (
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// maxMessage is more than the length of any message of the service, in bytes.
+const maxMessage = 100
+
+// Manager receives the messages of a service.
+type Manager struct {
+	t      *testing.T
+	socket *net.UnixConn
+}
+
+// Listen sets the environment as systemd does for a service with a watchdog, whose interval
+// is in microseconds; empty is without a watchdog.
+func Listen(t *testing.T, watchdog string) Manager {
+	t.Helper()
+	address := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { socket.Close() })
+	t.Setenv("NOTIFY_SOCKET", address)
+	t.Setenv("WATCHDOG_USEC", watchdog)
+	return Manager{t: t, socket: socket}
+}
+
+// Want receives messages and compares each.
+func (m Manager) Want(messages ...string) {
+	m.t.Helper()
+	for i, want := range messages {
+		if got := m.receive(); got != want {
+			m.t.Errorf("message %d is %q, want %q", i, got, want)
+		}
+	}
+}
+
+// WantLast receives the message that ends a service. It passes over signs of life that were
+// on their way.
+func (m Manager) WantLast(want string) {
+	m.t.Helper()
+	last := m.receive()
+	for last == "WATCHDOG=1" {
+		last = m.receive()
+	}
+	if last != want {
+		m.t.Errorf("the last message is %q, want %q", last, want)
+	}
+}
+
+func (m Manager) receive() string {
+	m.t.Helper()
+	message := make([]byte, maxMessage)
+	_ = m.socket.SetReadDeadline(time.Now().Add(time.Minute))
+	n, err := m.socket.Read(message)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return string(message[:n])
+}
