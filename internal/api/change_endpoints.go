@@ -147,19 +147,19 @@ func (s *Service) cancelPayment(ctx context.Context, c *httpapi.Caller, id passe
 
 // answer is what a request says about the present action, and who says it: the
 // client confirms, the payer does the rest.
-func (in changePaymentInput) answer() (payment.Actor, initiation.Answer, error) {
+func (in changePaymentInput) answer() (payment.Actor, initiation.ActionAnswer, error) {
 	switch {
 	case in.Resume != nil:
 		if !in.Resume.Resume {
-			return "", initiation.Answer{}, passerelle.InvalidField("resume", "must be true")
+			return "", initiation.ActionAnswer{}, passerelle.InvalidField("resume", "must be true")
 		}
-		return payment.ByPayer, initiation.Answer{Action: payment.Decoupled, Yes: true}, nil
+		return payment.ByPayer, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true}, nil
 	case in.Submit != nil:
-		return payment.ByPayer, initiation.Answer{Action: payment.FillFields, Fields: in.Submit.Fields}, nil
+		return payment.ByPayer, initiation.ActionAnswer{Action: payment.FillFields, Fields: in.Submit.Fields}, nil
 	case in.PSU != nil:
-		return payment.ByPayer, initiation.Answer{Action: payment.PSUValidation, Yes: in.PSU.Validate}, nil
+		return payment.ByPayer, initiation.ActionAnswer{Action: payment.PSUValidation, Yes: in.PSU.Validate}, nil
 	case in.Confirm != nil:
-		return payment.ByClient, initiation.Answer{Action: payment.Confirm, Yes: in.Confirm.Confirm}, nil
+		return payment.ByClient, initiation.ActionAnswer{Action: payment.Confirm, Yes: in.Confirm.Confirm}, nil
 	}
-	return "", initiation.Answer{}, fmt.Errorf("change payment %d: a request without a body", in.ID)
+	return "", initiation.ActionAnswer{}, fmt.Errorf("change payment %d: a request without a body", in.ID)
 }

@@ -324,16 +324,16 @@ func (c *Console) act(pc *page.Context) error {
 	if !mayDo(pc, act) {
 		return page.ErrForbidden
 	}
-	do := c.Initiation.Audited(pc.Record(act, "payment", pc.Numbers[1]))
+	do, entry := c.Initiation, pc.Record(act, "payment", pc.Numbers[1])
 	switch act {
 	case actConfirm, actRefuse:
-		_, err = do.Answer(pc, pc.Domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Confirm, Yes: act == actConfirm})
+		_, err = do.Answer(pc, pc.Domain, p.ID, payment.ByClient, initiation.ActionAnswer{Action: payment.Confirm, Yes: act == actConfirm}, entry)
 	case actResume:
-		_, err = do.Answer(pc, pc.Domain, p.ID, payment.ByClient, initiation.Answer{Action: payment.Decoupled, Yes: true})
+		_, err = do.Answer(pc, pc.Domain, p.ID, payment.ByClient, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true}, entry)
 	case actCancel:
-		_, err = do.Cancel(pc, pc.Domain, p.ID, initiation.CancelRequest{By: payment.ByClient, RedirectURI: p.ClientRedirectURI, State: p.ClientState})
+		_, err = do.Cancel(pc, pc.Domain, p.ID, initiation.CancelRequest{By: payment.ByClient, RedirectURI: p.ClientRedirectURI, State: p.ClientState}, entry)
 	case actSimulate:
-		_, err = do.Simulate(pc, pc.Domain, p.ID, initiation.SimulatedChange{State: payment.State(pc.Field("state"))})
+		_, err = do.Simulate(pc, pc.Domain, p.ID, initiation.SimulatedChange{State: payment.State(pc.Field("state"))}, entry)
 	default:
 		return page.ErrForm
 	}

@@ -93,11 +93,11 @@ func opening(text string) string {
 }
 
 func (c *Console) emptyReceiver(pc *page.Context) error {
-	do, err := c.audited(pc, actEmpty)
+	entry, err := simulated(pc, actEmpty, "")
 	if err != nil {
 		return err
 	}
-	if err := do.Forget(pc, pc.Domain); err != nil {
+	if err := c.Simulation.Forget(pc, pc.Domain, entry); err != nil {
 		return err
 	}
 	web.Redirect(pc.Writer, pc.Path("/simulation/receiver"))

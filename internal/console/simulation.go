@@ -77,19 +77,19 @@ func (c *Console) simulation(pc *page.Context) error {
 	return pages.Send(pc, "simulation", "Simulation", data)
 }
 
-// audited is the simulation, for an act that the operator may do there.
-func (c *Console) audited(pc *page.Context, act string) (*simulation.Simulation, error) {
+// simulated is the record of an act in the simulation, if the operator may do it there.
+func simulated(pc *page.Context, act, subject string) (store.Audit, error) {
 	if err := simulation.Open(pc.Domain); err != nil {
-		return nil, err
+		return store.Audit{}, err
 	}
 	if !pc.Who.May(operators.Simulate) {
-		return nil, page.ErrForbidden
+		return store.Audit{}, page.ErrForbidden
 	}
-	return c.Simulation.Audited(pc.Record(act, "", 0)), nil
+	return pc.Record(act, subject, 0), nil
 }
 
 func (c *Console) moveClock(pc *page.Context) error {
-	do, err := c.audited(pc, actClock)
+	entry, err := simulated(pc, actClock, "")
 	if err != nil {
 		return err
 	}
@@ -98,16 +98,16 @@ func (c *Console) moveClock(pc *page.Context) error {
 		still := freeze == "yes"
 		change.Freeze = &still
 	}
-	_, ran, err := do.Move(pc, pc.Domain, change)
+	_, ran, err := c.Simulation.Move(pc, pc.Domain, change, entry)
 	return c.backToSimulation(pc, ran, err)
 }
 
 func (c *Console) runSandbox(pc *page.Context) error {
-	do, err := c.audited(pc, actRun)
+	entry, err := simulated(pc, actRun, "")
 	if err != nil {
 		return err
 	}
-	ran, err := do.Run(pc, pc.Domain)
+	ran, err := c.Simulation.Run(pc, pc.Domain, entry)
 	return c.backToSimulation(pc, ran, err)
 }
 
@@ -264,7 +264,7 @@ func (c *Console) connected(pc *page.Context) (*connected, error) {
 
 // playScenario makes the payment of a scenario and does what the scenario says.
 func (c *Console) playScenario(pc *page.Context) error {
-	do, err := c.audited(pc, actPlay)
+	entry, err := simulated(pc, actPlay, "payment")
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (c *Console) playScenario(pc *page.Context) error {
 		pc.Problem = "A payment belongs to an application, and this domain has none yet."
 		return c.scenarios(pc)
 	}
-	p, err := do.Play(pc, pc.Domain, pc.Field("scenario"), clients[0])
+	p, err := c.Simulation.Play(pc, pc.Domain, pc.Field("scenario"), clients[0], entry)
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
 		return c.scenarios(pc)
@@ -290,11 +290,11 @@ func (c *Console) playScenario(pc *page.Context) error {
 
 // playLogin makes a connection that a login steers.
 func (c *Console) playLogin(pc *page.Context) error {
-	do, err := c.audited(pc, actPlay)
+	entry, err := simulated(pc, actPlay, "user")
 	if err != nil {
 		return err
 	}
-	made, err := do.Connect(pc, pc.Domain, pc.Field("login"))
+	made, err := c.Simulation.Connect(pc, pc.Domain, pc.Field("login"), entry)
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
 		return c.scenarios(pc)

@@ -32,11 +32,11 @@ const deliveryMember = "id_webhook_data"
 // under a key, or null when nothing is or the event has no user. It takes the place of
 // an addition of the same member. Members that payloads have by themselves are Invalid,
 // one too many is a Conflict, and a webhook that is not there is Missing.
-func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string) error {
+func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string, acts ...store.Audit) error {
 	if err := checkAddition(member, key); err != nil {
 		return err
 	}
-	return d.changeAdditions(ctx, domain, id, "changed: a member is added to its payloads", by, func(all map[string]string) error {
+	return d.changeAdditions(ctx, domain, id, "changed: a member is added to its payloads", by, acts, func(all map[string]string) error {
 		if all[member] = key; len(all) > maxAdditions {
 			return passerelle.Conflicting("A webhook has at most %d additions; remove one first.", maxAdditions)
 		}
@@ -46,8 +46,8 @@ func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id p
 
 // RemoveFromData removes an addition of a webhook, or all when the member is empty. One that
 // is not there is Missing.
-func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string) error {
-	return d.changeAdditions(ctx, domain, id, "changed: less is added to its payloads", by, func(all map[string]string) error {
+func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string, acts ...store.Audit) error {
+	return d.changeAdditions(ctx, domain, id, "changed: less is added to its payloads", by, acts, func(all map[string]string) error {
 		if member == "" {
 			clear(all)
 			return nil
@@ -72,7 +72,7 @@ func checkAddition(member, key string) error {
 }
 
 // changeAdditions changes what is added, as it is at the moment.
-func (d *Delivery) changeAdditions(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, what, by string, change func(map[string]string) error) error {
+func (d *Delivery) changeAdditions(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, what, by string, acts []store.Audit, change func(map[string]string) error) error {
 	w, err := d.registered(ctx, domain, id)
 	if err == nil && w.Deleted != nil {
 		err = passerelle.Missing()
@@ -88,7 +88,7 @@ func (d *Delivery) changeAdditions(ctx context.Context, domain passerelle.Domain
 		return err
 	}
 	err = d.DB.Write(ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.SetAdditions(w, all, d.now(domain)), d.attest(tx, subjectWebhook, int64(id)))
+		return errors.Join(tx.SetAdditions(w, all, d.now(domain)), tx.AuditOf(int64(id), acts...))
 	})
 	if errors.Is(err, store.ErrConflict) {
 		return passerelle.Conflicting("The webhook was changed at the same moment; try again.")

@@ -46,9 +46,6 @@ type Delivery struct {
 	process *process
 	// agent is the User-Agent as a header has it, shared by all requests.
 	agent []string
-
-	// audit is put on record with an act, nil for none.
-	audit *store.Audit
 }
 
 // process has the state that all senders of this process share.
@@ -67,32 +64,12 @@ func New(config Config) *Delivery {
 	return &Delivery{Config: config, process: &process{}, agent: []string{cmp.Or(config.Agent, "Passerelle")}}
 }
 
-// Audited is the same use cases for one act that is to be on record: it is, in
-// the unit in which the act becomes true, and a request in the unit in which it
-// is decided to make it. What it is about is filled in. What is refused leaves no
-// record.
-func (d *Delivery) Audited(entry store.Audit) *Delivery {
-	twin := *d
-	twin.audit = &entry
-	return &twin
-}
-
 // The subjects of audit records.
 const (
-	subjectWebhook  = "webhook"
-	subjectProvider = "authentication provider"
+	SubjectWebhook  = "webhook"
+	SubjectProvider = "authentication provider"
 	SubjectData     = "webhook data"
 )
-
-// attest adds the audit record of an act to its unit, if the act is audited.
-func (d *Delivery) attest(tx *store.Tx, subject string, id int64) error {
-	if d.audit == nil {
-		return nil
-	}
-	entry := *d.audit
-	entry.Subject, entry.SubjectID = subject, id
-	return tx.Audit(entry)
-}
 
 // Counts says what came of the requests of a call.
 type Counts struct {

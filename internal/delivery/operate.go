@@ -36,7 +36,7 @@ func Payload(d store.WebhookData) string {
 // Conflict when the body was erased, when an undelivered delivery still waits for its
 // predecessor, when the webhook is deleted or disabled, or while another sends to it. It is
 // refused as by Await.
-func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID) error {
+func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID, acts ...store.Audit) error {
 	if err := inUse(w); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 	return d.sendOne(ctx, domain, w, func(s *leaseSession) (store.Delivery, error) {
 		found, err := d.resendable(ctx, w, id)
 		if err == nil {
-			err = s.decide(ctx, w, id)
+			err = s.decide(ctx, w, id, acts)
 		}
 		return found, err
 	})
@@ -54,8 +54,8 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 
 // decide puts on record that a delivery is about to be sent, while nobody else
 // sends to its webhook.
-func (s *leaseSession) decide(ctx context.Context, w store.Webhook, id passerelle.DeliveryID) error {
-	if s.d.audit == nil {
+func (s *leaseSession) decide(ctx context.Context, w store.Webhook, id passerelle.DeliveryID, acts []store.Audit) error {
+	if len(acts) == 0 {
 		return nil
 	}
 	to, err := s.target(ctx)
@@ -64,7 +64,7 @@ func (s *leaseSession) decide(ctx context.Context, w store.Webhook, id passerell
 	}
 	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.KeepWebhook(w, s.holder, to.lease())
-		return s.d.attest(tx, SubjectData, int64(id))
+		return tx.AuditOf(int64(id), acts...)
 	})
 	if err != nil {
 		return fmt.Errorf("record that delivery %d is sent again: %w", id, err)
@@ -100,7 +100,7 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 // with the others; its id is returned. It is a Conflict, and leaves nothing,
 // when the webhook is deleted or disabled, or while somebody else sends to it; and
 // refused as Await does.
-func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte) (passerelle.DeliveryID, error) {
+func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte, acts ...store.Audit) (passerelle.DeliveryID, error) {
 	var (
 		id  passerelle.DeliveryID
 		err error
@@ -120,7 +120,7 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 			if err := tx.CreateTest(w, data, d.now(domain), &id); err != nil {
 				return err
 			}
-			return d.attest(tx, subjectWebhook, int64(w.ID))
+			return tx.AuditOf(int64(w.ID), acts...)
 		})
 		if err != nil {
 			return test, fmt.Errorf("store a test of webhook %d: %w", w.ID, err)
@@ -136,7 +136,7 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 // Recover makes due now what is undelivered of events since an instant, in the
 // domain's time, and says how much that is, counted up to MaxDue. A webhook that
 // failures have stopped goes on. Whoever calls it wakes the sender.
-func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time) (int64, error) {
+func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time, acts ...store.Audit) (int64, error) {
 	var (
 		due int64
 		err error
@@ -146,7 +146,7 @@ func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w stor
 	}
 	err = d.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.RecoverWebhook(w, since, d.now(domain))
-		return d.attest(tx, subjectWebhook, int64(w.ID))
+		return tx.AuditOf(int64(w.ID), acts...)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("make due what is undelivered for webhook %d: %w", w.ID, err)

@@ -41,18 +41,18 @@ const (
 // shows the secret once. The key of the signature is the text of the secret. The name has 1
 // to 64 letters, digits, spaces, hyphens and underscores. It fails with Conflict when the
 // name is in use or the domain has store.MaxAuthProviders.
-func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name, by string) (store.AuthProvider, error) {
+func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name, by string, acts ...store.Audit) (store.AuthProvider, error) {
 	secret, err := d.newSecret()
 	if err != nil {
 		return store.AuthProvider{}, err
 	}
-	return d.keepProvider(ctx, domain, store.AuthProvider{Domain: domain.ID, Type: HMAC, Name: name, Secret: secret, Created: d.now(domain)}, by)
+	return d.keepProvider(ctx, domain, store.AuthProvider{Domain: domain.ID, Type: HMAC, Name: name, Secret: secret, Created: d.now(domain)}, by, acts)
 }
 
 // RegisterOAuth creates a provider that gets access tokens at a token endpoint. Every field
 // of the endpoint is required, except certificate and key. Names are as for
 // RegisterProvider.
-func (d *Delivery) RegisterOAuth(ctx context.Context, domain passerelle.Domain, name string, c EndpointChange, by string) (store.AuthProvider, error) {
+func (d *Delivery) RegisterOAuth(ctx context.Context, domain passerelle.Domain, name string, c EndpointChange, by string, acts ...store.Audit) (store.AuthProvider, error) {
 	a := store.AuthProvider{Domain: domain.ID, Type: OAuth, Name: name, Created: d.now(domain)}
 	if err := checkProviderName(name); err != nil {
 		return a, err
@@ -60,7 +60,7 @@ func (d *Delivery) RegisterOAuth(ctx context.Context, domain passerelle.Domain, 
 	if err := c.apply(domain, &a, d.Now()); err != nil {
 		return a, err
 	}
-	return d.keepProvider(ctx, domain, a, by)
+	return d.keepProvider(ctx, domain, a, by, acts)
 }
 
 func (d *Delivery) newSecret() (string, error) {
@@ -71,7 +71,7 @@ func (d *Delivery) newSecret() (string, error) {
 	return hex.EncodeToString(raw), nil
 }
 
-func (d *Delivery) keepProvider(ctx context.Context, domain passerelle.Domain, a store.AuthProvider, by string) (store.AuthProvider, error) {
+func (d *Delivery) keepProvider(ctx context.Context, domain passerelle.Domain, a store.AuthProvider, by string, acts []store.Audit) (store.AuthProvider, error) {
 	if err := checkProviderName(a.Name); err != nil {
 		return store.AuthProvider{}, err
 	}
@@ -79,7 +79,7 @@ func (d *Delivery) keepProvider(ctx context.Context, domain passerelle.Domain, a
 		if err := tx.CreateAuthProvider(&a); err != nil {
 			return err
 		}
-		return d.attest(tx, subjectProvider, a.ID)
+		return tx.AuditOf(a.ID, acts...)
 	})
 	if errors.Is(err, store.ErrFull) {
 		return store.AuthProvider{}, passerelle.Conflicting("The domain has %d providers, which is as many as it can have; delete one first.", store.MaxAuthProviders)
@@ -109,9 +109,9 @@ type ProviderChange struct {
 // UpdateProvider changes a provider. Access tokens of the former endpoint are no longer
 // used. It fails with Missing when the provider does not exist, and with Conflict when too
 // many changes happen at once. No change is lost.
-func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange) (store.AuthProvider, error) {
+func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange, acts ...store.Audit) (store.AuthProvider, error) {
 	for range updateTries {
-		a, err := d.tryUpdate(ctx, domain, id, c)
+		a, err := d.tryUpdate(ctx, domain, id, c, acts)
 		if err == nil {
 			d.logProviderAct(ctx, domain, "changed", id, c.By)
 		}
@@ -124,7 +124,7 @@ func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain,
 	return store.AuthProvider{}, busy
 }
 
-func (d *Delivery) tryUpdate(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange) (store.AuthProvider, error) {
+func (d *Delivery) tryUpdate(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange, acts []store.Audit) (store.AuthProvider, error) {
 	a, err := d.Provider(ctx, domain, id)
 	if err != nil {
 		return a, err
@@ -142,7 +142,7 @@ func (d *Delivery) tryUpdate(ctx context.Context, domain passerelle.Domain, id i
 				return err
 			}
 		}
-		return d.attest(tx, subjectProvider, id)
+		return tx.AuditOf(id, acts...)
 	})
 	return a, providerFault("update", a, err)
 }
@@ -169,10 +169,10 @@ func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id in
 // DeleteProvider deletes a provider. It fails with Missing when the provider does not exist.
 // Webhooks with this provider send nothing until they get another one, and the managers of
 // the domain get a mail.
-func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain, id int64, by string) error {
+func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain, id int64, by string, acts ...store.Audit) error {
 	err := d.endProviders(ctx, domain, id, func(tx *store.Tx) error {
 		tx.DeleteAuthProvider(domain.ID, id, d.now(domain))
-		return d.attest(tx, subjectProvider, id)
+		return tx.AuditOf(id, acts...)
 	})
 	if err != nil {
 		return providerFault("delete", store.AuthProvider{ID: id}, err)
@@ -221,7 +221,7 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 // signed with both secrets, with the new one in the header for the next signature. After it
 // they are signed with the new one only. A zero overlap replaces the secret at once. During
 // an overlap, Rotate replaces the next secret. The overlap is from zero to MaxOverlap.
-func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string) (store.AuthProvider, string, error) {
+func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string, acts ...store.Audit) (store.AuthProvider, string, error) {
 	var (
 		a      store.AuthProvider
 		secret string
@@ -247,7 +247,7 @@ func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int6
 		if err := tx.RotateSecret(rotation, real, now); err != nil {
 			return err
 		}
-		return d.attest(tx, subjectProvider, id)
+		return tx.AuditOf(id, acts...)
 	})
 	if err != nil {
 		return a, secret, providerFault("rotate the secret of", a, err)

@@ -35,7 +35,7 @@ type Registration struct {
 // without user info, and application, user and provider to be of the domain. A
 // domain that has store.MaxWebhooks gets no more of them, and events that are of
 // no user are not limited to one.
-func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Registration) (store.Webhook, error) {
+func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Registration, acts ...store.Audit) (store.Webhook, error) {
 	now := d.now(domain)
 	c, err := d.check(ctx, domain, WebhookUpdate{Event: &r.Event, URL: &r.URL, Auth: &r.Auth, Client: &r.Client, User: &r.User})
 	if err == nil {
@@ -54,7 +54,7 @@ func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Reg
 			return err
 		}
 		tx.Executed(r.Execution, int64(w.ID))
-		return d.attest(tx, subjectWebhook, int64(w.ID))
+		return tx.AuditOf(int64(w.ID), acts...)
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -92,7 +92,7 @@ type WebhookUpdate struct {
 // Update changes a webhook. Undelivered events go to the new URL. It fails with Missing when
 // the webhook does not exist or stays deleted, and with Conflict when restoring it exceeds
 // the limit.
-func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c WebhookUpdate) (store.Webhook, error) {
+func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c WebhookUpdate, acts ...store.Audit) (store.Webhook, error) {
 	w, err := d.registered(ctx, domain, id)
 	if err != nil {
 		return store.Webhook{}, err
@@ -110,7 +110,7 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 	if checked.Auth != nil {
 		w.Auth, w.AuthDeleted = *checked.Auth, false
 	}
-	err = d.change(ctx, domain, "changed", id, c.By, func(tx *store.Tx) {
+	err = d.change(ctx, domain, "changed", id, c.By, acts, func(tx *store.Tx) {
 		if !c.ends() {
 			useProvider(tx, w)
 		}
@@ -141,16 +141,16 @@ func (d *Delivery) lostProvider(ctx context.Context, w store.Webhook, err error)
 
 // Delete ends a webhook. Nothing is sent to it any more, but for requests that
 // are under way. One that is not there or deleted is passerelle.Missing.
-func (d *Delivery) Delete(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, by string) error {
+func (d *Delivery) Delete(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, by string, acts ...store.Audit) error {
 	yes := true
-	return d.change(ctx, domain, "deleted", id, by, func(tx *store.Tx) {
+	return d.change(ctx, domain, "deleted", id, by, acts, func(tx *store.Tx) {
 		tx.ChangeWebhook(domain.ID, id, store.WebhookChange{Deleted: &yes}, d.now(domain))
 	})
 }
 
 // DeleteAll ends all webhooks of a domain.
 func (d *Delivery) DeleteAll(ctx context.Context, domain passerelle.Domain, by string) error {
-	return d.change(ctx, domain, "deleted, as all of the domain", 0, by, func(tx *store.Tx) {
+	return d.change(ctx, domain, "deleted, as all of the domain", 0, by, nil, func(tx *store.Tx) {
 		tx.DeleteWebhooks(domain.ID, d.now(domain))
 	})
 }
@@ -167,10 +167,10 @@ func (d *Delivery) registered(ctx context.Context, domain passerelle.Domain, id 
 	return w, nil
 }
 
-func (d *Delivery) change(ctx context.Context, domain passerelle.Domain, what string, id passerelle.WebhookID, by string, with func(*store.Tx)) error {
+func (d *Delivery) change(ctx context.Context, domain passerelle.Domain, what string, id passerelle.WebhookID, by string, acts []store.Audit, with func(*store.Tx)) error {
 	err := d.DB.Write(ctx, func(tx *store.Tx) error {
 		with(tx)
-		return d.attest(tx, subjectWebhook, int64(id))
+		return tx.AuditOf(int64(id), acts...)
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -11,8 +11,17 @@ import (
 	"passerelle/payment"
 )
 
-// An Answer answers an action. The alias is for callers that do not use connectors.
-type Answer = connector.Answer
+// ActionAnswer answers the present action of a payment.
+type ActionAnswer struct {
+	Action payment.Action
+	// Fields are the values for additionalInformationNeeded.
+	Fields map[string]string
+	// Yes is the answer to psuValidation and confirm, and true for decoupled.
+	Yes bool
+	// Evidence is what a payer saw who answers on our page, nil for others. The domain and
+	// the instant are filled in.
+	Evidence *payment.Evidence
+}
 
 // Answer sends the bank the answer to its present action, and returns the resulting payment.
 // It fails with Conflict when the payment has another action or another act on it is under
@@ -20,7 +29,7 @@ type Answer = connector.Answer
 // the payment, and the bank is told so. When the bank does not answer in time, it returns
 // the payment as stored, and a loop finds the outcome. It fails with Unavailable when the
 // bank got nothing; the caller may then try again.
-func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a Answer) (*payment.Payment, error) {
+func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
 		return nil, err
@@ -36,11 +45,11 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 		return nil, err
 	}
 	defer leave()
-	s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: a.Action, Agreed: a.Yes, By: by})
+	s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: a.Action, Agreed: a.Yes, By: by}, i.onRecord(d, a.Evidence, acts))
 	if err != nil {
 		return nil, err
 	}
-	return i.send(ctx, s, answer(a))
+	return i.send(ctx, s, answer(connector.Answer{Action: a.Action, Fields: a.Fields, Yes: a.Yes}))
 }
 
 // idle loads the session of a payment without an attempt under way. The session has no
@@ -59,18 +68,18 @@ func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerell
 }
 
 // follow commits the intent to send the bank more about an order it has.
-func (i *Initiation) follow(ctx context.Context, s bankSession, next store.Attempt) (store.Attempt, error) {
+func (i *Initiation) follow(ctx context.Context, s bankSession, next store.Attempt, record addition) (store.Attempt, error) {
 	if s.attempt.Number == 0 {
 		return next, passerelle.Conflicting("No bank has an order of this payment.")
 	}
 	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
 	next.AttemptOrder = s.attempt.AttemptOrder
-	err := i.begin(ctx, s.payment, &next, i.nextCheck(s.domain, s.payment, payment.Report{}))
+	err := i.begin(ctx, s.payment, &next, i.nextCheck(s.domain, s.payment, payment.Report{}), record)
 	return next, err
 }
 
 // checkAnswer checks the content of an answer. Field values count as consent.
-func (i *Initiation) checkAnswer(ctx context.Context, s bankSession, a Answer) (Answer, error) {
+func (i *Initiation) checkAnswer(ctx context.Context, s bankSession, a ActionAnswer) (ActionAnswer, error) {
 	if a.Action == payment.Decoupled && !a.Yes {
 		return a, passerelle.InvalidField("resume", "must be true")
 	}

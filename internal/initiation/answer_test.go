@@ -33,12 +33,12 @@ func (w *world) set(key, value string) {
 }
 
 var (
-	resume = initiation.Answer{Action: payment.Decoupled, Yes: true}
-	code   = func(value string) initiation.Answer {
-		return initiation.Answer{Action: payment.FillFields, Fields: map[string]string{"openapisms": value}}
+	resume = initiation.ActionAnswer{Action: payment.Decoupled, Yes: true}
+	code   = func(value string) initiation.ActionAnswer {
+		return initiation.ActionAnswer{Action: payment.FillFields, Fields: map[string]string{"openapisms": value}}
 	}
-	confirmed = func(yes bool) initiation.Answer { return initiation.Answer{Action: payment.Confirm, Yes: yes} }
-	approved  = func(yes bool) initiation.Answer { return initiation.Answer{Action: payment.PSUValidation, Yes: yes} }
+	confirmed = func(yes bool) initiation.ActionAnswer { return initiation.ActionAnswer{Action: payment.Confirm, Yes: yes} }
+	approved  = func(yes bool) initiation.ActionAnswer { return initiation.ActionAnswer{Action: payment.PSUValidation, Yes: yes} }
 )
 
 // statusOnly is the event of a payment that begins to wait for an action.
@@ -59,58 +59,58 @@ func TestAnswers(t *testing.T) {
 		name, script string
 		manual       bool
 		by           payment.Actor
-		answers      []initiation.Answer
+		answers      []initiation.ActionAnswer
 		want         []eventSummary
 		cause        payment.Cause
 	}{
 		{
-			name: "resume", script: "actn(decoupled)/done", by: payment.ByPayer, answers: []initiation.Answer{resume},
+			name: "resume", script: "actn(decoupled)/done", by: payment.ByPayer, answers: []initiation.ActionAnswer{resume},
 			want: []eventSummary{statusOnly(payment.Decoupled), underWay, ended(3, payment.Done, "")},
 		},
 		{
-			name: "resume, not yet", script: "actn(decoupled,3)/done", by: payment.ByPayer, answers: []initiation.Answer{resume},
+			name: "resume, not yet", script: "actn(decoupled,3)/done", by: payment.ByPayer, answers: []initiation.ActionAnswer{resume},
 			want: []eventSummary{statusOnly(payment.Decoupled)},
 		},
 		{
-			name: "resume, refused in the app", script: "actn(decoupled)/canc", by: payment.ByPayer, answers: []initiation.Answer{resume},
+			name: "resume, refused in the app", script: "actn(decoupled)/canc", by: payment.ByPayer, answers: []initiation.ActionAnswer{resume},
 			want:  []eventSummary{statusOnly(payment.Decoupled), ended(2, payment.Rejected, payment.CancelledByUser)},
 			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByPayer, Bank: "refused"},
 		},
 		{
-			name: "right code", script: "actn(otp)/done", by: payment.ByPayer, answers: []initiation.Answer{code("1234")},
+			name: "right code", script: "actn(otp)/done", by: payment.ByPayer, answers: []initiation.ActionAnswer{code("1234")},
 			want: []eventSummary{statusOnly(payment.FillFields), underWay, ended(3, payment.Done, "")},
 		},
 		{
-			name: "wrong code", script: "actn(otp)/done", by: payment.ByPayer, answers: []initiation.Answer{code("4321")},
+			name: "wrong code", script: "actn(otp)/done", by: payment.ByPayer, answers: []initiation.ActionAnswer{code("4321")},
 			want:  []eventSummary{statusOnly(payment.FillFields), ended(2, payment.Rejected, payment.AuthenticationFailed)},
 			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByBank, Bank: "refused"},
 		},
 		{
 			name: "code, then the app", script: "actn(otp)/actn(decoupled)/done", by: payment.ByPayer,
-			answers: []initiation.Answer{code("1234"), resume},
+			answers: []initiation.ActionAnswer{code("1234"), resume},
 			want:    []eventSummary{statusOnly(payment.FillFields), underWay, ended(3, payment.Done, "")},
 		},
 		{
-			name: "validated", script: "actn(psu)/done", by: payment.ByPayer, answers: []initiation.Answer{approved(true)},
+			name: "validated", script: "actn(psu)/done", by: payment.ByPayer, answers: []initiation.ActionAnswer{approved(true)},
 			want: []eventSummary{statusOnly(payment.PSUValidation), underWay, ended(3, payment.Done, "")},
 		},
 		{
-			name: "not validated", script: "actn(psu)/done", by: payment.ByPayer, answers: []initiation.Answer{approved(false)},
+			name: "not validated", script: "actn(psu)/done", by: payment.ByPayer, answers: []initiation.ActionAnswer{approved(false)},
 			want:  []eventSummary{statusOnly(payment.PSUValidation), ended(2, payment.Rejected, payment.CancelledByUser)},
 			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByPayer, Bank: "refused"},
 		},
 		{
-			name: "confirmed", script: "skip/done", manual: true, by: payment.ByClient, answers: []initiation.Answer{confirmed(true)},
+			name: "confirmed", script: "skip/done", manual: true, by: payment.ByClient, answers: []initiation.ActionAnswer{confirmed(true)},
 			want: []eventSummary{statusOnly(payment.Confirm), underWay, ended(3, payment.Done, "")},
 		},
 		{
-			name: "not confirmed", script: "skip/done", manual: true, by: payment.ByClient, answers: []initiation.Answer{confirmed(false)},
+			name: "not confirmed", script: "skip/done", manual: true, by: payment.ByClient, answers: []initiation.ActionAnswer{confirmed(false)},
 			want:  []eventSummary{statusOnly(payment.Confirm), ended(2, payment.Rejected, payment.ConfirmationRefused)},
 			cause: payment.Cause{Trigger: payment.Refused, Actor: payment.ByClient, Bank: "refused"},
 		},
 		{
 			name: "app, then confirmed", script: "actn(decoupled)/done", manual: true, by: payment.ByPayer,
-			answers: []initiation.Answer{resume, confirmed(true)},
+			answers: []initiation.ActionAnswer{resume, confirmed(true)},
 			want:    []eventSummary{statusOnly(payment.Decoupled), underWay, ended(3, payment.Done, "")},
 		},
 	} {
@@ -159,7 +159,7 @@ func (w *world) wantCause(t *testing.T, id passerelle.PaymentID, want payment.Ca
 // TestWrongAnswers gives each action every answer but its own: each is told
 // what is expected, nothing is written and the bank hears nothing.
 func TestWrongAnswers(t *testing.T) {
-	answers := map[payment.Action]initiation.Answer{
+	answers := map[payment.Action]initiation.ActionAnswer{
 		payment.Decoupled: resume, payment.FillFields: code("1234"), payment.Confirm: confirmed(true), payment.PSUValidation: approved(true),
 	}
 	scripts := map[payment.Action]string{
@@ -192,8 +192,8 @@ func TestWrongAnswers(t *testing.T) {
 
 // TestBadFields answers with values that the fields asked for cannot have.
 func TestBadFields(t *testing.T) {
-	fields := func(pairs ...string) initiation.Answer {
-		a := initiation.Answer{Action: payment.FillFields, Fields: map[string]string{}}
+	fields := func(pairs ...string) initiation.ActionAnswer {
+		a := initiation.ActionAnswer{Action: payment.FillFields, Fields: map[string]string{}}
 		for n := 0; n < len(pairs); n += 2 {
 			a.Fields[pairs[n]] = pairs[n+1]
 		}
@@ -201,7 +201,7 @@ func TestBadFields(t *testing.T) {
 	}
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.steered("actn(fields)/done")
-		for field, answer := range map[string]initiation.Answer{
+		for field, answer := range map[string]initiation.ActionAnswer{
 			"fields.code":   fields("device", "phone"),
 			"fields.device": fields("code", "1234", "device", "pigeon"),
 			"fields.state":  fields("code", "1234", "device", "phone", "state", strings.Repeat("é", 1001)),
@@ -215,7 +215,7 @@ func TestBadFields(t *testing.T) {
 		w.wantRefusal(t, err, rows, passerelle.Invalid, "fields.code", `(?=\d{4}$)`)
 		q := w.steered("actn(decoupled)/done")
 		rows = w.rows()
-		_, err = w.Answer(t.Context(), w.domain, q.ID, payment.ByPayer, initiation.Answer{Action: payment.Decoupled})
+		_, err = w.Answer(t.Context(), w.domain, q.ID, payment.ByPayer, initiation.ActionAnswer{Action: payment.Decoupled})
 		w.wantRefusal(t, err, rows, passerelle.Invalid, "resume")
 		w.wantBankCalls(t, 0, 0)
 		_, err = w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, fields("code", "1234", "device", "tablet", "more", "dropped"))

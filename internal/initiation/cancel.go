@@ -16,6 +16,9 @@ type CancelRequest struct {
 	By          payment.Actor
 	RedirectURI string
 	State       string
+	// Evidence is what a payer saw who cancels on our page, nil for others. The domain and
+	// the instant are filled in.
+	Evidence *payment.Evidence
 }
 
 // code is the error code of a granted cancellation.
@@ -33,7 +36,7 @@ func (c CancelRequest) code() payment.ErrorCode {
 // no longer be cancelled or another act on it is under way, and with Invalid, code
 // notSupported, when the bank does not cancel. Without an answer in time, a loop finds the
 // outcome. It fails with Unavailable when the bank got nothing.
-func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c CancelRequest) (*payment.Payment, error) {
+func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c CancelRequest, acts ...store.Audit) (*payment.Payment, error) {
 	var registered []string
 	s, err := i.idle(ctx, d, id, func(r *store.Reader) error {
 		if c.RedirectURI == "" {
@@ -52,8 +55,9 @@ func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passere
 	if err := s.payment.MayCancel(c.By, s.cancellable()); err != nil {
 		return nil, err
 	}
+	record := i.onRecord(d, c.Evidence, acts)
 	if s.payment.State == payment.Created {
-		return i.withdraw(ctx, s, c)
+		return i.withdraw(ctx, s, c, record)
 	}
 	leave, err := i.takeCallSlot(s.attempt.Connector)
 	if err != nil {
@@ -61,9 +65,9 @@ func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passere
 	}
 	defer leave()
 	if s.payment.MayCancel(payment.ByClient, s.cancellable()) != nil {
-		return i.abandon(ctx, s, c)
+		return i.abandon(ctx, s, c, record)
 	}
-	return i.cancelAtBank(ctx, s, c)
+	return i.cancelAtBank(ctx, s, c, record)
 }
 
 // cancellable reports whether the bank of a payment cancels orders.
@@ -74,10 +78,10 @@ func (s bankSession) cancellable() bool {
 
 // cancelAtBank asks the bank to cancel. When the bank refuses, a payer who has not approved
 // the payment abandons it.
-func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRequest) (*payment.Payment, error) {
+func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
 	s.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
-	if s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptCancellation, By: c.By}); err != nil {
+	if s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptCancellation, By: c.By}, record); err != nil {
 		return nil, err
 	}
 	p, err := i.send(ctx, s, cancel)
@@ -87,17 +91,15 @@ func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRe
 	if s, err = i.idle(ctx, s.domain, p.ID); err != nil {
 		return p, nil //nolint:nilerr // something else is being done with the payment, which goes on
 	}
-	silent := *i // what the payer did is on record with the cancellation
-	silent.audit, silent.evidence = nil, nil
-	return silent.abandon(ctx, s, c)
+	return i.abandon(ctx, s, c, nothingElse) // what the payer did is on record with the cancellation
 }
 
 // abandon says no for a payer who has not approved the payment. It only asks the bank for
 // the status: the payer may have approved a moment ago, and the payment then goes on. A bank
 // that still waits and cannot be told waits for ever.
-func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest) (*payment.Payment, error) {
+func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
-	if s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}); err != nil {
+	if s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}, record); err != nil {
 		return nil, err
 	}
 	return i.send(ctx, s, statusOnly)
@@ -128,11 +130,11 @@ func checkWayBack(s bankSession, c CancelRequest, registered []string) error {
 }
 
 // withdraw ends a payment that no bank has, or that nobody has approved there.
-func (i *Initiation) withdraw(ctx context.Context, s bankSession, c CancelRequest) (*payment.Payment, error) {
+func (i *Initiation) withdraw(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	p := s.payment
 	steps, err := p.Refuse(&payment.Refusal{Code: c.code()}, payment.Cause{Actor: c.By}, i.now(s.domain))
 	if err != nil {
 		return nil, err
 	}
-	return p, raced(i.commit(ctx, s.domain, p, steps, nil, i.record))
+	return p, raced(i.commit(ctx, s.domain, p, steps, nil, record))
 }

@@ -52,7 +52,7 @@ type contestEnd struct {
 	answers, cancels []int
 }
 
-func answering(d func(w *world) passerelle.Domain, by payment.Actor, a initiation.Answer) func(*world, *initiation.Initiation, passerelle.PaymentID) error {
+func answering(d func(w *world) passerelle.Domain, by payment.Actor, a initiation.ActionAnswer) func(*world, *initiation.Initiation, passerelle.PaymentID) error {
 	return func(w *world, i *initiation.Initiation, id passerelle.PaymentID) error {
 		_, err := i.Answer(context.Background(), d(w), id, by, a)
 		return err

@@ -56,53 +56,25 @@ type Initiation struct {
 	// to the process that opened it. It is longer, so that an answer in time is stored
 	// before another process asks. Zero means 20 and 30 seconds.
 	AnswerTime, Lease time.Duration
-	// Callers limits the callers that wait for banks. Copies made by [Initiation.Audited]
-	// and [Initiation.Witnessed] share it.
+	// Callers limits the callers that wait for banks.
 	Callers *Callers
-
-	audit    *store.Audit
-	evidence *payment.Evidence
 }
 
-// Audited returns the use cases for one act with an audit record. The record is stored in
-// the transaction that decides the act, before a bank is called. An act that is refused
-// earlier leaves no record.
-func (i *Initiation) Audited(entry store.Audit) *Initiation {
-	twin := *i
-	twin.audit = &entry
-	return &twin
-}
+// An addition adds statements to the transaction of an act.
+type addition func(*store.Tx) error
 
-// Witnessed returns the use cases for one act of a payer with evidence, which is stored like
-// the record of Audited. It fills in the domain and the instant.
-func (i *Initiation) Witnessed(d passerelle.Domain, e payment.Evidence) *Initiation {
-	twin := *i
-	e.Domain, e.At = d.ID, i.now(d)
-	twin.evidence = &e
-	return &twin
-}
-
-// record adds the audit record and the evidence of the act, if any, to its transaction.
-func (i *Initiation) record(tx *store.Tx) error {
-	if i.audit != nil {
-		if err := tx.Audit(*i.audit); err != nil {
+// onRecord adds what is recorded about an act to the transaction that decides it, before a
+// bank is called: the entries of the audit log and, unless nil, what the payer saw. An act
+// that is refused earlier leaves no record.
+func (i *Initiation) onRecord(d passerelle.Domain, seen *payment.Evidence, acts []store.Audit) addition {
+	return func(tx *store.Tx) error {
+		if err := tx.Audit(acts...); err != nil || seen == nil {
 			return err
 		}
+		evidence := *seen
+		evidence.Domain, evidence.At = d.ID, i.now(d)
+		return tx.Witness(evidence)
 	}
-	if i.evidence != nil {
-		return tx.Witness(*i.evidence)
-	}
-	return nil
-}
-
-// recordCreation records an act that creates its own subject.
-func (i *Initiation) recordCreation(tx *store.Tx, id passerelle.PaymentID) error {
-	if i.audit == nil {
-		return nil
-	}
-	entry := *i.audit
-	entry.Subject, entry.SubjectID = subject, int64(id)
-	return tx.Audit(entry)
 }
 
 // nothingElse adds nothing to a commit.
@@ -132,8 +104,8 @@ type Creation struct {
 	Answer    func(*payment.Payment) ([]byte, error)
 }
 
-// Create stores a payment in state created.
-func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creation) (*payment.Payment, error) {
+// Create stores a payment in state created, with entries of the audit log about it.
+func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creation, acts ...store.Audit) (*payment.Payment, error) {
 	policy := payment.Policy{MaxAmount: wish.Settings.Text(settings.MaxAmount), Periodic: wish.Settings.On(settings.PeriodicEnabled), MaxLabel: i.maxLabel(wish.Draft.Connector), Strict: wish.Strict}
 	p, first, err := payment.New(wish.Draft, policy, i.Random, i.now(d))
 	if err != nil {
@@ -151,7 +123,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 		if err := wish.answered(tx, p); err != nil {
 			return err
 		}
-		return i.recordCreation(tx, p.ID)
+		return tx.AuditOf(int64(p.ID), acts...)
 	})
 	if errors.Is(err, store.ErrConstraint) {
 		err = cmp.Or(i.checkUsers(ctx, p), err) // a user may have been deleted since
@@ -347,7 +319,7 @@ const tokenGrace = time.Hour
 // commit stores a changed payment, its transitions, an event for each transition, and what
 // also adds, in one transaction. It fails with store.ErrConflict when the payment was
 // changed meanwhile.
-func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment.Payment, steps []payment.Step, check *time.Time, also func(*store.Tx) error) error {
+func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment.Payment, steps []payment.Step, check *time.Time, also addition) error {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
 		return err

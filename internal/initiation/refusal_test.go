@@ -358,8 +358,8 @@ func TestReturnIsOnAKnownSite(t *testing.T) {
 func TestNothingTypedIsKept(t *testing.T) {
 	const canary = "CANARY"
 	onEach(t, func(t *testing.T, w *world) {
-		typed := func(code string) initiation.Answer {
-			return initiation.Answer{Action: payment.FillFields, Fields: map[string]string{
+		typed := func(code string) initiation.ActionAnswer {
+			return initiation.ActionAnswer{Action: payment.FillFields, Fields: map[string]string{
 				"code": code, "device": "phone", "state": w.encrypted(w.domain, canary), "other": canary,
 			}}
 		}

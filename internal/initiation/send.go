@@ -16,7 +16,7 @@ import (
 )
 
 // open commits the intent to send an order before it is sent.
-func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.Payment, o store.AttemptOrder) (store.Attempt, error) {
+func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.Payment, o store.AttemptOrder, record addition) (store.Attempt, error) {
 	key := make([]byte, 16)
 	if _, err := io.ReadFull(i.Random, key); err != nil {
 		return store.Attempt{}, fmt.Errorf("make an attempt key: %w", err)
@@ -28,7 +28,7 @@ func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.P
 	}
 	o.Key, o.Connector, o.Mechanism = hex.EncodeToString(key), p.Connector, p.Mechanism
 	attempt := store.Attempt{Payment: p.ID, Domain: d.ID, Number: 1, Kind: store.AttemptInitiation, AttemptOrder: o, Created: i.now(d)}
-	err = i.begin(ctx, p, &attempt, nil)
+	err = i.begin(ctx, p, &attempt, nil, record)
 	return attempt, err
 }
 
@@ -54,7 +54,7 @@ func decodeDevice(encoded []byte) (connector.Device, error) {
 }
 
 // begin commits an attempt, with the payment as it goes to the bank.
-func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Attempt, check *time.Time) error {
+func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Attempt, check *time.Time, record addition) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		i.name(tx, p)
 		if err := tx.UpdatePayment(p, nil, check); err != nil {
@@ -63,7 +63,7 @@ func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Att
 		if err := tx.OpenAttempt(a, i.lease()); err != nil {
 			return err
 		}
-		return i.record(tx)
+		return record(tx)
 	})
 	return raced(err)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -25,7 +26,7 @@ const simulated = "simulated"
 // Simulate moves a payment of a sandbox domain along one edge of the state table. It fails
 // with Missing in a live domain, and with Conflict when the edge does not leave the present
 // state or another act on the payment is under way.
-func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, s SimulatedChange) (*payment.Payment, error) {
+func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, s SimulatedChange, acts ...store.Audit) (*payment.Payment, error) {
 	if d.Kind != passerelle.Sandbox {
 		return nil, passerelle.Missing()
 	}
@@ -42,7 +43,7 @@ func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passe
 	if bank.attempt.Number == 0 {
 		check = nil // no bank has an order to be asked about
 	}
-	return p, raced(i.commit(ctx, d, p, steps, check, i.record))
+	return p, raced(i.commit(ctx, d, p, steps, check, i.onRecord(d, nil, acts)))
 }
 
 func (i *Initiation) simulate(bank bankSession, s SimulatedChange) ([]payment.Step, error) {

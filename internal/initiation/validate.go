@@ -32,6 +32,9 @@ type Choice struct {
 	WebviewURL string
 	// Validated sends the order. Otherwise the choice is only stored.
 	Validated bool
+	// Evidence is what a payer saw who orders on our page, nil for others. The domain and
+	// the instant are filled in.
+	Evidence *payment.Evidence
 }
 
 // Validate applies the payer's choice to a payment in state created. With Validated, it
@@ -62,7 +65,7 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 		return nil, err
 	}
 	defer leave()
-	attempt, err := i.open(ctx, d, p, store.AttemptOrder{Waits: waits, Fields: fields})
+	attempt, err := i.open(ctx, d, p, store.AttemptOrder{Waits: waits, Fields: fields}, i.onRecord(d, choice.Evidence, nil))
 	if err != nil {
 		return nil, err
 	}

@@ -26,23 +26,23 @@ type ClockChange struct {
 
 // Move changes the clock of a sandbox and does all that falls due. It returns the
 // domain as it then is.
-func (l *Simulation) Move(ctx context.Context, d passerelle.Domain, c ClockChange) (passerelle.Domain, Result, error) {
+func (l *Simulation) Move(ctx context.Context, d passerelle.Domain, c ClockChange, acts ...store.Audit) (passerelle.Domain, Result, error) {
 	leave, err := l.enter(d)
 	if err != nil {
 		return d, Result{}, err
 	}
 	defer leave()
-	return l.move(ctx, d, c)
+	return l.move(ctx, d, c, acts)
 }
 
-func (l *Simulation) move(ctx context.Context, d passerelle.Domain, c ClockChange) (passerelle.Domain, Result, error) {
+func (l *Simulation) move(ctx context.Context, d passerelle.Domain, c ClockChange, acts []store.Audit) (passerelle.Domain, Result, error) {
 	moved, err := c.apply(d.Clock, l.Now())
 	if err != nil {
 		return d, Result{}, err
 	}
 	err = l.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.SetClock(d.ID, d.Clock, moved)
-		return l.record(tx)
+		return tx.Audit(acts...)
 	})
 	if errors.Is(err, store.ErrConflict) {
 		return d, Result{}, passerelle.Conflicting("Another call moved the clock at the same moment; read it and try again.")

@@ -38,7 +38,7 @@ type play struct {
 // advancing the clock as needed. It returns the resulting payment. When a move is refused or
 // accepted against the scenario, it fails and names the move, and the payment stays as it
 // is.
-func (l *Simulation) Play(ctx context.Context, d passerelle.Domain, name string, by store.Client) (*payment.Payment, error) {
+func (l *Simulation) Play(ctx context.Context, d passerelle.Domain, name string, by store.Client, acts ...store.Audit) (*payment.Payment, error) {
 	leave, err := l.enter(d)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (l *Simulation) Play(ctx context.Context, d passerelle.Domain, name string,
 	if err != nil {
 		return nil, err
 	}
-	if err := p.create(ctx, by.ID); err != nil {
+	if err := p.create(ctx, by.ID, acts); err != nil {
 		return nil, err
 	}
 	for n, move := range p.scenario.Moves {
@@ -98,18 +98,14 @@ func refusedAs(move sandbox.Move, err error) error {
 	return err
 }
 
-func (p *play) create(ctx context.Context, by passerelle.ClientID) error {
+func (p *play) create(ctx context.Context, by passerelle.ClientID, acts []store.Audit) error {
 	today := passerelle.DateOf(p.domain.Clock.Now(p.Now()), time.UTC)
 	draft := payment.Draft{ClientRedirectURI: p.back, ClientState: p.scenario.Name, Instructions: p.scenario.Instructions(today)}
 	if p.scenario.Payer != nil {
 		account := p.scenario.Payer.Account()
 		draft.Payer = &account
 	}
-	creator := p.Initiation
-	if p.audit != nil {
-		creator = creator.Audited(*p.audit)
-	}
-	created, err := creator.Create(ctx, p.domain, initiation.Creation{By: by, Settings: p.settings, Draft: draft})
+	created, err := p.Initiation.Create(ctx, p.domain, initiation.Creation{By: by, Settings: p.settings, Draft: draft}, acts...)
 	if err != nil {
 		return err
 	}
@@ -134,7 +130,7 @@ func (p *play) make(ctx context.Context, move sandbox.Move) error {
 
 func (p *play) report(ctx context.Context, move sandbox.Move) error {
 	var err error
-	answer := func(a initiation.Answer, by payment.Actor) error {
+	answer := func(a initiation.ActionAnswer, by payment.Actor) error {
 		_, err := p.Initiation.Answer(ctx, p.domain, p.payment, by, a)
 		return err
 	}
@@ -146,13 +142,13 @@ func (p *play) report(ctx context.Context, move sandbox.Move) error {
 	case sandbox.Decide:
 		err = p.decide(ctx, move)
 	case sandbox.Resume:
-		err = answer(initiation.Answer{Action: payment.Decoupled, Yes: true}, payment.ByPayer)
+		err = answer(initiation.ActionAnswer{Action: payment.Decoupled, Yes: true}, payment.ByPayer)
 	case sandbox.Submit:
-		err = answer(initiation.Answer{Action: payment.FillFields, Fields: move.Fields}, payment.ByPayer)
+		err = answer(initiation.ActionAnswer{Action: payment.FillFields, Fields: move.Fields}, payment.ByPayer)
 	case sandbox.PSUValidate:
-		err = answer(initiation.Answer{Action: payment.PSUValidation, Yes: move.Yes}, payment.ByPayer)
+		err = answer(initiation.ActionAnswer{Action: payment.PSUValidation, Yes: move.Yes}, payment.ByPayer)
 	case sandbox.ConfirmOrder:
-		err = answer(initiation.Answer{Action: payment.Confirm, Yes: move.Yes}, payment.ByClient)
+		err = answer(initiation.ActionAnswer{Action: payment.Confirm, Yes: move.Yes}, payment.ByClient)
 	case sandbox.CancelOrder:
 		_, err = p.Initiation.Cancel(ctx, p.domain, p.payment, initiation.CancelRequest{By: payment.ByClient, RedirectURI: p.back})
 	default:
@@ -185,7 +181,7 @@ func (p *play) decide(ctx context.Context, move sandbox.Move) error {
 func (p *play) advance(ctx context.Context, length time.Duration) error {
 	for length > 0 {
 		piece := min(length, maxAdvance)
-		moved, _, err := p.quiet().move(ctx, p.domain, ClockChange{Advance: piece.String(), Zone: time.UTC})
+		moved, _, err := p.move(ctx, p.domain, ClockChange{Advance: piece.String(), Zone: time.UTC}, nil)
 		if err != nil {
 			return err
 		}
@@ -195,20 +191,12 @@ func (p *play) advance(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-// quiet is the lab without a record of its own: what is a part of an act is on
-// record with the act.
-func (l *Simulation) quiet() *Simulation {
-	twin := *l
-	twin.audit = nil
-	return &twin
-}
-
 // password is the only one that simulated institutions take.
 const password = "1234"
 
 // Connect makes a user, and a connection of theirs that a word steers: one of
 // customers.Logins.
-func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word string) (bankstore.Connection, error) {
+func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word string, acts ...store.Audit) (bankstore.Connection, error) {
 	if err := Open(d); err != nil {
 		return bankstore.Connection{}, err
 	}
@@ -217,12 +205,7 @@ func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word stri
 		return bankstore.Connection{}, passerelle.InvalidField("login", "no login begins with that word")
 	}
 	user, err := l.Aggregation.CreateUser(ctx, d, true, func(tx *store.Tx, u passerelle.User) error {
-		if l.audit == nil {
-			return nil
-		}
-		entry := *l.audit
-		entry.Subject, entry.SubjectID = "user", int64(u.ID)
-		return tx.Audit(entry)
+		return tx.AuditOf(int64(u.ID), acts...)
 	})
 	if err != nil {
 		return bankstore.Connection{}, err

@@ -33,24 +33,6 @@ type Simulation struct {
 	Bank        *sandbox.Bank
 	// Now is real time.
 	Now func() time.Time
-
-	audit *store.Audit
-}
-
-// Audited is the same lab for one act that is to be on record, in the unit in
-// which it becomes true.
-func (l *Simulation) Audited(entry store.Audit) *Simulation {
-	twin := *l
-	twin.audit = &entry
-	return &twin
-}
-
-// record adds the record of the act, if there is to be one, to its unit.
-func (l *Simulation) record(tx *store.Tx) error {
-	if l.audit == nil {
-		return nil
-	}
-	return tx.Audit(*l.audit)
 }
 
 // Open refuses live domains, where nothing of a sandbox exists.
@@ -74,15 +56,16 @@ type Result struct {
 }
 
 // Run does what is due in a sandbox until nothing is left: payments and syncs
-// first, because they make the events that are then delivered.
-func (l *Simulation) Run(ctx context.Context, d passerelle.Domain) (Result, error) {
+// first, because they make the events that are then delivered. Entries of the audit log are
+// stored before.
+func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store.Audit) (Result, error) {
 	leave, err := l.enter(d)
 	if err != nil {
 		return Result{}, err
 	}
 	defer leave()
-	if l.audit != nil {
-		if err := l.DB.Write(ctx, l.record); err != nil {
+	if len(acts) > 0 {
+		if err := l.DB.Write(ctx, func(tx *store.Tx) error { return tx.Audit(acts...) }); err != nil {
 			return Result{}, fmt.Errorf("record a run of domain %d: %w", d.ID, err)
 		}
 	}
@@ -137,13 +120,13 @@ func (l *Simulation) Received(ctx context.Context, d passerelle.Domain) ([]store
 }
 
 // Forget empties the built-in receiver.
-func (l *Simulation) Forget(ctx context.Context, d passerelle.Domain) error {
+func (l *Simulation) Forget(ctx context.Context, d passerelle.Domain, acts ...store.Audit) error {
 	if err := Open(d); err != nil {
 		return err
 	}
 	err := l.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.ForgetReceived(d.ID)
-		return l.record(tx)
+		return tx.Audit(acts...)
 	})
 	if err != nil {
 		return fmt.Errorf("empty the receiver of domain %d: %w", d.ID, err)

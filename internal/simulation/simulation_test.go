@@ -134,21 +134,21 @@ func TestLoginsMakeConnections(t *testing.T) {
 func TestActsAreOnRecord(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		ctx := t.Context()
-		do := func(act string) *simulation.Simulation {
-			return s.Simulation.Audited(store.Audit{Domain: s.Domain.ID, At: time.Now(), Act: act})
+		act := func(name, subject string) store.Audit {
+			return store.Audit{Domain: s.Domain.ID, At: time.Now(), Act: name, Subject: subject}
 		}
-		_, _, err := do("backwards").Move(ctx, s.Domain, simulation.ClockChange{Set: "2000-01-01 00:00:00", Zone: time.UTC})
+		_, _, err := s.Simulation.Move(ctx, s.Domain, simulation.ClockChange{Set: "2000-01-01 00:00:00", Zone: time.UTC}, act("backwards", ""))
 		if !errors.Is(err, passerelle.Invalid) {
 			t.Errorf("backwards: %v", err)
 		}
-		moved, _, err := do("clock").Move(ctx, s.Domain, simulation.ClockChange{Advance: "1h", Zone: time.UTC})
+		moved, _, err := s.Simulation.Move(ctx, s.Domain, simulation.ClockChange{Advance: "1h", Zone: time.UTC}, act("clock", ""))
 		must(t, err)
-		_, err = do("run").Run(ctx, moved)
+		_, err = s.Simulation.Run(ctx, moved, act("run", ""))
 		must(t, err)
-		p, err := do("play").Play(ctx, moved, "never-approved", client(t, s))
+		p, err := s.Simulation.Play(ctx, moved, "never-approved", client(t, s), act("play", "payment"))
 		must(t, err)
-		must(t, do("empty").Forget(ctx, domain(t, s)))
-		made, err := do("connect").Connect(ctx, domain(t, s), "one")
+		must(t, s.Simulation.Forget(ctx, domain(t, s), act("empty", "")))
+		made, err := s.Simulation.Connect(ctx, domain(t, s), "one", act("connect", "user"))
 		must(t, err)
 		all, err := operatorstore.From(s.DB).AuditOfDomain(ctx, s.Domain.ID, 100)
 		must(t, err)

@@ -90,7 +90,7 @@ func fieldValues(form url.Values) map[string]string {
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form)
 	before := s.payment
-	after, err := w.answer(pc, s, payment.ActFields, initiation.Answer{Action: payment.FillFields, Fields: pc.values})
+	after, err := w.answer(pc, s, payment.ActFields, initiation.ActionAnswer{Action: payment.FillFields, Fields: pc.values})
 	if err != nil || after.Action != payment.FillFields || !sameFields(before.Fields, after.Fields) {
 		return w.proceed(pc, s, err, stepOnward)
 	}
@@ -105,7 +105,7 @@ func sameFields(a, b []payment.Field) bool {
 // approved asks the bank whether it has seen the payer's approval. The page
 // sends the form by itself, too; then it does not say what is still missing.
 func (w *Webview) approved(pc *pageContext, s *payerSession, form url.Values) error {
-	p, err := w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, initiation.Answer{Action: payment.Decoupled, Yes: true})
+	p, err := w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true})
 	next := stepOnward
 	if err == nil && p.Action == payment.Decoupled && form.Has("approved") {
 		next = stepAgain
@@ -123,12 +123,13 @@ func (w *Webview) decide(pc *pageContext, s *payerSession, form url.Values) erro
 	if word == "yes" {
 		act = payment.ActAgree
 	}
-	_, err := w.answer(pc, s, act, initiation.Answer{Action: payment.PSUValidation, Yes: word == "yes"})
+	_, err := w.answer(pc, s, act, initiation.ActionAnswer{Action: payment.PSUValidation, Yes: word == "yes"})
 	return w.proceed(pc, s, err, stepOnward)
 }
 
-func (w *Webview) answer(pc *pageContext, s *payerSession, act payment.Act, a initiation.Answer) (*payment.Payment, error) {
-	return w.evidenceOf(pc, s, act, w.bankName(s.payment), "").Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, a)
+func (w *Webview) answer(pc *pageContext, s *payerSession, act payment.Act, a initiation.ActionAnswer) (*payment.Payment, error) {
+	a.Evidence = evidenceOf(pc, s, act, w.bankName(s.payment), "")
+	return w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, a)
 }
 
 // proceed sends the browser to where the payment stands after a form. When the

@@ -37,7 +37,9 @@ func (w *Webview) confirmCancellation(pc *pageContext, s *payerSession) error {
 // cancel ends a payment that no bank has, or asks the bank to. It may have the
 // payer approve that; then the payment's page leads there.
 func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
-	p, err := w.evidenceOf(pc, s, payment.ActCancel, w.bankName(s.payment), "").Cancel(pc.context(), pc.domain, s.payment.ID, initiation.CancelRequest{By: payment.ByPayer})
+	p, err := w.Initiation.Cancel(pc.context(), pc.domain, s.payment.ID, initiation.CancelRequest{
+		By: payment.ByPayer, Evidence: evidenceOf(pc, s, payment.ActCancel, w.bankName(s.payment), ""),
+	})
 	refused := err == nil && !p.State.Final() && p.Detail != payment.Cancelling
 	if !refused && !errors.Is(err, passerelle.Invalid) {
 		return w.proceed(pc, s, err, stepOnward)

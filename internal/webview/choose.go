@@ -153,7 +153,8 @@ func (w *Webview) order(pc *pageContext, s *payerSession, chosen bank, d draft) 
 	p, err := w.Initiation.AcceptTerms(pc.context(), pc.domain, s.payment.ID, d.Terms)
 	if err == nil {
 		choice := d.choice(chosen, pc.returnURL(s.payment.ID))
-		_, err = w.evidenceOf(pc, s, payment.ActOrder, chosen.Name, p.TermsVersion).Validate(pc.context(), pc.domain, s.payment.ID, choice)
+		choice.Evidence = evidenceOf(pc, s, payment.ActOrder, chosen.Name, p.TermsVersion)
+		_, err = w.Initiation.Validate(pc.context(), pc.domain, s.payment.ID, choice)
 	}
 	if reported := problemOf(err); reported.key != "" {
 		d.Problem, d.Wrong = reported.key, reported.field

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"passerelle"
-	"passerelle/internal/initiation"
 	"passerelle/internal/web"
 	"passerelle/payment"
 )
@@ -73,12 +72,11 @@ func (pc *pageContext) summary(s *payerSession) summary {
 	return summary{ShownPayment: shown, Repeated: p.DateType() == payment.Periodic}
 }
 
-// evidenceOf is the use cases for one act of the payer, with evidence of what was
-// on the page on which they acted.
-func (w *Webview) evidenceOf(pc *pageContext, s *payerSession, act payment.Act, bank, terms string) *initiation.Initiation {
+// evidenceOf is what was on the page on which the payer acted.
+func evidenceOf(pc *pageContext, s *payerSession, act payment.Act, bank, terms string) *payment.Evidence {
 	shown := pc.summary(s).ShownPayment
 	shown.Bank, shown.Terms = bank, terms
-	return w.Initiation.Witnessed(pc.domain, payment.Evidence{Payment: s.payment.ID, Act: act, Language: pc.words.Lang, Shown: shown})
+	return &payment.Evidence{Payment: s.payment.ID, Act: act, Language: pc.words.Lang, Shown: shown}
 }
 
 // page is a page about a payment, shown again when a problem is named.

@@ -192,7 +192,7 @@ func (h *hooks) resend(pc *page.Context) error {
 	if !mayDeliver(pc) {
 		return page.ErrForbidden
 	}
-	err = h.handling(pc, "resend webhook data").Resend(pc, pc.Domain, w, d.ID)
+	err = h.Delivery.Resend(pc, pc.Domain, w, d.ID, pc.Record("resend webhook data", delivery.SubjectData, 0))
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
 		return h.delivery(pc)

@@ -133,15 +133,15 @@ func (h *hooks) registerProvider(pc *page.Context) error {
 	}
 	var (
 		form = typedProvider(pc)
-		do   = h.handling(pc, actRegisterProvider)
+		act  = pc.Record(actRegisterProvider, delivery.SubjectProvider, 0)
 		made store.AuthProvider
 		err  error
 	)
 	switch form.Type {
 	case delivery.HMAC:
-		made, err = do.RegisterProvider(pc, pc.Domain, form.Name, pc.By())
+		made, err = h.Delivery.RegisterProvider(pc, pc.Domain, form.Name, pc.By(), act)
 	case delivery.OAuth:
-		made, err = do.RegisterOAuth(pc, pc.Domain, form.Name, form.endpoint(pc), pc.By())
+		made, err = h.Delivery.RegisterOAuth(pc, pc.Domain, form.Name, form.endpoint(pc), pc.By(), act)
 	default:
 		return page.ErrForm
 	}
@@ -183,9 +183,9 @@ func (h *hooks) changeProvider(pc *page.Context) error {
 	}
 	form := typedProvider(pc)
 	form.ID, form.Type = a.ID, a.Type
-	_, err = h.handling(pc, actChangeProvider).UpdateProvider(pc, pc.Domain, a.ID, delivery.ProviderChange{
+	_, err = h.Delivery.UpdateProvider(pc, pc.Domain, a.ID, delivery.ProviderChange{
 		Name: &form.Name, Endpoint: form.endpoint(pc), By: pc.By(),
-	})
+	}, pc.Record(actChangeProvider, delivery.SubjectProvider, 0))
 	return pc.After(err, pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
 }
 
@@ -252,7 +252,7 @@ func (h *hooks) rotateProvider(pc *page.Context) error {
 	if err != nil {
 		return pc.After(err, "", h.provider)
 	}
-	a, secret, err := h.handling(pc, actRotateProvider).Rotate(pc, pc.Domain, pc.Numbers[1], overlap, pc.By())
+	a, secret, err := h.Delivery.Rotate(pc, pc.Domain, pc.Numbers[1], overlap, pc.By(), pc.Record(actRotateProvider, delivery.SubjectProvider, 0))
 	if err != nil {
 		return pc.After(err, "", h.provider)
 	}
@@ -267,7 +267,7 @@ func (h *hooks) deleteProvider(pc *page.Context) error {
 	id := pc.Numbers[1]
 	err := pc.Confirmed(id)
 	if err == nil {
-		err = h.handling(pc, actDeleteProvider).DeleteProvider(pc, pc.Domain, id, pc.By())
+		err = h.Delivery.DeleteProvider(pc, pc.Domain, id, pc.By(), pc.Record(actDeleteProvider, delivery.SubjectProvider, 0))
 	}
 	return pc.After(err, pc.Path("/webhooks/auth"), h.provider)
 }

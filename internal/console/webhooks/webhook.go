@@ -167,16 +167,16 @@ func (h *hooks) actOnWebhook(pc *page.Context) error {
 	case act == actRecover:
 		return h.recoverWebhook(pc, w)
 	}
-	do, change := h.handling(pc, act), delivery.WebhookUpdate{By: pc.By()}
+	change, entry := delivery.WebhookUpdate{By: pc.By()}, pc.Record(act, delivery.SubjectWebhook, 0)
 	switch act {
 	case actDelete:
-		err = do.Delete(pc, pc.Domain, w.ID, pc.By())
+		err = h.Delivery.Delete(pc, pc.Domain, w.ID, pc.By(), entry)
 	case actRestore:
 		change.Deleted = new(false)
-		_, err = do.Update(pc, pc.Domain, w.ID, change)
+		_, err = h.Delivery.Update(pc, pc.Domain, w.ID, change, entry)
 	default:
 		change.Disabled = new(act == actDisable)
-		_, err = do.Update(pc, pc.Domain, w.ID, change)
+		_, err = h.Delivery.Update(pc, pc.Domain, w.ID, change, entry)
 	}
 	return h.afterAct(pc, w, err)
 }
@@ -204,7 +204,7 @@ func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
 	if err != nil {
 		return h.afterAct(pc, w, err)
 	}
-	due, err := h.handling(pc, actRecover).Recover(pc, pc.Domain, w, since)
+	due, err := h.Delivery.Recover(pc, pc.Domain, w, since, pc.Record(actRecover, delivery.SubjectWebhook, 0))
 	if err != nil {
 		return h.afterAct(pc, w, err)
 	}

@@ -52,12 +52,6 @@ func mayDeliver(pc *page.Context) bool {
 	return pc.Who.May(operators.Deliver) && pc.Certain() || pc.MaySetUp()
 }
 
-// handling is the use cases of webhooks for one act of the operator, which is put
-// on record there with what it is about.
-func (h *hooks) handling(pc *page.Context, act string) *delivery.Delivery {
-	return h.Delivery.Audited(pc.Record(act, "", 0))
-}
-
 // webhooks lists the webhooks of a domain, the oldest first.
 func (h *hooks) webhooks(pc *page.Context) error {
 	data := webhooksData{All: pc.Request.URL.Query().Has("all"), MaySetUp: pc.MaySetUp()}
@@ -241,9 +235,9 @@ func (h *hooks) registerWebhook(pc *page.Context) error {
 	change, err := form.change()
 	var made store.Webhook
 	if err == nil {
-		made, err = h.handling(pc, "register webhook").Register(pc, pc.Domain, delivery.Registration{
+		made, err = h.Delivery.Register(pc, pc.Domain, delivery.Registration{
 			Client: *change.Client, User: *change.User, Event: form.Event, URL: form.URL, Auth: form.Provider, By: pc.By(),
-		})
+		}, pc.Record("register webhook", delivery.SubjectWebhook, 0))
 	}
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
@@ -309,7 +303,7 @@ func (h *hooks) changeWebhook(pc *page.Context) error {
 	change, err := form.change()
 	if err == nil {
 		change.By = pc.By()
-		_, err = h.handling(pc, "change webhook").Update(pc, pc.Domain, w.ID, change)
+		_, err = h.Delivery.Update(pc, pc.Domain, w.ID, change, pc.Record("change webhook", delivery.SubjectWebhook, 0))
 	}
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
