@@ -9,6 +9,7 @@ import (
 	"passerelle"
 	"passerelle/internal/console/page"
 	"passerelle/internal/store"
+	"passerelle/internal/web"
 	"passerelle/payment"
 )
 
@@ -163,7 +164,7 @@ func (c *Console) exportPayments(pc *page.Context) error {
 	}
 	list, err := c.listing(pc, values)
 	if known, is := page.UserMessage(err); is {
-		return &page.FaultPage{Status: http.StatusUnprocessableEntity, Title: "There is no such list", Text: known}
+		return &web.FaultPage{Status: http.StatusUnprocessableEntity, Title: "There is no such list", Text: known}
 	}
 	if err != nil {
 		return err

@@ -1,9 +1,7 @@
 package page
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 
 	"passerelle"
@@ -12,40 +10,21 @@ import (
 	"passerelle/internal/web"
 )
 
-// FaultPage is a failure that a person is told about.
-type FaultPage struct {
-	Status      int
-	Title, Text string
+func fault(status int, title, text string) *web.FaultPage {
+	return &web.FaultPage{Status: status, Title: title, Text: text}
 }
-
-// Error names the fault.
-func (f *FaultPage) Error() string { return "page answered with: " + f.Title }
 
 // The faults an operator can meet.
 var (
-	ErrNoPage    = &FaultPage{http.StatusNotFound, "There is nothing here", "The address is wrong, or what was here is gone."}
-	errMethod    = &FaultPage{http.StatusMethodNotAllowed, "That cannot be done here", "The address does not take requests of this kind."}
-	ErrForeign   = &FaultPage{http.StatusForbidden, "This form is not ours", "It was made by another site, or for a session that is over. Nothing was changed. Go back, load the page anew and try again."}
-	ErrForm      = &FaultPage{http.StatusBadRequest, "The form cannot be read", "It is broken. Nothing was changed."}
-	errTooLarge  = &FaultPage{http.StatusRequestEntityTooLarge, "The form is too large", "It holds more than this page takes. Nothing was changed."}
-	ErrForbidden = &FaultPage{http.StatusForbidden, "Your role does not do that", "Ask somebody with another role. Nothing was changed."}
-	errBusy      = &FaultPage{http.StatusServiceUnavailable, "Not right now", "The service is busy or its database cannot be reached. Try again in a moment."}
-	errBug       = &FaultPage{http.StatusInternalServerError, "Something went wrong", "It is not your fault. The log of the service says more, under the number below."}
+	ErrNoPage    = fault(http.StatusNotFound, "There is nothing here", "The address is wrong, or what was here is gone.")
+	errMethod    = fault(http.StatusMethodNotAllowed, "That cannot be done here", "The address does not take requests of this kind.")
+	ErrForeign   = fault(http.StatusForbidden, "This form is not ours", "It was made by another site, or for a session that is over. Nothing was changed. Go back, load the page anew and try again.")
+	ErrForm      = fault(http.StatusBadRequest, "The form cannot be read", "It is broken. Nothing was changed.")
+	errTooLarge  = fault(http.StatusRequestEntityTooLarge, "The form is too large", "It holds more than this page takes. Nothing was changed.")
+	ErrForbidden = fault(http.StatusForbidden, "Your role does not do that", "Ask somebody with another role. Nothing was changed.")
+	errBusy      = fault(http.StatusServiceUnavailable, "Not right now", "The service is busy or its database cannot be reached. Try again in a moment.")
+	errBug       = fault(http.StatusInternalServerError, "Something went wrong", "It is not your fault. The log of the service says more, under the number below.")
 )
-
-// classify finds what a person may know of an error.
-func classify(err error) *FaultPage {
-	var known *FaultPage
-	switch {
-	case errors.As(err, &known):
-		return known
-	case errors.Is(err, passerelle.NotFound), errors.Is(err, store.ErrNotFound):
-		return ErrNoPage
-	case errors.Is(err, passerelle.Unavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return errBusy
-	}
-	return errBug
-}
 
 // faultData is what the page of a fault shows.
 type faultData struct {
@@ -59,25 +38,17 @@ func (h *Handler) fail(pc *Context, err error) {
 		web.Redirect(pc.Writer, Root+"sign-in")
 		return
 	}
-	f := classify(err)
-	if f.Status >= http.StatusInternalServerError {
-		h.Log.LogAttrs(pc, slog.LevelError, "a page of the console could not be served",
-			slog.String("request_id", h.RequestID(pc)), slog.Int("status", f.Status), slog.Any("error", err))
+	if errors.Is(err, store.ErrNotFound) {
+		err = ErrNoPage
 	}
-	switch f {
-	case errMethod:
-		pc.Writer.Header().Set("Allow", "GET, HEAD, POST")
-	case errBusy:
-		pc.Writer.Header().Set("Retry-After", "1")
-	}
-	sending := own.Send(pc.Writer, web.Page{
-		Name: "fault", Status: f.Status, Words: web.Words{Lang: "en"}, Title: f.Title + " · Passerelle", Sheets: sheets,
-		Body: frame{Data: faultData{f.Title, f.Text, h.RequestID(pc)}},
+	request := h.RequestID(pc)
+	faults := web.Faults{Pages: own, Log: h.Log, Failure: "a page of the console could not be served", NoPage: ErrNoPage, Busy: errBusy, Bug: errBug, Method: errMethod}
+	faults.Answer(pc, pc.Writer, err, request, func(f *web.FaultPage) web.Page {
+		return web.Page{
+			Words: web.Words{Lang: "en"}, Title: f.Title + " · Passerelle", Sheets: sheets,
+			Body: frame{Data: faultData{f.Title, f.Text, request}},
+		}
 	})
-	if sending != nil {
-		h.Log.ErrorContext(pc, "the page of a fault could not be rendered", "error", sending)
-		http.Error(pc.Writer, f.Title, f.Status)
-	}
 }
 
 // UserMessage is what an error says to people, if it says anything to them.
