@@ -337,6 +337,52 @@ func TestSomeImportsHaveOneOwner(t *testing.T) {
 	}
 }
 
+// sqlPackages contain the SQL about the tables, each about its own.
+var sqlPackages = []string{"internal/database", "internal/store", "internal/bankstore", "internal/operatorstore"}
+
+// storeInternals are the methods of the store that give SQL and sealed columns away, to the
+// packages beside it.
+var storeInternals = []string{"Unit", "Rows", "Unseal"}
+
+// TestSQLStaysBesideTheTables keeps statements out of the use cases: where a column is known
+// in one package, a migration has one place to change.
+func TestSQLStaysBesideTheTables(t *testing.T) {
+	used := map[string]bool{}
+	for _, p := range modulePackages(t) {
+		for _, call := range callsOf(p, storeInternals) {
+			name := call.Fun.(*ast.SelectorExpr).Sel.Name
+			if matches(p.path, sqlPackages...) {
+				used[name] = true
+				continue
+			}
+			t.Errorf("%s: calls %s, which is for %v: add a method there", p.fset.Position(call.Pos()), name, sqlPackages)
+		}
+	}
+	for _, name := range storeInternals {
+		if !used[name] {
+			t.Errorf("nobody calls %s", name)
+		}
+	}
+}
+
+// callsOf are the calls of methods with certain names.
+func callsOf(p pkg, names []string) []*ast.CallExpr {
+	var calls []*ast.CallExpr
+	for _, file := range p.files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, is := n.(*ast.CallExpr)
+			if !is {
+				return true
+			}
+			if method, is := call.Fun.(*ast.SelectorExpr); is && slices.Contains(names, method.Sel.Name) {
+				calls = append(calls, call)
+			}
+			return true
+		})
+	}
+	return calls
+}
+
 func TestPurePackagesTouchNothing(t *testing.T) {
 	for _, p := range modulePackages(t) {
 		if !matches(p.path, pure...) {
