@@ -31,7 +31,7 @@ type Account struct {
 	Issuer string
 }
 
-// accountSchemes holds, for each scheme, how a number is brought into its one
+// accountSchemes has, for each scheme, the function that brings a number into its canonical
 // form. The fault is "" for a valid number and never repeats it.
 var accountSchemes = []struct {
 	scheme    AccountScheme
@@ -41,12 +41,11 @@ var accountSchemes = []struct {
 	{SortCode, normaliseSortCode},
 }
 
-// Check brings the number and the BIC of the account at path into their one
-// form and refuses what is not an account: fields that are required and absent
-// (a missingParameter that names all of them), unknown schemes, numbers of a
-// wrong form or with wrong check digits, a BIC that is none or comes with
-// another scheme than IBAN, and labels that are too long. Errors are Invalid,
-// on the field below path, and do not repeat the number.
+// Check brings the number and the BIC of the account at path into canonical form. It fails with
+// missingParameter, which names all required fields that are absent, and with Invalid for an
+// unknown scheme, a number of a wrong form or with wrong check digits, a BIC that is malformed
+// or comes without an IBAN, and a label that is too long. Errors are Invalid, on the field
+// below path, and do not repeat the number.
 func (a *Account) Check(path string) error {
 	if names := a.missing(); names != nil {
 		return missingFields(path, "", names)
@@ -138,8 +137,8 @@ func capital(r rune) rune {
 	return r
 }
 
-// isBIC checks the form of ISO 9362 in capitals. Kosovo's code is not one of
-// ISO 3166 and yet in use, for BICs as for IBANs.
+// isBIC checks the form of ISO 9362 in capitals. Kosovo's code is not in ISO 3166, but BICs and
+// IBANs use it.
 func isBIC(s string) bool {
 	if len(s) != 8 && len(s) != 11 || !consistsOf(s, 'c') {
 		return false
@@ -158,9 +157,9 @@ func (a Account) Country() string {
 	return ""
 }
 
-// Masked is the number with all but its end hidden, for people who have to
-// recognise it: "FR76 **** 0189", "**** 9911". The country and check digits of
-// an IBAN stay. What is too short to be a number is hidden whole.
+// Masked hides all but the end of the number, for people who have to recognise it: "FR76 ****
+// 0189", "**** 9911". The country and check digits of an IBAN stay. A text that is too short to
+// be a number is hidden completely.
 func (a Account) Masked() string {
 	const hidden = "****"
 	number := a.Identification

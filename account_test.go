@@ -54,7 +54,7 @@ func TestCheckAcceptsIBANs(t *testing.T) {
 	}
 }
 
-// One wrong digit is what check digits always find.
+// Check digits find every single wrong digit.
 func TestCheckFindsTypingErrors(t *testing.T) {
 	for _, number := range ibans {
 		for i := 2; i < len(number); i++ {

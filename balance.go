@@ -6,8 +6,8 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// SumAmounts adds two amounts of one currency. The sum is nil when one of them is
-// not known, or when it has more digits than a decimal holds.
+// SumAmounts adds two amounts of one currency. The sum is nil when an amount is unknown, or
+// when it has more digits than a decimal holds.
 func SumAmounts(a, b *decimal.Decimal) *decimal.Decimal {
 	if a == nil || b == nil {
 		return nil
@@ -19,24 +19,24 @@ func SumAmounts(a, b *decimal.Decimal) *decimal.Decimal {
 	return &sum
 }
 
-// Movement is what came into accounts of one currency on a day, and what went
-// out of them, which is zero or less. Nil is a sum that is too long.
+// Movement is the money that accounts of one currency received on a day, and the money that
+// left them, which is zero or less. Nil is a sum that is too long.
 type Movement struct {
 	Day     Date
 	In, Out *decimal.Decimal
 }
 
-// Balance is what accounts of one currency had at the end of a day or of some
-// days, and what moved in that time. In, Out and Net are their incomes, their
-// expenses, which are zero or less, and both together.
+// Balance is the balance of accounts of one currency at the end of a day or period, and the
+// movements in that time. In is the income, Out the expenses, which are zero or less, and Net
+// the sum of both.
 type Balance struct {
 	First, Last       Date
 	End, In, Out, Net *decimal.Decimal
 }
 
-// DailyBalances are those of the days from first to last, of accounts that have
-// present after all of the movements. The movements are in the order of their
-// days, from the first day on; those after the last day are taken off.
+// DailyBalances returns the balances at the end of each day from first to last. The accounts
+// have the balance present after all movements. The movements are in the order of their days,
+// from the first day on. Those after the last day are subtracted.
 func DailyBalances(present *decimal.Decimal, movements []Movement, first, last Date) []Balance {
 	var days []Balance
 	end := present
@@ -57,7 +57,7 @@ func DailyBalances(present *decimal.Decimal, movements []Movement, first, last D
 	return days
 }
 
-// SumBalances returns the balance over several days, at least one: the last sum, and all
+// SumBalances returns the balance of a period of at least one day: the last sum, and all
 // movements.
 func SumBalances(days []Balance) Balance {
 	sum := days[len(days)-1]

@@ -14,7 +14,7 @@ func amount(text string) *decimal.Decimal {
 	return &d
 }
 
-// A day ends with what there is now, less what moved since.
+// The balance at the end of a day is the present one without the movements since.
 func TestDailyBalances(t *testing.T) {
 	day := func(n int) passerelle.Date {
 		d, _ := passerelle.ParseDate("date", "2026-02-27")
@@ -46,7 +46,7 @@ func TestDailyBalances(t *testing.T) {
 	}
 }
 
-// What has too many digits is not known, and neither is what follows from it.
+// A sum with too many digits is unknown, and so is every result that needs it.
 func TestBalancesThatAreTooLong(t *testing.T) {
 	first, _ := passerelle.ParseDate("date", "2026-02-27")
 	long := []passerelle.Movement{{Day: first, In: amount("1"), Out: amount("0")}, {Day: first.AddDays(1), Out: amount("0")}}

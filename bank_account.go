@@ -15,16 +15,16 @@ type AccountTypeDetails struct {
 	Number int64
 	// Parent is the type it is a kind of, or empty.
 	Parent AccountType
-	// Invest says that the account holds investments.
+	// Invest reports whether the account holds investments.
 	Invest bool
 	// Name and Plural are for people, in English.
 	Name, Plural string
 }
 
-// UnknownAccount is the type of an account of which nothing better is known.
+// UnknownAccount is the type of an account whose type is unknown.
 const UnknownAccount AccountType = "unknown"
 
-// accountTypes keeps its numbers for ever: they are ids on the wire.
+// The numbers of accountTypes never change: they are ids on the wire.
 var accountTypes = []AccountTypeDetails{
 	{"article83", 1, "", true, "Article 83", "Article 83 plans"},
 	{"capitalisation", 2, "", true, "Capitalisation contract", "Capitalisation contracts"},
@@ -62,7 +62,7 @@ var accountTypes = []AccountTypeDetails{
 // AccountTypes lists the types by their numbers.
 func AccountTypes() []AccountTypeDetails { return append([]AccountTypeDetails(nil), accountTypes...) }
 
-// Details describes the type; one that is not of the interface is unknown.
+// Details describes the type. A type that is not in the interface is unknown.
 func (t AccountType) Details() AccountTypeDetails {
 	for _, known := range accountTypes {
 		if known.Type == t {
@@ -72,10 +72,10 @@ func (t AccountType) Details() AccountTypeDetails {
 	return UnknownAccount.Details()
 }
 
-// Payment reports whether accounts of the type are there to pay from.
+// Payment reports whether accounts of the type can pay.
 func (t AccountType) Payment() bool { return t == "checking" || t == "joint" }
 
-// Usage says for what an account is used.
+// Usage is the purpose of an account.
 type Usage string
 
 // The usages: private, of an organisation, of an association.
@@ -88,8 +88,8 @@ const (
 // AccountDetails has an institution's details of a bank account. Empty text, the zero date
 // and nil mean that it gives none.
 type AccountDetails struct {
-	// Key is the institution's own name for the account, by which it is found
-	// again; unique within its connection.
+	// Key is the institution's own name for the account. It stays the same, and is unique
+	// within the connection.
 	Key string
 	// Parent is the key of the account that a card is settled on.
 	Parent          string
@@ -115,8 +115,8 @@ type BankAccount struct {
 	Source     SourceID
 	ParentID   AccountID
 	AccountDetails
-	// CustomName is the one the person gave it, which the institution's does
-	// not overwrite.
+	// CustomName is the name that the person chose. The institution's name does not overwrite
+	// it.
 	CustomName string
 	// Display and Bookmarked are the person's.
 	Display, Bookmarked bool
@@ -126,16 +126,16 @@ type BankAccount struct {
 	Deleted    *time.Time
 	LastUpdate *time.Time
 	Error      ConnectionState
-	// CoveredFrom is the first day of which all transactions were read.
+	// CoveredFrom is the first day whose transactions were all read.
 	CoveredFrom Date
-	// Worth is what its investments are worth; nil when it has none.
+	// Worth is the value of the investments, nil when the account has none.
 	Worth *Worth
-	// Epoch numbers the times the account was emptied: rows of earlier ones are
-	// gone for readers, whether they are erased yet or not.
+	// Epoch counts how often the account was emptied. Readers do not see rows of earlier
+	// epochs, erased or not.
 	Epoch int64
 }
 
-// Loan is what an institution says about a credit. Rates are in percent.
+// Loan is a credit as the institution describes it. Rates are in percent.
 type Loan struct {
 	Type                                    string
 	Total, Available, Used                  *decimal.Decimal
@@ -150,13 +150,11 @@ type Loan struct {
 	Months                                  *int
 }
 
-// Party is somebody with a role in an account (holder, co_holder, attorney,
-// custodian_for_minor, legal_guardian, nominee, successor_on_death, trustee,
-// unknown).
+// Party is a person with a role in an account (holder, co_holder, attorney,
+// custodian_for_minor, legal_guardian, nominee, successor_on_death, trustee, unknown).
 type Party struct {
 	Role string
-	// IsUser says that the party is the user of the connection; nil when
-	// nobody knows.
+	// IsUser reports whether the party is the user of the connection; nil when this is unknown.
 	IsUser   *bool
 	FullName string
 }

@@ -26,7 +26,7 @@ var bankCodes = []struct {
 }
 
 // TypeOfBankCode returns the type of a transaction by its bank transaction code of ISO 20022,
-// such as PMNT-RCDT-ESCT. It is empty when the code says none.
+// such as PMNT-RCDT-ESCT. It is empty when the code has no such part.
 func TypeOfBankCode(code string) TransactionType {
 	for _, one := range bankCodes {
 		if strings.HasPrefix(code, one.code) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CategoryID identifies a category of transactions: one of the interface's, or
-// one that a person made.
+// CategoryID identifies a category of transactions, one of the interface or one that a person
+// created.
 type CategoryID int64
 
 const (
@@ -16,8 +16,8 @@ const (
 	FirstOwnCategory CategoryID = 10_000
 )
 
-// Category is a kind of transactions. Code is how transactions name it: a parent
-// and a point before it, where it has one.
+// Category is a kind of transactions. Code is the name in transactions: the parent, if any, a
+// point, and the category.
 type Category struct {
 	ID     CategoryID
 	Code   string
@@ -27,11 +27,11 @@ type Category struct {
 	// that are often refunded.
 	Income, Refundable bool
 	Color              string
-	// User is whose it is; zero for those of all.
+	// User is the person who created the category; zero for categories of the interface.
 	User UserID
 }
 
-// categories keeps its numbers and codes for ever.
+// The numbers and codes of categories never change.
 var categories = []Category{
 	{ID: 1, Code: "income", Name: "Income", Income: true, Color: "2E7D32"},
 	{ID: 2, Code: "income.salary", Parent: 1, Name: "Salary", Income: true},
@@ -70,7 +70,7 @@ var categories = []Category{
 	{ID: Uncategorized, Code: "uncategorized", Name: "Uncategorized", Color: "9E9E9E"},
 }
 
-// Categories lists those of the interface by their numbers.
+// Categories lists the categories of the interface by number.
 func Categories() []Category { return append([]Category(nil), categories...) }
 
 // CategoryByID finds a category of the interface.
@@ -116,9 +116,8 @@ func CategoryNumber(codes []string) CategoryID {
 	return Uncategorized
 }
 
-// labelWords are words of labels, in capitals, and the category of transactions
-// whose label has one. The first match counts, so that longer words come before
-// those they contain.
+// labelWords maps words of labels, in capitals, to the category of transactions with such a
+// label. The first match counts, so longer words come before words that they contain.
 var labelWords = []struct{ word, code string }{
 	{"SALAIRE", "income.salary"},
 	{"SALARY", "income.salary"},
@@ -156,13 +155,13 @@ var labelWords = []struct{ word, code string }{
 	{"WITHDRAWAL", "cash.withdrawal"},
 }
 
-// typeCategories are the categories of transactions whose label says nothing.
+// typeCategories are the categories of transactions without a known word in the label.
 var typeCategories = map[TransactionType]string{
 	"withdrawal": "cash.withdrawal", "fee": "bank.fees", "bank": "bank.fees", "loan_repayment": "home.loan", "market_order": "savings.investment", "refund": "income.refund",
 }
 
-// Categorize finds the category of a transaction by the words of its label, then
-// by its type; none is no category.
+// Categorize finds the category of a transaction by the words of its label, and otherwise by
+// its type. It returns none when neither helps.
 func Categorize(label string, kind TransactionType) []string {
 	label = " " + strings.ToUpper(label) + " "
 	for _, c := range labelWords {

@@ -8,7 +8,7 @@ import (
 	"passerelle"
 )
 
-// Numbers and codes name one category each, and parents are there.
+// Numbers and codes are unique, and every parent exists.
 func TestCategories(t *testing.T) {
 	codes, ids := map[string]bool{}, map[passerelle.CategoryID]bool{}
 	for _, c := range passerelle.Categories() {
@@ -44,7 +44,7 @@ func TestCategoryNumber(t *testing.T) {
 	}
 }
 
-// What is found has a number.
+// Every result has a number.
 func TestCategorize(t *testing.T) {
 	for label, want := range map[string]string{
 		"vir salaire novembre": "[income.salary] 2", "CARTE CAFE DE LA GARE": "[food.restaurants] 22", "Rent": "[home.rent] 11", "Parent's club": "[] 9998", "": "[] 9998",

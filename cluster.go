@@ -20,8 +20,8 @@ type Cluster struct {
 	// client created.
 	Key, Wording string
 	Mean         decimal.Decimal
-	// Increment is the median number of days from one to the next; zero when it
-	// is not known. Next is when the next one is expected.
+	// Increment is the median number of days between transactions; zero when it is unknown.
+	// Next is the expected day of the next transaction.
 	Increment int
 	Next      Date
 	Category  CategoryID
@@ -34,9 +34,8 @@ type Recurrence struct {
 	Transactions []TransactionID
 }
 
-// What makes transactions a series: so many of them, so many days apart, none of
-// which is further from the middle than a part of it, as little as the amounts
-// are.
+// The conditions for a series: how many transactions, how many days apart, and how far days and
+// amounts may be from the middle.
 const (
 	minOccurrences = 3
 	minIncrement   = 6
@@ -68,8 +67,8 @@ func Recurrences(all []Transaction) []Recurrence {
 // maxClusterKey bounds a key, in bytes.
 const maxClusterKey = 200
 
-// clusterKey is the letters of a label in capitals, and whether money comes in;
-// none when there are no letters.
+// clusterKey has the letters of a label in capitals, and the direction of the money. It is
+// empty without letters.
 func clusterKey(t Transaction) string {
 	letters := strings.Join(strings.FieldsFunc(strings.ToUpper(t.TransactionDetails.Wording), func(r rune) bool { return !unicode.IsLetter(r) }), " ")
 	if letters == "" || len(letters) > maxClusterKey {
@@ -101,8 +100,8 @@ func recurrence(key string, list []Transaction) (Recurrence, bool) {
 	return r, true
 }
 
-// interval is the median number of days between transactions in their order, and
-// whether all are near it.
+// interval returns the median number of days between transactions in order, and whether all
+// intervals are near it.
 func interval(list []Transaction) (int, bool) {
 	var median int
 	if len(list) < minOccurrences {
@@ -120,7 +119,7 @@ func interval(list []Transaction) (int, bool) {
 
 func daysBetween(a, b Date) int { return int(b.utc().Sub(a.utc()).Hours() / 24) }
 
-// meanValue is the mean of the values, and whether all are near it.
+// meanValue returns the mean of the values, and whether all are near it.
 func meanValue(list []Transaction) (decimal.Decimal, bool) {
 	var mean decimal.Decimal
 	sum := &decimal.Zero

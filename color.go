@@ -10,19 +10,18 @@ import (
 // Color is an opaque colour of the sRGB space.
 type Color struct{ Red, Green, Blue uint8 }
 
-// The ratios of contrast that WCAG 2.2 asks for: between a text and what is
-// behind it (success criterion 1.4.3), and between anything else that has to be
-// seen and what is around it (1.4.11).
+// The contrast ratios of WCAG 2.2: between a text and its background (success criterion 1.4.3),
+// and between any other visible element and its surroundings (1.4.11).
 const (
 	TextContrast    = 4.5
 	GraphicContrast = 3
 )
 
-// Ground is what all pages have behind their texts by day, but for what is white.
+// Ground is the background of texts by day on all pages, except where it is white.
 var Ground = Color{0xf2, 0xf5, 0xf4}
 
-// ParseColor reads six hexadecimal digits, after a # or not; everything else is
-// an Invalid error on the field.
+// ParseColor reads six hexadecimal digits with or without #. It fails with Invalid on the field
+// for anything else.
 func ParseColor(field, s string) (Color, error) {
 	digits := strings.TrimPrefix(s, "#")
 	if parts, err := hex.DecodeString(digits); err == nil && len(parts) == 3 {
@@ -34,15 +33,14 @@ func ParseColor(field, s string) (Color, error) {
 // String is the colour as style sheets write it, such as #1a2b3c.
 func (c Color) String() string { return fmt.Sprintf("#%02x%02x%02x", c.Red, c.Green, c.Blue) }
 
-// CheckSeen refuses a colour in which people could not see what is on the ground
-// of pages, as an Invalid error on the field that says the ratio of contrast it
-// has and the one that is needed.
+// CheckSeen fails with Invalid on the field for a colour with too little contrast against the
+// ground. The message has the ratio and the required ratio.
 func (c Color) CheckSeen(field string, needed float64) error {
 	has := c.Contrast(Ground)
 	if has >= needed {
 		return nil
 	}
-	// Cut, not rounded: what is refused must not look as if it were enough.
+	// Cut, not rounded: a refused ratio must not look sufficient.
 	return InvalidField(field, "%s has a contrast of %.2f:1 with the ground of the pages, %s, and needs %.1f:1 to be seen (WCAG 2.2): choose a darker colour",
 		c, math.Floor(has*100)/100, Ground, needed)
 }
@@ -67,7 +65,7 @@ func linear(part uint8) float64 {
 	return math.Pow((share+0.055)/1.055, 2.4)
 }
 
-// Mix is the colour with so many hundredths of another in it.
+// Mix returns the colour with a share of another colour, in hundredths.
 func (c Color) Mix(other Color, hundredths int) Color {
 	mix := func(a, b uint8) uint8 { return uint8((int(a)*(100-hundredths) + int(b)*hundredths) / 100) }
 	return Color{mix(c.Red, other.Red), mix(c.Green, other.Green), mix(c.Blue, other.Blue)}

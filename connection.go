@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// ConnectionState says what keeps a connection from being synchronised. The
-// zero value is success, null on the wire.
+// ConnectionState is the reason why a connection cannot be synchronised. The zero value is
+// success, null on the wire.
 type ConnectionState string
 
-// The states of a connection (the family's codes; old programs know no others).
+// The states of a connection. These are the codes of the API family; old programs know no
+// others.
 const (
 	SCARequired                 ConnectionState = "SCARequired"
 	WebauthRequired             ConnectionState = "webauthRequired"
@@ -25,16 +26,16 @@ const (
 	NotSupported                ConnectionState = "notSupported"
 )
 
-// Resolution is who can bring a connection out of a state.
+// Resolution is who can end a state.
 type Resolution int
 
 // The resolutions.
 const (
 	// ByNobody is success, or a state that ends by itself.
 	ByNobody Resolution = iota
-	// ByPerson needs the person: unattended reads are of no use.
+	// ByPerson needs the person: unattended reads do not help.
 	ByPerson
-	// ByRetry is tried again without anybody.
+	// ByRetry ends with a later attempt of the service.
 	ByRetry
 )
 
@@ -52,14 +53,14 @@ func ConnectionStates() []ConnectionState {
 	return slices.DeleteFunc(all, func(s ConnectionState) bool { return s == "" })
 }
 
-// Known reports whether the state is one of the interface.
+// Known reports whether the state is in the interface.
 func (s ConnectionState) Known() bool {
 	_, known := connectionStates[s]
 	return known
 }
 
-// Resolution says who can end the state. A wrong password is the person's,
-// although it is tried again now and then, because institutions err as well.
+// Resolution returns who can end the state. The person resolves a wrong password. The service
+// still tries again now and then, because institutions err as well.
 func (s ConnectionState) Resolution() Resolution { return connectionStates[s] }
 
 // AuthMechanism is how a person proves to an institution who they are.

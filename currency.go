@@ -6,9 +6,8 @@ import (
 	cldr "github.com/bojanz/currency"
 )
 
-// Currency is the code of a currency: a code of ISO 4217 for money that can be
-// paid, or one of a few customary codes of crypto assets, which accounts may
-// hold and payments may not use.
+// Currency is an ISO 4217 code, or a customary code of a crypto asset. Accounts may hold crypto
+// assets; payments may not use them.
 type Currency string
 
 // CurrencyDetails describes a currency to a reader.
@@ -17,10 +16,9 @@ type CurrencyDetails struct {
 	Name string
 	// Symbol is the one used in English, and the code where there is none.
 	Symbol string
-	// Prefix says that the symbol stands before the number where the currency
-	// is at home.
+	// Prefix reports whether the symbol stands before the number in the currency's own country.
 	Prefix bool
-	// Crypto says that the currency is not one of ISO 4217.
+	// Crypto reports whether the currency is not in ISO 4217.
 	Crypto bool
 	// Precision is the number of digits after the decimal point.
 	Precision int
@@ -34,8 +32,8 @@ const (
 	crypto
 )
 
-// currencyRow holds what the CLDR data lack. Symbol and digits are set only
-// for currencies that those do not know.
+// currencyRow holds what the CLDR data lack. Symbol and digits are set only for currencies that
+// those libraries do not know.
 type currencyRow struct {
 	name   string
 	after  bool
@@ -44,8 +42,8 @@ type currencyRow struct {
 	digits int
 }
 
-// Currencies has the currencies that an account may have, by code: those of ISO 4217 in use,
-// and crypto assets.
+// Currencies has the currencies that an account may have, by code: active ones of ISO 4217, and
+// crypto assets.
 func Currencies() []Currency {
 	var all []Currency
 	for code, row := range currencies {
@@ -57,9 +55,9 @@ func Currencies() []Currency {
 	return all
 }
 
-// ParseCurrency accepts the upper-case code of a currency that ISO 4217 lists
-// as active; everything else is an Invalid error on the field. Withdrawn
-// currencies and crypto assets cannot be paid and are refused.
+// ParseCurrency accepts the upper-case code of an active ISO 4217 currency. It fails with
+// Invalid on the field for anything else. Withdrawn currencies and crypto assets cannot be paid
+// and are refused.
 func ParseCurrency(field, s string) (Currency, error) {
 	row, known := currencies[Currency(s)]
 	switch {
@@ -73,14 +71,14 @@ func ParseCurrency(field, s string) (Currency, error) {
 	return Currency(s), nil
 }
 
-// Known reports whether there is or was such a currency.
+// Known reports whether the currency exists or existed.
 func (c Currency) Known() bool {
 	_, known := currencies[c]
 	return known
 }
 
-// Digits is the number of digits after the decimal point, which is what a
-// minor unit is: 2 for EUR, 0 for JPY. It is 0 for an unknown currency.
+// Digits is the number of digits of the minor unit: 2 for EUR, 0 for JPY. It is 0 for an
+// unknown currency.
 func (c Currency) Digits() int {
 	if digits, known := cldr.GetDigits(string(c)); known {
 		return int(digits)
@@ -88,8 +86,8 @@ func (c Currency) Digits() int {
 	return currencies[c].digits
 }
 
-// Details describes the currency. For an unknown one they hold its code as
-// name and symbol, and nothing else.
+// Details describes the currency. For an unknown currency they have only its code, as name and
+// symbol.
 func (c Currency) Details() CurrencyDetails {
 	row, known := currencies[c]
 	if !known {
@@ -112,8 +110,8 @@ func (c Currency) symbol(row currencyRow) string {
 	return symbol
 }
 
-// currencies lists the active codes of ISO 4217 that denote money, those
-// withdrawn since 2025, which older data still carry, and crypto assets.
+// currencies lists the active money codes of ISO 4217, those withdrawn since 2025, which older
+// data still have, and crypto assets.
 var currencies = map[Currency]currencyRow{
 	"AED": {name: "UAE Dirham"},
 	"AFN": {name: "Afghani"},

@@ -13,8 +13,8 @@ type Date struct {
 	day   uint8
 }
 
-// ParseDate reads YYYY-MM-DD, years 0001 to 9999; anything else, days that do
-// not exist included, is an Invalid error on the field.
+// ParseDate reads YYYY-MM-DD with years 0001 to 9999. It fails with Invalid on the field for
+// anything else, including days that do not exist.
 func ParseDate(field, s string) (Date, error) {
 	d, ok := readDate(s)
 	if !ok {
@@ -101,9 +101,8 @@ func (d Date) Compare(other Date) int {
 	return cmp.Or(cmp.Compare(d.year, other.year), cmp.Compare(d.month, other.month), cmp.Compare(d.day, other.day))
 }
 
-// AddDays is the date that many days later, or earlier when negative. No date
-// stays no date. A result outside the years 0001 to 9999 is a valid Date that
-// ParseDate would not read.
+// AddDays is the date that many days later, or earlier when negative. A zero date stays zero. A
+// result outside the years 0001 to 9999 is a valid Date that ParseDate would not read.
 func (d Date) AddDays(days int) Date {
 	if d.IsZero() {
 		return d
@@ -111,8 +110,8 @@ func (d Date) AddDays(days int) Date {
 	return makeDate(d.utc().AddDate(0, 0, days).Date())
 }
 
-// AddMonths is the same day of a later month, or of an earlier one when
-// negative; where that month is shorter, its last day. No date stays no date.
+// AddMonths returns the same day of a later month, or of an earlier one for a negative number.
+// In a shorter month it returns the last day. A zero date stays zero.
 func (d Date) AddMonths(months int) Date {
 	if d.IsZero() {
 		return d
@@ -162,7 +161,7 @@ func earlierMidnight(d Date, midnight, change time.Time) time.Time {
 	return midnight
 }
 
-// FirstOfMonth is the first day of the month of a date. No date stays no date.
+// FirstOfMonth is the first day of the month of a date. A zero date stays zero.
 func (d Date) FirstOfMonth() Date {
 	if d.IsZero() {
 		return d

@@ -2,8 +2,8 @@ package passerelle
 
 import "time"
 
-// Domain is one tenant of the API, with its own base URL, clients, users and
-// settings. Every stored row belongs to one.
+// Domain is one isolated tenant of the API, with its own base URL, clients, users and settings.
+// Every stored row belongs to one.
 type Domain struct {
 	ID   DomainID
 	Name string
@@ -17,8 +17,8 @@ type Domain struct {
 	Clock   Clock
 }
 
-// Clock turns real time into a domain's time. The zero value is real time;
-// only sandbox domains have another.
+// Clock turns real time into a domain's time. The zero value is real time. Only sandbox domains
+// have another clock.
 type Clock struct {
 	// Offset is added to real time while the clock runs.
 	Offset time.Duration
@@ -26,7 +26,7 @@ type Clock struct {
 	Frozen *time.Time
 }
 
-// Now is the domain's present instant, in UTC, given the real one.
+// Now returns the domain's present instant in UTC for a real instant.
 func (c Clock) Now(real time.Time) time.Time {
 	if c.Frozen != nil {
 		return c.Frozen.UTC()

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// ParseDuration reads a duration as Go writes them, with d for days of 24
-// hours in front: "15m", "36h", "2d12h". One that is longer than a Duration
-// can hold is as long as it can hold. The error is Invalid, on the field.
+// ParseDuration reads a Go duration, with d for days of 24 hours in front: "15m", "36h",
+// "2d12h". A longer duration becomes the longest one. The error is Invalid, on the field.
 func ParseDuration(field, text string) (time.Duration, error) {
 	fault := InvalidField(field, "must be a duration like 15m, 36h or 2d")
 	days, rest, hasDays := strings.Cut(text, "d")

@@ -9,15 +9,15 @@ const (
 	maxMailbox = 64
 )
 
-// email is the plain form of an address: dots between words, an @, the name of
-// a host. RFC 5321 also has quotes, comments and addresses of hosts, which no
-// mailbox needs and programs on the way read differently.
+// email is the plain form of an address: dots between words, an @, the name of a host. RFC 5321
+// also allows quotes, comments and addresses of hosts. No mailbox needs these, and mail
+// programs read them differently.
 var email = regexp.MustCompile("^([a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+)*)@" +
 	`[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$`)
 
-// IsEmail reports whether s is an e-mail address that can be written into a
-// header and an SMTP command as it is: ops@bank.example, in ASCII, at most 254
-// characters, without a name, quotes or comments. Whether it exists is not known.
+// IsEmail reports whether s is an e-mail address that can be written unchanged into a header
+// and an SMTP command: ops@bank.example, in ASCII, at most 254 characters, without a name,
+// quotes or comments. Whether it exists is not known.
 func IsEmail(s string) bool {
 	parts := email.FindStringSubmatch(s)
 	return len(s) <= maxEmail && parts != nil && len(parts[1]) <= maxMailbox

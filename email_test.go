@@ -30,7 +30,7 @@ func TestEmail(t *testing.T) {
 	}
 }
 
-// Whatever is taken for an address is one, and the same one, for others.
+// Every accepted address is an address for other programs too, and the same one.
 func FuzzEmail(f *testing.F) {
 	f.Add("ops@bank.example")
 	f.Add("\"a b\"@bank.example")

@@ -9,13 +9,13 @@ type Kind string
 
 // The kinds of error a client can meet. Everything else is an internal error.
 const (
-	// Invalid: the request is wrong and the same request will stay wrong.
+	// Invalid: the request is wrong, and repeating it does not help.
 	Invalid Kind = "invalid"
 	// Unauthenticated: no usable token came with the request.
 	Unauthenticated Kind = "unauthenticated"
 	// Forbidden: the token is known and lacks a scope.
 	Forbidden Kind = "forbidden"
-	// NotFound: nothing of that name within the reach of the token.
+	// NotFound: the token reaches nothing of that name.
 	NotFound Kind = "not found"
 	// Conflict: the request does not fit the present state.
 	Conflict Kind = "conflict"
@@ -28,22 +28,21 @@ const (
 // Error makes a Kind an error, so that it can be a target of errors.Is.
 func (k Kind) Error() string { return string(k) }
 
-// Error is a failure that may be told to a client. Code is one of the words of
-// the error-code list ("invalidValue", "notFound"); Message is safe to show and
-// says which field is at fault and what would be right; Field names the field
-// as the client wrote it, with a path for nested ones
+// Error is a failure that clients may see. Code is a word of the error-code list
+// ("invalidValue", "notFound"). Message is safe to show, and names the field and a right value.
+// Field is the field as the client wrote it, with a path for nested ones
 // ("instructions[0].amount"), and may be empty. The cause is for logs only.
 type Error struct {
 	Kind    Kind
 	Code    string
 	Message string
 	Field   string
-	// RetryAfter is in seconds; zero when waiting is of no use.
+	// RetryAfter is in seconds; zero when waiting does not help.
 	RetryAfter int
 	Cause      error
 }
 
-// Error gives the whole story, cause included: for logs, never for clients.
+// Error returns the full text with its cause, for logs only.
 func (e *Error) Error() string {
 	text := e.Code + ": " + e.Message
 	if e.Cause != nil {
@@ -72,9 +71,8 @@ func MissingField(field, why string) *Error {
 	return &Error{Kind: Invalid, Code: "missingParameter", Field: field, Message: field + ": " + why}
 }
 
-// Missing reports that no such resource exists within the caller's reach. The
-// text is the same whatever the reason, so that it tells nothing about the
-// resources of others.
+// Missing reports that no such resource exists within the caller's reach. The text does not
+// depend on the reason, so it reveals nothing about the resources of others.
 func Missing() *Error {
 	return &Error{Kind: NotFound, Code: "notFound", Message: "No such resource."}
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ibanFault says what is wrong with an IBAN in capitals and without spaces,
-// without repeating it, or "" when nothing is.
+// ibanFault returns what is wrong with an IBAN in capitals without spaces, or "". The text does
+// not contain the IBAN.
 func ibanFault(iban string) string {
 	if len(iban) < 4 || !isUpper(iban[0]) || !isUpper(iban[1]) {
 		return "must begin with a country code and two check digits, as in FR76"
@@ -107,7 +107,7 @@ func consistsOf(s string, kind byte) bool {
 	return true
 }
 
-// String puts the form in words: "10 digits, 11 letters or digits, 2 digits".
+// String describes the form in words: "10 digits, 11 letters or digits, 2 digits".
 func (f bbanForm) String() string {
 	var runs []string
 	for f != "" {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// IdentityKind says what an Identity is the identity of.
+// IdentityKind is what an Identity describes.
 type IdentityKind string
 
 // The kinds of the interface specification. Individual is the default.
@@ -50,13 +50,12 @@ type Identity struct {
 	ExternalRef    string
 	OrgName        string
 	OrgLegalStatus string
-	// Sensitive is nil when it has not been loaded, or when nothing sensitive
-	// was given.
+	// Sensitive is nil when it was not loaded, or when nothing sensitive is known.
 	Sensitive *Sensitive
 }
 
-// Sensitive holds the fields of an Identity that are only shown to those who
-// ask for them and may: never in logs, errors and webhooks.
+// Sensitive has the fields of an Identity that only permitted callers see, on request. Logs,
+// errors and webhooks never have them.
 type Sensitive struct {
 	FirstName              string
 	LastName               string
@@ -82,7 +81,7 @@ func (Sensitive) String() string { return "[sensitive]" }
 // LogValue hides everything from logs.
 func (s Sensitive) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// audience says which kinds a field applies to.
+// audience is the set of kinds that a field applies to.
 type audience uint8
 
 const (
@@ -128,12 +127,11 @@ var identityFields = []identityField{
 	{"ultimate_owner_extra_text", 0, everyone, false, func(_ *Identity, s *Sensitive) *string { return &s.UltimateOwnerExtraText }},
 }
 
-// Check holds an identity given at path against the requirements of its kind,
-// which is Individual when none is given. Required fields that are absent are
-// one missingParameter error that names all of them. Fields that do not apply
-// to the kind are emptied, or are Invalid errors when strict. Unknown kinds,
-// schemes of other kinds, texts that are too long and countries that do not
-// exist are Invalid errors on the field below path, and repeat no value.
+// Check compares an identity at path with the requirements of its kind, by default Individual.
+// It reports all absent required fields in one missingParameter error. Fields that do not apply
+// to the kind are emptied, or are Invalid errors when strict. Unknown kinds, schemes of other
+// kinds, texts that are too long and countries that do not exist are Invalid errors on the
+// field below path, and repeat no value.
 func (i *Identity) Check(path string, strict bool) error {
 	if i.Kind == "" {
 		i.Kind = Individual

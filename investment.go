@@ -7,8 +7,8 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// Assets has what an account holds besides money, as an institution reports it, and the
-// repayments of a loan.
+// Assets has the assets of an account other than money, and the repayments of a loan, as the
+// institution reports them.
 type Assets struct {
 	Investments   []InvestmentDetails
 	MarketOrders  []MarketOrderDetails
@@ -22,17 +22,16 @@ type Assets struct {
 type InvestmentDetails struct {
 	// Key is the institution's own name for the position within its account.
 	Key, Label string
-	// Code identifies what is held, in the scheme of CodeType: ISIN or AMF.
+	// Code identifies the investment, in the scheme of CodeType: ISIN or AMF.
 	Code, CodeType           string
 	Description              string
 	StockSymbol, StockMarket string
 	Quantity                 *decimal.Decimal
-	// UnitPrice is what a unit cost on average, UnitValue what it is worth on
-	// the day ValueDate.
+	// UnitPrice is the average purchase price of a unit, UnitValue its value on the day
+	// ValueDate.
 	UnitPrice, UnitValue *decimal.Decimal
 	ValueDate            Date
-	// Diff is the gain since the purchase; shares and percentages are
-	// fractions, 1 is all of it.
+	// Diff is the gain since the purchase. Shares and percentages are fractions: 1 is 100 %.
 	Valuation, Diff, DiffPercent *decimal.Decimal
 	PortfolioShare               *decimal.Decimal
 	OriginalCurrency             Currency
@@ -40,18 +39,17 @@ type InvestmentDetails struct {
 	OriginalUnitValue            *decimal.Decimal
 	OriginalValuation            *decimal.Decimal
 	OriginalDiff                 *decimal.Decimal
-	// AssetCategory, Risk from 1 to 7 and RecommendedPeriod are of a fund.
+	// AssetCategory, Risk from 1 to 7 and RecommendedPeriod describe a fund.
 	AssetCategory     string
 	Risk              int
 	RecommendedPeriod string
 }
 
-// MarketOrderDetails is what an institution says about an order to buy or sell.
+// MarketOrderDetails is an order to buy or sell as the institution describes it.
 type MarketOrderDetails struct {
 	Key, Number, Label, Code string
-	// Direction is buy or sell, Type market, limit or trigger, PaymentMethod cash or
-	// deferred, each empty where it is not known; State is in the words of the
-	// institution.
+	// Direction is buy or sell, Type market, limit or trigger, and PaymentMethod cash or
+	// deferred; each is empty when unknown. State has the institution's own words.
 	Direction, Type, State, PaymentMethod, StockMarket, StockSymbol string
 	Quantity, Amount                                                *decimal.Decimal
 	// OrderValue is the limit or the trigger, UnitPrice the value of a unit at
@@ -60,8 +58,8 @@ type MarketOrderDetails struct {
 	Date, Validity, Executed         Date
 }
 
-// PocketDetails is what an institution says about a part of a position that is
-// available on a condition: available, date, retirement or unknown.
+// PocketDetails is a part of a position that is available on a condition: available, date,
+// retirement or unknown.
 type PocketDetails struct {
 	Key, Label string
 	// Investment is the key of the position.
@@ -75,18 +73,17 @@ type PocketDetails struct {
 type AmortizationDetails struct {
 	Key  string
 	Date Date
-	// Currency is that of the account.
+	// Currency is the currency of the account.
 	Currency Currency
-	// Period is the number of the payment in the plan, from 1; zero is not known.
+	// Period is the number of the payment in the plan, from 1; zero when unknown.
 	Period int
-	// Amount is all that is paid: the parts that follow, summed up where the
-	// institution does not say it.
+	// Amount is the whole payment. It is the sum of the parts when the institution does not
+	// report it.
 	Amount, Capital, Interest, Insurance, RemainingCapital *decimal.Decimal
 }
 
-// Complete adds to what an account in a currency holds what follows from it: the
-// currency of a loan's plan, and what pockets are worth whose institution says only how
-// many units they have of a position of the same page.
+// Complete fills in what follows from the data: the currency of a loan's plan, and the value of
+// pockets whose institution reports only units of a position on the same page.
 func (w *Assets) Complete(currency Currency) {
 	units := map[string]*decimal.Decimal{}
 	for _, position := range w.Investments {
@@ -110,21 +107,21 @@ type Asset[D any] struct {
 	// Investment is the position that a pocket is a part of.
 	Investment AssetID
 	Details    D
-	// Previous is what was said before, of an earlier day.
+	// Previous is the value of an earlier day.
 	Previous            *D
 	Created, LastUpdate time.Time
 	// Deleted is when the institution no longer showed it.
 	Deleted *time.Time
 }
 
-// UnitValue is what a unit of an investment is worth.
+// UnitValue is the value of one unit of an investment.
 type UnitValue struct {
 	Value            decimal.Decimal
 	OriginalCurrency Currency
 	OriginalValue    *decimal.Decimal
 }
 
-// InvestmentValue is what a unit of an investment was worth on a day.
+// InvestmentValue is the value of one unit of an investment on a day.
 type InvestmentValue struct {
 	ID         int64
 	Investment AssetID
@@ -132,17 +129,16 @@ type InvestmentValue struct {
 	UnitValue
 }
 
-// Worth is what investments are worth and have gained: since they were bought,
-// and since the value before the present one. Percentages are fractions.
+// Worth is the value of investments and their gain, since the purchase and since the previous
+// value. Percentages are fractions.
 type Worth struct {
 	Valuation, Diff, DiffPercent, PrevDiff, PrevDiffPercent *decimal.Decimal
-	// Calculated names what the institution did not say, in the words of the
+	// Calculated names the members that the institution did not report, in the words of the
 	// interface.
 	Calculated []string
 }
 
-// calculate fills in what is missing, when there is something to work it out
-// from, and notes its name.
+// calculate fills in missing values that can be calculated, and records their names.
 func (w *Worth) calculate(name string, missing **decimal.Decimal, value *decimal.Decimal) {
 	if *missing == nil && value != nil {
 		*missing, w.Calculated = value, append(w.Calculated, name)
@@ -155,7 +151,7 @@ func (w *Worth) complete() {
 	w.calculate("prev_diff_percent", &w.PrevDiffPercent, gain(w.Valuation, w.PrevDiff))
 }
 
-// WorthOf is what a position is worth.
+// WorthOf returns the value of a position.
 func WorthOf(a Asset[InvestmentDetails]) Worth {
 	d := a.Details
 	w := Worth{Valuation: d.Valuation, Diff: d.Diff, DiffPercent: d.DiffPercent}
@@ -169,9 +165,8 @@ func WorthOf(a Asset[InvestmentDetails]) Worth {
 	return w
 }
 
-// TotalWorth is what positions of one currency are worth together. What some of
-// them lack is not known of all, except that one without a value before has not
-// gained since.
+// TotalWorth returns the value of all positions of one currency. A value that some positions
+// lack is unknown for all, except that a position without a previous value counts as unchanged.
 func TotalWorth(all []Asset[InvestmentDetails]) Worth {
 	var w Worth
 	valuation, diff := &decimal.Zero, &decimal.Zero
@@ -193,7 +188,7 @@ func TotalWorth(all []Asset[InvestmentDetails]) Worth {
 	return w
 }
 
-// Share is the part of a whole, as a fraction of four digits.
+// Share returns a part as a fraction of the whole, with four digits.
 func Share(part, whole *decimal.Decimal) *decimal.Decimal {
 	if part == nil || whole == nil || whole.IsZero() {
 		return nil
@@ -223,13 +218,13 @@ func (w Worth) Equal(other Worth) bool {
 }
 
 const (
-	// fractionDigits and centDigits are how many digits what is calculated has
-	// after the point.
+	// fractionDigits and centDigits are the numbers of digits after the point of calculated
+	// values.
 	fractionDigits = 4
 	centDigits     = 2
 )
 
-// gain is a gain as a fraction of what there was before.
+// gain returns the gain as a fraction of the previous value.
 func gain(valuation, diff *decimal.Decimal) *decimal.Decimal {
 	return Share(diff, difference(valuation, diff))
 }

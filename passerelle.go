@@ -1,12 +1,11 @@
-// Package passerelle is the vocabulary of the service: identifiers, money,
-// dates, account numbers, identities, scopes and errors, and what banks and
-// providers tell about their customers: accounts, transactions, subscriptions.
+// Package passerelle is the vocabulary of the service: identifiers, money, dates, account
+// numbers, identities, scopes, errors, and the accounts, transactions and subscriptions that
+// banks and providers report.
 //
-// It owns what the words mean and which values are possible; constructors and
-// parsers refuse the rest, so that no other package has to check again. It
-// does not own rules about payments (package payment), storage, HTTP or any
-// wire format, and it has no clock: the present instant is always an argument.
-// It fails only by returning an *Error that names the field at fault.
+// It owns the meaning of the words and which values are possible. Constructors and parsers fail
+// for all others, so other packages need not check again. It does not own rules about payments
+// (package payment), storage, HTTP or any wire format, and it has no clock: the present instant
+// is always an argument. It fails only by returning an *Error that names the field at fault.
 package passerelle
 
 // Identifiers are positive integers, unique within a deployment and never
@@ -22,8 +21,8 @@ type (
 	PaymentID int64
 	// WebhookID identifies the registration of a receiving URL for an event.
 	WebhookID int64
-	// DeliveryID is what receivers know as id_webhook_data: one event body
-	// for one webhook.
+	// DeliveryID identifies one event body for one webhook. Receivers know it as
+	// id_webhook_data.
 	DeliveryID int64
 	// ConnectionID identifies a user's connection to a bank or provider.
 	ConnectionID int64
@@ -46,7 +45,7 @@ type (
 	AttachmentID int64
 )
 
-// DomainKind says whether money of a domain is real.
+// DomainKind says whether the money of a domain is real.
 type DomainKind string
 
 // The kinds of domain. A sandbox domain has a clock of its own and simulated

@@ -7,8 +7,8 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// SubscriptionDetails is what a provider says about a subscription
-// (interface.md, Subscription).
+// SubscriptionDetails is a subscription as the provider describes it (interface.md,
+// Subscription).
 type SubscriptionDetails struct {
 	// Key is the provider's own name for it, unique within its connection.
 	Key                string
@@ -31,7 +31,7 @@ type Subscription struct {
 	Epoch                         int64
 }
 
-// DocumentDetails is what a provider says about a document.
+// DocumentDetails is a document as the provider describes it.
 type DocumentDetails struct {
 	Key    string
 	Type   string
@@ -44,7 +44,7 @@ type DocumentDetails struct {
 	Total, Untaxed, VAT *decimal.Decimal
 	Currency            Currency
 	Income              bool
-	// HasFile says that the provider can be asked for the file.
+	// HasFile reports whether the provider has a file for it.
 	HasFile   bool
 	MediaType string
 }
@@ -55,8 +55,8 @@ type Document struct {
 	Subscription SubscriptionID
 	User         UserID
 	DocumentDetails
-	// File is the one of the person or of the provider, zero for none; its bytes
-	// may still have to be fetched.
+	// File is the file of the person or of the provider, zero for none. Its content may not
+	// have been fetched yet.
 	File FileID
 	// Category is the person's, zero for none.
 	Category int64
@@ -67,8 +67,8 @@ type Document struct {
 	Deleted    *time.Time
 }
 
-// documentTypes are the types of documents in the order of their numbers, which
-// begin with 1 and stay for ever.
+// documentTypes are the types of documents in the order of their numbers, which begin with 1
+// and never change.
 var documentTypes = []string{
 	"zimage", "pdf", "odt", "bill", "RIB", "statement", "contract", "notice", "report", "other", "income_tax", "kiid",
 	"certificate", "identity", "payslip", "exchange_statement", "bill_debit_advice",
@@ -77,8 +77,8 @@ var documentTypes = []string{
 // DocumentTypes lists the names of the document types by their numbers, from 1.
 func DocumentTypes() []string { return append([]string(nil), documentTypes...) }
 
-// DocumentTypeNumber is the number of a type; one that is not of the interface
-// is other.
+// DocumentTypeNumber returns the number of a type. A type that is not in the interface counts
+// as other.
 func DocumentTypeNumber(name string) int64 {
 	number := slices.Index(documentTypes, name)
 	if number < 0 {

@@ -17,9 +17,9 @@ func CheckText(field, s string, max int) error {
 	return nil
 }
 
-// textFault says what is wrong with a text, in words that do not repeat it, or
-// "" when nothing is. Checks of nested objects use it, so that the path of a
-// field is only put together when there is something to say about it.
+// textFault returns what is wrong with a text, or "". The result does not contain the text.
+// Checks of nested objects use it, so that the path of a field is only put together when there
+// is something to say about it.
 func textFault(s string, max int) string {
 	switch {
 	case !utf8.ValidString(s):
@@ -32,10 +32,9 @@ func textFault(s string, max int) string {
 	return ""
 }
 
-// CheckLine refuses what CheckText does, and text that a person could not read
-// as what it is: control characters, which break lines or do worse, and the
-// invisible ones by which a name can be shown as another (Unicode report 36).
-// It is for labels and names.
+// CheckLine also refuses characters that a person cannot see as they are: control characters,
+// such as line breaks, and invisible ones that make a name look like another (Unicode report
+// 36). It is for labels and names.
 func CheckLine(field, s string, max int) error {
 	if fault := lineFault(s, max); fault != "" {
 		return InvalidField(field, "%s", fault)
@@ -53,9 +52,8 @@ func lineFault(s string, max int) string {
 	return ""
 }
 
-// misleading names control characters, and the format characters that change
-// the direction of a text or cannot be seen. Joiners stay, because some scripts
-// are written with them.
+// misleading names control characters, and the format characters that change the direction of a
+// text or cannot be seen. It accepts joiners, because some scripts need them.
 func misleading(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' ||
@@ -72,8 +70,8 @@ func nested(path, name string) string {
 	return path + "." + name
 }
 
-// missingFields reports required fields of the object at path that did not
-// come: all of them in the message, the first of them as the field.
+// missingFields reports absent required fields of the object at path: all of them in the
+// message, the first one as the field.
 func missingFields(path, condition string, names []string) *Error {
 	paths := make([]string, len(names))
 	for i, name := range names {

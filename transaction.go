@@ -9,7 +9,7 @@ import (
 // TransactionType is the nature of a transaction.
 type TransactionType string
 
-// UnknownTransaction is the type of one of which nothing better is known.
+// UnknownTransaction is the type of a transaction whose type is unknown.
 const UnknownTransaction TransactionType = "unknown"
 
 var transactionTypes = map[TransactionType]bool{
@@ -19,15 +19,15 @@ var transactionTypes = map[TransactionType]bool{
 	"refund": true, "payout": true, "payment": true, "fee": true,
 }
 
-// Known reports whether the type is one of the interface.
+// Known reports whether the type is in the interface.
 func (t TransactionType) Known() bool { return transactionTypes[t] }
 
-// TransactionDetails is what an institution says about a transaction. Value is
-// signed: negative is money that leaves. Dates are calendar days of the
-// institution; instants are given only by institutions that know them.
+// TransactionDetails is a transaction as the institution describes it. Value is signed:
+// negative is money that leaves. Dates are calendar days of the institution. Instants are set
+// only by institutions that report them.
 type TransactionDetails struct {
-	// Key is the institution's own name for the transaction within its
-	// account; a connector whose bank gives none derives a stable one.
+	// Key is the institution's own name for the transaction within its account. A connector
+	// whose bank has no such name derives a stable one.
 	Key string
 	// Date is the booking day or, of a coming one, the expected day. VDate is
 	// the value day, RDate the day it was made, BDate the bank's booking day.
@@ -78,7 +78,7 @@ type Attachment struct {
 	Transaction TransactionID
 	AttachmentDetails
 	File FileID
-	// Size is zero until the file is here, which it is since Stored.
+	// Size is zero until the file is stored, which happened at Stored.
 	Size                int64
 	Stored              *time.Time
 	Created, LastUpdate time.Time
@@ -89,8 +89,8 @@ type Transaction struct {
 	ID      TransactionID
 	Account AccountID
 	TransactionDetails
-	// CustomWording, Comment and ApplicationDate are the person's; a day that
-	// they did not move is RDate.
+	// CustomWording, Comment and ApplicationDate belong to the person. ApplicationDate is RDate
+	// until the person moves it.
 	CustomWording, Comment string
 	ApplicationDate        Date
 	// Active is false when the person leaves it out of their sums.

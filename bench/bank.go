@@ -16,7 +16,7 @@ type promptBank struct{}
 
 const promptBankUUID = "0b9a1c52-6e0e-4a5f-8a36-0d4f6d3a9a02"
 
-// Profile is what the service knows of it.
+// Profile describes the bank to the service.
 func (promptBank) Profile() connector.Profile {
 	return connector.Profile{
 		UUID: promptBankUUID, ID: 1, Name: "Prompt", Countries: []string{"FR"}, Sandbox: true,
@@ -27,7 +27,7 @@ func (promptBank) Profile() connector.Profile {
 	}
 }
 
-// Initiate takes every order. Nobody is to ask about it while a row is measured.
+// Initiate takes every order. The service does not check it while a row is measured.
 func (promptBank) Initiate(_ context.Context, o connector.Order) (payment.Report, error) { //nolint:unparam // a connector may fail
 	return payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: o.ReturnURL, CheckAfter: 24 * time.Hour, Raw: "awaiting"}, nil
 }

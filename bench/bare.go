@@ -15,8 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Limit programs write into the schema of the service, of which they have one
-// domain and one application.
+// Limit programs write into the schema of the service, with one domain and one application.
 const (
 	bareDomain = 1
 	bareClient = 1
@@ -53,7 +52,7 @@ func (p *place) bareWriter(ctx context.Context, kind, database string) (bareWrit
 	return w, w.write(ctx, bareRows)
 }
 
-// writerTo is one to a database that is ready.
+// writerTo returns a writer to a database with a schema.
 func (p *place) writerTo(ctx context.Context, kind, database string) (bareWriter, error) {
 	if kind == sqlite {
 		return p.groups(ctx, strings.TrimPrefix(database, "sqlite:"))
@@ -62,7 +61,7 @@ func (p *place) writerTo(ctx context.Context, kind, database string) (bareWriter
 	return pipelines{pool}, err
 }
 
-// poolSize is that of the service.
+// poolSize is the number of connections of the service.
 const poolSize = 16
 
 func (p *place) pool(ctx context.Context, database string) (*pgxpool.Pool, error) {
@@ -90,7 +89,7 @@ func (w pipelines) write(ctx context.Context, statements []statement) error {
 	return w.pool.SendBatch(ctx, batch).Close() // one implicit transaction
 }
 
-// groups is one goroutine that writes what waits in one transaction.
+// groups is a goroutine that writes all waiting units in one transaction.
 type groups struct {
 	conn     *sql.Conn
 	prepared map[string]*sql.Stmt
@@ -153,7 +152,7 @@ func (w *groups) answer(group []*waiting) {
 	}
 }
 
-// gather adds those that wait already.
+// gather adds the units that wait already.
 func (w *groups) gather(first *waiting) []*waiting {
 	group := []*waiting{first}
 	for len(group) < groupLimit {
@@ -167,7 +166,7 @@ func (w *groups) gather(first *waiting) []*waiting {
 	return group
 }
 
-// together has no savepoint: one that fails, fails all.
+// together uses no savepoints: when one unit fails, all fail.
 func (w *groups) together(group []*waiting) error {
 	ctx := context.Background()
 	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -185,8 +184,8 @@ func (w *groups) together(group []*waiting) error {
 	return err
 }
 
-// withoutNumbers has the parameters as SQLite takes them best, when they come in their
-// order, once each; the service does as much.
+// withoutNumbers writes parameters in the form that SQLite handles fastest, which works when
+// each occurs once and in order. The service does the same.
 func withoutNumbers(text string) string {
 	inOrder, n := true, 0
 	plain := parameter.ReplaceAllStringFunc(text, func(name string) string {

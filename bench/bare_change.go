@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// changer is the limit program of changes of a payment: the rows that the service
-// writes, in as many transactions. It knows that the payment is as the change wants it.
+// changer is the limit program for changes of a payment. It writes the same rows as the service
+// in as many transactions. It knows that the payment is as the change wants it.
 type changer struct {
 	writer bareWriter
 	last   atomic.Int64 // id, far from those of sequences
@@ -55,8 +55,7 @@ func (c *changer) put(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer)
 }
 
-// validate puts on record that the bank is told before it would be, and what it answers
-// afterwards.
+// validate records the call of the bank before it would happen, and the answer after it.
 func (c *changer) validate(ctx context.Context, id int64, asked bareChange) ([]byte, error) {
 	now, attempt, link := time.Now(), c.last.Add(1), theReturn+"?state=0123456789012345678901234567890123456789"
 	intended := []statement{

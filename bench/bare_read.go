@@ -30,7 +30,7 @@ func (p *place) bareReader(ctx context.Context, kind, database string) (bareRead
 	return &sqlReader{pool: pool}, nil
 }
 
-// pgxReader is the native driver, which prepares by itself.
+// pgxReader is the native driver, which prepares statements itself.
 type pgxReader struct{ pool *pgxpool.Pool }
 
 func (r pgxReader) each(ctx context.Context, text string, args []any, row func(scan func(...any) error) error) error {

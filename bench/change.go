@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// changes are the rows about what a payment lives through after its creation, each
-// beside few payments on record and beside many.
+// changes are the rows about changes of a payment after its creation, with few and with many
+// stored payments.
 func changes() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -48,13 +48,13 @@ type change struct {
 	state string
 }
 
-// act is something that is done with payments, after what makes them ready for it.
+// act is a change of payments, and what makes payments ready for it.
 type act struct {
 	before []step
 	do     step
 }
 
-// ready makes so many payments ready.
+// ready makes a number of payments ready.
 func (a act) ready(ctx context.Context, w *world, payments int) ([]customer, error) {
 	ready, c := make([]customer, payments), newCaller(w.token, manyClients)
 	for _, before := range a.before {
@@ -91,8 +91,8 @@ func (c change) besideLimit(ctx context.Context, p *place, kind string, payments
 	return p.changing(w, w.base, c), p.changing(w, origin, c), nil
 }
 
-// changing changes new payments of a service at an origin. The service tells afterwards
-// whether that was done.
+// changing changes new payments of a service at an origin. The service reports afterwards
+// whether it succeeded.
 func (p *place) changing(w *world, origin string, c change) side {
 	changing := p.acting(w, origin, c.act, manyClients)
 	return func(ctx context.Context) (measured, error) {
@@ -116,7 +116,7 @@ func (p *place) acting(w *world, origin string, a act, clients int) side {
 	}
 }
 
-// expect looks whether the newest payments are in a state, as far as a page of them shows.
+// expect checks that the newest payments, at most a page, are in a state.
 func (w *world) expect(ctx context.Context, payments int, state string) error {
 	payments = min(payments, listOf)
 	answer, err := newCaller(w.token, 1).call(ctx, http.MethodGet, w.base+"/payments?reverse=true&limit="+number(int64(payments)), nil)

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/service"
 )
 
-// creations are the rows about creating payments: over HTTP, with authentication
-// and all rules, answered when they are durable.
+// creations are the rows about creating payments: over HTTP, with authentication and all rules,
+// answered when the payments are durable.
 func creations() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -56,8 +56,8 @@ func createBesideLimit(ctx context.Context, p *place, kind string) (side, side, 
 	return p.creating(w.base, w.token, manyClients), p.creating(origin, "", manyClients), nil
 }
 
-// creating is clients that create payments, so many that it takes as long
-// whatever their number.
+// creating has clients create payments, in numbers that make runs equally long for any number
+// of clients.
 func (p *place) creating(base, token string, clients int) side {
 	c := newCaller(token, clients)
 	return func(ctx context.Context) (measured, error) {
@@ -82,8 +82,7 @@ func draftOf(n int) []byte {
 		"beneficiary":{"scheme_name":"iban","identification":"`+theBeneficiary+`","label":"Shop"}}]}`, n, n, n)
 }
 
-// creator is the limit program of a creation: what remains of one when everything
-// is left out that can be.
+// creator is the limit program for creations. It leaves out everything that can be left out.
 type creator struct {
 	writer bareWriter
 	last   atomic.Int64
@@ -123,8 +122,8 @@ func (c *creator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answerOf(id, now, d))
 }
 
-// theNumbers are as long as the sealed account number of one line, and theBlind as what
-// stands in its column.
+// theNumbers are as long as the sealed account numbers of one line, and theBlind as long as
+// their index value.
 var (
 	theNumbers = make([]byte, 129)
 	theBlind   = strings.Repeat("5ED4", 8) + "獛夽矉榴"

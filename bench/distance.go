@@ -12,17 +12,16 @@ import (
 	"time"
 )
 
-// roundTrip is how long a message to the database and its answer are on their way, in
-// the rows about a database that is a network away.
+// roundTrip is the time of a message to the database and its answer in the rows about a remote
+// database.
 const roundTrip = 2 * time.Millisecond
 
-// distantConns is how many connections the service has to a database that is a network away:
-// each is taken while a message is on its way, so that the default would bound what 64 clients
-// get done.
+// distantConns is the number of connections to a remote database. Each is busy while a message
+// travels, so the default would limit 64 clients.
 const distantConns = 64
 
-// distances are the rows about PostgreSQL behind a network: what a client waits, by how
-// often a call may wait for the database, and how much many clients get done.
+// distances are the rows about PostgreSQL behind a network: how long a client waits, which
+// depends on the round trips of a call, and how much many clients achieve.
 func distances() []row {
 	var all []row
 	for _, a := range []struct {
@@ -76,9 +75,9 @@ func (p *place) waiting(w *world, a act) side {
 	}
 }
 
-// farBesideNear measures the same with a server that is far away and with one that is not.
-// Both speak through a relay and have as many connections, so that the ratio shows what the
-// distance costs, and not what the relay does.
+// farBesideNear measures the same with a remote and with a local server. Both speak through a
+// relay and have as many connections, so that the ratio shows what the distance costs, and not
+// what the relay does.
 func (p *place) farBesideNear(ctx context.Context, of func(*world) side) (side, side, error) {
 	return p.both(func(far bool) (side, error) {
 		database, err := p.database(ctx, postgres)
@@ -100,8 +99,8 @@ func (p *place) farBesideNear(ctx context.Context, of func(*world) side) (side, 
 	})
 }
 
-// relayed is the address of a server by a way on which every message takes a delay, in
-// either direction, however many are under way.
+// relayed returns an address that leads to a server with a delay for each message in both
+// directions, for any number of messages.
 func (p *place) relayed(ctx context.Context, database string, delay time.Duration) (string, error) {
 	address, err := url.Parse(database)
 	if err != nil {
@@ -126,15 +125,15 @@ func (p *place) relayed(ctx context.Context, database string, delay time.Duratio
 	return address.String(), nil
 }
 
-// relay passes on what two sides say, each message a delay after it was said. The delay is
-// one for all, so messages of all connections are due in the order in which they came: one
-// queue and one timer serve them, and the relay takes little from what it measures.
+// relay forwards the messages of two sides, each after a delay. The delay is the same for all,
+// so messages of all connections are due in order. One queue and one timer serve them, and the
+// relay uses little processor time.
 type relay struct {
 	delay time.Duration
 	queue chan message
 }
 
-// message is what was read at once, to whom it goes, and when it arrives. One without bytes
+// message is the result of one read, with its receiver and its arrival time. One without bytes
 // ends the connection.
 type message struct {
 	to    net.Conn
@@ -166,7 +165,7 @@ func (m message) deliver(ctx context.Context) {
 	_, _ = m.to.Write(m.bytes)
 }
 
-// connect passes on what either side says until both have ended.
+// connect forwards messages in both directions until both sides have ended.
 func (r relay) connect(ctx context.Context, near net.Conn, server string) {
 	far, err := new(net.Dialer).DialContext(ctx, "tcp", server)
 	if err != nil {
@@ -177,7 +176,7 @@ func (r relay) connect(ctx context.Context, near net.Conn, server string) {
 	r.read(ctx, far, near)
 }
 
-// read takes what one side says until it ends.
+// read reads the messages of one side until it ends.
 func (r relay) read(ctx context.Context, from io.Reader, to net.Conn) {
 	piece := make([]byte, 16<<10)
 	for {

@@ -36,8 +36,8 @@ func (w *world) multiply(ctx context.Context, p *place, id int64, copies int, te
 	return p.settle(ctx, w.database)
 }
 
-// settle does what PostgreSQL does by itself some time after so much was stored,
-// which would be in the middle of a measurement.
+// settle does the work that PostgreSQL would start by itself some time after large changes, in
+// the middle of a measurement.
 func (p *place) settle(ctx context.Context, database string) error {
 	pool, err := p.pool(ctx, database)
 	if err != nil {
@@ -51,10 +51,10 @@ func (p *place) settle(ctx context.Context, database string) error {
 	return nil
 }
 
-// copyPayment makes payments of one line, in turn of the payments of which $3 is the
-// first. Their labels and references are their own, and the labels begin alike. The
-// account numbers are clear, as they are in payments from before numbers were sealed:
-// what is sealed opens in its own row alone.
+// copyPayment copies payments of one line, in turn, from those that begin with $3. Their labels
+// and references are unique, and the labels begin with the same text. Their account numbers are
+// in plain text, as in payments from before encryption: an encrypted value opens in its own row
+// only.
 var copyPayment = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at) ` + numbers +
 		`SELECT i, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at FROM n CROSS JOIN payment_transition WHERE payment_id = ` + inTurn + ` ORDER BY i, seq`,
@@ -84,7 +84,7 @@ var copyTransaction = []string{
 	`UPDATE bank_account SET transactions = transactions + CAST($2 AS BIGINT) - CAST($1 AS BIGINT) + 1 WHERE id = (SELECT account_id FROM bank_transaction WHERE id = CAST($3 AS BIGINT))`,
 }
 
-// copyDelivery makes deliveries of one that was accepted, each of an event of its own.
+// copyDelivery copies an accepted delivery, each copy with an event of its own.
 var copyDelivery = []string{
 	`INSERT INTO event (id, domain_id, name, subject, subject_id, version, held, media_type, omitted, body, parted, created) ` + numbers +
 		`SELECT i, domain_id, name, subject, i, version, held, media_type, omitted, body, parted, created FROM event CROSS JOIN n WHERE id = (SELECT event_id FROM delivery WHERE id = CAST($3 AS BIGINT))`,

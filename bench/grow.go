@@ -2,7 +2,7 @@ package main
 
 import "context"
 
-// growing makes our side of a row on a database that has so many times as many rows.
+// growing measures the service on a database with a multiple of the rows.
 type growing func(ctx context.Context, p *place, kind string, times int) (side, error)
 
 // growths are the rows about ten times as much that is stored.
@@ -31,8 +31,7 @@ func (g growing) besideTenth(ctx context.Context, p *place, kind string) (side, 
 	})
 }
 
-// storedPayments and the rest are how many there are before they are ten times as
-// many.
+// storedPayments and the others are the numbers of rows before the growth.
 const (
 	storedPayments     = 20_000
 	storedTransactions = 100_000

@@ -1,6 +1,6 @@
-// Command bench holds what the service does against what this machine can do: each
-// row is measured in turn with a limit program, in the same process and run, that
-// does nothing but what cannot be left out.
+// Command bench compares the service with the limits of this machine. For each row it measures
+// the service and a limit program, which does only what is unavoidable, in turns in one
+// process.
 //
 // It owns the loads, the limit programs and the table. It does not own goals that
 // depend on a machine: a row passes by its ratio to its limit. It fails when a side
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// options are what a run is told.
+// options are the options of a run.
 type options struct {
 	repeats                                   int
 	scale                                     float64

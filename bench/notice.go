@@ -14,7 +14,7 @@ import (
 	"passerelle/webhook"
 )
 
-// notices are the rows about how soon a receiver hears of an event.
+// notices are the rows about how soon a receiver gets an event.
 func notices() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -61,7 +61,7 @@ func noticeBesideLimit(ctx context.Context, p *place, kind string) (side, side, 
 	return p.noticing(w.telling(), r.received), p.noticing(post, r.received), w.subscribe(ctx, r.origin)
 }
 
-// noticeBeside measures a receiver beside so many slow ones, which want the same events.
+// noticeBeside measures a receiver next to a number of slow ones that get the same events.
 func (p *place) noticeBeside(ctx context.Context, kind string, slow int) (side, error) {
 	r, err := p.listen(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *place) listen(ctx context.Context) (listener, error) {
 	return r, err
 }
 
-// subscribe has a receiver told of the state of payments, the first of a service.
+// subscribe registers a receiver for the state of payments at a fresh service.
 func (w *world) subscribe(ctx context.Context, origin string) error {
 	if _, err := w.Delivery.RegisterProvider(ctx, w.domain, "bench", "bench"); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (w *world) register(ctx context.Context, origin string) error {
 	return err
 }
 
-// telling commits an event each time, and says when it had.
+// telling commits one event at a time and returns when it did.
 func (w *world) telling() func(context.Context) (time.Time, error) {
 	var last int64
 	return func(ctx context.Context) (time.Time, error) {
@@ -135,8 +135,8 @@ func (w *world) telling() func(context.Context) (time.Time, error) {
 	}
 }
 
-// noticing is how many milliseconds 99 in a hundred took at most, from the moment
-// that tell names until somebody heard.
+// noticing returns the 99th percentile, in milliseconds, of the time from a commit to its
+// arrival at the receiver.
 func (p *place) noticing(tell func(context.Context) (time.Time, error), received <-chan int64) side {
 	return func(ctx context.Context) (measured, error) {
 		var took []time.Duration

@@ -90,7 +90,7 @@ type longList struct {
 // theUser is the first of a database.
 const theUser = 1
 
-// longList connects a user, and copies one of their transactions.
+// longList creates a user's connection and copies one of its transactions.
 func (w *world) longList(ctx context.Context, p *place, total int) (longList, error) {
 	l := longList{world: w, total: total}
 	answer, err := newCaller("", 1).call(ctx, http.MethodPost, w.base+"/auth/init", fmt.Appendf(nil, `{"client_id":%q,"client_secret":%q}`, w.clientID, w.clientSecret))
@@ -142,8 +142,7 @@ func (l longList) awaitFirst(ctx context.Context, c *caller) error {
 	return errors.New("no transactions came")
 }
 
-// address is that of a page: of the last one as a client finds it, by the link of
-// the page before.
+// address returns the address of a page. For the last page it is the link of the page before.
 func (l longList) address(ctx context.Context, which string) (string, error) {
 	list := l.base + "/users/me/transactions?limit=" + number(pageOf)
 	if which == firstPage {

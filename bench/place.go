@@ -87,8 +87,7 @@ func (p *place) onServer(ctx context.Context, statement string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// world is a running service with one sandbox domain, and a token for all that is
-// about payments in it.
+// world is a running service with one sandbox domain, and a token for its payments.
 type world struct {
 	*service.Service
 	base, token, config, users string
@@ -98,7 +97,7 @@ type world struct {
 	kind, database string
 }
 
-// both makes the side that is measured and the one it is held against.
+// both makes the service and the limit program.
 func (p *place) both(open func(measured bool) (side, error)) (side, side, error) {
 	var (
 		ours side
@@ -111,7 +110,7 @@ func (p *place) both(open func(measured bool) (side, error)) (side, side, error)
 	return ours, limit, err
 }
 
-// freshService is one on a database of its own.
+// freshService returns a service on a new database.
 func (p *place) freshService(ctx context.Context, kind string, with ...func(*service.Config)) (*world, error) {
 	database, err := p.database(ctx, kind)
 	if err != nil {
@@ -134,7 +133,7 @@ func (p *place) service(ctx context.Context, database string, with ...func(*serv
 	return w, w.start(ctx)
 }
 
-// payingService is one on a database, whose payments go through promptBank.
+// payingService returns a service on a database whose payments go through promptBank.
 func (p *place) payingService(ctx context.Context, kind, database string) (*world, error) {
 	w, err := p.open(ctx, database)
 	if err != nil {
@@ -147,7 +146,7 @@ func (p *place) payingService(ctx context.Context, kind, database string) (*worl
 	return w, w.start(ctx)
 }
 
-// open makes one that serves nobody yet.
+// open makes a service that does not listen yet.
 func (p *place) open(ctx context.Context, database string, with ...func(*service.Config)) (*world, error) {
 	folder, err := os.MkdirTemp(p.folder, "passerelle-bench-")
 	if err != nil {
@@ -210,7 +209,7 @@ func (w *world) enter(ctx context.Context) error {
 	return err
 }
 
-// serve has a handler answer on a loopback address, which it returns.
+// serve serves a handler on a loopback address and returns the address.
 func (p *place) serve(ctx context.Context, handler http.Handler) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -38,9 +38,9 @@ func posts() []row {
 
 const (
 	backlogOf = 100_000
-	// inFlight is how many requests to one receiver are under way.
+	// inFlight is the number of concurrent requests to one receiver.
 	inFlight = 8
-	// batchOf is how many requests are put on record together.
+	// batchOf is how many requests are stored together.
 	batchOf = 256
 )
 
@@ -62,8 +62,8 @@ func postBesideLimit(ctx context.Context, p *place, kind string, receivers int) 
 	return o.posting(events), b.posting(events), err
 }
 
-// office is what sends webhooks, without the rest of the service: a backlog can
-// come together before it is told to send.
+// office is the sender of webhooks without the rest of the service, so a backlog can grow
+// before it starts.
 type office struct {
 	*delivery.Delivery
 	kind, database string
@@ -103,7 +103,7 @@ func (p *place) office(ctx context.Context, kind string, receivers int) (*office
 	return o, nil
 }
 
-// receiver makes one that accepts everything.
+// receiver makes a receiver that accepts everything.
 func (o *office) receiver(ctx context.Context, p *place) error {
 	origin, err := p.serve(ctx, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	if err != nil {
@@ -135,7 +135,7 @@ func (o *office) backlog(ctx context.Context, events int) error {
 
 func (o *office) event(subject int64) store.EmittedEvent { return eventOf(o.domain.ID, subject) }
 
-// eventOf tells of a payment in about as many bytes as a real one takes.
+// eventOf returns an event about a payment, as long as a real one.
 func eventOf(domain passerelle.DomainID, subject int64) store.EmittedEvent {
 	return store.EmittedEvent{
 		Domain: domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: subject, Version: 1, Created: time.Now(),
@@ -143,7 +143,7 @@ func eventOf(domain passerelle.DomainID, subject int64) store.EmittedEvent {
 	}
 }
 
-// posting has the sender do all that waits.
+// posting has the sender send all that is waiting.
 func (o *office) posting(events int) side {
 	return func(ctx context.Context) (measured, error) {
 		if err := o.backlog(ctx, events); err != nil {
@@ -160,8 +160,8 @@ func (o *office) posting(events int) side {
 	}
 }
 
-// poster is the limit program of deliveries: it sends the very requests that the
-// service sends, and knows beforehand which, in which order, and where to.
+// poster is the limit program for deliveries. It sends the same requests as the service, in an
+// order known beforehand.
 type poster struct {
 	*office
 	client *http.Client
@@ -169,7 +169,7 @@ type poster struct {
 	writer bareWriter
 }
 
-// sentDelivery is a delivery, and when and how long it was under way.
+// sentDelivery is a delivery, with the start and the duration of its request.
 type sentDelivery struct {
 	id, webhook int64
 	body        []byte
@@ -197,7 +197,7 @@ func (b *poster) posting(events int) side {
 	}
 }
 
-// postAll has as many requests under way to each receiver as the service has.
+// postAll keeps as many requests to each receiver in flight as the service does.
 func (b *poster) postAll(ctx context.Context, batches map[int64][]sentDelivery) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -252,7 +252,7 @@ func (b *poster) post(ctx context.Context, l *sentDelivery) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// record puts a batch on record, and reports whether there may be more.
+// record stores a batch, and reports whether there may be more.
 func (b *poster) record(ctx context.Context, sent <-chan sentDelivery, stop context.CancelCauseFunc) bool {
 	var batch []sentDelivery
 	for l := range sent {
@@ -282,9 +282,9 @@ func (b *poster) record(ctx context.Context, sent <-chan sentDelivery, stop cont
 	return true
 }
 
-// parameter is the place of the nth argument, of which the statements here have each
-// once and in order. A number would be a name to SQLite, and the driver goes through
-// all names for each argument.
+// parameter returns the placeholder of the nth argument. Statements here use each argument once
+// and in order. A number would be a name to SQLite, and the driver goes through all names for
+// each argument.
 func (b *poster) parameter(n int) string {
 	if b.kind == sqlite {
 		return "?"

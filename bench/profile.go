@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// profiled is a side that leaves profiles of its last measurement. The clients are
-// in them: they are of the same process.
+// profiled is a side that leaves profiles of its last measurement. They include the clients,
+// which run in the same process.
 func (o options) profiled(name string, one side) side {
 	base := filepath.Join(o.profiles, strings.NewReplacer(" ", "-", ",", "").Replace(name))
 	return func(ctx context.Context) (_ measured, err error) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// reads are the rows about answering with what is stored.
+// reads are the rows about reading stored objects.
 func reads() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {

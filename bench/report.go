@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// report prints the table, and keeps it where the options say.
+// report prints the table, and writes it to a file when the options name one.
 func (o options) report(ctx context.Context, out io.Writer, all []outcome) error {
 	table := tableOf(all)
 	if _, err := io.WriteString(out, table); err != nil {

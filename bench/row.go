@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// side is one of the two programs of a row. A call is one measurement.
+// side is one of the two programs in a row. A call is one measurement.
 type side func(ctx context.Context) (measured, error)
 
-// measured is what a measurement has found: how many a second, or whatever the
-// budget of the row is of; and what this process has used of the processors.
+// measured is the result of a measurement: how many a second, or the figure that a budget
+// limits, and the processor time of this process.
 type measured struct {
 	figure    float64
 	processor time.Duration
@@ -27,21 +27,21 @@ func timed(n int, do func() error) (measured, error) {
 	return measured{float64(n) / time.Since(started).Seconds(), processorTime() - before}, err
 }
 
-// row is something the service does, and what it is held against: a limit
-// program, or a budget. Beside a budget the limit only tells what it is made of.
+// row is something that the service does, compared with a limit program or a budget. With a
+// budget, the limit program only explains the figure.
 type row struct {
 	name string
-	// limit says what the limit program does, goal the least ratio to it, and most the
-	// greatest one, zero for any.
+	// limit describes the limit program. goal is the least ratio to it, and most the greatest
+	// one, zero for no limit.
 	limit      string
 	goal, most float64
-	// budget is the most that the figure may be, in units of the given name; with
-	// beyond it is the most that it may be above that of the limit.
+	// budget is the highest figure allowed, in units of the given name. With beyond, it is the
+	// highest difference to the figure of the limit program.
 	budget float64
 	beyond bool
 	unit   string
-	// open makes both sides, on a place of their own; a row with a budget may have
-	// ours alone.
+	// open makes both sides, each on a database of its own. A row with a budget may leave out
+	// the limit program.
 	open func(ctx context.Context, p *place) (ours, limit side, err error)
 }
 
@@ -49,8 +49,8 @@ type row struct {
 type outcome struct {
 	row
 	ours, limits, ratios []float64
-	// processor is the ratio by the processor time of the whole process, clients
-	// included, for the same work.
+	// processor is the ratio by the processor time of the whole process, with clients, for the
+	// same work.
 	processor []float64
 }
 
@@ -73,8 +73,8 @@ func (o options) measure(ctx context.Context, r row) (m outcome, err error) {
 	return m, nil
 }
 
-// again measures both sides, the limit first where it is its turn: for what warms
-// up or wears out.
+// again measures both sides, the limit program first in its turn, so that warming up does not
+// favour one.
 func (m *outcome) again(ctx context.Context, sides [2]side, limitFirst bool) error {
 	var err error
 	order := []int{0, 1}
@@ -98,7 +98,7 @@ func (m *outcome) again(ctx context.Context, sides [2]side, limitFirst bool) err
 	return nil
 }
 
-// processorTime is what this process has used of the processors so far.
+// processorTime returns the processor time that this process has used so far.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -119,8 +119,8 @@ func (m outcome) passed() bool {
 	return median(m.ratios) >= m.goal
 }
 
-// cells are what the table says of the outcome: the figure, the limit's, how they
-// compare, also by the time of the processors, and what was wanted.
+// cells are the cells of a row in the table: the figure, the figure of the limit program, both
+// ratios, and the goal.
 func (m outcome) cells() [5]string {
 	if m.unit == "" {
 		return [5]string{fmt.Sprintf("%.0f", median(m.ours)), fmt.Sprintf("%.0f", median(m.limits)), spread(m.ratios, "%.2f"), fmt.Sprintf("%.2f", median(m.processor)), m.wanted()}

@@ -108,7 +108,7 @@ func end(command *exec.Cmd) error {
 
 func readyAfter(_ int, took time.Duration) (float64, error) { return took.Seconds() * 1000, nil }
 
-// anonymous is what a process holds in memory besides files, in MiB.
+// anonymous returns the memory of a process apart from files, in MiB.
 func anonymous(pid int, _ time.Duration) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -11,8 +11,8 @@ const (
 	manyPayments = 1_000_000
 )
 
-// among is a service with so many payments on record: one of its own for few, and one
-// for all rows of a run for many, since filling a database takes minutes.
+// among returns a service with a number of stored payments. For many payments, all rows of a
+// run share one, because filling a database takes minutes.
 func (p *place) among(ctx context.Context, kind string, payments int) (*world, error) {
 	if payments < manyPayments {
 		return p.filled(ctx, kind, payments)
@@ -27,7 +27,7 @@ func (p *place) among(ctx context.Context, kind string, payments int) (*world, e
 	return w, err
 }
 
-// run is what rows have in common, until the last of them is measured.
+// run has what the rows share, until the last one is measured.
 type run struct {
 	place *place
 	large map[string]*world
@@ -35,7 +35,7 @@ type run struct {
 
 func newRun(o options) *run { return &run{place: &place{options: o}, large: map[string]*world{}} }
 
-// filled is a new service with so many payments, at scale 1.
+// filled returns a new service with a number of payments, at scale 1.
 func (p *place) filled(ctx context.Context, kind string, payments int) (*world, error) {
 	database, err := p.database(ctx, kind)
 	if err != nil {
@@ -52,8 +52,8 @@ func (p *place) filled(ctx context.Context, kind string, payments int) (*world, 
 	return w, w.multiply(ctx, p, first, max(2*listOf, p.amount(payments)), copyPayment...)
 }
 
-// originals are the payments of which copies are made in turn, by what each has behind
-// it: of ten, seven are done, two were cancelled and one was just created.
+// originals are the payments that are copied in turn. Of ten, seven are done, two were
+// cancelled and one was just created.
 var originals = slices.Concat(
 	slices.Repeat([][]step{{(*customer).order, (*customer).validate, (*customer).comeBack}}, 7),
 	slices.Repeat([][]step{{(*customer).order, (*customer).cancel}}, 2),

@@ -44,7 +44,7 @@ type historian struct{ transactions int }
 
 const historianUUID = "0b9a1c52-6e0e-4a5f-8a36-0d4f6d3a9a01"
 
-// Profile is what the service knows of it.
+// Profile describes the bank to the service.
 func (h historian) Profile() connector.Profile {
 	return connector.Profile{
 		UUID: historianUUID, ID: 1, Name: "History", Countries: []string{"FR"}, Sandbox: true, Data: &connector.DataSettings{Capabilities: []string{"bank"}},
@@ -101,7 +101,7 @@ func syncBesideLimit(ctx context.Context, p *place, kind string) (side, side, er
 	return r.syncing(h), upserting(writer, h), nil
 }
 
-// reading is what reads connections, without the rest of the service.
+// reading is the part of the service that reads connections.
 type reading struct {
 	*aggregation.Aggregation
 	domain passerelle.Domain
@@ -163,7 +163,7 @@ func (r *reading) syncing(h historian) side {
 	}
 }
 
-// share enables the account of a user, which is their consent.
+// share enables the account of a user, which records the consent.
 func (r *reading) share(ctx context.Context, user passerelle.UserID) error {
 	found, err := bankstore.From(r.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: r.domain.ID, User: user, All: true}, store.Window{Limit: 1})
 	if err != nil || len(found) == 0 {
@@ -174,8 +174,8 @@ func (r *reading) share(ctx context.Context, user passerelle.UserID) error {
 	return err
 }
 
-// together is how many rows the limit program upserts with a statement: the service
-// does so as well, and one by one is slower on both databases.
+// together is the number of rows in one upsert of the limit program. The service does the same;
+// single rows are slower on both databases.
 const together = 50
 
 const transactionColumns = 19
@@ -237,5 +237,5 @@ func upserts(account int64, page []passerelle.TransactionDetails) ([]statement, 
 	return all, nil
 }
 
-// theDigest is as long in a row as one that was computed.
+// theDigest is as long as a real one.
 const theDigest = int64(-0x123456789abcdef0)

@@ -7,9 +7,8 @@
 // own where accounts and movements come from. It computes only: no clock, no
 // files, money as integers.
 //
-// Writing fails when a value has no place in its columns, reading with a
-// *LineError at the first line that is not as the norm wants it; neither error
-// repeats what an account number or a label says.
+// Writing fails when a value does not fit its columns. Reading fails with a *LineError at the
+// first line that breaks the standard. Neither error contains an account number or a label.
 package cfonb
 
 import (
@@ -29,8 +28,8 @@ const MaxAmount = 99_999_999_999_999
 // have.
 const MaxDecimals = 9
 
-// Account names an account in France as the first three parts of its RIB, and
-// says how its amounts are written.
+// Account names an account in France by the first three parts of its RIB, and has the number of
+// decimals of its amounts.
 type Account struct {
 	// Bank and Branch have five capitals or digits, Number has eleven.
 	Bank, Branch, Number string
@@ -40,9 +39,9 @@ type Account struct {
 	Decimals int
 }
 
-// Split takes the account out of a French IBAN; spaces and small letters do
-// not matter. Other IBANs have none, and it says so: a statement cannot carry
-// them. The two digits of the RIB key are no part of a statement.
+// Split takes the account from a French IBAN. It ignores spaces and accepts small letters. It
+// reports false for other IBANs, which a statement cannot carry. The two digits of the RIB key
+// are no part of a statement.
 func Split(iban string) (string, string, string, bool) {
 	iban = strings.ToUpper(strings.Join(strings.Fields(iban), ""))
 	a := passerelle.Account{Scheme: passerelle.IBAN, Identification: iban, Label: "account"}
@@ -52,7 +51,7 @@ func Split(iban string) (string, string, string, bool) {
 	return iban[4:9], iban[9:14], iban[14:25], true
 }
 
-// Statement is what happened to an account between two balances.
+// Statement has the movements of an account between two balances.
 type Statement struct {
 	// Line is where the statement begins in a file that was read, from 1.
 	Line    int
@@ -94,8 +93,8 @@ type Movement struct {
 	Value passerelle.Date
 	// Amount is negative for money that leaves, in units of the last decimal.
 	Amount int64
-	// Label is written in 31 columns, and what does not fit there in records of
-	// its own, broken between words; a word of more than 31 characters is cut.
+	// Label has 31 columns. The rest is written in records of its own, broken between words; a
+	// word of more than 31 characters is cut.
 	Label string
 	// Entry is the number of the entry in the statement, of seven digits.
 	Entry int
@@ -107,14 +106,14 @@ type Movement struct {
 
 // Qualifiers of details.
 const (
-	// Label continues the label; reading adds it there.
+	// Label continues the label, and reading appends it there.
 	Label = "LIB"
-	// Payee names who gets the money.
+	// Payee names the receiver of the money.
 	Payee = "NBE"
 )
 
-// Detail is a record that says more about a movement. The qualifier has three
-// capitals or digits and is not Label; the text is cut after 70 characters.
+// Detail is a record that says more about a movement. The qualifier has three capitals or
+// digits and is not Label. The text is cut after 70 characters.
 type Detail struct {
 	Qualifier string
 	Text      string
@@ -160,7 +159,7 @@ func (m *Movement) check() error {
 	return nil
 }
 
-// isCode reports whether s is that many capitals or digits.
+// isCode reports whether s consists of so many capitals or digits.
 func isCode(s string, size int) bool {
 	return len(s) == size && strings.Trim(s, capitals) == ""
 }
@@ -174,7 +173,7 @@ func magnitude(n int64) uint64 {
 	return uint64(n)
 }
 
-// LineError says which line of a file is not as the norm wants it, from 1.
+// LineError has the number, from 1, of a line that breaks the standard.
 type LineError struct {
 	Line int
 	Err  error

@@ -65,7 +65,7 @@ func rent() cfonb.Statement {
 	}
 }
 
-// The lines were put together by hand from the columns of the norm.
+// The lines were written by hand from the columns of the standard.
 func TestOneTransfer(t *testing.T) {
 	want := strings.Join([]string{
 		"0130004    02837EUR2 00011234567  301126                                                  0000000015000{                ",
@@ -90,8 +90,8 @@ func sameDay(a, b passerelle.Date) bool { return a == b }
 // withoutLines ignores where in a file something was.
 var withoutLines = cmp.Options{cmpopts.IgnoreFields(cfonb.Statement{}, "Line"), cmpopts.IgnoreFields(cfonb.Movement{}, "Line")}
 
-// Several accounts with all that is unusual: another currency and precision,
-// balances below zero and of zero, no movements, a long label, foreign letters.
+// Several accounts with everything unusual: another currency and precision, zero and negative
+// balances, no movements, a long label, foreign letters.
 func TestGolden(t *testing.T) {
 	long := rent()
 	long.Balance, long.Closed = -1, date("2059-12-31")
@@ -216,7 +216,7 @@ func TestParseRefusesWhatIsNoStatement(t *testing.T) {
 	}
 }
 
-// A reader that breaks off keeps what was complete, and can stop early.
+// A reader keeps complete statements when reading breaks off, and can stop early.
 func TestParseIsAStream(t *testing.T) {
 	two := written(t, rent(), rent())
 	got, err := parsed(two + "x")
@@ -343,8 +343,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 }
 
-// Any label arrives in the characters of the norm, with nothing of it lost but
-// what they cannot say.
+// Any label becomes characters of the standard, and loses only what these cannot express.
 func TestAnyLabelArrives(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := rent()
@@ -360,7 +359,7 @@ func TestAnyLabelArrives(t *testing.T) {
 	})
 }
 
-// What can be read can be written, and reading that gives the same once more.
+// Every readable file can be written, and reading the result gives the same.
 func FuzzParse(f *testing.F) {
 	f.Add(written(f, rent()))
 	golden, err := os.ReadFile("testdata/statements.txt")

@@ -2,7 +2,7 @@ package cfonb
 
 import "passerelle"
 
-// Interbank codes, as far as the type and the sign of a transaction tell them.
+// The interbank codes that follow from the type and the sign of a transaction.
 const (
 	checkPaid      = "01"
 	checkDeposited = "02"
@@ -47,8 +47,8 @@ var operations = map[passerelle.TransactionType]struct{ debit, credit string }{
 	"summary_card":   {cardPayment, cardTaking},
 }
 
-// Operation is the interbank code of a transaction of a type, by whether money
-// leaves or comes. What has no better one is 91 for credits and 99 for debits.
+// Operation is the interbank code of a transaction of a type, by whether money leaves or comes.
+// Other credits are 91, other debits 99.
 func Operation(t passerelle.TransactionType, amount int64) string {
 	codes, known := operations[t]
 	switch {

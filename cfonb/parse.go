@@ -15,10 +15,9 @@ import (
 // maxRecords bounds what one statement may take of the memory of its reader.
 const maxRecords = 1_000_000
 
-// Parse reads statements one after the other and yields each when it is
-// complete. After the first error it yields no more. Lines may end in CR LF;
-// they have exactly 120 characters of ASCII. The movements must lead from the
-// old balance to the new one.
+// Parse reads statements one after the other and yields each when it is complete. After the
+// first error it yields no more. Lines have exactly 120 ASCII characters and may end in CR LF.
+// The movements must lead from the old balance to the new one.
 func Parse(r io.Reader) iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
 		p := parser{lines: bufio.NewScanner(r)}
@@ -70,7 +69,7 @@ func (p *parser) next() (*record, error) {
 	return r, nil
 }
 
-// Why a file is not one of statements.
+// Why a file is not a statement file.
 var (
 	errWidth   = fmt.Errorf("a line has %d characters", width)
 	errOrder   = errors.New("a statement is a record 01, then movements 04 with details 05, then a record 07")
@@ -192,7 +191,7 @@ func (r *record) movement() (Movement, error) {
 	return m, m.check()
 }
 
-// add takes a detail; one that continues the label goes there.
+// add adds a detail. A detail that continues the label is added to the label.
 func (m *Movement) add(r *record) error {
 	qualifier, text := r.get(atQualifier), words(r.get(atText))
 	switch {

@@ -49,10 +49,10 @@ var (
 
 func (s span) size() int { return s.to - s.from + 1 }
 
-// record is one line, without what ends it.
+// record is one line without its end.
 type record [width]byte
 
-// blank is a record of an account that says nothing yet.
+// blank is an empty record of an account.
 func blank(code string, a *Account) *record {
 	r := &record{}
 	for i := range r {
@@ -67,24 +67,24 @@ func blank(code string, a *Account) *record {
 	return r
 }
 
-// put writes a text at the left of its columns, and cuts what is too long.
+// put writes a text at the left of its columns and cuts the rest.
 func (r *record) put(at span, text string) { copy(r[at.from-1:at.to], text) }
 
 func (r *record) get(at span) string { return string(r[at.from-1 : at.to]) }
 
-// trimmed is what is in columns without the blanks around it.
+// trimmed returns the content of columns without blanks around it.
 func (r *record) trimmed(at span) string { return strings.Trim(r.get(at), " ") }
 
 const day = "020106"
 
-// The years of two digits: from pivot on they are of the twentieth century.
+// Years of two digits from pivot on belong to the twentieth century.
 const (
 	firstYear = 1960
 	lastYear  = 2059
 	pivot     = firstYear % 100
 )
 
-// putDate writes a day; no day stays blank where that is allowed.
+// putDate writes a day. A missing day stays blank where that is allowed.
 func (r *record) putDate(at span, d passerelle.Date, optional bool) error {
 	if d.IsZero() && optional {
 		return nil

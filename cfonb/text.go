@@ -7,20 +7,18 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// allowed are the characters that a record may hold, besides the codes of
-// amounts.
+// allowed are the characters that a record may contain, in addition to the codes of amounts.
 const allowed = capitals + " *-./()"
 
-// spelt are characters that become several, or lose what no accent is.
+// spelt maps characters that become several, or that lose more than an accent.
 var spelt = map[rune]string{
 	'Œ': "OE", 'Æ': "AE", 'ß': "SS", 'ẞ': "SS", 'Ø': "O", 'Ł': "L", 'Đ': "D", 'Ð': "D", 'Þ': "TH", 'ı': "I",
 	'€': "EUR", '£': "GBP", '–': "-", '—': "-", '‐': "-", '‑': "-", '−': "-",
 }
 
-// Text brings a text into the characters that a record may hold: capitals
-// without accents, digits and * - . / ( ). Some are spelt out (œ is OE, € is
-// EUR), all others become blanks; there is one blank between words and none at
-// the ends.
+// Text converts a text to the characters that a record may contain: capitals without accents,
+// digits and * - . / ( ). Some characters are spelt out (œ is OE, € is EUR) and all others
+// become blanks. One blank separates words, and none is at the ends.
 func Text(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Write writes statements one after the other, each line with a line feed. It
-// holds one statement at a time. A statement is written whole or not at all;
-// when one has a value without a place, those before it are out already.
+// Write writes statements one after the other, each line with a line feed. It holds one
+// statement at a time. A statement is written completely or not at all. When a value does not
+// fit, the statements before it have been written.
 func Write(w io.Writer, statements iter.Seq[Statement]) error {
 	n := 0
 	for s := range statements {
@@ -53,11 +53,10 @@ func (s *Statement) records() ([]*record, error) {
 	return append(lines, last), nil
 }
 
-// unmarked says of a movement that commission is due on it as usual and that
-// the money is available.
+// unmarked is the code for a movement with the usual commission whose money is available.
 const unmarked = "00"
 
-// records adds those of a movement to lines.
+// records adds the records of a movement to lines.
 func (m *Movement) records(lines []*record, a *Account) ([]*record, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -98,8 +97,8 @@ func (r *record) detail(a *Account, qualifier, text string) *record {
 	return d
 }
 
-// broken lays a label out: the first part in the columns of a movement, which
-// may be empty, the others in those of details.
+// broken splits a label: the first part fits the columns of a movement and may be empty, the
+// others fit the columns of details.
 func broken(text string) []string {
 	parts, room := []string{""}, atLabel.size()
 	add := func(word string) {

@@ -74,7 +74,7 @@ func checkValue(f Field, value string) error {
 	if f.Type == "list" && !slices.ContainsFunc(f.Values, among) {
 		return passerelle.InvalidField(f.Name, "must be one of the values listed for %s", f.Label)
 	}
-	// Patterns of our own connectors; those of institutions are for clients.
+	// Patterns of our own connectors. Patterns of institutions are for clients.
 	if pattern, err := regexp.Compile("^(?:" + f.Regex + ")$"); f.Regex != "" && err == nil && !pattern.MatchString(value) {
 		return passerelle.InvalidField(f.Name, "is not of the form of %s", f.Label)
 	}

@@ -18,14 +18,14 @@ const (
 // remembered is how many calls of a kind figures are made of.
 const remembered = 256
 
-// Circuit records how the calls to one bank went lately in this process, and opens after
-// failures in a row: a bank that is away then costs its callers no time. The zero value is
-// ready. It is for any number of goroutines.
+// Circuit records the health of one bank in this process. It opens after consecutive failures,
+// so that callers do not wait for an unreachable bank. The zero value is ready. It is for any
+// number of goroutines.
 type Circuit struct {
 	mu    sync.Mutex
 	calls map[string]*callHealth
-	// inARow counts failures since the last success; until is when the next call
-	// may be made, and probing says that one is on its way to find out.
+	// inARow counts failures since the last success. until is when the next call may be made,
+	// and probing means that a probe is under way.
 	inARow  int
 	until   time.Time
 	probing bool
@@ -33,7 +33,7 @@ type Circuit struct {
 	failure time.Time
 }
 
-// callHealth is a ring of what became of calls of one kind.
+// callHealth is a ring of the results of calls of one kind.
 type callHealth struct {
 	took [remembered]time.Duration
 	good [remembered]bool
@@ -62,14 +62,14 @@ func (c *Circuit) Open() bool {
 	return c.inARow >= failuresToOpen
 }
 
-// Leave ends a call that says nothing of the bank.
+// Leave ends a call that says nothing about the bank.
 func (c *Circuit) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.probing = false
 }
 
-// Record notes what became of a call of a kind.
+// Record records the result of a call of a kind.
 func (c *Circuit) Record(call string, begun, ended time.Time, good bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

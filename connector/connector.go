@@ -2,9 +2,9 @@
 // connectors a deployment has.
 //
 // A connector owns the communication with one kind of bank: it translates an order into the
-// bank's words, and the bank's words into a payment.Report. It owns no state. What it needs
-// for its next call about an order is returned as the memory of the order. It changes no
-// payment and decides nothing about retries. The payment's own rules check its reports.
+// bank's words, and the bank's words into a payment.Report. It owns no state. It returns what
+// its next call about an order needs as the memory of the order. It changes no payment and
+// decides nothing about retries. The payment's own rules check its reports.
 //
 // Callers must tell four failures apart. A *payment.Refusal is the bank's business refusal,
 // and the only one that rejects a payment. ErrNotSent means that nothing of an order reached
@@ -58,19 +58,19 @@ type Profile struct {
 	// ExecutesAtOnce declares that the bank executes an order as soon as its payer has
 	// validated, without waiting for the client's confirmation.
 	ExecutesAtOnce bool
-	// Mechanism is the default mechanism of connections. SyncDays is the number of days
-	// between two syncs that a domain has set, in decimal; empty means the default.
+	// Mechanism is the default mechanism of connections. SyncDays is the domain's number of
+	// days between two syncs, in decimal; empty means the default.
 	Mechanism passerelle.AuthMechanism
 	SyncDays  string
 	// Restricted connectors take no new connections. Existing ones go on.
 	Restricted bool
-	// Disturbed connectors have failed several times in a row. People are told before they
-	// choose one.
+	// Disturbed connectors have failed several times in a row. Pages show this before a choice.
 	Disturbed bool
 	Labels    Labels
 }
 
-// Labels describe a connector to people and programs, beside its name. Each may be empty.
+// Labels describe a connector to people and programs, in addition to its name. Each may be
+// empty.
 type Labels struct {
 	// Slug is a short name, not unique.
 	Slug string
@@ -91,8 +91,8 @@ type Labels struct {
 type Source struct {
 	ID   int64
 	Name string // openapi, directaccess or fallback
-	// Mechanisms are the ways in which a person can authorise reading through the source,
-	// the default first. A source that only initiates payments has none.
+	// Mechanisms are the ways in which a person can authorise the source, the default first. A
+	// source that only initiates payments has none.
 	Mechanisms []passerelle.AuthMechanism
 	// Priority orders the sources of a connector, the lowest first.
 	Priority int
@@ -119,13 +119,13 @@ type Order struct {
 	Fields map[string]string
 	// ReturnURL is where the bank sends the payer's browser afterwards.
 	ReturnURL string
-	// NotificationURL is where the bank may tell, by a POST, that the order has changed. The
-	// service then asks for the status; what the bank says there is not read.
+	// NotificationURL is where the bank may report, with a POST, that the order has changed.
+	// The service then asks for the status and ignores the body of the POST.
 	NotificationURL string
 	// ManualConfirmation asks the bank to wait, once the payer has validated,
 	// for the client's confirmation before it executes.
 	ManualConfirmation bool
-	// Memory is what the last report about the order returned, nil before the first.
+	// Memory is from the last report about the order, nil before the first.
 	Memory []byte
 	// Callback is the query with which the bank sent the payer's browser back, nil when the
 	// payer did not just come back.
@@ -139,7 +139,7 @@ type Order struct {
 // Initiator is a connector that initiates payments.
 type Initiator interface {
 	Connector
-	// Initiate sends the order once. The context's deadline covers the whole exchange.
+	// Initiate sends the order once. The context's deadline covers the complete exchange.
 	Initiate(ctx context.Context, o Order) (payment.Report, error)
 	// Status returns the state of the order with o.Key. It never sends an order.
 	Status(ctx context.Context, o Order) (payment.Report, error)

@@ -18,7 +18,7 @@ type Field struct {
 	Regex    string
 	Required bool
 	Values   []FieldValue
-	// Mechanisms and Sources are those for which the field is asked; empty means all.
+	// Mechanisms and Sources limit where the field is asked for; empty means everywhere.
 	Mechanisms []passerelle.AuthMechanism
 	Sources    []string
 	// Image is a picture that the person needs for the value, as a data URL, or empty.
@@ -45,8 +45,8 @@ type DataSettings struct {
 	// UnattendedReads is how often in 24 hours the institution may be read without the
 	// person; zero means no limit.
 	UnattendedReads int
-	// TakesFiles says that the data comes in files that people hand over. Without a file a
-	// read finds nothing, and the service does not read by itself.
+	// TakesFiles means that people hand over files with the data. Without a file a read finds
+	// nothing, and the service starts no reads by itself.
 	TakesFiles bool
 }
 
@@ -67,10 +67,10 @@ type DataRequest struct {
 	// ReturnURL is where the institution sends the browser after webauth. It leads back to
 	// this connection.
 	ReturnURL string
-	// NotificationURL is where the institution may tell, by a POST, that the consent has
+	// NotificationURL is where the institution may report, with a POST, that the consent has
 	// changed; empty for nowhere.
 	NotificationURL string
-	// Memory is what the last read returned: tokens, a session. It is stored encrypted.
+	// Memory is from the last read: tokens, a session. It is stored encrypted.
 	Memory []byte
 	// Present means that the person takes part. Without them a read must not
 	// disturb them.
@@ -78,16 +78,16 @@ type DataRequest struct {
 	// BrokenOff means that what the last read returned was not stored, as when the process
 	// died meanwhile.
 	BrokenOff bool
-	// Device is the person's, empty unless they are present or have just shared what is
-	// read.
+	// Device is the person's device. It is empty unless they are present or have just shared
+	// what is read.
 	Device Device
-	// File is what the person hands over to a connector that takes files, and else nil.
+	// File is the file for a connector that takes files, and nil for others.
 	File *HandedFile
 	// Now is the present instant of the domain.
 	Now time.Time
 }
 
-// HandedFile is a file that a person hands over, under a name for people, which may be empty.
+// HandedFile is a file from a person, with a name for people, which may be empty.
 type HandedFile struct {
 	io.ReadSeeker
 	Name string
@@ -122,8 +122,7 @@ type Sink interface {
 	Wanted(account string) (from passerelle.Date, wanted bool)
 	// Transactions hands over a page of an account.
 	Transactions(account string, page []passerelle.TransactionDetails) error
-	// Assets hands over everything that an account holds besides money, in any
-	// number of pages.
+	// Assets passes on the assets of an account other than money, in any number of pages.
 	Assets(account string, page passerelle.Assets) error
 	// AccountRead ends an account: everything from that day on was handed over. Stored rows
 	// of those days that were not handed over no longer exist at the institution.
@@ -139,10 +138,10 @@ type Sink interface {
 // DataReader is a connector that reads a person's data.
 type DataReader interface {
 	Connector
-	// Read reads the institution. A state in the outcome is not an error. An error
-	// means that the read broke off, and becomes the state WebsiteUnavailable unless the
-	// outcome has another, or Bug after a panic. What the sink took before stays stored,
-	// and so does the memory of the outcome.
+	// Read reads the institution. A state in the outcome is not an error. An error means that
+	// the read broke off. The state becomes WebsiteUnavailable unless the outcome has another
+	// one, or Bug after a panic. What the sink stored before stays, and so does the memory of
+	// the outcome.
 	Read(ctx context.Context, req DataRequest, out Sink) (Outcome, error)
 }
 

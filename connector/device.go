@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// Device is what is known of the device by which a person takes part. Banks want to
-// know it while the person is there. All of it may be missing.
+// Device describes the device of the person who takes part. Banks require it while the person
+// is present. Each field may be empty.
 type Device struct {
 	// Address is the IP address of the person, not of the application.
 	Address netip.Addr
@@ -16,12 +16,12 @@ type Device struct {
 
 type deviceKey struct{}
 
-// WithDevice says by which device the person takes part who caused what is done.
+// WithDevice returns a context with the device of the person who caused an action.
 func WithDevice(ctx context.Context, d Device) context.Context {
 	return context.WithValue(ctx, deviceKey{}, d)
 }
 
-// DeviceOf is the device of WithDevice; it is empty where nobody takes part.
+// DeviceOf returns the device of WithDevice. It is empty when nobody takes part.
 func DeviceOf(ctx context.Context) Device {
 	d, _ := ctx.Value(deviceKey{}).(Device)
 	return d

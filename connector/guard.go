@@ -14,9 +14,9 @@ import (
 // ErrPanicked is the error of a connector that panicked.
 var ErrPanicked = errors.New("the connector panicked")
 
-// Guard asks a connector something. Its panic is ErrPanicked, and its error says
-// of what kinds it is and not its words: they may hold what is personal, and
-// errors are logged. errors.Is and errors.As see the error itself.
+// Guard asks a connector something. A panic becomes ErrPanicked. The message of the error has
+// its kinds and not its words, which may be personal, because errors are logged. errors.Is and
+// errors.As see the error itself.
 func Guard(ask func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -29,21 +29,21 @@ func Guard(ask func() error) (err error) {
 	return nil
 }
 
-// Fault is a failure of a connector in words for the operator: what is wrong at which bank,
-// and what to do about it. Its text is logged and has nothing personal and no secret.
+// Fault is a failure in words for the operator: the bank, what is wrong, and the remedy. Its
+// text is logged and has nothing personal and no secret.
 type Fault struct {
 	Says string
 	// Err is the kind of the failure, which callers match with errors.Is.
 	Err error
 }
 
-// Error says what is wrong.
+// Error returns what is wrong.
 func (f *Fault) Error() string { return f.Says }
 
 // Unwrap returns Err.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// causeOf is what a panic may be told by: the runtime says nothing of values.
+// causeOf returns what may be logged of a panic: runtime errors contain no values.
 func causeOf(cause any) string {
 	if fault, ok := cause.(runtime.Error); ok {
 		return fault.Error()
@@ -63,14 +63,13 @@ func (w wordless) Error() string {
 	return "an error of the connector"
 }
 
-// known are errors that say nothing but what they are, as those of the operating
-// system do.
+// known are errors whose text is always safe, such as those of the operating system.
 var known = []error{ErrNotSent, ErrUnknownOrder, context.Canceled, context.DeadlineExceeded}
 
-// plain are the types that say nothing of an error.
+// plain are types that say nothing about an error.
 var plain = []string{"*errors.errorString", "*errors.joinError", "*fmt.wrapError", "*fmt.wrapErrors"}
 
-// kindsOf are the kinds of an error and of those it wraps, from the outside in.
+// kindsOf returns the kinds of an error and of the errors that it wraps, outermost first.
 func kindsOf(err error) []string {
 	var all []string
 	if err == nil {

@@ -2,7 +2,7 @@ package connector
 
 import "time"
 
-// Monitored is the ability to say how the calls to the connector's bank went lately.
+// Monitored connectors report how recent calls to their bank went.
 type Monitored interface {
 	Connector
 	Health() BankHealth
@@ -12,8 +12,8 @@ type Monitored interface {
 type BankHealth struct {
 	// LastSuccess and LastFailure are zero where there was none.
 	LastSuccess, LastFailure time.Time
-	// Failures are those in a row, up to now. Open means that the bank is left alone, but
-	// for a call now and then that finds out whether it is back.
+	// Failures are the consecutive failures up to now. Open means that the bank gets only a
+	// probe now and then.
 	Failures int
 	Open     bool
 	Calls    []CallHealth
@@ -24,8 +24,8 @@ type BankHealth struct {
 // CallHealth is about one kind of call.
 type CallHealth struct {
 	Call string
-	// Calls counts all, Good those of the last Window that the bank answered, and
-	// P95 is how long 95 of 100 of them took at most.
+	// Calls counts all calls and Good the answered ones in the last Window. P95 is the 95th
+	// percentile of their duration.
 	Calls, Window, Good int
 	P95                 time.Duration
 }
@@ -36,11 +36,11 @@ type Expiry struct {
 	Until time.Time
 }
 
-// ExpiryNotice is how long before the end of a certificate the operator is told.
+// ExpiryNotice is how long before the end of a certificate the operator is warned.
 const ExpiryNotice = 30 * 24 * time.Hour
 
-// Expires is the first certificate that ends within ExpiryNotice, or has ended; false where
-// there is none.
+// Expires returns the first certificate that ends within ExpiryNotice or has ended, and false
+// when there is none.
 func (h BankHealth) Expires(now time.Time) (Expiry, bool) {
 	var (
 		first Expiry
@@ -54,7 +54,7 @@ func (h BankHealth) Expires(now time.Time) (Expiry, bool) {
 	return first, soon
 }
 
-// Health is that of the connector of a UUID, if it is Monitored.
+// Health returns the health of a connector by UUID, if it is Monitored.
 func (r *Registry) Health(uuid string) (BankHealth, bool) {
 	monitored, able := r.set.Load().byID[uuid].(Monitored)
 	if !able {

@@ -8,12 +8,12 @@ import (
 	"passerelle/connector"
 )
 
-// named is a connector that only says what it is.
+// named is a connector with a profile only.
 type named connector.Profile
 
 func (n named) Profile() connector.Profile { return connector.Profile(n) }
 
-// TestReplace: a registry is replaced whole or not at all, while it is asked.
+// TestReplace: a registry is replaced completely or not at all, even while it is used.
 func TestReplace(t *testing.T) {
 	first := named{UUID: "a", ID: 1, Name: "First", Sources: []connector.Source{{ID: 11}}}
 	second := named{UUID: "b", ID: 2, Name: "Second", Sources: []connector.Source{{ID: 21}}}

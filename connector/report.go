@@ -20,8 +20,8 @@ var (
 	}
 )
 
-// CheckReport returns what is wrong with a report about an order of so many lines, or nil. It
-// covers what the payment takes over from a report as it is.
+// CheckReport returns what is wrong with a report about an order with a number of lines, or
+// nil. It covers what the payment takes over from a report as it is.
 func CheckReport(r payment.Report, lines int) error {
 	claims := []error{
 		Unless(slices.Contains(statuses, r.Status), "unknown status %q", r.Status),

@@ -23,14 +23,14 @@ func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=helm.mod", "helm"}, args...)...)
 	command.Dir = ".."
-	// Nothing of the person's own settings, and no cluster.
+	// The person's own settings and clusters are left out.
 	command.Env = append(os.Environ(), "HELM_CONFIG_HOME="+work, "HELM_DATA_HOME="+work, "HELM_CACHE_HOME="+work, "KUBECONFIG=/dev/null")
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
 
 // TestChart lints and renders the chart with each file of values, compares the manifests with
-// those that a reviewer has read, and has the types of Kubernetes check them.
+// reviewed ones, and checks them with the types of Kubernetes.
 func TestChart(t *testing.T) {
 	files, err := filepath.Glob("helm/golden/*.values.yaml")
 	if err != nil || len(files) < 2 {

@@ -49,7 +49,7 @@ type descriptor struct {
 	} `json:"platform"`
 }
 
-// image is one of the images of a layout.
+// image is one image of a layout.
 type image struct {
 	Config descriptor   `json:"config"`
 	Layers []descriptor `json:"layers"`
@@ -136,7 +136,7 @@ func TestImageIsSmallAndHasNoRoot(t *testing.T) {
 	}
 }
 
-// container is an unpacked image and the folders that its runtime brings.
+// container is an unpacked image and the folders of its runtime.
 type container struct {
 	t                   *testing.T
 	image               image
@@ -210,8 +210,7 @@ func (c *container) must(args ...string) {
 	}
 }
 
-// TestImageServes runs the image with TLS, PostgreSQL and a key file, on a root that nobody
-// can write to.
+// TestImageServes runs the image with TLS, PostgreSQL and a key file, on a read-only root.
 func TestImageServes(t *testing.T) {
 	c := unpack(t)
 	trusted := selfSigned(t, c.secrets)

@@ -1,6 +1,6 @@
-// Package deploy_test holds what is deployed against what it promises: that alerts fire, that
-// a release can be built again, that image and packages run. It owns no code and does not test
-// the service. It fails with the file that breaks a promise.
+// Package deploy_test checks what is deployed: alerts fire, a release is reproducible, image
+// and packages run. It owns no code and does not test the service. It fails with the file that
+// breaks a promise.
 package deploy_test
 
 import (
@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// rules is what is read of alerts.yml.
+// rules are the alerts in alerts.yml.
 type rules struct {
 	Groups []struct {
 		Rules []struct {
@@ -124,8 +124,8 @@ func checkExpression(t *testing.T, title, expression string) {
 	}
 }
 
-// TestComposeFileLeadsSomewhere: what the file mounts is there, the program has no rights and
-// a root that it cannot write to, and nothing listens beyond this machine.
+// TestComposeFileLeadsSomewhere: the mounted files exist, the program has no rights and a
+// read-only root, and nothing listens outside this machine.
 func TestComposeFileLeadsSomewhere(t *testing.T) {
 	var compose struct {
 		Services map[string]struct {

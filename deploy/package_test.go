@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// machine is the folder of a bare Debian with systemd, which the tests read only, or the
-// folder PASSERELLE_TEST_MACHINE of one made before.
+// machine is the folder of a bare Debian with systemd, which tests do not change, or the folder
+// in PASSERELLE_TEST_MACHINE.
 var machine = sync.OnceValues(func() (string, error) {
 	if folder := os.Getenv("PASSERELLE_TEST_MACHINE"); folder != "" {
 		return folder, nil
@@ -25,8 +25,8 @@ var machine = sync.OnceValues(func() (string, error) {
 })
 
 // boot starts the bare machine with systemd, has it run a script of bash as root, and returns
-// what the script wrote. What it changes is gone afterwards. The script finds the packages
-// and the files given in /test.
+// what the script wrote. Its changes are undone afterwards. The script finds the packages and
+// files in /test.
 func boot(t *testing.T, script string, files map[string]string) string {
 	t.Helper()
 	root, err := machine()
@@ -163,11 +163,11 @@ func shBlocks(t *testing.T, page, section string) string {
 	return strings.Join(all, "\n")
 }
 
-// TestInstallationLeadsToAPayment types what docs/install.md says, on a bare machine, and
-// nothing else: at most six commands and two minutes to the first payment.
+// TestInstallationLeadsToAPayment runs the commands of docs/install.md on a bare machine: at
+// most six commands and two minutes to the first payment.
 func TestInstallationLeadsToAPayment(t *testing.T) {
 	commands := shBlocks(t, "docs/install.md", "From the package")
-	// A line that goes on with a command is indented.
+	// An indented line continues a command.
 	if n := len(regexp.MustCompile(`(?m)^\S`).FindAllString(commands, -1)); n == 0 || n > 6 {
 		t.Errorf("it takes %d commands", n)
 	}
@@ -178,8 +178,8 @@ func TestInstallationLeadsToAPayment(t *testing.T) {
 	}
 }
 
-// TestRPM installs, upgrades and removes the RPM in a root of its own. There is no systemd in
-// it, so the service runs as the unit says.
+// TestRPM installs, upgrades and removes the RPM in a root of its own. The machine has no
+// systemd, so the test starts the service as the unit does.
 func TestRPM(t *testing.T) {
 	root, err := machine()
 	if err != nil {
@@ -226,8 +226,7 @@ func runIn(folder, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestManualAndCompletionsAreUnderstood has man and the shells read what the package brings
-// for them.
+// TestManualAndCompletionsAreUnderstood has man and the shells read the files of the package.
 func TestManualAndCompletionsAreUnderstood(t *testing.T) {
 	folder := t.TempDir()
 	if err := run(".", nil, "dpkg-deb", "-x", one(t, "*_"+debianArch+".deb"), folder); err != nil {

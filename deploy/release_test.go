@@ -50,8 +50,8 @@ var key = sync.OnceValues(func() (string, error) {
 	return file, os.WriteFile(file+".allowed", []byte(signer+" "+string(public)), 0o600)
 })
 
-// released is what scripts/release makes of the commit at hand in a clone of the repository,
-// or the folder PASSERELLE_TEST_RELEASE of one made before.
+// released is the result of scripts/release for the present commit in a clone of the
+// repository, or the folder in PASSERELLE_TEST_RELEASE.
 var released = sync.OnceValues(func() (string, error) {
 	if folder := os.Getenv("PASSERELLE_TEST_RELEASE"); folder != "" {
 		return folder, nil
@@ -59,14 +59,14 @@ var released = sync.OnceValues(func() (string, error) {
 	return releaseIn(filepath.Join(work, "first"), "")
 })
 
-// commit is the one at hand, also when another follows while the tests run.
+// commit is the commit at the start, even when another follows while the tests run.
 var commit = sync.OnceValues(func() (string, error) {
 	name, err := exec.CommandContext(context.Background(), "git", "rev-parse", "HEAD").Output()
 	return strings.TrimSpace(string(name)), err
 })
 
-// releaseIn makes a release in a clone below a folder, with a cache of compiled packages,
-// empty for that of this machine.
+// releaseIn makes a release in a clone below a folder. cache is the folder of compiled
+// packages, empty for the default.
 func releaseIn(folder, cache string) (string, error) {
 	signing, err := key()
 	if err != nil {
@@ -107,7 +107,7 @@ func release(t *testing.T) string {
 	return folder
 }
 
-// one is the file of the release whose name matches.
+// one is the file of the release with a matching name.
 func one(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(release(t), pattern))
@@ -142,7 +142,7 @@ func sums(t *testing.T, folder string) map[string]string {
 }
 
 // TestReleaseIsReproducible builds the commit twice, in two folders and without a package of
-// the first compilation. Everything is equal byte by byte, the signature too.
+// the first compilation. All files are equal byte by byte, the signature too.
 func TestReleaseIsReproducible(t *testing.T) {
 	first := sums(t, release(t))
 	again, err := releaseIn(filepath.Join(work, "elsewhere", "second"), filepath.Join(work, "cache"))
@@ -166,7 +166,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 	}
 }
 
-// statement is what is read of a provenance.
+// statement is the part of a provenance that is read.
 type statement struct {
 	Type    string `json:"_type"`
 	Subject []struct {

@@ -1,7 +1,7 @@
-// Package internal_test holds the rules about the shape of the module that the
-// compiler cannot: who may import whom, who may read the clock, how large
-// things grow and what a package says about itself. It owns no code, does not
-// look at behaviour, and fails with the rule and the place that breaks it.
+// Package internal_test holds the rules about the shape of the module that the compiler cannot
+// check: who may import whom, who may read the clock, how large things grow, and what a package
+// comment says. It owns no code and no behaviour, and fails with the rule and the place that
+// breaks it.
 package internal_test
 
 import (
@@ -23,13 +23,12 @@ import (
 
 const module = "passerelle"
 
-// mayImport names, for every package, the packages of this module its code may
-// import; tests are free. A package that is not here has no rule and fails, and
-// so does a rule about a package that does not exist. A key that ends in /*
-// stands for all packages below, and "*" in a list for any package. A new
-// package is one new line. If an import you want is refused, that is a question
-// about the design: ask it before you change the table, and change the table
-// in a commit of its own.
+// mayImport has, for every package, the packages of this module that its code may import; tests
+// are free. A package that is not here has no rule and fails, and so does a rule about a
+// package that does not exist. A key that ends in /* stands for all packages below, and "*" in
+// a list for any package. A new package needs one line. If an import you want is refused, that
+// is a question about the design: ask it before you change the table, and change the table in a
+// commit of its own.
 var mayImport = map[string][]string{
 	".":                         {},
 	"payment":                   {"."},
@@ -115,10 +114,9 @@ var mayImport = map[string][]string{
 	"connector/berlingroup": {".", "payment", "connector", "connector/identity"},
 }
 
-// ownImport names imports that belong to one package and the packages below
-// it, with the reason. A prefix ends in a slash.
-// Programs that measure a limit are apart from it all: they do without the store.
-// So is the test bank, whose books are no business of the service's.
+// ownImport names imports that belong to one package and the packages below it, with the
+// reason. A prefix ends in a slash. Programs that measure a limit are exempt: they do without
+// the store. So is the test bank, whose books are no business of the service's.
 var ownImport = []struct{ prefix, owner, why string }{
 	{"database/sql", "internal/database", "one package connects to databases"},
 	{"github.com/jackc/", "internal/database", "one package connects to databases"},
@@ -133,9 +131,8 @@ var ownImport = []struct{ prefix, owner, why string }{
 // no environment, no log and no server.
 var pure = []string{".", "payment", "webhook", "cfonb", "statementfile", "connector"}
 
-// impure maps imports refused to pure packages to the exceptions: the root
-// package tells loggers what to leave out, and package webhook reads the
-// requests that receivers hand it.
+// impure maps imports that pure packages must not have to the exceptions: the root package
+// tells loggers what to leave out, and package webhook reads requests in receivers.
 var impure = map[string][]string{
 	"database/sql": nil,
 	"log":          nil,
@@ -162,7 +159,7 @@ var clocked = map[string]string{
 // ends are the packages at the outer edge: nothing builds on them.
 var ends = []string{"cmd/*", "internal/api", "internal/console", "internal/webview", "internal/reference"}
 
-// vague are names that say nothing about what is inside, for packages and files.
+// vague are names of packages and files that say nothing about the content.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "model", "models", "type", "types", "manager", "misc", "base", "interfaces"}
 
 const (
@@ -172,13 +169,13 @@ const (
 	minDocSentences  = 3
 )
 
-// pkg is one package of the module, with its files other than tests.
+// pkg is one package of the module with its files, without tests.
 type pkg struct {
 	Dir     string
 	Name    string
 	Imports []string
 	GoFiles []string
-	// TestImports and XTestImports are those of its tests.
+	// TestImports and XTestImports are the imports of its tests.
 	TestImports, XTestImports []string
 	// path is relative to the module; the root package is ".".
 	path  string
@@ -186,7 +183,7 @@ type pkg struct {
 	fset  *token.FileSet
 }
 
-// modulePackages loads every package that has code besides tests.
+// modulePackages loads every package with code other than tests.
 func modulePackages(t *testing.T) []pkg {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=Dir,ImportPath,Name,Imports,TestImports,XTestImports,GoFiles", "./...")
@@ -226,8 +223,8 @@ func parse(t *testing.T, p pkg) pkg {
 	return p
 }
 
-// relative turns an import path of this module into a path within it; others
-// come back unchanged.
+// relative turns an import path of this module into a path within it, and returns others
+// unchanged.
 func relative(importPath string) string {
 	if importPath == module {
 		return "."
@@ -247,8 +244,7 @@ func matches(packagePath string, patterns ...string) bool {
 	})
 }
 
-// ruleFor finds the rule of a package: its own, or that of the packages below
-// one of its parents.
+// ruleFor finds the rule of a package: its own, or one for all packages below a parent.
 func ruleFor(packagePath string) (allowed []string, found bool) {
 	if allowed, found = mayImport[packagePath]; found {
 		return allowed, true
@@ -340,8 +336,7 @@ func TestSomeImportsHaveOneOwner(t *testing.T) {
 // sqlPackages contain the SQL about the tables, each about its own.
 var sqlPackages = []string{"internal/database", "internal/store", "internal/bankstore", "internal/operatorstore"}
 
-// storeInternals are the methods of the store that give SQL and sealed columns away, to the
-// packages beside it.
+// storeInternals are the methods of the store that give access to SQL and sealed columns.
 var storeInternals = []string{"Unit", "Rows", "Unseal"}
 
 // TestSQLStaysBesideTheTables keeps statements out of the use cases: where a column is known
@@ -433,8 +428,8 @@ func clockUses(file *ast.File) []token.Pos {
 	return uses
 }
 
-// importName is what a file calls a package, or nothing when it does not
-// import it.
+// importName returns the name of a package in a file, or nothing when the file does not import
+// it.
 func importName(file *ast.File, importPath string) string {
 	for _, spec := range file.Imports {
 		if spec.Path.Value != strconv.Quote(importPath) {
@@ -463,8 +458,7 @@ func TestPackagesSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// docWords maps what a package comment has to say to words it cannot avoid in
-// saying so.
+// docWords maps what a package comment must say to words that occur when it does.
 var docWords = map[string][]string{
 	"what the package owns":    {"own", "Own"},
 	"what the package leaves":  {"not ", "no ", "never "},
@@ -522,7 +516,7 @@ func TestNothingGrowsTooLarge(t *testing.T) {
 	}
 }
 
-// TestRoutesAreBesideTheirEndpoints: who changes an endpoint sees what leads to it.
+// TestRoutesAreBesideTheirEndpoints keeps the row of an endpoint in the file of its function.
 func TestRoutesAreBesideTheirEndpoints(t *testing.T) {
 	for _, p := range modulePackages(t) {
 		if !matches(p.path, "internal/api", "internal/api/*") {

@@ -22,9 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the import table of ARCHITECTURE.md anew")
 
-// page is a Markdown file. Quoted text is what it shows as code: the spans
-// between backquotes, the lines of shell fences and of fences without a
-// language.
+// page is a Markdown file. Quoted text is its code: the spans between backquotes, the lines of
+// shell fences and of fences without a language.
 type page struct {
 	path   string
 	text   string
@@ -107,7 +106,7 @@ func readPage(t *testing.T, name string) page {
 	return p
 }
 
-// facts is what the module has of the things that pages name.
+// facts are the things of the module that pages can name.
 type facts struct {
 	files     []string
 	places    map[string]bool // files and folders
@@ -169,8 +168,7 @@ var (
 	variableForm   = regexp.MustCompile(`PASSERELLE_[A-Z_]*[A-Z]\b`)
 )
 
-// readCommands takes the commands, with their groups, and their flags from the
-// page that a test of the program holds against it.
+// readCommands reads the commands, with their groups and flags, from the generated page.
 func (f *facts) readCommands(t *testing.T) {
 	t.Helper()
 	text := read(t, "docs/commands.md")
@@ -203,7 +201,7 @@ func (f *facts) readCommands(t *testing.T) {
 
 var testForm = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w*)\(`)
 
-// readCode takes the tests and the variables from everything that is no page.
+// readCode reads the tests and variables from all other files.
 func (f *facts) readCode(t *testing.T) {
 	t.Helper()
 	for _, name := range f.files {
@@ -265,8 +263,7 @@ func exportedNames(p pkg) map[string]bool {
 	return names
 }
 
-// checks are what is asked of each quoted text. Each returns what does not
-// exist.
+// checks check each quoted text. Each returns what does not exist.
 var checks = []func(*facts, page, string) []string{
 	(*facts).missingPaths, (*facts).missingCommands, (*facts).missingVariables, (*facts).missingSettings,
 	(*facts).missingTargets, (*facts).missingTests, (*facts).missingNames, (*facts).missingCalls, (*facts).missingEvents,
@@ -285,8 +282,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 	}
 }
 
-// TestDocsChecksFindWhatIsMissing has a made-up page name one thing of each
-// kind that is not there.
+// TestDocsChecksFindWhatIsMissing checks a page that names one missing thing of each kind.
 func TestDocsChecksFindWhatIsMissing(t *testing.T) {
 	f := gatherFacts(t)
 	for _, text := range []string{
@@ -309,8 +305,7 @@ func TestDocsChecksFindWhatIsMissing(t *testing.T) {
 
 var pathForm = regexp.MustCompile(`^\.?/?([\w.-]+(?:/[\w.*<>-]*)*)$`)
 
-// missingPaths looks at words that begin with a folder of the module, or end
-// as files of code do.
+// missingPaths checks words that begin with a folder of the module, or end like code files.
 func (f *facts) missingPaths(p page, text string) []string {
 	var missing []string
 	for _, word := range strings.Fields(text) {
@@ -332,8 +327,8 @@ func (f *facts) missingPaths(p page, text string) []string {
 
 var placeholder = regexp.MustCompile(`<[^>]*>`)
 
-// has reports whether a path is there, seen from the module or the page; a
-// placeholder stands for any name.
+// has reports whether a path exists, relative to the module or the page. A placeholder stands
+// for any name.
 func (f *facts) has(p page, name string) bool {
 	pattern := placeholder.ReplaceAllString(name, "*")
 	for place := range f.places {
@@ -346,7 +341,7 @@ func (f *facts) has(p page, name string) bool {
 	return false
 }
 
-// otherPrograms are those whose flags are theirs.
+// otherPrograms are programs with flags of their own.
 var otherPrograms = regexp.MustCompile(`^(curl|git|openssl|printf|psql|pg_dump|pg_restore|go (tool|build|mod|get|install|vet)|docker|helm|kubectl|CREATE|INSERT)\b`)
 
 var (
@@ -355,8 +350,7 @@ var (
 	benchForm   = regexp.MustCompile(`(?:^| )-([a-z]+)\b`)
 )
 
-// missingCommands looks at commands of the program, with or without its name
-// before them, and at flags.
+// missingCommands checks commands of the program, with or without its name, and flags.
 func (f *facts) missingCommands(p page, text string) []string {
 	text = strings.ReplaceAll(text, "go run ./cmd/passerelle", "passerelle")
 	if otherPrograms.MatchString(text) {
@@ -382,8 +376,8 @@ func (f *facts) missingCommands(p page, text string) []string {
 	return missing
 }
 
-// commandWords are the words after the name of the program, or those of a text
-// that begins with a command and goes on with another word.
+// commandWords are the words after the program's name, or those of a text that begins with a
+// command and continues.
 func (f *facts) commandWords(text string) []string {
 	if match := commandForm.FindStringSubmatch(text); match != nil {
 		return strings.Fields(match[1])
@@ -405,8 +399,8 @@ func (f *facts) missingBenchFlags(text string) []string {
 	return missing
 }
 
-// command follows words down the tree of commands; words after a command are
-// its arguments. Alternatives are each a command.
+// command follows words down the tree of commands. Words after a command are its arguments.
+// Alternatives are each a command.
 func (f *facts) command(words []string) (name string, ok bool) {
 	for _, word := range words {
 		if name != "" && !f.group(name) || !wordForm.MatchString(word) {
@@ -465,8 +459,7 @@ var (
 	dottedInput = regexp.MustCompile(` -d ([a-z_]+(?:\.[a-z_]+)+)=`)
 )
 
-// dotted are names with dots in them that are no setting and no file, with
-// what they are.
+// dotted are names with dots that are neither settings nor files, with their meaning.
 var dotted = map[string]string{
 	"_links.next":      "a member of lists",
 	"connection.state": "a member of the body of CONNECTION_SYNCED",
@@ -528,10 +521,10 @@ func (f *facts) missingTests(_ page, text string) []string {
 
 var nameForm = regexp.MustCompile(`(?:^|[\s*(&])([a-z]+)\.([A-Z]\w*)`)
 
-// otherPackages are those of other modules, and variables, that pages name.
+// otherPackages are packages of other modules, and variables, that pages name.
 var otherPackages = map[string]bool{"context": true, "fmt": true, "tx": true}
 
-// missingNames looks at exported names of packages.
+// missingNames checks exported names of packages.
 func (f *facts) missingNames(_ page, text string) []string {
 	var missing []string
 	for _, match := range nameForm.FindAllStringSubmatch(text, -1) {
@@ -548,14 +541,14 @@ var (
 	curlForm = regexp.MustCompile(`\$BASE(/[^\s?"']*)`)
 )
 
-// beside are addresses that are served beside the API, and folders of machines.
+// beside are addresses outside the API, and folders of machines.
 var beside = []string{
 	"/webview", "/console", "/healthz", "/readyz", "/metrics", "/docs", "/debug/pprof", "/sandbox/receiver", "/sandbox/shop", "/sandbox/bank",
 	"/auth/webview", "/v1/webhook-listener", "/etc/passerelle", "/var/lib/passerelle", "/backups",
 }
 
-// missingCalls looks at calls of the API: with a method, as an address, and in
-// commands of curl. What is left out before … stands for anything.
+// missingCalls checks calls of the API: with a method, as an address, and in curl commands. A
+// part replaced by … matches anything.
 func (f *facts) missingCalls(_ page, text string) []string {
 	var missing []string
 	for _, match := range callForm.FindAllStringSubmatch(text, -1) {
@@ -589,8 +582,8 @@ func (f *facts) call(method, address string) bool {
 	return false
 }
 
-// sameAddress holds an address against a pattern of the API document. It may
-// have its beginning or its end left out.
+// sameAddress compares an address with a pattern of the API document. It may have its beginning
+// or its end left out.
 func sameAddress(pattern, address string, beginningOut, endOut bool) bool {
 	patterns, parts := strings.Split(strings.Trim(pattern, "/"), "/"), strings.Split(address, "/")
 	if len(parts) > len(patterns) || len(parts) < len(patterns) && !beginningOut && !endOut {
@@ -692,8 +685,8 @@ func TestChangelogIsShort(t *testing.T) {
 	}
 }
 
-// TestArchitectureHasTheTable holds the import table of ARCHITECTURE.md against
-// mayImport, or writes it, and its tree against the packages.
+// TestArchitectureHasTheTable compares the import table of ARCHITECTURE.md with mayImport, or
+// writes it, and its tree with the packages.
 func TestArchitectureHasTheTable(t *testing.T) {
 	text := read(t, "ARCHITECTURE.md")
 	match := regexp.MustCompile("(?s)\n## Who may import whom\n.*?```text\n(.*?)```").FindStringSubmatchIndex(text)
@@ -740,7 +733,7 @@ func importTable() string {
 	return strings.Join(lines, "")
 }
 
-// shortName is what the table of ARCHITECTURE.md calls a package.
+// shortName is the name of a package in the table of ARCHITECTURE.md.
 func shortName(packagePath string) string {
 	switch packagePath {
 	case ".":

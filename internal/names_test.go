@@ -16,9 +16,8 @@ import (
 	"unicode"
 )
 
-// bannedWords are metaphors and private words that the code used in place of the usual
-// term, with the term to use. No declared identifier, file or package has one of them
-// as a word.
+// bannedWords are metaphors and private words that the code used in place of the usual term,
+// with the term to use. No declared identifier, file or package contains one of them.
 var bannedWords = map[string]string{
 	"admission":    "operators, sign-in",
 	"calm":         "healthy, or what is limited",
@@ -259,7 +258,7 @@ func wordsOf(name string) []string {
 	return words
 }
 
-// ownWords are packages whose type names need not differ from those of others, and why.
+// ownWords are packages whose type names may equal those of others, and why.
 var ownWords = map[string]string{
 	"bench": "a program of its own", "cmd/*": "programs", "testbank": "a program of its own", "testbank/*": "packages of that program",
 	"cfonb": "the words of the file format", "connector/*": "the words of one kind of bank", "internal/reference": "the words of OpenAPI documents",
@@ -280,8 +279,7 @@ var sharedTypeNames = map[string]string{
 	"FieldValue": "a choice of such a field",
 }
 
-// TestATypeNameHasOneMeaning keeps packages from declaring different things under one
-// exported name.
+// TestATypeNameHasOneMeaning keeps packages from exporting one name for different things.
 func TestATypeNameHasOneMeaning(t *testing.T) {
 	places := map[string][]string{}
 	for _, p := range modulePackages(t) {
@@ -306,8 +304,7 @@ func TestATypeNameHasOneMeaning(t *testing.T) {
 	}
 }
 
-// exportedTypes are the exported types of a file, aliases excepted: an alias means what
-// it stands for.
+// exportedTypes are the exported types of a file without aliases, which mean the aliased type.
 func exportedTypes(file *ast.File) (names []string) {
 	for _, d := range file.Decls {
 		general, is := d.(*ast.GenDecl)

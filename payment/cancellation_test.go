@@ -75,7 +75,7 @@ func TestEveryReportInEverySituation(t *testing.T) {
 	wantFile(t, "testdata/reports.txt", matrix.String())
 }
 
-// after is what a report makes of a payment, in words.
+// after describes a payment after a report, in words.
 func after(t *testing.T, p *payment.Payment, r payment.Report) string {
 	t.Helper()
 	steps, err := p.Apply(r, now)
@@ -292,8 +292,8 @@ func TestRefuseCancellation(t *testing.T) {
 	wantNotes(t, asked, "cancellationRefused")
 }
 
-// TestNotesAreNotShared: a copy made before is left alone, though it may have
-// room behind its own notes.
+// TestNotesAreNotShared: a report leaves an earlier copy alone, although the copy's list of
+// notes may have room.
 func TestNotesAreNotShared(t *testing.T) {
 	p := made(t, 1)
 	p.Notes = make([]payment.Note, 1, 8)

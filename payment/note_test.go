@@ -28,8 +28,8 @@ func wantNotes(t *testing.T, p *payment.Payment, want ...string) {
 	}
 }
 
-// TestWordsOfTheBankAreNoted: what a bank says is told where no change of state tells it, and
-// its texts in any case.
+// TestWordsOfTheBankAreNoted: the timeline has the bank's words when no change of state shows
+// them, and its texts in any case.
 func TestWordsOfTheBankAreNoted(t *testing.T) {
 	for name, test := range map[string]struct {
 		report payment.Report

@@ -125,7 +125,7 @@ const (
 	euroSign     = '€'
 )
 
-// Transform is that of transform.Transformer.
+// Transform implements transform.Transformer.
 func (lenient) Transform(dst, src []byte, atEOF bool) (int, int, error) {
 	written, read := 0, 0
 	for read < len(src) {

@@ -30,11 +30,11 @@ type Mapping struct {
 	Skip int `json:"skip,omitempty"`
 	// Negate says that money that leaves has no minus sign.
 	Negate bool `json:"negate,omitempty"`
-	// Debit are the words of the column sign for money that leaves, Pending those of the
-	// column status for what is not booked. Other words are the opposite.
+	// Debit are the values of the column sign for outgoing money, and Pending those of the
+	// column status for entries that are not booked. Other words are the opposite.
 	Debit   []string `json:"debit,omitempty"`
 	Pending []string `json:"pending,omitempty"`
-	// Columns are those with a meaning that is not found by itself, by the names of MappedColumns.
+	// Columns maps names of MappedColumns to columns that cannot be found by their headers.
 	Columns map[string]Columns `json:"columns,omitempty"`
 }
 

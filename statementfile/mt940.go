@@ -34,12 +34,12 @@ type mt struct {
 	statement *FileStatement
 	// interim says that the message is an MT942, which has no balances.
 	interim bool
-	// sums are those that an MT942 names, and counted what its entries sum up to.
+	// sums are the totals that an MT942 names, and counted the totals of its entries.
 	sums, counted [2]*decimal.Decimal
 	entry         *StatementEntry
 	// more is the second line of field 61.
 	more string
-	// ended says that the closing balance came.
+	// ended reports whether the closing balance was read.
 	ended bool
 }
 
@@ -74,7 +74,7 @@ func (m *mt) read() error {
 	return m.finish()
 }
 
-// addLine begins a field, or adds a line to the one that is open, or ends it.
+// addLine begins a field, adds a line to the open field, or ends it.
 func (m *mt) addLine(field *mtLines, text string) (*mtLines, error) {
 	text = strings.TrimRight(strings.Trim(text, "\x01\x03"), " ")
 	if _, block, enveloped := strings.Cut(text, "{4:"); enveloped {
@@ -307,8 +307,8 @@ var mtKinds = map[string]passerelle.TransactionType{
 	"TRF": "transfer", "CHK": "check", "CHG": "bank", "COM": "bank", "DDT": "order", "INT": "profit", "STO": "transfer", "LDP": "loan_repayment", "CMI": "transfer", "BOE": "payment",
 }
 
-// shortDate reads YYMMDD. Years from 80 on are of the last century. The 29th and 30th of a
-// February that has none, which banks with months of 30 days write, are its last day.
+// shortDate reads YYMMDD. Years from 80 on belong to the last century. Banks whose months have
+// 30 days write the 29th and 30th of February. Such a day becomes the last day of the month.
 func shortDate(text string) (passerelle.Date, error) {
 	century := "20"
 	if text >= "80" {
@@ -337,7 +337,7 @@ func bookingDay(value passerelle.Date, text string) (passerelle.Date, error) {
 	return dateOf(fmt.Sprintf("%04d%s", year, text))
 }
 
-// information adds what field 86 says to the entry. After the closing balance it is about
+// information adds the content of field 86 to the entry. After the closing balance it is about
 // the statement.
 func (m *mt) information(f *mtLines) error {
 	if m.entry == nil {

@@ -97,7 +97,7 @@ func sepaPurpose(e *StatementEntry, purpose string) string {
 	return wording
 }
 
-// slashedTexts are what is left for the wording of words between slashes.
+// slashedTexts are the parts between slashes that belong to the wording.
 type slashedTexts struct{ kind, remittance string }
 
 // describeSlashed reads words between slashes, such as /NAME/ and /REMI/.

@@ -15,8 +15,7 @@ import (
 )
 
 // ofxAggregates are the elements that have elements in them and that matter. Others count as
-// values without text: in OFX 1 nothing tells an empty value from the beginning of an
-// aggregate.
+// values without text: in OFX 1, an empty value looks like the beginning of an aggregate.
 var ofxAggregates = map[string]bool{
 	"OFX": true, "STMTRS": true, "CCSTMTRS": true, "BANKACCTFROM": true, "CCACCTFROM": true, "BANKTRANLIST": true, "STMTTRN": true, "LEDGERBAL": true, "AVAILBAL": true,
 	"BANKACCTTO": true, "CCACCTTO": true, "BALLIST": true, "BANKTRANLISTP": true, "STMTTRNP": true,
@@ -55,8 +54,7 @@ type ofx struct {
 	leaf     string
 	leafLine int
 	value    []byte
-	// empty is the last value without text, which may have been the beginning of an
-	// aggregate.
+	// empty is the last value without text. It may be the beginning of an aggregate.
 	empty string
 
 	message      string
@@ -192,8 +190,8 @@ func (o *ofx) tag() error {
 	return o.begin(name)
 }
 
-// rest reads the rest of a section or a comment, which a bracket in it has ended too early,
-// and adds the text of a section to the value.
+// rest reads the rest of a section or comment in which a bracket seemed to be the end, and adds
+// the text of a section to the value.
 func (o *ofx) rest(text, end string) error {
 	for !strings.HasSuffix(text, end) {
 		more, err := o.until(">")
@@ -239,7 +237,7 @@ func (o *ofx) begin(name string) error {
 	return nil
 }
 
-// close closes an aggregate. The end of a value says nothing that endValue did not know.
+// close closes an aggregate. The end of a value adds nothing that endValue did not know.
 func (o *ofx) close(name string) error {
 	if !ofxAggregates[name] {
 		return nil
@@ -260,7 +258,7 @@ func (o *ofx) close(name string) error {
 	return nil
 }
 
-// ofxEnds are what the ends of aggregates mean.
+// ofxEnds maps ends of aggregates to their meaning.
 var ofxEnds = map[string]func(*ofx) error{
 	"BANKACCTFROM": (*ofx).endAccount, "CCACCTFROM": (*ofx).endAccount, "STMTTRN": (*ofx).endEntry, "LEDGERBAL": (*ofx).endLedger,
 	"STMTRS": (*ofx).endStatement, "CCSTMTRS": (*ofx).endStatement,
@@ -340,8 +338,8 @@ func (o *ofx) currency(text string) error {
 	return into(&o.statement.Account.Currency, currencyOf, strings.ToUpper(text))
 }
 
-// entryCurrency is that of the amount, except in an aggregate that names the original one.
-// Some banks leave out the currency of the account.
+// entryCurrency is the currency of the amount. In an aggregate with the original currency, the
+// CURSYM is not. Some banks leave out the currency of the account.
 func (o *ofx) entryCurrency(text string) error {
 	if o.empty == "ORIGCURRENCY" {
 		return nil

@@ -22,7 +22,7 @@ type Gap struct {
 }
 
 // Gaps returns what is missing between spans in any order, and the spans in order, joined where
-// nothing is missing. Of two spans that overlap nothing can be missing in between. It fails when
+// nothing is missing. Between two overlapping spans nothing can be missing. It fails when
 // balances have too many digits to compare.
 func Gaps(spans []BalanceSpan) ([]Gap, []BalanceSpan, error) {
 	sorted := slices.Clone(spans)

@@ -89,7 +89,7 @@ type StatementEntry struct {
 	Wording  string
 	// Type is empty when the file does not say it.
 	Type passerelle.TransactionType
-	// Name and Number are those of the other side. Number is an IBAN or a national number.
+	// Name and Number are those of the counterparty. Number is an IBAN or a national number.
 	Name, Number string
 	// OriginalAmount is the amount in OriginalCurrency, nil when that is the account's.
 	OriginalAmount   *decimal.Decimal
@@ -145,7 +145,7 @@ var readers = map[Format]reader{CAMT: readCAMT, MT940: readMT940, CFONB: readCFO
 
 // Read reads the statements of a file in any of the formats. Statements come one after the
 // other, each with its entries in the order of the file and then its end. After an error
-// nothing comes. The mapping is that of CSV files, nil for one that is found in the file.
+// nothing comes. The mapping is for CSV files. With nil, the columns come from the header.
 func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		entries := 0

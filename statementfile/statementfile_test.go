@@ -96,7 +96,7 @@ func TestCAMT(t *testing.T) {
 	}
 }
 
-// A batch is one entry, whose details are those of nobody in particular.
+// A batch is one entry without a counterparty.
 func TestBatchIsOneEntry(t *testing.T) {
 	details := rent[strings.Index(rent, "<TxDtls>") : strings.Index(rent, "</TxDtls>")+len("</TxDtls>")]
 	got, err := listed(strings.NewReader(camtDocument("camt.053.001.02", strings.Replace(rent, details, details+details, 1))))

@@ -68,7 +68,7 @@ type accountSummarizing struct {
 	sum decimal.Decimal
 }
 
-// Identity is the account without what statements may say one way or another.
+// Identity is the account without the parts that statements write in different ways.
 func (a *StatementAccount) Identity() StatementAccount {
 	return StatementAccount{IBAN: a.IBAN, Number: a.Number, Currency: a.Currency}
 }

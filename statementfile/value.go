@@ -80,7 +80,7 @@ func tidy(text string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), maxText)], ""))
 }
 
-// number brings the number of an account into one form: without blanks, in capitals.
+// number brings an account number into canonical form: without blanks, in capitals.
 func number(text string) string { return strings.ToUpper(strings.Join(strings.Fields(tidy(text)), "")) }
 
 // setNumber sets the IBAN when the text is one, and else the number.

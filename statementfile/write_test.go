@@ -112,8 +112,8 @@ func movements(r iter.Seq2[statementfile.Record, error]) ([]string, *statementfi
 	return all, last, nil
 }
 
-// What is written is read again: every account, day, amount, reference and balance, in every
-// format. A value day on the booking day and none are the same where a format always has one.
+// Every format reads back what it wrote: every account, day, amount, reference and balance. In
+// a format that requires a value day, no value day is the same as the booking day.
 func TestWrittenStatementsAreRead(t *testing.T) {
 	const accounts = 10_000
 	for _, format := range []statementfile.Format{statementfile.CAMT, statementfile.MT940, statementfile.CFONB, statementfile.OFX, statementfile.CSV} {
@@ -132,7 +132,7 @@ func TestWrittenStatementsAreRead(t *testing.T) {
 	}
 }
 
-// lost is what a format does not give back of an account.
+// lost lists what a format does not keep of an account.
 func (g *generated) lost(t *testing.T, format statementfile.Format) string {
 	t.Helper()
 	var file bytes.Buffer
@@ -170,7 +170,7 @@ func (g *generated) lost(t *testing.T, format statementfile.Format) string {
 	return diff
 }
 
-// What has no place in a format is an error, and so is an error of the entries.
+// A value that does not fit a format is an error, and so is an error of the entries.
 func TestWriteRefused(t *testing.T) {
 	failure := errors.New("no more")
 	for name, c := range map[string]struct {

@@ -1,5 +1,5 @@
-// Package webhook is what senders and receivers of webhooks have to agree on:
-// the catalogue of events with a sample of each, and the signature of a request.
+// Package webhook has what senders and receivers of webhooks share: the catalogue of events
+// with a sample of each, and the signature of a request.
 //
 // It owns names, the signed text and its verification; receivers written in
 // Go import it. It does not own when an event happens, the rendering of its
@@ -33,9 +33,9 @@ const (
 	PaymentStateUpdated            Event = "PAYMENT_STATE_UPDATED"
 )
 
-// Subject is the kind of thing within which deliveries keep their order: what
-// happens to accounts, transactions and subscriptions is ordered within their
-// connection. Payments belong to no user, the other two do.
+// Subject is the kind of object whose deliveries stay in order: events of accounts,
+// transactions and subscriptions are ordered within their connection. Payments belong to no
+// user, the other two do.
 type Subject string
 
 // The subjects of events.
@@ -45,10 +45,9 @@ const (
 	SubjectPayment    Subject = "payment"
 )
 
-// Entry is what the catalogue says about an event. Number is the id_event of
-// registrations; it never changes and is never reused. Payload names the object
-// that the body is, or the members of one; [Sample] shows it. Description is
-// one clause that says when the event is emitted.
+// Entry is what the catalogue says about an event. Number is the id_event of registrations; it
+// never changes and is never reused. Payload names the object in the body, or the members of
+// the body; [Sample] shows it. Description is one clause that says when the event is emitted.
 type Entry struct {
 	Event       Event
 	Number      int

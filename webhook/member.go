@@ -7,15 +7,14 @@ import (
 	"sync"
 )
 
-// beyondSamples are members that bodies begin with and samples leave out: what is new
-// here, what only some connections have, and what only accounts of investments have.
+// beyondSamples are members of bodies that samples leave out: new ones, those of some
+// connections only, and those of investment accounts only.
 var beyondSamples = []string{
 	"covered_from", "fields", "id_provider",
 	"calculated", "diff", "diff_percent", "prev_diff", "prev_diff_percent", "valuation",
 }
 
-// Members are the names of the members that the bodies of events begin with, of all
-// events together, in alphabetical order.
+// Members lists the names of the top-level members of all event bodies, in alphabetical order.
 var Members = sync.OnceValue(func() []string {
 	all := map[string]struct{}{}
 	for _, name := range beyondSamples {

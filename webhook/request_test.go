@@ -89,7 +89,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
-// endless is spaces for as long as anybody reads.
+// endless is an endless stream of spaces.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {

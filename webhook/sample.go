@@ -11,14 +11,12 @@ const (
 	SampleConnection = 42
 )
 
-// Sample is what the body of an event may look like, without id_webhook_data,
-// which every delivery adds: compact JSON, the same at every call. It has every
-// member that the real body has. An event that is not in the catalogue has
-// none, and gives nil.
+// Sample returns an example of an event's body as compact JSON, without id_webhook_data, which
+// every delivery adds. It is the same at every call. It has every member that the real body
+// has. An event that is not in the catalogue has none, and gives nil.
 func Sample(event Event) []byte { return SampleOf(event, SampleUser, SampleConnection) }
 
-// SampleOf is the sample for a user and a connection; their identifiers are the
-// only difference.
+// SampleOf returns the sample for a user and a connection. Only their identifiers differ.
 func SampleOf(event Event, user, connection int64) []byte {
 	text, known := samples[event]
 	if !known {

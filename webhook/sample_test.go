@@ -29,8 +29,8 @@ const (
 	subscribedKeys  = "deleted disabled error id id_connection id_source id_user label last_update number renewdate subscriber validity"
 )
 
-// places are the members of objects in samples, by the event and the way to
-// the object, written down a second time from what receivers rely on.
+// places are the members of objects in samples, by event and path. They are a second list, made
+// from what receivers rely on.
 var places = map[string]string{
 	"USER_CREATED":                          "id platform signin",
 	"USER_DELETED":                          "id platform signin",
@@ -65,7 +65,7 @@ var places = map[string]string{
 	"PAYMENT_STATE_UPDATED":                              "action client_redirect_uri client_state connector_uuid error_code error_description fields id id_connector instructions payer payer_identity register_date state state_detail validate_mechanism validate_uri",
 }
 
-// at is the object in a sample at the end of the way; of a list, the first.
+// at returns the object at a path of a sample, and the first element of a list.
 func at(t *testing.T, sample any, way []string) map[string]any {
 	t.Helper()
 	for _, name := range way {
@@ -226,7 +226,7 @@ func TestSampleOfAnotherUser(t *testing.T) {
 	}
 }
 
-// Each sample is a file, for whoever writes a receiver or renders bodies.
+// Each sample is also a file, for authors of receivers.
 func TestSamplesAreFiles(t *testing.T) {
 	for _, entry := range webhook.Events() {
 		var lines bytes.Buffer

@@ -23,7 +23,7 @@ const (
 	AttemptHeader  = Prefix + "-Delivery-Attempt"
 	DeliveryHeader = Prefix + "-Webhook-Data"
 	OmittedHeader  = Prefix + "-Cfonb-Omitted"
-	// Those of what a body is about that has no place for ids.
+	// Headers with the ids of the subject, for bodies without a place for them.
 	UserHeader       = Prefix + "-User-Id"
 	ConnectionHeader = Prefix + "-Connection-Id"
 	AccountHeader    = Prefix + "-Account-Id"
@@ -36,10 +36,9 @@ type Signature struct {
 	Value string
 }
 
-// Sign signs a POST of a payload. Path is the path on the request line,
-// escaped as there, without host or query; an empty one is "/". The payload is
-// the body before compression. The key is the bytes of the secret as given to
-// the client, not decoded.
+// Sign signs a POST of a payload. Path is the escaped path of the request line, without host
+// and query; an empty path is "/". The payload is the body before compression. The key is the
+// bytes of the secret as the client got it, not decoded.
 func Sign(secret, path string, date time.Time, payload []byte) Signature {
 	signer := NewSigner(secret, path, date)
 	signer.mac.Write(payload)
@@ -53,7 +52,7 @@ type Signer struct {
 	date string
 }
 
-// NewSigner begins a signature; the arguments are those of Sign.
+// NewSigner begins a signature, with the arguments of Sign.
 func NewSigner(secret, path string, date time.Time) *Signer {
 	return newSigner(secret, path, date.UTC().Format(DateFormat))
 }
@@ -65,7 +64,7 @@ func newSigner(secret, path, date string) *Signer {
 }
 
 // Opening is the part of the signed text before the payload: method, path and date, each
-// followed by a dot. The path is that of [Sign], and the date that of the header.
+// followed by a dot. The path is as in [Sign], and the date as in the header.
 func Opening(path, date string) string {
 	if path == "" {
 		path = "/"
@@ -73,16 +72,16 @@ func Opening(path, date string) string {
 	return http.MethodPost + "." + path + "." + date + "."
 }
 
-// Write adds to the payload; it never fails.
+// Write adds to the payload. It never fails.
 func (s *Signer) Write(piece []byte) (int, error) { return s.mac.Write(piece) }
 
-// Signature is that of the payload written so far.
+// Signature returns the signature of the payload so far.
 func (s *Signer) Signature() Signature {
 	return Signature{Date: s.date, Value: base64.StdEncoding.EncodeToString(s.mac.Sum(nil))}
 }
 
-// Set puts the two headers SVC-Signature-Date and SVC-Signature into a
-// request, and repeats them under every other prefix given.
+// Set sets the headers SVC-Signature-Date and SVC-Signature of a request, and again with every
+// other prefix.
 func (s Signature) Set(header http.Header, aliases ...string) {
 	for _, prefix := range append([]string{Prefix}, aliases...) {
 		header.Set(dateHeader(prefix), s.Date)
@@ -90,10 +89,9 @@ func (s Signature) Set(header http.Header, aliases ...string) {
 	}
 }
 
-// SetNext puts the header SVC-Signature-Next into a request, and repeats it
-// under every other prefix given. It is the signature by the secret that is to
-// take the place of the one that [Signature.Set] was called for, over the same
-// date: while a secret is being replaced a receiver may hold either of the two.
+// SetNext sets the header SVC-Signature-Next of a request, and again with every other prefix.
+// It is a signature with the next secret over the date of [Signature.Set]. While a secret is
+// being replaced, a receiver may have either one.
 func (s Signature) SetNext(header http.Header, aliases ...string) {
 	for _, prefix := range append([]string{Prefix}, aliases...) {
 		header.Set(nextHeader(prefix), s.Value)

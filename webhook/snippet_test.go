@@ -64,7 +64,7 @@ func vectors(t *testing.T) []vector {
 	return all
 }
 
-// The vectors were made by another program than the one that signs.
+// The vectors come from another program than the one that signs.
 func TestVectors(t *testing.T) {
 	largest := 0
 	for _, v := range vectors(t) {
@@ -127,8 +127,7 @@ func (a *attempt) replace(name, value string) {
 	a.header(name, value)
 }
 
-// changes are what else may come; those whose name begins with "ok" are to be
-// accepted all the same.
+// changes are further bodies. Those whose names begin with "ok" must be accepted.
 var changes = map[string]func(*attempt){
 	"ok by the next secret": func(a *attempt) {
 		a.header("SVC-Signature-Next", signatureOf(a))
@@ -188,8 +187,7 @@ func attempts(t *testing.T) []attempt {
 	return append(all, broken(t)...)
 }
 
-// broken are compressed bodies that must not be trusted to unpack, although
-// what they hold is signed.
+// broken are signed bodies whose compression must not be trusted.
 func broken(t *testing.T) []attempt {
 	t.Helper()
 	large := strings.Repeat(" ", 65<<20)
@@ -219,8 +217,8 @@ var languages = []struct {
 	{"ruby", "main.rb", "verify.rb", []string{"ruby", "verify.rb"}},
 }
 
-// Each function of the page judges each request as it should. Interpreters that
-// are not here are said to be missing; Go is always here.
+// Each function of the page judges each request as it should. The test names interpreters that
+// are missing. Go is always there.
 func TestSnippetsOfThePageVerify(t *testing.T) {
 	all := attempts(t)
 	input, err := json.Marshal(all)

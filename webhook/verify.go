@@ -17,29 +17,28 @@ var (
 	ErrHeader = errors.New("webhook: the signature headers must come exactly once, the one of the next secret at most once")
 	// ErrDate: the date cannot be read or is too far from the present.
 	ErrDate = errors.New("webhook: the signature date is malformed or outside the tolerance")
-	// ErrSignature: the request was not signed with this secret as it came.
+	// ErrSignature: this secret did not sign the request.
 	ErrSignature = errors.New("webhook: the signature does not match")
 )
 
 // ErrTooLarge means that the body exceeds the receiver's limit.
 var ErrTooLarge = errors.New("webhook: the payload is too large")
 
-// The limits of a Verifier that says nothing else.
+// The limits of a Verifier without limits of its own.
 const (
 	DefaultTolerance = 5 * time.Minute
 	DefaultLimit     = 64 << 20
 )
 
-// Verifier checks the signatures of webhook requests on the receiving side.
-// Only the secret is required. While the secret of a provider is being replaced
-// requests carry two signatures, by the old secret and by the new one; a
-// Verifier that has either of them accepts a request, so that a receiver may
-// change its own at any moment in between.
+// Verifier checks the signatures of webhook requests on the receiving side. Only the secret is
+// required. While the secret of a provider is being replaced, requests carry a signature with
+// the old and one with the new secret. A Verifier with either secret accepts them, so a
+// receiver can change its secret at any time in between.
 type Verifier struct {
-	// Secret is the secret_key of the provider, as it was shown. Without one
-	// nothing is accepted.
+	// Secret is the secret_key of the provider, as it was shown. Without a secret it accepts
+	// nothing.
 	Secret string
-	// Prefix is that of the headers to check; empty means "SVC".
+	// Prefix begins the headers to check; empty means "SVC".
 	Prefix string
 	// Tolerance is how far the signature date may be from the receiver's
 	// clock, in both directions; zero means DefaultTolerance.

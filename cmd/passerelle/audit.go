@@ -65,12 +65,12 @@ func (b books) name(id passerelle.DomainID) string {
 	return cmp.Or(b.names[id], fmt.Sprint(int64(id)))
 }
 
-// chainView is what became of reading a chain.
+// chainView is the result of reading a chain.
 type chainView struct {
 	Domain string `json:"domain,omitempty"`
 	Result string `json:"result"`
-	// Checkpoint is the last act whose hash is right, its place and the hash; empty
-	// for a chain without acts.
+	// Checkpoint is the place and the hash of the last correct act; empty for a chain without
+	// acts.
 	Checkpoint string `json:"checkpoint,omitempty"`
 	Acts       int64  `json:"acts"`
 	Waiting    int64  `json:"waiting"`
@@ -89,7 +89,7 @@ func (b books) viewChain(v audit.ChainCheck) chainView {
 	return view
 }
 
-// errBroken ends a reading that found a chain which does not hold.
+// errBroken ends the reading of a broken chain.
 var errBroken = errors.New("the audit log is not what was put on record")
 
 type auditVerify struct {
@@ -135,7 +135,7 @@ func (n *auditVerify) seen(g *auditCommand) (*audit.Checkpoint, error) {
 	return &seen, err
 }
 
-// chains are those that were asked for.
+// chains are the requested chains.
 func (b books) chains(c *console, none bool) ([]passerelle.DomainID, error) {
 	if none || b.chosen.ID != 0 {
 		return []passerelle.DomainID{b.chosen.ID}, nil

@@ -65,7 +65,7 @@ func viewBank(f service.BankFile) bankView {
 
 type bankList struct{ bankFolder }
 
-// Run lists bank files. It fails when one of them is wrong.
+// Run lists bank files. It fails when a file is wrong.
 func (l *bankList) Run(c *console) error {
 	files, err := l.required()
 	if err != nil {
@@ -145,7 +145,7 @@ func (b *bankCheck) Run(c *console) error {
 	return c.printFindings(bankFindings(f.Bank.Check(c.ctx), ""))
 }
 
-// bankFindings are what was found about a bank in the doctor's words.
+// bankFindings are the doctor's findings about a bank.
 func bankFindings(all []berlingroup.Finding, prefix string) []finding {
 	findings := make([]finding, len(all))
 	for i, f := range all {
@@ -157,7 +157,7 @@ func bankFindings(all []berlingroup.Finding, prefix string) []finding {
 	return findings
 }
 
-// findings say of each bank file what is wrong with it or its certificates.
+// findings lists what is wrong with each bank file and its certificates.
 func (b bankFolder) findings(now time.Time) []finding {
 	if b.Banks == "" {
 		return nil

@@ -42,9 +42,8 @@ func (c *counting) Transactions(_ string, page []passerelle.TransactionDetails) 
 
 func (c *counting) AccountRead(string, passerelle.Date) error { return nil }
 
-// BenchmarkFirstRead reads ten thousand transactions through the connector, and beside it
-// has a bare client get the same pages of the same bank: ratio is the speed of the
-// connector in parts of that of the client.
+// BenchmarkFirstRead reads ten thousand transactions through the connector, and the same pages
+// with a plain client. ratio is the connector's speed divided by the client's.
 func BenchmarkFirstRead(b *testing.B) {
 	const many = 10_000
 	banks := newBanks(b, "redirect")
@@ -134,7 +133,7 @@ func bareClient(tb testing.TB, folder string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// fetchPages gets all pages from the first on, and looks for nothing but the next.
+// fetchPages gets all pages from the first on, and reads only the link to the next.
 func fetchPages(tb testing.TB, client *http.Client, first string, header http.Header) {
 	tb.Helper()
 	for next := first; next != ""; {

@@ -56,7 +56,7 @@ type hand struct {
 	initiator connector.Initiator
 }
 
-// orders counts those that the bank has taken.
+// orders counts the orders that the bank has accepted.
 func (h *hand) orders() int {
 	var out struct{ Orders []any }
 	h.banks.steer("GET", h.bank+"/orders", nil, &out)
@@ -91,8 +91,8 @@ func (h *hand) order(dates payment.DateType) func() connector.Order {
 	}
 }
 
-// decides does what is asked, and lets the bank carry out what was approved; of a
-// cancellation that is refused, the order.
+// decides does what the suite asks, and lets the bank execute approved orders. After a refused
+// cancellation, it executes the order.
 func (h *hand) decides(decision string) func(context.Context, connector.Order, payment.Report) error {
 	return func(ctx context.Context, o connector.Order, asked payment.Report) error {
 		for asked.Action == payment.FillFields {
@@ -134,7 +134,7 @@ type openAuthorisation struct {
 func (h *hand) decide(asked payment.Report, decision string) error {
 	var open struct{ Authorisations []openAuthorisation }
 	h.banks.steer("GET", h.bank+"/authorisations", nil, &open)
-	// The last consent that a customer approves is the one that stands.
+	// The last consent that a customer approves counts.
 	slices.SortFunc(open.Authorisations, func(a, b openAuthorisation) int { return a.Next.Compare(b.Next) })
 	if asked.Action == payment.Decoupled {
 		for _, one := range open.Authorisations {
@@ -199,7 +199,7 @@ func readRequest() connector.DataRequest {
 	}
 }
 
-// consents does what is asked for a consent.
+// consents does what the suite asks for a consent.
 func (h *hand) consents(decision string) func(context.Context, connector.Outcome, *connector.DataRequest) error {
 	return func(_ context.Context, asked connector.Outcome, next *connector.DataRequest) error {
 		values := map[string]string{"password": "1234", "additional_password": "5678", "method": "sms", "code": "123456"}

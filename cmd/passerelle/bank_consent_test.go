@@ -12,7 +12,7 @@ import (
 )
 
 // steps walks a customer through what the bank asks, until the connection is well or the
-// customer has refused. It returns the states on the way.
+// customer has refused. It returns the states in between.
 func (c *customer) steps(bank, decision string) (states []string) {
 	c.t.Helper()
 	as := "anna"
@@ -51,7 +51,8 @@ func (c *customer) steps(bank, decision string) (states []string) {
 	return nil
 }
 
-// answers are those to the fields of a connection; one who refuses gives wrong codes.
+// answers are the answers to the fields of a connection. A customer who refuses gives wrong
+// codes.
 func (c *customer) answers(one seenConnection, decision string) map[string]any {
 	c.t.Helper()
 	values := map[string]any{}
@@ -78,8 +79,8 @@ func (c *customer) answers(one seenConnection, decision string) map[string]any {
 	return values
 }
 
-// TestConsentsByEveryApproach: a consent is given, refused or never decided at each of the
-// banks, and the connection ends as it should.
+// TestConsentsByEveryApproach: at each bank, a consent is approved, refused or never decided,
+// and the connection ends in the right state.
 func TestConsentsByEveryApproach(t *testing.T) {
 	banks := newBanks(t, "")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -123,7 +124,7 @@ func consent(t *testing.T, s *servicetest.Instance, banks *banksOf, p bank.Profi
 	}
 }
 
-// TestTokensAreRenewed: a token that ends before the consent does is traded for a new one,
+// TestTokensAreRenewed: a token that expires before the consent is exchanged for a new one
 // without the person.
 func TestTokensAreRenewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
@@ -159,9 +160,9 @@ func TestWrongUserName(t *testing.T) {
 	})
 }
 
-// TestABankNotifiesOfConsents: a bank that notifies has the consent checked though the person
-// does not come back, and when they end it there; nobody else can, and a notification alone
-// changes nothing. One who comes back late is received all the same.
+// TestABankNotifiesOfConsents: a notification has the consent checked although the person does
+// not return, and when the consent ended at the bank. Nobody else can send one, and it changes
+// nothing by itself. A person who returns late is still accepted.
 func TestABankNotifiesOfConsents(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
@@ -190,8 +191,8 @@ func TestABankNotifiesOfConsents(t *testing.T) {
 	})
 }
 
-// afterNotification has the service do what is due some times, until the state of the
-// connection is another than before, and returns it.
+// afterNotification does what is due, several times, until the state of the connection changes,
+// and returns the connection.
 func (c *customer) afterNotification(before string, times int) string {
 	c.t.Helper()
 	state := before

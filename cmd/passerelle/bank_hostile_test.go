@@ -11,14 +11,15 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// hostile are ways in which a bank, its file or its certificates are wrong while the service
-// runs: by a change of a line of the file, or by a fault of every call. An order that the bank
-// may have is not sent again.
+// hostile are faults of a bank, its file or its certificates while the service runs: a changed
+// line of the file, or a fault in every call. An order that the bank may have is not sent
+// again.
 var hostile = map[string]struct {
 	line, with string
 	fault      map[string]any
-	// says is what the log has, paid the state of a payment, read that of a connection, and
-	// later the state of the payment after the bank is well again and its payer approves.
+	// says is what the log contains, paid the state of a payment, read the state of a
+	// connection, and later the state of the payment after the bank has recovered and the payer
+	// has approved.
 	says, paid, read, later string
 }{
 	"a wrong file": {
@@ -54,8 +55,8 @@ var hostile = map[string]struct {
 	},
 }
 
-// TestHostileBanks: whatever is wrong with a bank, the log names it and the remedy, the service
-// and its other banks go on, nothing is lost, and all is well once the bank is.
+// TestHostileBanks: for each fault, the log names the bank and the remedy, the service and its
+// other banks continue, and nothing is lost.
 func TestHostileBanks(t *testing.T) {
 	banks := newBanks(t, "redirect,signed")
 	path := filepath.Join(banks.Folder, "redirect.toml")

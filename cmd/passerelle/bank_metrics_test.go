@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMetricsOfBanks: what is measured of a bank is there before and after it is called.
+// TestMetricsOfBanks: the metrics of a bank exist before and after its first call.
 func TestMetricsOfBanks(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	said, stop := started(t, "serve", "--json", "--database", "sqlite:"+filepath.Join(t.TempDir(), "bank.db"), "--key-file", keyFile(t), "--banks", banks.Folder,

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// seenPayment is what the interface shows of a payment.
+// seenPayment is a payment in the API.
 type seenPayment struct {
 	ID           int64
 	State        string
@@ -55,7 +55,7 @@ func newShopper(t *testing.T, s *servicetest.Instance, banks *banksOf, bank stri
 // creditor is an account at another bank.
 const creditor = "FR7630006000011234567890189"
 
-// line is a transfer to somebody of that name, whose name has the bank fail as it says.
+// line is a transfer to a beneficiary. Some names make the bank fail in the way that they say.
 func line(name string, more map[string]any) map[string]any {
 	all := map[string]any{
 		"amount": json.Number("12.50"), "currency": "EUR", "label": "Invoice 42", "execution_date_type": "first_open_day",
@@ -98,14 +98,14 @@ func (s *shopper) payment(id int64) (p seenPayment) {
 	return p
 }
 
-// due has the service do what is due after some time at its end.
+// due does what is due after some time of the domain has passed.
 func (s *shopper) due(after string) {
 	s.t.Helper()
 	s.OK(s.Call("POST", "/sandbox/clock", s.ConfigToken, map[string]any{"advance": after}))
 	s.OK(s.Call("POST", "/sandbox/run", s.ConfigToken, nil))
 }
 
-// browse sends a decision to a page of the bank and follows the way back.
+// browse sends a decision to a page of the bank and follows the redirects.
 func (s *shopper) browse(page, decision string) {
 	s.t.Helper()
 	answer, err := s.browser.Get(page)
@@ -136,7 +136,7 @@ func (s *shopper) follow(answer *http.Response, err error) string {
 	return to
 }
 
-// decideInApp decides on all that waits in the app of the bank.
+// decideInApp decides on everything that waits in the bank's app.
 func (s *shopper) decideInApp(decision string) {
 	s.t.Helper()
 	var open struct {
@@ -164,7 +164,7 @@ func (s *shopper) values(p seenPayment, decision string) map[string]any {
 	return values
 }
 
-// act does what the payer has to, until nothing is asked any more.
+// act does what the payer is asked for until nothing is asked.
 func (s *shopper) act(p seenPayment, decision string) seenPayment {
 	s.t.Helper()
 	for range 12 {
@@ -228,7 +228,7 @@ func TestPayAtABank(t *testing.T) {
 	})
 }
 
-// TestRenewedPage: a payer who comes to the bank after its page has ended gets a new one, and
+// TestRenewedPage: a payer who reaches the bank after its page has expired gets a new page, and
 // pays once.
 func TestRenewedPage(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
@@ -259,8 +259,8 @@ func TestRenewedPage(t *testing.T) {
 	})
 }
 
-// TestABankNotifies: a bank that notifies has the status asked for at once, though the payer
-// does not come back; nobody else can, and a notification alone changes nothing.
+// TestABankNotifies: a notification has the status checked at once although the payer does not
+// return. Nobody else can send one, and it changes nothing by itself.
 func TestABankNotifies(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
@@ -299,8 +299,7 @@ var kinds = map[string]struct {
 	}, "accepted"},
 }
 
-// approaches are the test banks, by which way their customers approve, and what it means
-// that they refuse there.
+// approaches are the test banks, how their customers approve, and what a refusal there means.
 var approaches = map[string]struct {
 	refused string
 	// forms is how many a payer fills in until it is approved.
@@ -316,8 +315,8 @@ var approaches = map[string]struct {
 	"confirmation":      {refused: "CancelledByUser"},
 }
 
-// TestPaymentsAtBanks: each kind of payment by each way to approve ends as its payer has it,
-// and as the bank's books say.
+// TestPaymentsAtBanks: each kind of payment with each approach ends as the payer decided, and
+// as the bank's books say.
 func TestPaymentsAtBanks(t *testing.T) {
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(approaches)), ","))
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -354,7 +353,7 @@ func TestPaymentsAtBanks(t *testing.T) {
 	})
 }
 
-// booked holds what a payment says of its lines against the books of the bank.
+// booked compares the lines of a payment with the books of the bank.
 func (s *shopper) booked(kind string, p seenPayment) {
 	s.t.Helper()
 	var out struct {
@@ -386,8 +385,8 @@ func (b *banksOf) right(bank string) {
 	}
 }
 
-// TestScenariosOfBanks: whatever a bank does with an order, the payment comes to what the page
-// of scenarios says, and the money moves once at most.
+// TestScenariosOfBanks: for every failure of a bank, the payment ends as the page of scenarios
+// says, and the money moves at most once.
 func TestScenariosOfBanks(t *testing.T) {
 	banks := newBanks(t, "")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -417,7 +416,7 @@ func TestScenariosOfBanks(t *testing.T) {
 	})
 }
 
-// iban is that of an account of Anna's.
+// iban is the IBAN of one of Anna's accounts.
 func (s *shopper) iban() string {
 	s.t.Helper()
 	for _, account := range s.banks.books(s.bank) {
@@ -446,8 +445,8 @@ func (s *shopper) sent(p seenPayment) (n int) {
 	return n
 }
 
-// TestCancellationsAtBanks: an order that its payer has approved is cancelled, at once or when
-// they approve that too, and goes on when they do not.
+// TestCancellationsAtBanks: an approved order is cancelled, at once or when the payer approves
+// the cancellation, and continues when they do not.
 func TestCancellationsAtBanks(t *testing.T) {
 	names := []string{"redirect", "oauth", "decoupled", "embedded", "confirmation", "idempotent"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -519,8 +518,8 @@ func TestPartOfABulk(t *testing.T) {
 	})
 }
 
-// TestLostAnswersToSteps: wherever an answer to a step of an approval is lost, the payer goes on
-// from there or begins anew, and the order is paid once.
+// TestLostAnswersToSteps: wherever the answer to a step is lost, the payer continues or starts
+// again, and the order is paid once.
 func TestLostAnswersToSteps(t *testing.T) {
 	steps := map[string]int{"embedded": 3, "embedded-3": 5, "passwords": 4, "redirect-explicit": 1, "confirmation": 1}
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(steps)), ","))
@@ -559,7 +558,7 @@ func (s *shopper) lose(bank string, next bool) {
 	}
 }
 
-// step does one thing that the payer has to.
+// step does one thing that the payer is asked for.
 func (s *shopper) step(p seenPayment) seenPayment {
 	s.t.Helper()
 	switch *p.Action {
@@ -573,8 +572,8 @@ func (s *shopper) step(p seenPayment) seenPayment {
 	return s.tell(p.ID, map[string]any{"fields": s.values(p, "approve")})
 }
 
-// TestPayerWaitsForTheWayToApprove: where the answer to an order did not say how its payer is to
-// approve, they wait in the webview until the bank has said so.
+// TestPayerWaitsForTheWayToApprove: when the answer to an order does not say how the payer
+// approves, they wait in the webview until the bank says so.
 func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

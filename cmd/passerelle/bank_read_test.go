@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// banksOf starts test banks in a folder of the test's own, and says where they are steered
-// and where the files of those banks are.
+// banksOf starts test banks in a folder of the test. It returns the address that steers them
+// and the folder of their files.
 type banksOf struct {
 	servicetest.TestBanks
 
@@ -74,7 +74,7 @@ type customer struct {
 	banks   *banksOf
 	token   string
 	browser *http.Client
-	// pictures counts those that were shown beside a field.
+	// pictures counts the pictures shown beside a field.
 	pictures int
 }
 
@@ -122,7 +122,7 @@ func (c *customer) begin(q url.Values) string {
 	return c.browse(out.URL, nil)
 }
 
-// decide decides on the page of the bank and comes back, with what the application is told.
+// decide decides on the bank's page and returns with what the application gets.
 func (c *customer) decide(page, decision string) url.Values {
 	c.t.Helper()
 	return c.decideAs(page, decision, "anna")
@@ -145,7 +145,7 @@ func (c *customer) decideAs(page, decision, as string) url.Values {
 	return to.Query()
 }
 
-// seenConnection is what the interface shows of a connection.
+// seenConnection is a connection in the API.
 type seenConnection struct {
 	ID     int64
 	State  *string
@@ -186,7 +186,7 @@ func (c *customer) share(all []seenAccount) {
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// transactions are all that are stored.
+// transactions returns all stored transactions.
 func (c *customer) transactions() (all []seenTransaction) {
 	c.t.Helper()
 	for next := "/users/me/transactions?limit=1000"; next != ""; {
@@ -203,7 +203,7 @@ func (c *customer) transactions() (all []seenTransaction) {
 	return all
 }
 
-// connection is that of a person who has one.
+// connection returns the connection of a person who has one.
 func (c *customer) connection() seenConnection {
 	c.t.Helper()
 	var out struct{ Connections []seenConnection }
@@ -244,7 +244,7 @@ func cents(t *testing.T, amount json.Number) int64 {
 	return n
 }
 
-// matchesBooks holds what is stored against the books: balances, and that the transactions
+// matchesBooks compares stored data with the bank's books: balances, and that the transactions
 // add up to them.
 func (c *customer) matchesBooks(bank string, transactions int) {
 	c.t.Helper()
@@ -271,8 +271,8 @@ func (c *customer) matchesBooks(bank string, transactions int) {
 	}
 }
 
-// TestAccountsOfABankAreRead: a customer lets their accounts be read at the bank's page, and
-// what the bank's books have is stored, page by page, and read again without the person.
+// TestAccountsOfABankAreRead: a customer gives consent on the bank's page. The service stores
+// the bank's books page by page, and reads them again without the person.
 func TestAccountsOfABankAreRead(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	uuid, first := banks.uuid("redirect"), banks.books("redirect")[0]
@@ -300,7 +300,7 @@ func TestAccountsOfABankAreRead(t *testing.T) {
 	})
 }
 
-// TestRefusedConsent: a customer who refuses comes back with that, and may think again.
+// TestRefusedConsent: a customer who refuses returns with that result, and may try again.
 func TestRefusedConsent(t *testing.T) {
 	banks := newBanks(t, "redirect-explicit")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -319,7 +319,8 @@ func TestRefusedConsent(t *testing.T) {
 	})
 }
 
-// TestRevokedConsent: a consent that its customer ended at the bank has them asked again.
+// TestRevokedConsent: when the customer ends the consent at the bank, the service asks for a
+// new one.
 func TestRevokedConsent(t *testing.T) {
 	banks := newBanks(t, "signed")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -345,7 +346,8 @@ func TestRevokedConsent(t *testing.T) {
 	})
 }
 
-// TestDeletedConnectionEndsItsConsent: the bank hears of it, even when it is away at first.
+// TestDeletedConnectionEndsItsConsent: the service ends the consent at the bank, even when the
+// bank is unreachable at first.
 func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	uuid := banks.uuid("redirect")
@@ -384,9 +386,8 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 	})
 }
 
-// TestTenThousandTransactions: pages that are turned while the bank books, pending
-// transactions that are booked, and a bank without ids and one with downloads: nothing is
-// missing and nothing is there twice.
+// TestTenThousandTransactions: with bookings between pages, pending transactions that get
+// booked, a bank without ids and one with downloads, nothing is missing or stored twice.
 func TestTenThousandTransactions(t *testing.T) {
 	const openings = 2 // of the accounts that are not cards
 	banks, total := newBanks(t, "redirect,old,idempotent,rewording"), map[string]int{}
@@ -468,7 +469,7 @@ func TestDisturbedBankIsMarked(t *testing.T) {
 	})
 }
 
-// shows follows a page wherever it sends the browser, and looks for a text at its end.
+// shows follows the redirects of a page, and searches the last page for a text.
 func (c *customer) shows(address, text string) bool {
 	c.t.Helper()
 	browser := *c.browser
@@ -490,8 +491,8 @@ func (c *customer) shows(address, text string) bool {
 	return bytes.Contains(body, []byte(text))
 }
 
-// TestSharingOneByOne: what a person has just shared is read on their behalf, and leaves the
-// bank's calls without them as they are.
+// TestSharingOneByOne: a newly shared account is read for the person who is present, and does
+// not count as an unattended read.
 func TestSharingOneByOne(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -509,8 +510,8 @@ func TestSharingOneByOne(t *testing.T) {
 	})
 }
 
-// TestFailuresOfReads: whatever a bank does to a read, the connection says so, the operator
-// is told which bank it was, what is stored stays, and the next read finds everything.
+// TestFailuresOfReads: after any failure of a read, the connection names it, the log names the
+// bank, stored data stays, and the next read is complete.
 func TestFailuresOfReads(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {

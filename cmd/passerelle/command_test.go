@@ -84,7 +84,7 @@ func play(t *testing.T, script string, variables ...string) {
 	})
 }
 
-// status runs a program that is to exit with exactly the status given first.
+// status runs a program that must exit with the status in the first argument.
 func status(ts *testscript.TestScript, _ bool, args []string) {
 	got := 0
 	var exit *exec.ExitError
@@ -99,7 +99,7 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// keep puts a member of the JSON object on standard output into a variable.
+// keep stores a member of the JSON object on standard output in a variable.
 func keep(ts *testscript.TestScript, _ bool, args []string) {
 	var object map[string]any
 	decoder := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout")))
@@ -112,7 +112,7 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], fmt.Sprint(value))
 }
 
-// token asks a server for a service token and wants the status given first.
+// token requests a service token and wants the status in the first argument.
 func token(ts *testscript.TestScript, _ bool, args []string) {
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {args[1]}, "client_secret": {args[2]}, "scope": {"payments:admin"}}
 	answer, err := http.PostForm(ts.Getenv("BASE")+"/auth/token", form)
@@ -125,7 +125,7 @@ func token(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// TestConnectorPrograms plays a script beside a connector that is another program.
+// TestConnectorPrograms runs a script next to a connector that is another program.
 func TestConnectorPrograms(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "current.csv"), []byte("2026-01-02,-12.50,Bread\n"), 0o600); err != nil {

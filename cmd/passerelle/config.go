@@ -20,8 +20,8 @@ type configCommand struct {
 	Log    configLog    `cmd:"" help:"List the changes of settings, newest first."`
 }
 
-// settingView is a key as it is printed: Value is in effect, Set says whether
-// it was given or is the default.
+// settingView is a key as it is printed: Value is in effect. Set reports whether it was set or
+// is the default.
 type settingView struct {
 	Key     string `json:"key"`
 	Aliases string `json:"aliases,omitempty"`
@@ -32,7 +32,7 @@ type settingView struct {
 	Unused  bool   `json:"unused,omitempty"`
 }
 
-// setting tells about a key from what the domain has set.
+// setting describes a key with the domain's value.
 func setting(values settings.Values) func(settings.Key) settingView {
 	return func(k settings.Key) settingView {
 		_, set := values[k.Name]
@@ -116,7 +116,7 @@ type settingChangeView struct {
 	At       string  `json:"timestamp"`
 }
 
-// Run lists changes, whoever made them.
+// Run lists all changes.
 func (l *configLog) Run(c *console, g *configCommand) error {
 	if err := checkLimit(l.Limit); err != nil {
 		return err

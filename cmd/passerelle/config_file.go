@@ -16,8 +16,8 @@ const (
 	configVariable = variablePrefix + "CONFIG="
 )
 
-// withConfigFile puts the variables of the file that --config or its variable names before
-// those of the environment, which take precedence.
+// withConfigFile adds the variables of a file, named by --config or its variable. Variables of
+// the environment take precedence.
 func withConfigFile(args, environment []string) ([]string, error) {
 	name := configFileOf(args, environment)
 	if name == "" {
@@ -55,14 +55,14 @@ func configFileOf(args, environment []string) string {
 
 type configCheck struct{}
 
-// checkView is what config check prints: the variables that are set, without their values.
+// checkView is the output of config check: the names of the variables that are set.
 type checkView struct {
 	Valid     bool     `json:"valid"`
 	Variables []string `json:"variables"`
 }
 
-// Run reads what serve would read, without a start: the variables, and the files that they
-// name. The database is not asked; doctor does that.
+// Run reads what serve would read at its start: the variables and the files that they name. It
+// does not open the database; doctor does.
 func (configCheck) Run(c *console) error {
 	var p program
 	serve, environment, err := parse(&p, []string{"serve"}, c.environment, io.Discard, io.Discard, func(int) {})

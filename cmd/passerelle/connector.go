@@ -79,8 +79,7 @@ func viewConnector(b wire.Bank) connectorView {
 	return view
 }
 
-// connectors is the use cases of connectors on the command's database. None of
-// them is called.
+// connectors is the use cases of connectors on the command's database. It calls none of them.
 func (d target) connectors(c *console, banks bankFolder) (*aggregation.Aggregation, error) {
 	programs, err := service.ProgramConnectors(c.ctx, &d.db.Reader)
 	if err != nil {
@@ -195,7 +194,7 @@ func (s *connectorSource) Run(c *console, g *connectorCommand) error {
 	})
 }
 
-// change makes a change of a connector and shows what it is then.
+// change changes a connector and prints the result.
 func (g *connectorCommand) change(c *console, name string, change func(target, *aggregation.Aggregation) error) error {
 	return g.at(c, func(d target) (any, error) {
 		a, err := d.connectors(c, g.bankFolder)

@@ -62,7 +62,7 @@ type connectorTest struct {
 	SecretFile string `required:"" type:"path" help:"File with the secret that the program has, of 32 to 256 characters."`
 }
 
-// Run prints what became of each rule. It fails when the program breaks one.
+// Run prints the result of each rule. It fails when the program breaks one.
 func (t *connectorTest) Run(c *console) error {
 	secret, err := os.ReadFile(t.SecretFile)
 	if err != nil {
@@ -81,7 +81,7 @@ func (t *connectorTest) Run(c *console) error {
 	return nil
 }
 
-// ruleView is what became of a rule as it is printed.
+// ruleView is the result of a rule as it is printed.
 type ruleView struct {
 	Rule   string   `json:"rule"`
 	Result string   `json:"result"`
@@ -111,7 +111,7 @@ type fileView struct {
 	File string `json:"file"`
 }
 
-// Run writes the programs. A file that is there already is not overwritten.
+// Run writes the programs. It overwrites no file.
 func (n *connectorNew) Run(c *console) error {
 	written, err := start.Write(n.Language, n.Folder)
 	if err != nil {
@@ -125,7 +125,7 @@ type connectorCheck struct {
 	Connector string `arg:"" help:"UUID or number of a connector that was added."`
 }
 
-// Run asks the program what it is and stores the answer.
+// Run reads the program's profile and stores it.
 func (k *connectorCheck) Run(c *console, g *connectorCommand) error {
 	return k.do(c, g, func(db *store.DB) (any, error) {
 		row, err := namedProgram(c, db, k.Connector)

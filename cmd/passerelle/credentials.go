@@ -25,7 +25,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// credentials are what dev prints. They are kept in the data folder, readable
+// credentials are the credentials that dev prints. They are kept in the data folder, readable
 // by their owner alone, so that a restart leaves a newcomer's programs working.
 type credentials struct {
 	BaseURL      string `json:"base_url"`
@@ -37,7 +37,7 @@ type credentials struct {
 	UsersToken   string `json:"users_token"`
 	consoleCredentials
 	PID int `json:"pid"`
-	// Testbanks are those that dev has started, nil without them. They are not kept.
+	// Testbanks are the test banks that dev started, nil without them. They are not kept.
 	Testbanks *banksView `json:"testbanks,omitempty"`
 }
 
@@ -46,8 +46,8 @@ type consoleCredentials struct {
 	ConsoleURL      string `json:"console_url"`
 	ConsoleUser     string `json:"console_user"`
 	ConsolePassword string `json:"console_password"`
-	// ConsoleSeen is of what is stored of a password that was found to be this one:
-	// to compare them takes a good part of a start.
+	// ConsoleSeen is a digest of the stored password, for a password that was checked once.
+	// Checking it again would take a large part of a start.
 	ConsoleSeen string `json:"console_seen,omitempty"`
 }
 
@@ -82,7 +82,7 @@ func nameOf(database string) string {
 	return u.String()
 }
 
-// readCredentials returns none when there is no file, or none that can be read.
+// readCredentials returns none when there is no readable file.
 func readCredentials(file string) credentials {
 	var kept credentials
 	raw, err := os.ReadFile(file)
@@ -92,7 +92,7 @@ func readCredentials(file string) credentials {
 	return kept
 }
 
-// write replaces the file as a whole: a crash leaves the old one or the new.
+// write replaces the file atomically: after a crash, the old or the new one is there.
 func (k credentials) write(file string) error {
 	raw, err := json.MarshalIndent(k, "", "  ")
 	if err != nil {
@@ -112,8 +112,8 @@ func (k credentials) write(file string) error {
 	return nil
 }
 
-// renew makes what is missing and what does not work any more, and says so of what
-// was there before.
+// renew creates missing credentials, replaces those that no longer work, and reports replaced
+// ones.
 func (k *credentials) renew(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
 	first := k.ClientID == ""
 	if err := k.application(ctx, s, d, log); err != nil {
@@ -138,9 +138,8 @@ func (k *credentials) renew(ctx context.Context, s *service.Service, d passerell
 	return nil
 }
 
-// application makes sure that there is a first application, the same as before as
-// long as it is there. A secret that was reset since is known to whoever reset it:
-// it is left alone, and not known here.
+// application returns the first application, and creates one when there is none. A secret that
+// somebody has reset since is unknown here and stays as it is.
 func (k *credentials) application(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
 	id, _ := strconv.ParseInt(k.ClientID, 10, 64) // otherwise it is none
 	_, err := s.DB.Client(ctx, d.ID, passerelle.ClientID(id))

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// databaseFlag is the flag of the commands that work straight on a database,
-// beside the processes that serve from it.
+// databaseFlag is the flag of commands that open a database directly, next to serving
+// processes.
 type databaseFlag struct {
 	Database     string `placeholder:"URL" help:"Database to work on: sqlite:PATH or postgres://… (default: sqlite:passerelle-data/passerelle.db)."`
 	DatabaseFile string `placeholder:"FILE" help:"File with the value of --database, readable only by its owner."`
@@ -34,8 +34,8 @@ func (d *databaseFlag) AfterApply() error {
 	return nil
 }
 
-// do opens the database, which has to exist, runs the command on it and shows
-// what it returned. Secrets are sealed and opened with the ring, if any.
+// do opens a database that must exist, runs the command, and prints the result. Secrets are
+// sealed and opened with the ring, if any.
 func (d databaseFlag) do(c *console, ring *keys.Ring, command func(*store.DB) (any, error)) error {
 	if err := d.exists(); err != nil {
 		return err
@@ -84,8 +84,7 @@ type domainFlags struct {
 	Domain string `placeholder:"NAME" help:"Domain to work on (default: the only one)."`
 }
 
-// target is what a command works with: an open database, a domain in it and the
-// time zone of that domain.
+// target is what a command works with: an open database, a domain and its time zone.
 type target struct {
 	db     *store.DB
 	domain passerelle.Domain
@@ -93,7 +92,7 @@ type target struct {
 	log    *slog.Logger
 }
 
-// at runs a command on the domain and shows what it returned.
+// at runs a command on the domain and prints the result.
 func (t domainFlags) at(c *console, command func(target) (any, error)) error {
 	return t.sealed(c, nil, command)
 }
@@ -145,7 +144,7 @@ func zoneOf(c *console, db *store.DB, d passerelle.Domain) (*time.Location, erro
 	return values.Location(), nil
 }
 
-// moment writes an instant as the interface does; none is empty.
+// moment writes an instant as the API does, and nothing for none.
 func (d target) moment(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -160,8 +159,8 @@ func absent(field, format string, args ...any) error {
 	}
 }
 
-// known names what is missing where the store and the use cases only say that
-// something is.
+// known names the missing object where the store and the use cases only say that something is
+// missing.
 func known(err error, field string, id any) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, passerelle.NotFound) {
 		return absent(field, "there is none with the id %v", id)
@@ -172,7 +171,7 @@ func known(err error, field string, id any) error {
 // access is the use cases of tokens and applications on the command's database.
 func (d target) access() *access.Access { return &access.Access{DB: d.db, Now: time.Now} }
 
-// views converts rows to what is shown. No rows are an empty list, not null.
+// views converts rows for printing. No rows are an empty list, not null.
 func views[Row, View any](rows []Row, view func(Row) View) []View {
 	all := make([]View, len(rows))
 	for i, row := range rows {

@@ -103,8 +103,8 @@ func (d *devCommand) openFolder(c *console) (*keys.Ring, error) {
 	return ring, nil
 }
 
-// refuseNewKeys keeps new keys from being made beside a database that has
-// domains, whose secrets were sealed with others.
+// refuseNewKeys fails instead of creating keys for a database with domains, whose secrets have
+// other keys.
 func (d *devCommand) refuseNewKeys(c *console, file string) error {
 	db, err := store.Open(c.ctx, d.database(), store.Options{Log: c.log})
 	if err != nil {
@@ -127,11 +127,10 @@ func (d *devCommand) database() string {
 	return ownDatabase(d.Data)
 }
 
-// ownDatabase is the one that dev makes in its data folder.
+// ownDatabase is the address of the database in dev's data folder.
 func ownDatabase(folder string) string { return "sqlite:" + filepath.Join(folder, "passerelle.db") }
 
-// prepare makes the domain and the credentials, or finds those of an earlier
-// run that still work.
+// prepare creates the domain and the credentials, or finds working ones of an earlier run.
 func (d *devCommand) prepare(ctx context.Context, s *service.Service, log *slog.Logger) (credentials, error) {
 	origin := "http://" + s.Addr()
 	domain, err := s.FirstDomain(ctx, devDomain, passerelle.Sandbox, origin+"/2.0")

@@ -45,9 +45,8 @@ func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 	return &banks.banksView, func() { cancel(); <-banks.ended }, nil
 }
 
-// startBanks starts this program once more, as test banks with files of their own in the
-// data folder, and waits until they are ready. They end with the context, or with this
-// program.
+// startBanks starts this program again as test banks with files in the data folder, and waits
+// until they are ready. They end with the context, or with this program.
 func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics io.Writer) (*testbanks, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -78,8 +77,8 @@ func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics 
 	return banks, nil
 }
 
-// wait waits until the test banks have ended. That they end before they are told to is
-// logged; the service goes on without them.
+// wait waits until the test banks have ended. When they end early, the log says so and the
+// service continues without them.
 func (b *testbanks) wait(ctx context.Context, command *exec.Cmd, out io.Reader, log *slog.Logger) {
 	defer close(b.ended)
 	_, _ = io.Copy(io.Discard, out)

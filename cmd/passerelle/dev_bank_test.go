@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// devOutput is what dev prints.
+// devOutput is the output of dev.
 type devOutput struct {
 	BaseURL      string    `json:"base_url"`
 	ClientID     string    `json:"client_id"`
@@ -56,8 +56,8 @@ func (d devOutput) call(t *testing.T, method, path, token string, body, into any
 	}
 }
 
-// TestDevWithTestBanks: a newcomer pays with a bank that is another process, which ends with
-// the service.
+// TestDevWithTestBanks: a newcomer pays with a bank in another process, which ends with the
+// service.
 func TestDevWithTestBanks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

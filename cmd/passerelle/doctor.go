@@ -26,8 +26,7 @@ type doctorCommand struct {
 	outbound
 }
 
-// finding is one line of the doctor: what was looked at, whether it is as it
-// should be, and what to know or do.
+// finding is one line of the doctor: the subject, whether it is right, and what to know or do.
 type finding struct {
 	Check  string `json:"check"`
 	Result string `json:"result"`
@@ -43,8 +42,7 @@ const (
 // errUnwell is the error of a doctor that found something.
 var errUnwell = errors.New("not everything is as it should be")
 
-// Run looks at everything, shows all that it saw, and fails when something is
-// wrong.
+// Run checks everything, prints all findings, and fails when something is wrong.
 func (d *doctorCommand) Run(c *console) error {
 	open, err := d.networks()
 	if err != nil {
@@ -60,7 +58,7 @@ func (d *doctorCommand) Run(c *console) error {
 	return c.printFindings(append(findings, d.bankFolder.findings(time.Now())...))
 }
 
-// printFindings shows all that was seen, and fails when something is wrong.
+// printFindings prints all findings, and fails when something is wrong.
 func (c *console) printFindings(findings []finding) error {
 	if err := c.show(findings); err != nil {
 		return err
@@ -94,7 +92,7 @@ func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding,
 	return findings, db.Close()
 }
 
-// seen is a finding about which there is an error, or a reassuring word.
+// seen is a finding with an error, or with a text that all is well.
 func seen(check string, err error, reassurance string) finding {
 	if err != nil {
 		return finding{check, wrong, err.Error()}
@@ -111,7 +109,7 @@ func (d *doctorCommand) schema(c *console, db *store.DB) finding {
 	return seen("schema", db.Database.SchemaCurrent(c.ctx), "up to date")
 }
 
-// rest is everything that needs the schema.
+// rest checks everything that needs the schema.
 func (d *doctorCommand) rest(c *console, db *store.DB, rules delivery.Outbound) []finding {
 	findings := []finding{d.keys(c, db), d.clock(c, db), receivers(c, db, rules)}
 	if !d.Invariants {
@@ -150,8 +148,8 @@ func (d *doctorCommand) keys(c *console, db *store.DB) finding {
 	return seen("keys", err, "those that the database was sealed with")
 }
 
-// maxSkew is how far the clocks of the machine and of the database may be apart:
-// leases are by the one, what people see by the other.
+// maxSkew is how far the clock of the machine may differ from that of the database. The
+// database counts leases; people see times of the machine.
 const maxSkew = 2 * time.Second
 
 func (d *doctorCommand) clock(c *console, db *store.DB) finding {
@@ -170,7 +168,7 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 
 const maxHooks = 1000
 
-// receivers holds the webhooks of live domains against what may be dialled.
+// receivers compares the webhooks of live domains with the addresses that may be called.
 func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 	domains, err := db.Domains(c.ctx)
 	if err != nil {
@@ -194,8 +192,8 @@ func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 
 const lookupTimeout = 5 * time.Second
 
-// dialable looks up the host of a webhook, as sending to it would, and says why
-// no request would be made.
+// dialable looks up the host of a webhook as the sender does, and returns why no request would
+// be made.
 func dialable(ctx context.Context, rules delivery.Outbound, hook store.Webhook) error {
 	address, err := url.Parse(hook.URL)
 	if err != nil {

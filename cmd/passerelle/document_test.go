@@ -80,8 +80,8 @@ func describeCommand(page io.Writer, command *kong.Node) {
 	}
 }
 
-// rows are the arguments and flags of a command, with those of the groups it
-// is in, but without those that every command has.
+// rows are the arguments and flags of a command and of its groups, without those that every
+// command has.
 func rows(command *kong.Node) []string {
 	var all []string
 	for _, argument := range command.Positional {

@@ -106,7 +106,7 @@ type domainUpdate struct {
 	BaseURL string `required:"" placeholder:"URL" help:"New address that clients call."`
 }
 
-// Run moves a domain; requests for the old host find nothing any more.
+// Run moves a domain. Requests for the old host then find nothing.
 func (u *domainUpdate) Run(c *console, g *domainCommand) error {
 	return g.do(c, nil, func(db *store.DB) (any, error) {
 		d, err := namedDomain(c, db, u.Name)

@@ -15,14 +15,14 @@ type healthcheckCommand struct {
 	Timeout   time.Duration `default:"4s" help:"Time to wait for the answer."`
 }
 
-// healthView is what healthcheck prints.
+// healthView is the output of healthcheck.
 type healthView struct {
 	Healthy bool   `json:"healthy"`
 	Server  string `json:"server"`
 }
 
-// Run asks the service of this machine how it is. A container without a shell has no other
-// way to ask.
+// Run asks the service of this machine how it is. A container without a shell needs it to check
+// the service.
 func (h *healthcheckCommand) Run(c *console) error {
 	path := "/healthz"
 	if h.Ready {

@@ -25,7 +25,7 @@ type importCommand struct {
 // errRefused is the error after files that were refused were printed.
 var errRefused = errors.New("some files were refused")
 
-// Run previews all files, and imports them when none is refused.
+// Run previews all files, and imports them when the service refuses none.
 func (i *importCommand) Run(c *console) error {
 	to, err := i.open(c.ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (i *importCommand) open(ctx context.Context) (*uploads.Uploader, error) {
 	return to, err
 }
 
-// sendAll sends files one after the other, and reports whether one was refused.
+// sendAll sends one file after the other, and reports whether one was refused.
 func sendAll(c *console, to *uploads.Uploader, files []string, preview bool) ([]uploads.Uploaded, bool, error) {
 	show, clear := counter(c.err)
 	defer clear()

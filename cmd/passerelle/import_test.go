@@ -48,7 +48,8 @@ func TestImportCommand(t *testing.T) {
 	play(t, "testdata/beside/import.txtar", "BASE="+base, "TOKEN="+token)
 }
 
-// Files that come into a folder are imported and moved, and what is refused has its reason beside it.
+// Files in a watched folder are imported and moved. A refused file has its reason in a file
+// next to it.
 func TestWatchedFolder(t *testing.T) {
 	base, token := userOfDev(t)
 	folder := t.TempDir()

@@ -22,8 +22,8 @@ type ownKeys struct {
 	KeyFile string `required:"" placeholder:"FILE" type:"path" help:"The key file."`
 }
 
-// keyFileView is a key file as it is printed; Current is the id of the master
-// key that seals.
+// keyFileView is a key file as it is printed. Current is the id of the master key for new
+// values.
 type keyFileView struct {
 	File    string `json:"file"`
 	Current string `json:"current"`
@@ -111,8 +111,8 @@ type rewrapView struct {
 // rewrapBatch is how many values change in one transaction.
 const rewrapBatch = 500
 
-// Run rewraps until it has seen nothing older: a process that has not got the new
-// key yet goes on sealing with the one it has.
+// Run repeats until it finds no older key: a process without the new key still encrypts with
+// its own.
 func (r *keysRewrap) Run(c *console) error {
 	ring, err := openKeys(r.KeyFile)
 	if err != nil {
@@ -147,7 +147,7 @@ type keysSeal struct {
 	ownKeys
 }
 
-// sealView is what seal prints: the payments whose account numbers it sealed.
+// sealView is the output of seal: the payments whose account numbers it encrypted.
 type sealView struct {
 	Payments int64 `json:"payments"`
 }
@@ -167,7 +167,7 @@ func (s *keysSeal) Run(c *console) error {
 	})
 }
 
-// openKeys reads a key file that has to be there, and says how one is made.
+// openKeys reads a key file that must exist. The error says how to make one.
 func openKeys(file string) (*keys.Ring, error) {
 	ring, err := keys.Load(file)
 	if errors.Is(err, fs.ErrNotExist) {

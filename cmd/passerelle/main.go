@@ -1,10 +1,9 @@
-// Command passerelle is the whole service in one binary: the interface, the
-// pages, the sandbox and the commands of its operator.
+// Command passerelle is the service in one binary: the API, the pages, the sandbox and the
+// commands for operators.
 //
-// It owns what a test cannot have: the real environment, signals, the exit
-// status and the texts of the command line. It does not own any rule; commands
-// call the use cases or, for operators, the database. It exits 0, 1 when a
-// command failed, or 2 when it was called wrongly.
+// It owns what a test cannot have: the real environment, signals, the exit status and the texts
+// of the command line. It does not own any rule. Commands call the use cases or, for operators,
+// the database. It exits 0, 1 when a command failed, or 2 when it was called wrongly.
 package main
 
 import (
@@ -28,7 +27,7 @@ import (
 	"passerelle"
 )
 
-// What a build knows of itself, set by the linker.
+// Facts about the build, set by the linker.
 var (
 	version   = "development"
 	committed = ""
@@ -82,18 +81,18 @@ type program struct {
 	Version     versionCommand     `cmd:"" help:"Print the version and build of this program."`
 }
 
-// console is what a command may use of the world around it.
+// console is a command's access to its process.
 type console struct {
 	ctx      context.Context
 	out, err io.Writer
 	json     bool
 	log      *slog.Logger
-	// environment has the variables of the process, and before them those of --config.
+	// environment has the variables of the process, which follow those of --config.
 	environment []string
 }
 
-// run is the program without its process: a test calls it with arguments, an
-// environment and two writers, and gets the exit status.
+// run is the program without its process: it gets arguments, an environment and two writers,
+// and returns the exit status.
 func run(ctx context.Context, args, environment []string, out, diagnostics io.Writer) int {
 	var p program
 	if len(args) > 0 && args[0] == "help" {
@@ -111,8 +110,8 @@ func run(ctx context.Context, args, environment []string, out, diagnostics io.Wr
 	return execute(command, &console{ctx: ctx, out: out, err: diagnostics, json: p.JSON, log: logger(diagnostics), environment: environment})
 }
 
-// parse reads the command line, with the variables of a file and of the environment for what
-// it does not say. It returns all variables.
+// parse reads the command line. Variables of a file and of the environment fill in what it
+// leaves out. It returns all variables.
 func parse(p *program, args, environment []string, out, diagnostics io.Writer, exit func(int)) (*kong.Context, []string, error) {
 	environment, err := withConfigFile(args, environment)
 	if err != nil {
@@ -141,8 +140,8 @@ func execute(command *kong.Context, c *console) int {
 	return failed
 }
 
-// complain writes an error as one line, also what a driver or another program said
-// in several: whoever reads our errors takes a line for one.
+// complain writes an error as one line, even when a driver or another program used several,
+// because readers treat each line as an error.
 func complain(diagnostics io.Writer, text string) {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -153,7 +152,7 @@ func complain(diagnostics io.Writer, text string) {
 	fmt.Fprintln(diagnostics, "passerelle:", strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": "))
 }
 
-// sentence is the text made for people, where there is one.
+// sentence returns the text for people, if the error has one.
 func sentence(err error) string {
 	var wrong *passerelle.Error
 	if errors.As(err, &wrong) {
@@ -175,9 +174,8 @@ func explain(command *kong.Context, err error) string {
 	return wrong.Message
 }
 
-// flagOf is the flag by which a command was given a field of the interface, as
-// --user is for id_user and --client-secret-file for config.client_secret; a
-// field that no flag gives is itself.
+// flagOf returns the flag for a field of the API, such as --user for id_user and
+// --client-secret-file for config.client_secret. A field without a flag is returned unchanged.
 func flagOf(command *kong.Context, field string) string {
 	name := field[strings.LastIndex(field, ".")+1:]
 	name = strings.ReplaceAll(strings.TrimPrefix(name, "id_"), "_", "-")
@@ -281,8 +279,8 @@ func (c *console) show(result any) error {
 	return nil
 }
 
-// showOne prints the fields of a struct by their JSON names, without those
-// that are empty. A number is not: none due is an answer.
+// showOne prints the fields of a struct by their JSON names, without empty ones. A number is
+// not: none due is an answer.
 func (c *console) showOne(value reflect.Value) error {
 	for value.Kind() == reflect.Pointer {
 		value = value.Elem()

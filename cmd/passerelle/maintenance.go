@@ -21,14 +21,14 @@ type (
 	maintenanceStatus struct{}
 )
 
-// maintenanceView is what the commands print. Since is in UTC, because
-// maintenance is of all domains.
+// maintenanceView is the output of the commands. Since is in UTC, because maintenance concerns
+// all domains.
 type maintenanceView struct {
 	State string `json:"state"`
 	Since string `json:"since,omitempty"`
 }
 
-// Run closes the interface; closing it again changes nothing.
+// Run closes the API. Closing it again changes nothing.
 func (maintenanceOn) Run(c *console, m *maintenanceCommand) error {
 	return m.change(c, func(tx *store.Tx) { tx.CloseForMaintenance(time.Now()) })
 }

@@ -13,7 +13,7 @@ type migrateCommand struct {
 	DryRun bool `xor:"change" help:"Change nothing; print the migrations that would be applied, with their statements."`
 }
 
-// schemaView is what migrate prints.
+// schemaView is the output of migrate.
 type schemaView struct {
 	Schema string `json:"schema"`
 }
@@ -45,8 +45,7 @@ func (m *migrateCommand) dryRun(c *console) error {
 	return c.show(views(pending, func(p database.PendingMigration) pendingView { return pendingView{p.Name, p.Statements} }))
 }
 
-// Run brings the schema up to date. It is the one command that makes a
-// database which does not exist.
+// Run brings the schema up to date. It is the only command that creates a missing database.
 func (m *migrateCommand) Run(c *console) error {
 	if m.DryRun {
 		return m.dryRun(c)

@@ -41,8 +41,7 @@ func viewOperator(o operatorstore.Operator) operatorView {
 	return view
 }
 
-// change works on one operator and shows what became of it, with the password
-// that was made, if any.
+// change changes an operator and prints the result, with a new password if there is one.
 func (g *operatorCommand) change(c *console, do func(*operators.Operators) (operatorstore.Operator, string, error)) error {
 	return g.do(c, nil, func(db *store.DB) (any, error) {
 		o, password, err := do(&operators.Operators{DB: db, Now: time.Now})

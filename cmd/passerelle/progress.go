@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// counter shows on one line, which each call writes anew, how far something has
-// got, until it is called off. Only a terminal is written to: in a file the lines
-// would be in the way.
+// counter shows progress on one line, which each call overwrites, until it is stopped. It
+// writes to terminals only: in a file, the lines would disturb.
 func counter(out io.Writer) (func(text string), func()) {
 	if !isTerminal(out) {
 		return func(string) {}, func() {}

@@ -8,8 +8,7 @@ import (
 
 type scenariosCommand struct{}
 
-// Run prints what the sandbox can be made to do: as JSON whole, for people as
-// the page of the documentation.
+// Run prints what the sandbox can do: as JSON, or as the page of the documentation.
 func (scenariosCommand) Run(c *console) error {
 	if c.json {
 		return c.show(struct {

@@ -10,7 +10,7 @@ import (
 
 const scenariosPage = "../../docs/scenarios.md"
 
-// TestScenariosAreFresh holds the page against the catalogue it is made from.
+// TestScenariosAreFresh compares the page with the catalogue.
 func TestScenariosAreFresh(t *testing.T) {
 	var page strings.Builder
 	if err := catalogue.Write(&page); err != nil {

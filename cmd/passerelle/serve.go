@@ -24,7 +24,7 @@ import (
 	"passerelle/internal/supervision"
 )
 
-// shutdownTimeout is how long dev drains; serve takes it from a flag.
+// shutdownTimeout is how long dev drains. serve has a flag for it.
 const shutdownTimeout = 30 * time.Second
 
 type serveCommand struct {
@@ -71,7 +71,7 @@ func (s *serveCommand) Run(c *console) error {
 	})
 }
 
-// serving is what serve prints once it is ready.
+// serving is the output of serve when it is ready.
 type serving struct {
 	BaseURL string `json:"base_url"`
 	Listen  string `json:"listen"`
@@ -114,7 +114,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	return config, err
 }
 
-// ownFiles is the folder of files where none is named.
+// ownFiles is the default folder of files.
 func ownFiles(database string) string {
 	const folder = "passerelle-files"
 	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
@@ -135,9 +135,9 @@ func mailer(address, from string) (service.Mailer, error) {
 	return server, nil
 }
 
-// firstDomain gives a new database its first domain, which is live: a sandbox
-// is made on purpose, with the domain command. Later starts move it to the
-// base URL they are given, after which nobody is at the former one.
+// firstDomain creates the first domain in a new database. It is live, because a sandbox is
+// created on purpose, with the domain command. Later starts move it to their base URL; the old
+// URL then leads nowhere.
 func (s *serveCommand) firstDomain(c *console, running *service.Service) error {
 	all, err := running.DB.Domains(c.ctx)
 	if err != nil {
@@ -173,8 +173,7 @@ type bounds struct {
 	DatabaseTimeout time.Duration `default:"30s" help:"Time limit of a database query, including the wait for a connection."`
 }
 
-// outbound is the flags of what the operator opens to webhooks, for whoever
-// makes the requests.
+// outbound has the flags that open networks to webhooks, for every sender of requests.
 type outbound struct {
 	AllowNetworks []string `help:"Private networks that may receive webhooks, as CIDR."`
 	AllowPorts    []uint16 `help:"Ports that may receive webhooks (default: all)."`
@@ -208,8 +207,8 @@ func refuseOpenDatabase(address string) error {
 	return nil
 }
 
-// serveUntilDone starts the program, says so, and waits until it is told to
-// stop or the listener fails.
+// serveUntilDone starts the program, prints its addresses, and waits until it is stopped or the
+// listener fails.
 func serveUntilDone(c *console, s *service.Service, banks bankFolder, drain time.Duration, ready func() error) error {
 	service.Ballast()
 	s.Start()
@@ -237,7 +236,7 @@ func serveUntilDone(c *console, s *service.Service, banks bankFolder, drain time
 	}
 }
 
-// stop drains within the time given.
+// stop drains within the given time.
 func stop(s *service.Service, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()

@@ -20,8 +20,8 @@ import (
 	"passerelle/internal/supervision/supervisiontest"
 )
 
-// started runs a command that serves, and returns what it said when it was
-// ready and a function that stops it and returns the exit status.
+// started runs a command that serves. It returns the output when the command is ready, and a
+// function that stops it and returns the exit status.
 func started(t testing.TB, args ...string) (said map[string]any, stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // it outlives the function of a test with parallel parts
@@ -71,7 +71,7 @@ func TestServeServesUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// Whoever starts with another base URL is told that the domain has moved.
+// A start with another base URL prints that the domain has moved.
 func TestServeSaysThatItMovedTheFirstDomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
 		file := keyFile(t)
@@ -95,7 +95,7 @@ func TestServeSaysThatItMovedTheFirstDomain(t *testing.T) {
 	})
 }
 
-// stopAt ends a command that serves once it has said that it is ready.
+// stopAt stops a serving command when it prints that it is ready.
 type stopAt struct{ cancel context.CancelFunc }
 
 func (s stopAt) Write(said []byte) (int, error) {
@@ -145,8 +145,8 @@ func TestDevLeavesAChangedPasswordAlone(t *testing.T) {
 	}
 }
 
-// An application whose secret was reset stays the one that dev tells of; one that
-// was deleted, and a token that was revoked, are replaced, and dev says so.
+// dev keeps an application whose secret was reset. It replaces a deleted application and a
+// revoked token, and prints that it did.
 func TestDevSaysWhatBecameOfItsCredentials(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	at := []string{"--database", "sqlite:" + filepath.Join(data, "passerelle.db")}
@@ -235,7 +235,7 @@ func TestDevMakesNoKeysBesideADatabaseInUse(t *testing.T) {
 	})
 }
 
-// refuses runs a command that is to fail and say why.
+// refuses runs a command that must fail with a reason.
 func refuses(t *testing.T, args []string, why string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // should it serve after all

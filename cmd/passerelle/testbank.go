@@ -28,7 +28,7 @@ type testbankRun struct {
 	SlowAnswer time.Duration `default:"3s" help:"Duration of an answer that is slow on demand."`
 }
 
-// banksView is what testbank prints once it is ready.
+// banksView is the output of testbank when it is ready.
 type banksView struct {
 	Banks   []testbank.Opened `json:"banks"`
 	Folder  string            `json:"folder"`
@@ -76,7 +76,7 @@ type testbankCerts struct {
 	Host   []string `placeholder:"HOST,…" help:"Further names and addresses in the server's certificate, besides this machine."`
 }
 
-// certsView is what testbank certs prints.
+// certsView is the output of testbank certs.
 type certsView struct {
 	Organization string   `json:"organization"`
 	Files        []string `json:"files"`

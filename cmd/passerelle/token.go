@@ -15,8 +15,8 @@ type tokenCommand struct {
 	Delete tokenDelete `cmd:"" help:"Revoke a token of any kind."`
 }
 
-// tokenView is a token as it is printed. Token is its text, which only the
-// command that makes it knows.
+// tokenView is a token as it is printed. Token is the text of the token, which is known only
+// when the token is created.
 type tokenView struct {
 	ID      int64  `json:"id"`
 	Kind    string `json:"kind"`
@@ -65,7 +65,7 @@ type tokenDelete struct {
 	ID int64 `arg:"" help:"Id of the token."`
 }
 
-// Run revokes a token; one that is revoked already is not found.
+// Run revokes a token. A revoked token is not found.
 func (r *tokenDelete) Run(c *console, g *tokenCommand) error {
 	return g.at(c, func(d target) (any, error) {
 		now, err := d.access().Revoke(c.ctx, d.domain.ID, r.ID)
@@ -76,7 +76,7 @@ func (r *tokenDelete) Run(c *console, g *tokenCommand) error {
 	})
 }
 
-// removedView is what a command prints that removed something.
+// removedView is the output of a command that removes something.
 type removedView struct {
 	ID      int64  `json:"id"`
 	Deleted string `json:"deleted"`

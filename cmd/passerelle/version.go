@@ -4,7 +4,7 @@ import "runtime"
 
 type versionCommand struct{}
 
-// buildView is what version prints.
+// buildView is the output of version.
 type buildView struct {
 	Version   string `json:"version"`
 	Committed string `json:"committed"`

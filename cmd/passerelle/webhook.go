@@ -43,8 +43,8 @@ func (g *webhookCommand) withKeys(c *console, command func(target) (any, error))
 	return g.sealed(c, ring, command)
 }
 
-// registry is the use cases of registration, without the way out: nothing is
-// sent from here. Who changed what goes to the log on standard error.
+// registry has the use cases of registration and sends nothing. It logs changes to standard
+// error.
 func (d target) registry() *delivery.Delivery {
 	return delivery.New(delivery.Config{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log})
 }
@@ -131,7 +131,7 @@ type oneWebhook struct {
 	ID passerelle.WebhookID `arg:"" help:"Id of the webhook."`
 }
 
-// at runs a command about the webhook, which may be deleted.
+// at runs a command about the webhook, even a deleted one.
 func (o oneWebhook) at(c *console, g *webhookCommand, command func(target, store.Webhook) (any, error)) error {
 	return g.at(c, func(d target) (any, error) {
 		w, err := d.db.Webhook(c.ctx, d.domain.ID, o.ID)

@@ -50,8 +50,8 @@ func (d target) viewAuth(a store.AuthProvider) authView {
 	return view
 }
 
-// endpointFlags describe a token endpoint. What is secret comes from a file, as
-// arguments and variables are seen by others on the machine.
+// endpointFlags describe a token endpoint. Secrets come from files, because other users of the
+// machine see arguments and variables.
 type endpointFlags struct {
 	URL              *string `name:"url" placeholder:"URL" help:"Token endpoint of an oauth provider; https in a live domain."`
 	ClientID         *string `name:"client-id" placeholder:"ID" help:"The service's client id at the token endpoint."`
@@ -60,7 +60,7 @@ type endpointFlags struct {
 	PrivateCertFile  string  `placeholder:"FILE|-" help:"File with the certificate's private key in PEM, unencrypted, or - for standard input. An empty file removes it."`
 }
 
-// change is what the flags ask for.
+// change is the change that the flags ask for.
 func (f endpointFlags) change() (delivery.EndpointChange, error) {
 	c := delivery.EndpointChange{URL: f.URL, ClientID: f.ClientID}
 	for _, file := range []struct {
@@ -83,8 +83,8 @@ func (f endpointFlags) change() (delivery.EndpointChange, error) {
 // maxSecretFile is more than any secret, certificate or key that is accepted.
 const maxSecretFile = 1 << 20
 
-// contentOf is the text of a file, or of standard input, without the line break
-// that editors leave at the end; nil without a name.
+// contentOf returns the text of a file or of standard input without a line break at the end;
+// nil without a name.
 func contentOf(name string) (*string, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // nothing was asked for
@@ -201,7 +201,7 @@ func (r *authDelete) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-// endedView says when all of something was deleted.
+// endedView reports that all of something was deleted.
 type endedView struct {
 	Deleted string `json:"deleted"`
 }

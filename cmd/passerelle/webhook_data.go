@@ -152,8 +152,8 @@ type sending struct {
 	Loopback bool `help:"Allow addresses of this machine, as passerelle dev does."`
 }
 
-// send is withKeys for commands about a webhook that make a request. One that
-// was not accepted is shown, and a failure of the command.
+// send is withKeys for commands about a webhook that make a request. A delivery that was not
+// accepted is printed, and the command fails.
 func (s sending) send(c *console, g *webhookCommand, id passerelle.WebhookID, command func(target, *delivery.Delivery, store.Webhook) (passerelle.DeliveryID, error)) error {
 	open, err := s.networks()
 	if err != nil {
@@ -236,12 +236,12 @@ type webhookRecover struct {
 	Since string `required:"" placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Make everything undelivered since this time due, in the domain's time zone. A day YYYY-MM-DD also works."`
 }
 
-// recoverView says what is due.
+// recoverView is how much is due.
 type recoverView struct {
 	Due int64 `json:"due"`
 }
 
-// Run makes due what is undelivered.
+// Run makes undelivered events due.
 func (r *webhookRecover) Run(c *console, g *webhookCommand) error {
 	return r.at(c, g, func(d target, w store.Webhook) (any, error) {
 		since, err := passerelle.ParseInstant("--since", r.Since, d.zone)

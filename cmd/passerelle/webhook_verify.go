@@ -61,5 +61,5 @@ func (v *authVerify) body() (string, error) {
 	return string(raw), err
 }
 
-// maxVerifiedBody is as much as receivers accept unless they say otherwise.
+// maxVerifiedBody is the default limit of receivers.
 const maxVerifiedBody = 64 << 20

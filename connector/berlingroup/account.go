@@ -57,7 +57,7 @@ const (
 	cardAccountsPath = "/v1/card-accounts"
 )
 
-// readAccounts hands over the accounts and, of those that are wanted, the transactions.
+// readAccounts passes on the accounts, and the transactions of wanted ones.
 func (v *reading) readAccounts(ctx context.Context) error {
 	all, err := v.listAccounts(ctx)
 	if err != nil {
@@ -117,9 +117,9 @@ func (v *reading) listFamily(ctx context.Context, family string) ([]bankAccount,
 // maxAccounts is how many accounts of a person are read.
 const maxAccounts = 1000
 
-// withKeys gives accounts names that outlive a consent: their numbers, because a bank may
-// number its resources anew for each consent. Only what has none, or shares one, goes by
-// the resource.
+// withKeys names accounts by their numbers, because a bank may number its resources anew for
+// each consent. An account without a number, or with the number of another, has the name of its
+// resource.
 func withKeys(all []bankAccount) []bankAccount {
 	taken := map[string]bool{}
 	for i := range all {
@@ -163,7 +163,7 @@ func (v *reading) addBalances(ctx context.Context, a *bankAccount) error {
 	return err
 }
 
-// accountTypes are ours by the codes of ISO 20022 for cash accounts.
+// accountTypes maps the codes of ISO 20022 for cash accounts to our types.
 var accountTypes = map[string]passerelle.AccountType{
 	"CACC": "checking", "TRAN": "checking", "SLRY": "checking", "SALA": "checking", "ODFT": "checking", "CASH": "checking", "CURR": "checking", "": "checking",
 	"SVGS": "savings", "LLSV": "savings", "ONDP": "savings", "MOMA": "savings", "LOAN": "loan", "CARD": "card",
@@ -192,15 +192,15 @@ func (a *bankAccount) details() passerelle.AccountDetails {
 	return d
 }
 
-// bookedBalances are the types of balances that have only what is booked, the best first,
-// and bestBalances those that are taken where a bank tells none of them.
+// bookedBalances are the types of balances with booked entries only, best first. bestBalances
+// are used when the bank reports none of them.
 var (
 	bookedBalances = []string{"interimBooked", "closingBooked", "openingBooked"}
 	bestBalances   = []string{"expected", "forwardAvailable", "interimAvailable", "nonInvoiced"}
 )
 
-// balance is what is booked, and what of the expected balance is not booked yet; nil is
-// what the bank does not tell.
+// balance returns the booked balance and the part of the expected balance that is not booked;
+// nil for what the bank does not report.
 func (a *bankAccount) balance() (*decimal.Decimal, *decimal.Decimal) {
 	booked := a.newest(bookedBalances)
 	expected := a.newest([]string{"expected"})
@@ -217,8 +217,8 @@ func (a *bankAccount) balance() (*decimal.Decimal, *decimal.Decimal) {
 	return booked, &difference
 }
 
-// newest is the balance of the first type that the bank tells, of its newest day. One that
-// has a credit in it is none of the account's.
+// newest returns the newest balance of the first type that the bank reports. A balance that
+// includes a credit line is not the account's own.
 func (a *bankAccount) newest(types []string) *decimal.Decimal {
 	for _, wanted := range types {
 		var best *decimal.Decimal
@@ -236,7 +236,7 @@ func (a *bankAccount) newest(types []string) *decimal.Decimal {
 	return nil
 }
 
-// amountForm is that of the standard.
+// amountForm is the form of amounts in the standard.
 var amountForm = regexp.MustCompile(`^-?[0-9]{1,14}(\.[0-9]{1,3})?$`)
 
 func (a amount) decimal() (decimal.Decimal, error) {
@@ -246,7 +246,7 @@ func (a amount) decimal() (decimal.Decimal, error) {
 	return decimal.Parse(a.Amount)
 }
 
-// known is a currency of ISO 4217, or none: XXX is that of accounts with several.
+// known is a currency of ISO 4217, or none: Accounts with several currencies have XXX.
 func known(code string) passerelle.Currency {
 	if c := passerelle.Currency(code); c.Known() && code != "XXX" {
 		return c
@@ -266,7 +266,7 @@ func bounded(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "")
 }
 
-// pages are the pages of a list, of which each leads to the next.
+// pages are the pages of a list, each with a link to the next.
 type pages struct {
 	*reading
 	request request
@@ -281,7 +281,7 @@ func (v *reading) pages(first request) *pages {
 // maxPages bounds the pages of a list.
 const maxPages = 100_000
 
-// next gets the next page. Next is the link in it to the one that follows, if any.
+// next gets the next page. Next is the link to the next page, if any.
 func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	if err := p.get(ctx, p.request, into); err != nil {
 		return err

@@ -18,8 +18,7 @@ import (
 // step is what an authorisation waits for.
 type step string
 
-// The steps of authorisations. The empty one is that of an authorisation of which
-// nothing is known.
+// The steps of authorisations. The empty step means that nothing is known of the authorisation.
 const (
 	atStart          step = "start"          // us, to start the authorisation
 	atPage           step = "page"           // the person, at the bank's page
@@ -35,21 +34,21 @@ const (
 	failed           step = "failed"
 )
 
-// over reports whether nobody has to do anything any more.
+// over reports whether the authorisation has ended.
 func (s step) over() bool { return s == authorised || s == failed }
 
-// authorisation is how far a person is with approving something at the bank: a payment,
-// its cancellation, or a consent. It is part of what the caller remembers between calls.
+// authorisation is the progress of a person who approves something at the bank: a payment, its
+// cancellation, or a consent. It is part of what the caller remembers between calls.
 type authorisation struct {
 	Step step `json:"step,omitempty"`
-	// At is where the step is told, by POST if Post is set and by PUT otherwise; Own is
-	// the authorisation itself, Confirm where it is confirmed. They follow the address of
-	// the bank, or are addresses there; empty where they are not known.
+	// At is the address of the step, called with POST if Post is set and with PUT otherwise.
+	// Own is the address of the authorisation, and Confirm the address that confirms it. They
+	// are paths at the bank or full addresses, and empty when unknown.
 	At      string `json:"at,omitempty"`
 	Post    bool   `json:"post,omitempty"`
 	Own     string `json:"own,omitempty"`
 	Confirm string `json:"confirm,omitempty"`
-	// Sealed says that the bank wants the password encrypted.
+	// Sealed reports whether the bank requires an encrypted password.
 	Sealed bool `json:"sealed,omitempty"`
 	// First, FirstStep and FirstSealed are how the authorisation began, where that was for us
 	// to do.
@@ -58,17 +57,16 @@ type authorisation struct {
 	FirstSealed bool   `json:"first_sealed,omitempty"`
 	// Page is where the person's browser goes.
 	Page string `json:"page,omitempty"`
-	// Opened is when the bank gave the page to a payer.
+	// Opened is when the bank issued the page.
 	Opened time.Time `json:"opened,omitzero"`
-	// Message is what the bank says to the person about the step.
+	// Message is the bank's text for the person.
 	Message string `json:"message,omitempty"`
-	// Person is their user name at the bank, once it was told on the way.
+	// Person is the user name at the bank, once the person entered it.
 	Person    string      `json:"person,omitempty"`
 	Methods   []scaMethod `json:"methods,omitempty"`
 	Challenge *challenge  `json:"challenge,omitempty"`
-	// Back says that the person came back from a page, and Declined that they came back
-	// by the address for those who did not approve. Code is what they brought to confirm
-	// with.
+	// Back reports that the person returned from a page, and Declined that they returned to the
+	// address for refusals. Code is the code for the confirmation that they returned with.
 	Back     bool   `json:"back,omitempty"`
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
@@ -80,7 +78,7 @@ func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
 
-// scaMethod is a way to get a code.
+// scaMethod is a way to receive a code.
 type scaMethod struct {
 	ID          string `json:"authenticationMethodId"`
 	Type        string `json:"authenticationType"`
@@ -88,7 +86,7 @@ type scaMethod struct {
 	Explanation string `json:"explanation"`
 }
 
-// challenge is what a person needs for a code.
+// challenge is what a person needs to produce a code.
 type challenge struct {
 	Image       []byte   `json:"image"`
 	ImageLink   string   `json:"imageLink"`
@@ -98,8 +96,8 @@ type challenge struct {
 	Information string   `json:"additionalInformation"`
 }
 
-// scaAnswer is what the bank says of an authorisation, also in the answer to an order or
-// a consent.
+// scaAnswer is the bank's answer about an authorisation, which is also part of the answers to
+// orders and consents.
 type scaAnswer struct {
 	Status    string      `json:"scaStatus"`
 	Methods   []scaMethod `json:"scaMethods"`
@@ -108,7 +106,7 @@ type scaAnswer struct {
 	Links     links       `json:"_links"`
 }
 
-// person is who authorises, as requests tell the bank.
+// person is the person who authorises, as requests name them.
 type person struct {
 	device connector.Device
 	// name is their user name at the bank, as far as it is known.
@@ -117,11 +115,11 @@ type person struct {
 	corporate string
 	// back is where their browser returns to, with a parameter state of ours.
 	back string
-	// scope is what access is asked for at the authorisation server, such as PIS:id.
+	// scope is the scope of the request to the authorisation server, such as PIS:id.
 	scope string
 }
 
-// header tells the bank who takes part and where they go afterwards.
+// header has the person's device and the addresses to which they return.
 func (p person) header() http.Header {
 	h := deviceHeader(p.device)
 	if p.name != "" {
@@ -137,7 +135,7 @@ func (p person) header() http.Header {
 	return h
 }
 
-// nokParameter tells the address for those who did not approve from the other.
+// nokParameter marks the address for refusals.
 const nokParameter = "nok"
 
 // prefer adds to a header how the person is to authorise, as the profile has it.
@@ -148,7 +146,7 @@ func (p *Profile) prefer(h http.Header) {
 	h.Set("TPP-Explicit-Authorisation-Preferred", fmt.Sprint(p.Start == "explicit"))
 }
 
-// notify adds to a header where the bank tells of changes, if it does.
+// notify adds the address for notifications to a header, for banks that send them.
 func (p *Profile) notify(h http.Header, address string) {
 	if p.Notifications && address != "" {
 		h.Set("TPP-Notification-URI", address)
@@ -156,9 +154,9 @@ func (p *Profile) notify(h http.Header, address string) {
 	}
 }
 
-// stepLinks are the links by which a bank says what it waits for. The first that is there
-// counts; those for encrypted passwords only where there is a key for them. Those that begin
-// with start are posted to.
+// stepLinks maps the links in an answer to the steps that the bank waits for. The first link in
+// the answer counts. Links for encrypted passwords count only when there is a key. Links whose
+// names begin with start take a POST.
 var stepLinks = []struct {
 	name string
 	step step
@@ -184,11 +182,11 @@ var stepLinks = []struct {
 // ended are the statuses by which an authorisation is over.
 var ended = map[string]step{"finalised": authorised, "exempted": authorised, "failed": failed}
 
-// errNoStep is that the bank wants something that the connector does not know.
+// errNoStep reports that the bank asks for something that the connector does not know.
 var errNoStep = errors.New("it wants the person to authorise in a way that the connector does not know: look at profile.sca and passwords.certificate")
 
-// update takes over what the bank says of the authorisation. The approach is that of the
-// header ASPSP-SCA-Approach.
+// update applies the bank's answer to the authorisation. The approach comes from the header
+// ASPSP-SCA-Approach.
 func (b *Bank) update(r request, into *authorisation, said scaAnswer, header http.Header) error {
 	next := authorisation{
 		Own: into.Own, Confirm: into.Confirm, Person: into.Person, Back: into.Back, Declined: into.Declined, Code: into.Code, OAuth: into.OAuth,
@@ -252,8 +250,7 @@ func (b *Bank) wait(r request, next *authorisation, link string, wanted step, hr
 	return nil
 }
 
-// passed are the statuses that an authorisation has only after a step, of the steps whose
-// answer has what is needed for the next one.
+// passed are the statuses that follow a step whose answer has data for the next step.
 var passed = map[step][]string{
 	atIdentification: {"psuIdentified", "psuAuthenticated", "scaMethodSelected", "started"},
 	atPassword:       {"psuAuthenticated", "scaMethodSelected", "started"},
@@ -261,8 +258,8 @@ var passed = map[step][]string{
 	atMethod:         {"scaMethodSelected", "started"},
 }
 
-// restart begins the authorisation anew where the bank has taken a step and its answer
-// was lost, and with it what the next step needs.
+// restart starts the authorisation again when the bank has done a step whose answer was lost
+// with data for the next step.
 func (a *authorisation) restart(status string) {
 	if a.First != "" && slices.Contains(passed[a.Step], status) {
 		*a = authorisation{
@@ -272,10 +269,10 @@ func (a *authorisation) restart(status string) {
 	}
 }
 
-// errNoPage is that of a link that a browser cannot be sent to.
+// errNoPage reports a link to which no browser may be sent.
 var errNoPage = errors.New("its page for the person has no https address")
 
-// place keeps where a link of the interface leads; one that is empty leads nowhere.
+// place returns the target of a link of the API; an empty link has none.
 func (b *Bank) place(r request, href string, into *string) error {
 	if href == "" {
 		return nil
@@ -296,20 +293,20 @@ func (r *request) aim(place string) {
 	}
 }
 
-// denied is that a bank did not do what it was asked to, or did not say so. What that
-// means depends on what it was asked.
+// denied reports that a bank did not do what a request asked for. The meaning depends on the
+// request.
 type denied struct {
 	r request
 	a answer
 }
 
-// Error is without what the bank says, which may be personal.
+// Error leaves out the bank's text, which may be personal.
 func (d *denied) Error() string {
 	return fmt.Sprintf("the call %s was answered with status %d", d.r.call, d.a.status)
 }
 
-// callAbout makes a call about an authorisation. Its error is *denied where the bank does
-// not do what it was asked to.
+// callAbout makes a call about an authorisation. It fails with *denied when the bank does not
+// do it.
 func (b *Bank) callAbout(ctx context.Context, a *authorisation, r request) (scaAnswer, http.Header, error) {
 	var said scaAnswer
 	if a.OAuth != nil {
@@ -326,7 +323,7 @@ func (b *Bank) callAbout(ctx context.Context, a *authorisation, r request) (scaA
 	return said, got.header, err
 }
 
-// tell makes a call about an authorisation and takes over the answer.
+// tell makes a call about an authorisation and applies the answer.
 func (b *Bank) tell(ctx context.Context, a *authorisation, r request) error {
 	said, header, err := b.callAbout(ctx, a, r)
 	if err != nil {
@@ -340,8 +337,8 @@ func (b *Bank) tell(ctx context.Context, a *authorisation, r request) error {
 	return b.update(r, a, said, header)
 }
 
-// proceed does what is for us to do and not for the person: it starts the authorisation,
-// and finds the page of the authorisation server.
+// proceed does the steps that need no person: it starts the authorisation, and finds the page
+// of the authorisation server.
 func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 	if a.Step == atStart {
 		r := request{call: "authorise", method: http.MethodPost, header: p.header(), body: struct{}{}}
@@ -357,7 +354,7 @@ func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 	return nil
 }
 
-// brings are what each step wants, and the body that brings it.
+// brings has, for each step, the body that answers it.
 var brings = map[step]struct {
 	field string
 	body  func(value string) any
@@ -369,7 +366,7 @@ var brings = map[step]struct {
 	atCode:           {codeField, func(value string) any { return map[string]string{"scaAuthenticationData": value} }},
 }
 
-// psuData brings a password as a member of the data of that name.
+// psuData puts a password into a member of the person's data.
 func psuData(member string) func(string) any {
 	return func(value string) any { return map[string]any{"psuData": map[string]string{member: value}} }
 }
@@ -377,7 +374,7 @@ func psuData(member string) func(string) any {
 // sealed are the members for encrypted passwords, by step.
 var sealed = map[step]string{atPassword: "encryptedPassword", atAdditional: "additionalEncryptedPassword"}
 
-// bring is the body that brings what a step wants.
+// bring returns the body that answers a step.
 func (b *Bank) bring(a *authorisation, value string) (any, error) {
 	if !a.Sealed {
 		return brings[a.Step].body(value), nil
@@ -394,8 +391,8 @@ const (
 	codeField       = "code"
 )
 
-// give brings the bank what the person was asked for. Where the bank does not take it, the
-// error is a *denied, and the authorisation stays where it was or has failed.
+// give sends the bank the person's answer. It fails with *denied when the bank does not accept
+// the answer. The authorisation is then unchanged or has failed.
 func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[string]string) error {
 	wanted, asks := brings[a.Step]
 	if !asks {
@@ -421,8 +418,8 @@ func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[
 	return b.proceed(ctx, a, p)
 }
 
-// back takes over the query with which the person came back from a page. What it says is
-// not believed: the bank is asked, and only by a code that it gave.
+// back takes over the query with which the person came back from a page. The query is not
+// trusted: the connector asks the bank, and uses only a code that the bank issued.
 func (a *authorisation) back(query url.Values) {
 	if query == nil || a.Step != atPage && a.Step != atServer {
 		return
@@ -439,9 +436,8 @@ func (a *authorisation) back(query url.Values) {
 	}
 }
 
-// redeem does what is for us to do after the person came back: it trades a code for a
-// token and, where the bank wants that, confirms. The codes stay until the bank has
-// taken or refused them.
+// redeem does what follows the person's return: it exchanges a code for a token and, where the
+// bank requires it, confirms. The codes are kept until the bank has accepted or refused them.
 func (b *Bank) redeem(ctx context.Context, a *authorisation, p person) error {
 	if a.OAuth != nil && a.OAuth.Code != "" {
 		if err := b.trade(ctx, a, p); err != nil {
@@ -469,8 +465,8 @@ func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any
 	return b.tell(ctx, a, r)
 }
 
-// ask asks the bank how far the authorisation is. One of which the bank says no more
-// than that it goes on is left as it is.
+// ask asks the bank how far the authorisation is. An authorisation that merely continues stays
+// as it is.
 func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	if a.Own == "" || a.Step.over() {
 		return nil

@@ -1,16 +1,15 @@
 // Package berlingroup speaks with banks by the XS2A API of the Berlin Group
 // (NextGenPSD2, version 1.3): one type for all banks, and a file for each.
 //
-// It owns the file of a bank, the transport with its certificates and
-// signatures, and the words of the standard: bodies, statuses, error codes and
-// the steps of an authorisation. It does not own what becomes of a payment, and
-// keeps nothing between calls: what it needs for the next one goes back and
-// forth as the order's memory.
+// It owns the file of a bank, the transport with its certificates and signatures, and the words
+// of the standard: bodies, statuses, error codes and the steps of an authorisation. It does not
+// own what happens to a payment, and keeps nothing between calls: the order's memory carries
+// what the next call needs.
 //
-// It fails as every connector does: a refusal is the bank's, connector.ErrNotSent
-// means that not one byte of an order left, connector.ErrUnknownOrder that there
-// is nothing by which the bank could be asked, and everything else leaves the
-// outcome unknown. A bank file that is wrong is refused with Complaints.
+// It fails as every connector does: with a refusal of the bank, with connector.ErrNotSent when
+// no byte of an order left, with connector.ErrUnknownOrder when nothing identifies the order to
+// the bank, and otherwise with an error that leaves the outcome unknown. A bank file that is
+// wrong is refused with Complaints.
 package berlingroup
 
 import (
@@ -22,10 +21,10 @@ import (
 	"passerelle/connector"
 )
 
-// Kind is what a bank file calls the standard.
+// Kind is the name of the standard in bank files.
 const Kind = "berlin-group"
 
-// Bank is one bank of the standard.
+// Bank is one bank that speaks the standard.
 type Bank struct {
 	file     File
 	profile  connector.Profile
@@ -35,7 +34,7 @@ type Bank struct {
 	client   client
 	signer   *signer
 	health   *connector.Circuit
-	// now is real time, for certificates, signatures and health.
+	// now returns real time, for certificates, signatures and health.
 	now func() time.Time
 }
 
@@ -60,15 +59,14 @@ func Load(path string) (*Bank, error) {
 	}, nil
 }
 
-// Continue takes over how the calls to the bank went from what was loaded of its file
-// before.
+// Continue keeps the health of the bank that was loaded from the same file before.
 func (b *Bank) Continue(former *Bank) { b.health = former.health }
 
 // Path is the file that the bank was loaded from.
 func (b *Bank) Path() string { return b.where.path }
 
-// Profile says what the bank is, and whether it is disturbed. What it refers to is shared
-// and not to be changed.
+// Profile describes the bank, including a disturbance. The maps and slices in it are shared and
+// must not be changed.
 func (b *Bank) Profile() connector.Profile {
 	p := b.profile
 	p.Disturbed = b.health.Open()
@@ -91,7 +89,7 @@ func Complaints(err error) []*Complaint {
 	return all
 }
 
-// Setting is one field of a bank file with the value in force.
+// Setting is one field of a bank file with its effective value.
 type Setting struct {
 	// Name is the dotted name of the field.
 	Name  string
@@ -100,8 +98,8 @@ type Setting struct {
 	Preset bool
 }
 
-// Settings lists the fields of the bank's file and their values, presets included, but
-// not those that are left out and have none.
+// Settings lists the fields of the bank's file with their values and presets, without fields
+// that have neither.
 func (b *Bank) Settings() []Setting { return settings("", reflect.ValueOf(b.file), b.where) }
 
 func settings(prefix string, table reflect.Value, where *places) []Setting {
@@ -136,7 +134,7 @@ func (b *Bank) Connector() connector.Connector {
 	return readingPayer{pays, reads}
 }
 
-// readingPayer and readingCanceller are banks that are read besides.
+// readingPayer and readingCanceller are payment connectors that also read accounts.
 type (
 	readingPayer struct {
 		payer
@@ -148,14 +146,14 @@ type (
 	}
 )
 
-// Health tells how the calls went lately.
+// Health returns how the recent calls went.
 func (r readingPayer) Health() connector.BankHealth { return r.payer.Health() }
 
-// Health tells how the calls went lately.
+// Health returns how the recent calls went.
 func (r readingCanceller) Health() connector.BankHealth { return r.canceller.Health() }
 
-// Profile says what the bank is.
+// Profile describes the bank.
 func (r readingPayer) Profile() connector.Profile { return r.payer.Profile() }
 
-// Profile says what the bank is.
+// Profile describes the bank.
 func (r readingCanceller) Profile() connector.Profile { return r.canceller.Profile() }

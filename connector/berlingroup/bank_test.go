@@ -22,12 +22,12 @@ type world struct {
 	folder    string
 	server    *httptest.Server
 	seal      *x509.Certificate
-	// file is what is in the file; Load writes it.
+	// file is the content of the bank file; Load writes it.
 	file string
 }
 
-// newWorld starts a server with a certificate for address, which wants ours. The file
-// has all that payments need.
+// newWorld starts a server with a certificate for address, which requires ours. The file has
+// everything that payments need.
 func newWorld(t *testing.T, handler http.Handler, certificate *x509.Certificate) *world {
 	t.Helper()
 	w := &world{t: t, authority: berlingrouptest.NewAuthority(t), folder: t.TempDir(), server: httptest.NewUnstartedServer(handler)}

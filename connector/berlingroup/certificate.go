@@ -17,24 +17,23 @@ import (
 	"time"
 )
 
-// Certificate is one of the operator's own that a bank file names.
+// Certificate is a certificate of the operator that a bank file names.
 type Certificate struct {
 	// Field names it in the file: tls.certificate or signature.certificate.
 	Field string
 	// Until is the last instant at which it is valid.
 	Until time.Time
-	// Roles are the PSD2 roles in it, such as PSP_PI; none where it has no such
-	// statement.
+	// Roles are the PSD2 roles in it, such as PSP_PI; none without a PSD2 statement.
 	Roles []string
 }
 
-// The roles of ETSI TS 119 495 that a bank looks for.
+// The roles of ETSI TS 119 495 that a bank requires.
 const (
 	RoleInitiation  = "PSP_PI"
 	RoleInformation = "PSP_AI"
 )
 
-// material is what a bank file names: certificates, keys and authorities.
+// material is the certificates, keys and authorities that a bank file names.
 type material struct {
 	pair        tls.Certificate
 	authorities *x509.CertPool
@@ -128,7 +127,7 @@ func (r *rules) certificates(field, name string) []*x509.Certificate {
 	return all
 }
 
-// othersRead is the permission of those that are neither owner nor group.
+// othersRead is the read permission of users other than owner and group.
 const othersRead = 0o004
 
 func (r *rules) key(field, name string) crypto.Signer {
@@ -147,7 +146,7 @@ func (r *rules) key(field, name string) crypto.Signer {
 	return nil
 }
 
-// parseKey reads the three forms of keys in PEM; their names in files are not reliable.
+// parseKey reads all three forms of keys in PEM, because their names in files are unreliable.
 func parseKey(der []byte) crypto.Signer {
 	if key, err := x509.ParsePKCS8PrivateKey(der); err == nil {
 		signer, _ := key.(crypto.Signer)
@@ -188,13 +187,14 @@ var (
 	psd2OID       = asn1.ObjectIdentifier{0, 4, 0, 19495, 2}
 )
 
-// statement is one of a certificate's statements; its content is another matter.
+// statement is one statement of a certificate, with content of any kind.
 type statement struct {
 	ID   asn1.ObjectIdentifier
 	Info asn1.RawValue `asn1:"optional"`
 }
 
-// psd2Statement says in which roles somebody acts, and who let them.
+// psd2Statement has the roles of a payment service provider and the authority that granted
+// them.
 type psd2Statement struct {
 	Roles []struct {
 		ID   asn1.ObjectIdentifier
@@ -204,8 +204,8 @@ type psd2Statement struct {
 	AuthorityID   string `asn1:"utf8"`
 }
 
-// roles are those in the PSD2 statement of a certificate; one that cannot be read is
-// none.
+// roles returns the roles in the PSD2 statement of a certificate, and none when the statement
+// is unreadable.
 func roles(c *x509.Certificate) []string {
 	i := slices.IndexFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
 	if i < 0 {
@@ -231,7 +231,7 @@ func roles(c *x509.Certificate) []string {
 	return names
 }
 
-// expired says which of the operator's certificates is not valid, or "".
+// expired names the operator's certificate that is not valid, or returns "".
 func (b *Bank) expired(now time.Time) string {
 	for _, c := range b.Certificates() {
 		if now.After(c.Until) {

@@ -13,15 +13,15 @@ import (
 	"passerelle/connector"
 )
 
-// Finding is what was found about one thing of a bank.
+// Finding is the result of one check of a bank.
 type Finding struct {
-	// Check is what was looked at, and Detail what was seen there, or what to do.
+	// Check is what was checked, and Detail the result or the remedy.
 	Check, Detail string
 	Wrong         bool
 }
 
-// Check speaks to the bank and says what works: our certificates and their roles, the
-// connection, the bank's answer to a question about nothing, and the metadata of its
+// Check calls the bank and reports what works: our certificates and their roles, the
+// connection, the answer to a question about an unknown resource, and the metadata of the
 // authorisation server. It moves no money and leaves nothing behind.
 func (b *Bank) Check(ctx context.Context) []Finding {
 	findings := b.CheckCertificates(b.now())
@@ -33,8 +33,8 @@ func (b *Bank) Check(ctx context.Context) []Finding {
 	return findings
 }
 
-// CheckCertificates says how long the operator's certificates are valid and whether
-// they have the roles that the profile needs, without a call.
+// CheckCertificates reports, without a call, how long the operator's certificates are valid and
+// whether they have the roles that the profile needs.
 func (b *Bank) CheckCertificates(now time.Time) []Finding {
 	var findings []Finding
 	for _, c := range b.Certificates() {
@@ -75,8 +75,8 @@ func found(check string, err error, reassurance string) Finding {
 	return Finding{Check: check, Detail: reassurance}
 }
 
-// checkInterface asks what became of something that there is not. A bank that says so
-// has taken our certificate and our signature.
+// checkInterface asks for the status of an unknown resource. A bank that answers that it is
+// unknown has accepted our certificate and signature.
 func (b *Bank) checkInterface(ctx context.Context) Finding {
 	r := request{call: "check", method: http.MethodGet, path: "/v1/consents/" + newID() + "/status"}
 	if pay := b.file.Profile.Payments; pay != nil {
@@ -99,14 +99,14 @@ func (b *Bank) checkInterface(ctx context.Context) Finding {
 	return Finding{"interface", said, true}
 }
 
-// metadata is what an authorisation server says of itself (RFC 8414).
+// metadata describes an authorisation server (RFC 8414).
 type metadata struct {
 	Authorization string `json:"authorization_endpoint"`
 	Token         string `json:"token_endpoint"`
 }
 
-// metadata asks the authorisation server of the file, and no other: a link of the bank
-// to one is not followed.
+// metadata reads it from the authorisation server of the file only. Links of the bank do not
+// count.
 func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 	var m metadata
 	r := request{call: "metadata", method: http.MethodGet, address: b.file.OAuth.Metadata}
@@ -133,8 +133,8 @@ func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 
 var errNoMetadata = errors.New("no usable metadata")
 
-// page reports whether browsers may be sent to an address of the bank: https or, for a
-// sandbox, this machine.
+// page reports whether browsers may be sent to an address of the bank: https or, in a sandbox,
+// this machine.
 func (b *Bank) page(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {

@@ -25,10 +25,10 @@ import (
 	"passerelle/connector/berlingroup/berlingrouptest"
 )
 
-// quiet takes what a server says of handshakes that are to fail.
+// quiet discards what a server logs about handshakes that must fail.
 var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 
-// unknown is a bank that knows nothing of what it is asked about.
+// unknown is a bank that does not know the resource.
 func unknown(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		fmt.Fprintf(w, `{"authorization_endpoint": "https://%[1]s/authorise", "token_endpoint": "https://%[1]s/token"}`, r.Host)
@@ -46,8 +46,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckFails: whatever is wrong between us and a bank is told with the bank's name
-// and with what to do.
+// TestCheckFails: each fault between us and a bank is reported with the bank's name and a
+// remedy.
 func TestCheckFails(t *testing.T) {
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -118,7 +118,7 @@ func TestCheckFails(t *testing.T) {
 	}
 }
 
-// TestCheckEnds: a bank that does not answer is waited for no longer than the caller.
+// TestCheckEnds: the check of a bank that does not answer ends with the caller.
 func TestCheckEnds(t *testing.T) {
 	hang := make(chan struct{})
 	w := newWorld(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }), nil)
@@ -132,7 +132,7 @@ func TestCheckEnds(t *testing.T) {
 	}
 }
 
-// TestSignature: the bank can verify what we sign, by what the request says alone.
+// TestSignature: the bank can verify our signature with the data of the request alone.
 func TestSignature(t *testing.T) {
 	var seen http.Header
 	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -193,7 +193,7 @@ func verify(t *testing.T, w *world, seen http.Header) {
 	}
 }
 
-// TestHelperThatDoesNotSign: nothing is sent with a signature that is none.
+// TestHelperThatDoesNotSign: nothing is sent with an invalid signature.
 func TestHelperThatDoesNotSign(t *testing.T) {
 	asked := 0
 	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -230,7 +230,7 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// TestMaterial: what is wrong with the files that a bank file names is told at its field.
+// TestMaterial: errors in the files that a bank file names are reported at the field.
 func TestMaterial(t *testing.T) {
 	w := newWorld(t, http.HandlerFunc(unknown), nil)
 	other, err := json.Marshal("no PEM")
@@ -289,7 +289,7 @@ func newStatusWorld(t *testing.T, status, asked *int) *world {
 	return w.with("[oauth]", "[ignored]").with("[ignored]\nmetadata = \""+w.server.URL+"/.well-known/oauth-authorization-server\"\nclient_id = \"PSDDE-TEST-1\"\n", "").with(`"oauth", `, "")
 }
 
-// TestHealth: a bank that fails is left alone, and found again by one call.
+// TestHealth: a failing bank is not called for a while, and one call finds it again.
 func TestHealth(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
 	w := newStatusWorld(t, &status, &asked)
@@ -309,8 +309,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestDisturbedBank: a bank that is left alone is asked once after a while, and is well
-// again when it answers that.
+// TestDisturbedBank: a failing bank gets one call after a while, and is healthy again when it
+// answers.
 func TestDisturbedBank(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
 	w := newStatusWorld(t, &status, &asked)

@@ -16,8 +16,8 @@ import (
 	"passerelle/payment"
 )
 
-// The kinds of consents, in the order in which they are preferred: those by which the
-// person chooses among all accounts first.
+// The kinds of consents in order of preference. Those in which the person chooses among all
+// accounts come first.
 const (
 	globalConsent    = "global"
 	allPSD2Consent   = "all-psd2"
@@ -44,8 +44,8 @@ type accountReference struct {
 	Currency  string `json:"currency,omitempty"`
 }
 
-// consentAccess is what a consent is for. Lists that are empty leave the choice to the
-// person at the bank.
+// consentAccess is the scope of a consent. Lists that are empty leave the choice to the person
+// at the bank.
 type consentAccess struct {
 	Accounts             []accountReference `json:"accounts,omitzero"`
 	Balances             []accountReference `json:"balances,omitzero"`
@@ -76,7 +76,7 @@ func (v *reading) access() consentAccess {
 	return consentAccess{AvailableWithBalance: "allAccounts"}
 }
 
-// consentAnswer is what the bank says of a consent and of its authorisation.
+// consentAnswer is the bank's answer about a consent and its authorisation.
 type consentAnswer struct {
 	scaAnswer
 	Status     string `json:"consentStatus"`
@@ -107,7 +107,7 @@ func (v *reading) admit(ctx context.Context) error {
 	return v.askConsent(ctx)
 }
 
-// askConsent asks the person for a consent, when they are there.
+// askConsent asks the person for a consent, when they are present.
 func (v *reading) askConsent(ctx context.Context) error {
 	if !v.Present {
 		return &interruption{connector.Outcome{State: v.renewal()}}
@@ -146,8 +146,8 @@ func (v *reading) authorise(ctx context.Context) error {
 	return v.consentRefused(ctx, cmp.Or(message, state.Message, a.Message))
 }
 
-// unlessDenied is an error, unless it is that the bank did not take something: then it is
-// what the bank says of that.
+// unlessDenied returns an error, except for a *denied, whose text becomes the message to the
+// person.
 func (v *reading) unlessDenied(err error) (string, error) {
 	var message string
 
@@ -166,8 +166,8 @@ func (v *reading) unlessDenied(err error) (string, error) {
 	return cmp.Or(message, "The bank does not accept this."), nil
 }
 
-// goOn has the person do the next step. A page that was opened too long ago is asked for
-// anew. Where several have to authorise, the next one says who they are.
+// goOn has the person do the next step. A page that was opened too long ago is requested again.
+// When several people must authorise, the next one gives their user name.
 func (v *reading) goOn(ctx context.Context, status, message string) error {
 	a := &v.memory.Approval
 	if status == "partiallyAuthorised" && a.Step == authorised {
@@ -213,8 +213,8 @@ func connectionFields(fields []payment.Field) []connector.Field {
 	return all
 }
 
-// consentRefused ends the read because the person did not consent. One who is only there now is
-// asked anew.
+// consentRefused ends the read because the person did not consent. A person who is present only
+// now is asked again.
 func (v *reading) consentRefused(ctx context.Context, message string) error {
 	v.memory = v.memory.afresh()
 	if v.Callback == nil && len(v.Answers) == 0 && !v.Resumed {
@@ -277,7 +277,7 @@ func (v *reading) wish(ctx context.Context) error {
 	return v.waitForPerson("")
 }
 
-// toRefusal is what it means for a read that the bank did not take something.
+// toRefusal returns what it means for a read that the bank did not do something.
 func (v *reading) toRefusal(err error) error {
 	var denial *denied
 	if errors.As(err, &denial) {
@@ -289,13 +289,13 @@ func (v *reading) toRefusal(err error) error {
 // maxID is how long an id of the bank's may be.
 const maxID = 200
 
-// links are those of an answer, by the names of the standard.
+// links are the links of an answer, by their names in the standard.
 type links map[string]struct {
 	Href string `json:"href"`
 }
 
-// follow is where a link of the bank's interface leads. One to another host is not
-// followed, because the request has what is secret.
+// follow is where a link of the bank's interface leads. A redirect to another host is not
+// followed, because the request has secrets.
 func (b *Bank) follow(r request, href string) (string, error) {
 	address, err := b.resolve(href)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"passerelle/connector"
 )
 
-// fault is what went wrong with a call, in words for the operator. They name the bank
-// and hold nothing of the request or the answer.
+// fault is what went wrong with a call, in words for the operator. The words name the bank and
+// contain nothing of the request or the answer.
 func (b *Bank) fault(r request, err error, says string) error {
 	return &connector.Fault{Says: fmt.Sprintf("%s (%s): %s", b.profile.Name, r.call, says), Err: err}
 }
 
-// remedy says what a failure of the transport means, and what to do about it.
+// remedy returns what a transport failure means, and what to do about it.
 func remedy(err error) string {
 	for _, one := range remedies {
 		if one.is(err) {
@@ -50,9 +50,9 @@ func as[T error](err error) bool {
 	return errors.As(err, &kind)
 }
 
-// refusesUs reports whether the bank's server ended the handshake because of our
-// certificate. In TLS 1.3 that shows only after the request was written; nobody read it
-// then, because the handshake never came to its end at the other side.
+// refusesUs reports whether the bank's server ended the handshake because of our certificate.
+// In TLS 1.3 such a failure appears after the request was written. Nobody read it, because the
+// other side never finished the handshake.
 func refusesUs(err error) bool {
 	var remote *net.OpError
 	if !errors.As(err, &remote) || remote.Op != "remote error" {
@@ -62,7 +62,6 @@ func refusesUs(err error) bool {
 	return alert.Kind() == reflect.Uint8 && slices.Contains(certificateAlerts, alert.Uint())
 }
 
-// certificateAlerts are those of RFC 8446 about a client's certificate: bad, of a kind
-// that is not supported, revoked, expired, unknown, of an unknown authority, without
-// access, and missing.
+// certificateAlerts are the alerts of RFC 8446 about a client certificate: bad, unsupported,
+// revoked, expired, unknown, of an unknown authority, without access, and missing.
 var certificateAlerts = []uint64{42, 43, 44, 45, 46, 48, 49, 116}

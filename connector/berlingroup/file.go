@@ -11,8 +11,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// File is one bank as an operator describes it, in TOML. Paths in it are relative
-// to the file. The tags say what its reference page says.
+// File is the description of one bank by an operator, in TOML. Paths in it are relative to the
+// file. The tags hold the texts of its reference page.
 type File struct {
 	UUID       string   `toml:"uuid" need:"required" doc:"The connector's UUID, in small letters. It names the bank everywhere and for ever."`
 	ID         int64    `toml:"id" need:"required" doc:"The connector's number, unique in the deployment. Its sources have ten times that number, plus 1."`
@@ -33,7 +33,7 @@ type File struct {
 	Profile   Profile    `toml:"profile" need:"required" doc:"What the bank can do, and its ways."`
 }
 
-// Standard is what the bank speaks.
+// Standard is the standard that the bank speaks.
 type Standard struct {
 	Kind    string `toml:"kind" need:"required" doc:"berlin-group."`
 	Version string `toml:"version" need:"required" doc:"The version of the standard, 1.3.0 to 1.3.99."`
@@ -71,7 +71,7 @@ type OAuth struct {
 	ClientID string `toml:"client_id" need:"required" doc:"Our name there. We prove who we are by the transport certificate (RFC 8705)."`
 }
 
-// Profile is what the bank can do.
+// Profile is the bank's capabilities.
 type Profile struct {
 	SCA                []string `toml:"sca" need:"required" doc:"How payers approve, the preferred way first: redirect, oauth, decoupled, embedded."`
 	Start              string   `toml:"start" preset:"implicit" doc:"Whether the bank begins the authorisation with the order (implicit) or is asked to (explicit). A bank that answers otherwise is followed all the same."`
@@ -122,8 +122,8 @@ type Accounts struct {
 // maxFile bounds what is read of a bank file, in bytes.
 const maxFile = 1 << 20
 
-// A Complaint is one thing that is wrong with a bank file. Line and Column count
-// from 1 and are zero where nothing in the file is to blame, but what is missing.
+// A Complaint is one error in a bank file. Line and Column count from 1. They are zero when
+// something is missing from the file.
 type Complaint struct {
 	Path         string
 	Line, Column int
@@ -161,8 +161,7 @@ func readFile(path string) (File, *places, error) {
 	return f, where, err
 }
 
-// readBounded never tells more of a failure than its kind: the path is in the
-// complaint.
+// readBounded reports only the kind of a failure, because the complaint has the path.
 func readBounded(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > maxFile {
@@ -176,7 +175,7 @@ func readBounded(path string) ([]byte, error) {
 	return content, err
 }
 
-// complain tells what the decoder found, where, and in which field.
+// complain turns the decoder's error into a complaint with place and field.
 func complain(path string, err error) error {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) {
@@ -201,7 +200,7 @@ type places struct {
 	at   map[string]unstable.Position
 }
 
-// locate looks for all fields of a document that decodes.
+// locate finds the places of all fields in a valid document.
 func locate(path string, content []byte) (*places, error) {
 	found := &places{path: path, at: map[string]unstable.Position{}}
 	parser, table := unstable.Parser{}, ""

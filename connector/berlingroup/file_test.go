@@ -42,7 +42,7 @@ func written(t *testing.T, old, replacement string) string {
 	return path
 }
 
-// TestWrongFile: what is wrong is told with the line and the field.
+// TestWrongFile: each error is reported with the line and the field.
 func TestWrongFile(t *testing.T) {
 	for _, test := range []struct {
 		name, old, replacement string
@@ -139,7 +139,7 @@ func TestUnreadableFile(t *testing.T) {
 	}
 }
 
-// TestSeveralComplaints: one visit to the file mends all of it.
+// TestSeveralComplaints: all errors of a file are reported at once.
 func TestSeveralComplaints(t *testing.T) {
 	_, err := berlingroup.Load(written(t, "9101", "0\nhidden = true\nextra = 1\nmore = 2"))
 	if n := len(berlingroup.Complaints(err)); n != 2 {
@@ -154,7 +154,8 @@ func TestSeveralComplaints(t *testing.T) {
 	}
 }
 
-// manyAtOnce is what of the example is about bulk payments, oneAtATime without them.
+// manyAtOnce is the part of the example about bulk payments, and oneAtATime replaces it for
+// banks without them.
 const (
 	manyAtOnce = `bulk         = ["sepa-credit-transfers"]
 periodic     = ["sepa-credit-transfers"]
@@ -298,7 +299,7 @@ A bank that speaks the XS2A API of the Berlin Group (NextGenPSD2 1.3) is a file 
 [banks.md](banks.md) leads from the certificate to the first payment.
 `
 
-// TestReferenceIsFresh: the page says of each field what the program knows of it.
+// TestReferenceIsFresh: the page describes each field as the program does.
 func TestReferenceIsFresh(t *testing.T) {
 	var page bytes.Buffer
 	page.WriteString(introduction)
@@ -353,7 +354,7 @@ func table(page *bytes.Buffer, name, doc string, of reflect.Type) {
 
 var kinds = map[reflect.Kind]string{reflect.String: "text", reflect.Bool: "true or false", reflect.Int: "number", reflect.Int64: "number", reflect.Slice: "list of texts"}
 
-// TestPresets: the page says of each default what the program fills in.
+// TestPresets: the page lists each default that the program fills in.
 func TestPresets(t *testing.T) {
 	bank, err := berlingroup.Load(written(t, "max_bulk     = 50", ""))
 	if err != nil {

@@ -2,7 +2,7 @@ package berlingroup
 
 import "passerelle/connector"
 
-// Health tells how the calls went lately, and when the operator's certificates end.
+// Health returns how the recent calls went, and when the operator's certificates expire.
 func (b *Bank) Health() connector.BankHealth {
 	reported := b.health.Health()
 	for _, c := range b.Certificates() {

@@ -11,10 +11,10 @@ import (
 	"passerelle"
 )
 
-// tells has the bank answer every question for transactions with a page.
+// tells makes the bank answer every request for transactions with one page.
 func (b *readable) tells(booked, pending []string) { b.list(answers(200, page(booked, pending, ""))) }
 
-// reads reads everything, which has to succeed, a day after the last read.
+// reads reads everything a day after the last read, and must succeed.
 func (r *bankReader) reads() *taken {
 	r.t.Helper()
 	r.now = r.now.AddDate(0, 0, 1)
@@ -30,15 +30,15 @@ func party(line, name, number string) string {
 	return strings.TrimSuffix(line, "}") + fmt.Sprintf(`, "creditorName": %q, "creditorAccount": {"iban": %q}}`, name, number)
 }
 
-// TestBookedWithOtherWords: a transaction without an id that the bank books with another
-// text or another day keeps its name, and no transaction has the name of another.
+// TestBookedWithOtherWords: a transaction without an id keeps its name when the bank books it
+// with another text or day, and no two transactions share a name.
 func TestBookedWithOtherWords(t *testing.T) {
 	rent := line("2026-02-20", "2026-02-20", "-2.50", "Rent")
 	pending := func(amount, text string) string { return line("", "2026-03-02", amount, text) }
 	booked := func(amount, text string) string { return line("2026-03-05", "2026-03-04", amount, text) }
 	for name, test := range map[string]struct {
 		before, after []string
-		// kept is how many of the names are kept.
+		// kept counts the names that are kept.
 		kept int
 	}{
 		"another text":                {[]string{pending("-2.50", "Coffee shop")}, []string{booked("-2.50", "CARD 4711 COFFEE 02.03.")}, 1},
@@ -82,7 +82,7 @@ func TestBookedWithOtherWords(t *testing.T) {
 					t.Fatalf("%d of %d are kept, %d rows of %d: before\n%q, after\n%q", len(kept)-1, test.kept, len(after.rows), after.sent, before.keys(), after.keys())
 				}
 			}
-			// One that is pending as the first were is another one.
+			// A pending transaction with the same content is another one.
 			bank.tells(done, append(waiting, test.before[0]))
 			if after := reader.reads(); len(after.rows) != 2+len(test.after) {
 				t.Errorf("%d rows with one more", len(after.rows))
@@ -91,8 +91,8 @@ func TestBookedWithOtherWords(t *testing.T) {
 	}
 }
 
-// TestBookedDaysLater: a transaction keeps its name when the bank shows it nowhere for some
-// days, when the consent is given anew meanwhile, and when it is read with the person.
+// TestBookedDaysLater: a transaction keeps its name when the bank does not list it for some
+// days, when the consent is renewed meanwhile, and when the person is present.
 func TestBookedDaysLater(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -116,8 +116,8 @@ func TestBookedDaysLater(t *testing.T) {
 	}
 }
 
-// TestBookedWithAnID: a bank that has ids only for what is booked tells everything while
-// something is pending, so that nothing is there twice, and only what is new afterwards.
+// TestBookedWithAnID: when only booked transactions have ids, the connector reads everything
+// while one is pending, so that nothing is stored twice, and afterwards only new ones.
 func TestBookedWithAnID(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365\ntransaction_ids = true\ndelta_list = true", "sca =", "calls_a_day = 100\nsca =")
 	reader := bank.reader()
@@ -137,8 +137,8 @@ func TestBookedWithAnID(t *testing.T) {
 	}
 }
 
-// TestMuchIsPending: what is remembered stays small however much is pending, and nothing is
-// lost or there twice.
+// TestMuchIsPending: the memory stays small for any number of pending transactions, and nothing
+// is lost or stored twice.
 func TestMuchIsPending(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()

@@ -16,8 +16,8 @@ import (
 	"passerelle/payment"
 )
 
-// message is one thing that a bank says about a request, in either of the two forms of
-// bodies: tppMessages, or a problem of RFC 7807.
+// message is one message of the bank about a request, from tppMessages or from a problem of RFC
+// 7807.
 type message struct {
 	Category string `json:"category"`
 	Code     string `json:"code"`
@@ -25,7 +25,7 @@ type message struct {
 	Text     string `json:"text"`
 }
 
-// said is what both forms of bodies have.
+// said has the fields of both forms of bodies.
 type said struct {
 	Messages   []message `json:"tppMessages"`
 	Code       string    `json:"code"`
@@ -41,7 +41,7 @@ type said struct {
 // warning is the category of messages that refuse nothing.
 const warning = "WARNING"
 
-// messages brings both forms into one, those that refuse first.
+// messages converts both forms into one list, refusals first.
 func (s said) messages() []message {
 	all := slices.Clone(s.Messages)
 	if s.Code != "" {
@@ -60,7 +60,7 @@ func (s said) messages() []message {
 	return all
 }
 
-// messages are those of an answer; none where it is not as the standard has it.
+// messages returns the messages of an answer, and none when it does not follow the standard.
 func (b *Bank) messages(r request, a answer) []message {
 	var body said
 	if b.decode(r, a, &body) != nil {
@@ -69,8 +69,8 @@ func (b *Bank) messages(r request, a answer) []message {
 	return body.messages()
 }
 
-// meaning is what a code stands for: one of ours and, where the operator and not the
-// payer is to do something about it, what.
+// meaning is our error code for a code of the bank, and the remedy when the operator and not
+// the payer can act.
 type meaning struct {
 	code   payment.ErrorCode
 	remedy string
@@ -142,7 +142,7 @@ var meanings = map[string]meaning{
 	"CANCELLATION_INVALID":              {payment.NoSpecifiedReason, ""},
 }
 
-// reasons are codes of ISO 20022, which banks give beside those of the standard.
+// reasons are codes of ISO 20022, which banks send in addition to those of the standard.
 var reasons = map[payment.ErrorCode][]string{
 	payment.InvalidEmitter:       {"AG01", "RR01", "RR02"},
 	payment.InsufficientFunds:    {"AM04", "AG07"},
@@ -161,7 +161,7 @@ var reasons = map[payment.ErrorCode][]string{
 	payment.WebsiteUnavailable:   {"FF10"},
 }
 
-// sided are reasons about an account, of which the path says whose.
+// sided are reasons about an account. The path says whose account.
 var sided = []string{"AC01", "AC04", "AC06"}
 
 // places of a request that a bank can complain about, by the words in the path.
@@ -182,7 +182,7 @@ var complained = []struct {
 	{"monthsofexecution", payment.InvalidDate},
 }
 
-// placeOf is what is wrong by the path of a message, or "".
+// placeOf returns what is wrong according to the path of a message, or "".
 func placeOf(path string) payment.ErrorCode {
 	path = strings.ToLower(path)
 	for _, one := range complained {
@@ -197,8 +197,8 @@ func placeOf(path string) payment.ErrorCode {
 // no member.
 var reasonForm = regexp.MustCompile(`^([A-Z]{4}|[A-Z]{2}[0-9]{2}): `)
 
-// reason is the code that says what a message is about, of the standard or of ISO 20022,
-// or "" where it has none that is known.
+// reason returns the code, of the standard or of ISO 20022, that says what a message is about,
+// or "".
 func (m message) reason() string {
 	candidates := []string{m.Code}
 	if found := reasonForm.FindStringSubmatch(m.Text); found != nil {
@@ -212,7 +212,7 @@ func (m message) reason() string {
 	return ""
 }
 
-// reasonCode is ours for a reason of ISO 20022, or "".
+// reasonCode returns our code for a reason of ISO 20022, or "".
 func reasonCode(reason string) payment.ErrorCode {
 	for code, all := range reasons {
 		if slices.Contains(all, reason) {
@@ -222,7 +222,7 @@ func reasonCode(reason string) payment.ErrorCode {
 	return ""
 }
 
-// meant is what a message stands for, and false where no table has its code.
+// meant returns the meaning of a message, and false when no table has its code.
 func (m message) meant() (meaning, bool) {
 	reason := m.reason()
 	if slices.Contains(sided, reason) {
@@ -239,7 +239,7 @@ func (m message) meant() (meaning, bool) {
 	return found, known
 }
 
-// statuses are what an answer means that has no code of the standard.
+// statuses are the meanings of answers without a code of the standard.
 var statuses = map[int]meaning{
 	http.StatusBadRequest:           {payment.InvalidValue, ""},
 	http.StatusUnauthorized:         {payment.Bug, certificateRemedy},
@@ -251,8 +251,8 @@ var statuses = map[int]meaning{
 	http.StatusTooManyRequests:      {payment.WebsiteUnavailable, busyRemedy},
 }
 
-// judge is what a refusal means: of the messages the first that is known, or else the
-// status. A text without a known code is the bank's message to people.
+// judge returns the meaning of a refusal: that of the first known message, or of the status. A
+// text without a known code is the bank's message to people.
 func judge(status int, all []message) (meaning, string) {
 	for _, m := range all {
 		if found, known := m.meant(); known {
@@ -269,10 +269,9 @@ func judge(status int, all []message) (meaning, string) {
 	return found, ""
 }
 
-// refusal is what it means for an order that the bank did not do what it was asked to: a
-// *payment.Refusal where that is final, connector.ErrNotSent where the bank took nothing
-// for now, and otherwise that nobody knows. Where the operator can do something about it,
-// it is a fault besides.
+// refusal returns what a refused request means for an order: a *payment.Refusal when that is
+// final, connector.ErrNotSent when the bank accepted nothing for now, and otherwise an unknown
+// outcome. When the operator can act, the error is also a fault.
 func (b *Bank) refusal(r request, a answer) error {
 	all := b.messages(r, a)
 	what, text := judge(a.status, all)
@@ -288,10 +287,10 @@ func (b *Bank) refusal(r request, a answer) error {
 	return &payment.Refusal{Code: what.code, Description: text}
 }
 
-// errUnknownOutcome is that a bank failed in the middle of something.
+// errUnknownOutcome reports that a bank failed in the middle of something.
 var errUnknownOutcome = errors.New("the outcome is not known")
 
-// unanswered is what it means that a bank does not answer a question about an order.
+// unanswered returns what an unanswered question about an order means.
 func (b *Bank) unanswered(r request, a answer) error {
 	all := b.messages(r, a)
 	what, _ := judge(a.status, all)
@@ -313,9 +312,9 @@ func words(all []message) string {
 	return strings.Join(codes, " ")
 }
 
-// readStates are the states in which a read ends that the bank refuses with a code, where
-// it is not for the operator to do something: then it is a bug. SCARequired stands for a
-// consent that has to be given anew.
+// readStates are the states in which a read ends that the bank refuses with a code, where it is
+// not for the operator to do something: then it is a bug. SCARequired means that the consent
+// must be renewed.
 var readStates = map[string]passerelle.ConnectionState{
 	"CONSENT_UNKNOWN":         passerelle.SCARequired,
 	"CONSENT_INVALID":         passerelle.SCARequired,
@@ -345,7 +344,7 @@ var readRemedies = map[string]string{
 	"PARAMETER_NOT_SUPPORTED": "look at profile.accounts: the bank does not have a consent or a query of that kind",
 }
 
-// readRefusal is what it means for a read that the bank refuses something.
+// readRefusal returns what a refusal of the bank means for a read.
 type readRefusal struct {
 	state      passerelle.ConnectionState
 	message    string
@@ -356,7 +355,7 @@ type readRefusal struct {
 
 func (r *readRefusal) Error() string { return "the bank refuses a read: " + string(r.state) }
 
-// refused is what an answer means for a read that did not do what it was asked.
+// refused returns what an answer without success means for a read.
 func (b *Bank) refused(r request, a answer) error {
 	all := b.messages(r, a)
 	refusal := &readRefusal{state: readState(a.status, all), retryAfter: retryAfter(a.header, b.now())}
@@ -373,7 +372,7 @@ func (b *Bank) refused(r request, a answer) error {
 	return refusal
 }
 
-// errRefused is that the bank does not take a request of ours.
+// errRefused reports that the bank does not accept our request.
 var errRefused = errors.New("the bank refuses the request")
 
 // readState is the state that the first known code, or else the status, stands for.
@@ -390,7 +389,7 @@ func readState(status int, all []message) passerelle.ConnectionState {
 	return passerelle.Bug
 }
 
-// codeOf is the first code that is one of the standard's.
+// codeOf returns the first code that the standard has.
 func codeOf(all []message) string {
 	for _, m := range all {
 		if _, known := meanings[m.Code]; known {

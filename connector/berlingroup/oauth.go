@@ -10,20 +10,20 @@ import (
 	"net/url"
 )
 
-// grant is one person's at the authorisation server, by an authorisation code (RFC 6749)
-// with a proof that we are who asked for it (RFC 7636).
+// grant is one person's authorisation at the authorisation server, by code (RFC 6749) with PKCE
+// (RFC 7636).
 type grant struct {
 	Verifier string `json:"verifier"`
-	// Back is where the person was to be sent, which the server is told again with the code.
+	// Back is the redirect address, which the token request repeats.
 	Back string `json:"back,omitempty"`
-	// Code is what the person came back with, until it is traded for Token.
+	// Code is the code that the person returned with, until it is exchanged for Token.
 	Code  string `json:"code,omitempty"`
 	Token string `json:"token,omitempty"`
-	// Refresh is for a new token when the bank gave one.
+	// Refresh gets a new token, when the bank issued one.
 	Refresh string `json:"refresh,omitempty"`
 }
 
-// verifierSize is that of RFC 7636, section 4.1, in bytes before they are encoded.
+// verifierSize is the size in RFC 7636, section 4.1, in bytes before encoding.
 const verifierSize = 32
 
 func newGrant() *grant {
@@ -39,8 +39,8 @@ func (g *grant) bear(h http.Header) {
 	}
 }
 
-// openServer finds the page of the authorisation server: the one of the bank file, and no
-// other that a link of the bank names. The state is that of the person's way back.
+// openServer finds the page of the authorisation server in the bank file. It ignores servers
+// that a link names. The state is the state of the person's return address.
 func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error {
 	if b.file.OAuth == nil {
 		r := request{call: "authorise"}
@@ -84,7 +84,7 @@ func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
 	return b.askTokens(ctx, a.OAuth, form)
 }
 
-// refresh gets a new token. Where the server gives none, there is no token any more.
+// refresh gets a new token. When the server issues none, the token is gone.
 func (b *Bank) refresh(ctx context.Context, g *grant) error {
 	before := g.Token
 	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}})
@@ -94,8 +94,8 @@ func (b *Bank) refresh(ctx context.Context, g *grant) error {
 	return err
 }
 
-// askTokens asks the authorisation server for tokens. What the server does not take is of
-// no use any more.
+// askTokens asks the authorisation server for tokens. A grant that the server refuses is
+// useless.
 func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values) error {
 	m, err := b.metadata(ctx)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// orderBody is an order as the standard has it: of one transfer, of several, or of one
-// that is repeated.
+// orderBody is an order in the form of the standard: a single, a bulk or a periodic payment.
 type orderBody struct {
 	transferBody
 	Debtor    *accountReference `json:"debtorAccount,omitempty"`
@@ -83,7 +82,7 @@ func transferOf(in payment.Instruction) transferBody {
 	return t
 }
 
-// cut shortens a text to so many characters.
+// cut shortens a text to a number of characters.
 func cut(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -91,21 +90,21 @@ func cut(text string, most int) string {
 	return strings.TrimSpace(string([]rune(text)[:most]))
 }
 
-// frequencies are our words in those of the standard. It has none for every four months,
-// which are named instead.
+// frequencies maps our frequencies to those of the standard. The standard has none for every
+// four months, so the months are named.
 var frequencies = map[payment.Frequency]string{
 	"daily": "Daily", "weekly": "Weekly", "two-weekly": "EveryTwoWeeks", "monthly": "Monthly", "two-monthly": "EveryTwoMonths",
 	"quarterly": "Quarterly", "four-monthly": "MonthlyVariable", "semiannually": "SemiAnnual", "yearly": "Annual",
 }
 
-// byWeeks are the frequencies for which a day of the month says nothing.
+// byWeeks are the frequencies that ignore the day of the month.
 var byWeeks = []payment.Frequency{"daily", "weekly", "two-weekly"}
 
 // lastDay stands for the last day of each month.
 const lastDay = 31
 
-// repeat says when a periodic order is executed. A day on which the bank is closed moves
-// to the next one on which it is not.
+// repeat returns the schedule of a periodic order. A day on which the bank is closed moves to
+// the next open day.
 func (o *orderBody) repeat(in payment.Instruction) {
 	o.Start, o.Frequency, o.Rule = in.StartDate.String(), frequencies[in.Frequency], "following"
 	if !in.EndDate.IsZero() {

@@ -22,28 +22,28 @@ import (
 // payer is a bank that takes payments.
 type payer struct{ bank *Bank }
 
-// canceller is one that also cancels them.
+// canceller is a connector that also cancels orders.
 type canceller struct{ payer }
 
-// Profile says what the bank is.
+// Profile describes the bank.
 func (p payer) Profile() connector.Profile { return p.bank.Profile() }
 
-// Health tells how the calls went lately.
+// Health returns how the recent calls went.
 func (p payer) Health() connector.BankHealth { return p.bank.Health() }
 
 // cancels reports whether the bank cancels orders.
 func (p payer) cancels() bool { return p.bank.profile.Payments.Cancellable }
 
-// orderMemory is what is kept of an order between calls.
+// orderMemory is what is kept about an order between calls.
 type orderMemory struct {
 	// Path is the order's, after the address of the bank.
 	Path string `json:"path,omitempty"`
-	// Status is the last one that was told of, and Cancelled that the bank has cancelled
-	// the order when we asked it to.
+	// Status is the last reported status. Cancelled means that the bank has cancelled the order
+	// on our request.
 	Status    string        `json:"status,omitempty"`
 	Cancelled bool          `json:"cancelled,omitempty"`
 	Approval  authorisation `json:"approval,omitzero"`
-	// Cancelling is the approval of the order's cancellation, nil when none is under way.
+	// Cancelling is the authorisation of the cancellation, nil when none is under way.
 	Cancelling *authorisation `json:"cancelling,omitempty"`
 }
 
@@ -67,7 +67,7 @@ func (p payer) with(ctx context.Context, o connector.Order) (*ordering, error) {
 	return v, nil
 }
 
-// keep adds to a report what is to be remembered, if that is new.
+// keep adds changed memory to a report.
 func (v *ordering) keep(r payment.Report, err error) (payment.Report, error) {
 	if v.memory.Path == "" {
 		return r, err
@@ -86,7 +86,7 @@ func (p payer) Initiate(ctx context.Context, o connector.Order) (payment.Report,
 	return v.keep(v.initiate(ctx))
 }
 
-// Status asks what became of the order.
+// Status asks for the status of the order.
 func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, error) {
 	v, err := p.with(ctx, o)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, e
 	return v.keep(v.stands(ctx))
 }
 
-// Answer gives the bank what it waits for.
+// Answer sends the bank the answer that it waits for.
 func (p payer) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
 	v, err := p.with(ctx, o)
 	if err != nil {
@@ -123,7 +123,7 @@ func requestID(key string) string {
 	return uuidOf(id)
 }
 
-// person is the payer, as the bank is told.
+// person describes the payer to the bank.
 func (v *ordering) person() person {
 	return person{device: v.Device, name: v.Fields[psuIDField], corporate: v.Fields[corporateIDField], back: v.ReturnURL, scope: "PIS:" + path.Base(v.memory.Path)}
 }
@@ -136,8 +136,8 @@ type placedOrder struct {
 	Messages    []message `json:"tppMessages"`
 }
 
-// status is that of the order. What the bank says to the payer is about their approval,
-// unless there is none to come.
+// status returns the status of the order. The bank's text for the payer concerns the approval,
+// unless none is needed.
 func (p placedOrder) status() paymentStatus {
 	s := paymentStatus{Transaction: p.Transaction, Messages: p.Messages}
 	if ends[p.Transaction] != "" {
@@ -185,8 +185,8 @@ func (v *ordering) later() payment.Report {
 	return payment.Report{Status: payment.Awaiting, CheckAfter: shortly}
 }
 
-// taken notes which order the bank has taken, if it says so: in the body or, where that
-// cannot be read, by the address of the order.
+// taken records the id of the order that the bank accepted: from the body or, when that is
+// unreadable, from the address of the order.
 func (v *ordering) taken(r request, a answer, id string) bool {
 	if at, err := url.Parse(a.header.Get("Location")); id == "" && err == nil && a.good() {
 		if _, name, found := strings.Cut(at.Path, r.path+"/"); found {
@@ -229,8 +229,8 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	return v.carryOn(ctx, status)
 }
 
-// tried forgets that the bank did not do something, where the status of the order tells
-// what comes of that.
+// tried ignores that the bank did not do something when the status of the order shows the
+// result.
 func (v *ordering) tried(err error) error {
 	var denial *denied
 	if errors.As(err, &denial) {
@@ -257,8 +257,8 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 	return status, err
 }
 
-// approved reports whether the payer has done what the bank wants of them, as far as the
-// status or the authorisation says so.
+// approved reports whether the payer has done what the bank asks for, according to the status
+// or the authorisation.
 func (v *ordering) approved(s paymentStatus) bool {
 	a := &v.memory.Approval
 	known := a.Own != "" || a.Step == atStart
@@ -266,8 +266,8 @@ func (v *ordering) approved(s paymentStatus) bool {
 		!known && a.Back && !a.Declined && rank(s.Transaction) >= rank(checked)
 }
 
-// carryOn does what is for us to do next, and reports where the order stands. An error is
-// that of what was to be done, and leaves the order waiting for it.
+// carryOn does the next steps that need no person, and reports the state of the order. An error
+// concerns these steps, and leaves the order waiting.
 func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report, error) {
 	var err error
 	a, report := v.current(), v.report(s)
@@ -286,8 +286,8 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 	return report, err
 }
 
-// renew starts the approval anew where the bank's page does not wait for the payer any more. A
-// bank that does not have that leaves the payer with the page they had.
+// renew starts the approval again when the bank's page no longer waits for the payer. A bank
+// that does not have that leaves the payer with the page they had.
 func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	life := time.Duration(v.file.Profile.RedirectSeconds) * time.Second
 	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(life)) {
@@ -342,8 +342,8 @@ func afterwards(report payment.Report, err error) (payment.Report, error) {
 	return report, err
 }
 
-// afterRefusedAnswer reports where the order stands after the bank did not take what the payer
-// gave, and with it what the bank says of that.
+// afterRefusedAnswer reports the state of the order after the bank refused the payer's answer,
+// with the bank's text.
 func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.Report, error) {
 	var denial *denied
 	if !errors.As(why, &denial) {
@@ -363,8 +363,8 @@ func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.R
 	return report, nil
 }
 
-// withdraw cancels an order that its client does not confirm. Whether the bank does so or
-// not, it executes nothing that was not confirmed.
+// withdraw cancels an order that its client does not confirm. In either case the bank executes
+// nothing that was not confirmed.
 func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
 	v.memory.Approval.Code = ""
 	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}

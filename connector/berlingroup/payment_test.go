@@ -22,7 +22,7 @@ type answering struct {
 	status int
 	header http.Header
 	body   any
-	// requests are those that came, with their bodies.
+	// requests are the received requests with their bodies.
 	requests []received
 }
 
@@ -58,7 +58,7 @@ func (w *world) initiator() connector.Initiator {
 	return able
 }
 
-// date is the day that is so many days after the second of March 2026.
+// date returns the day a number of days after the second of March 2026.
 func date(after int) passerelle.Date { return passerelle.DateOf(noon, time.UTC).AddDays(after) }
 
 func instruction(dates payment.DateType) payment.Instruction {
@@ -93,13 +93,13 @@ var ordersByKind = map[string]connector.Order{
 	"periodic": orderOf(instruction(payment.Periodic)),
 }
 
-// approvedMemory is of an order that its payer has approved, waitingMemory of one that waits.
+// approvedMemory is the memory of an approved order, and waitingMemory that of a waiting one.
 const (
 	approvedMemory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"authorised"}}`
 	waitingMemory  = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"app","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2"}}`
 )
 
-// fromThen is what an order is that has one of the statuses from that one on.
+// fromThen is the state of an order from a status on.
 func fromThen(status string) []string {
 	all := []string{"ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"}
 	for i, one := range all {
@@ -110,8 +110,8 @@ func fromThen(status string) []string {
 	return nil
 }
 
-// expected is where an approved order stands, by the table of bank-standards: pending
-// while updates follow, accepted where none do, done once the money has left.
+// expected is the state of an approved order according to bank-standards: pending while updates
+// follow, accepted when none do, done once the money has left.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
 		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ")
@@ -133,8 +133,8 @@ func expected(status, kind, last string) string {
 	return "pending"
 }
 
-// TestStatuses: every status of the standard, of every kind of order, at banks that report
-// different statuses last, makes of a payment what it should.
+// TestStatuses: every status, for every kind of order and at banks with different last
+// statuses, leads to the right state of the payment.
 func TestStatuses(t *testing.T) {
 	statuses := []string{"ACCC", "ACCP", "ACSC", "ACSP", "ACTC", "ACWC", "ACWP", "RCVD", "PDNG", "RJCT", "CANC", "ACFC", "PATC", "PART", "ZZZZ"}
 	for _, last := range []string{"ACTC", "ACCP", "ACSP", "ACWC", "ACSC", "ACCC"} {
@@ -175,8 +175,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestStatusesOfWaitingOrders: before its payer has approved, an order waits for them whatever
-// the bank says that does not tell of an approval.
+// TestStatusesOfWaitingOrders: before the approval, an order waits for its payer at every
+// status that does not imply the approval.
 func TestStatusesOfWaitingOrders(t *testing.T) {
 	waits := map[string]bool{"RCVD": true, "PDNG": true, "ACTC": true, "ACCP": true, "ACFC": true, "ZZZZ": true}
 	bank := &answering{status: http.StatusOK}
@@ -206,10 +206,10 @@ func TestStatusesOfWaitingOrders(t *testing.T) {
 	}
 }
 
-// operators is what stands in the table of codes for faults of the operator.
+// operators marks faults of the operator in the table of codes.
 const operators = "operator"
 
-// codes are what the codes of the standard mean: one of ours, or a fault of the operator.
+// codes are the meanings of the codes of the standard: one of ours, or a fault of the operator.
 var codes = map[string]string{
 	"FORMAT_ERROR": "invalidValue", "PARAMETER_NOT_SUPPORTED": "invalidValue", "PARAMETER_NOT_CONSISTENT": "invalidValue",
 	"SERVICE_INVALID": operators, "SERVICE_BLOCKED": "invalidEmitter", "RESOURCE_UNKNOWN": "invalidEmitter", "RESOURCE_EXPIRED": "noAnswerFromCustomer",
@@ -226,14 +226,14 @@ var codes = map[string]string{
 	"INTERNAL_SERVER_ERROR": "unknown", "SOME_OTHER_CODE": "bankMessage",
 }
 
-// codeStatus is with which status of HTTP a code comes, 400 if not here.
+// codeStatus is the HTTP status that comes with a code, 400 by default.
 var codeStatus = map[string]int{
 	"ACCESS_EXCEEDED": 429, "SERVICE_UNAVAILABLE": 503, "INTERNAL_SERVER_ERROR": 500, "CERTIFICATE_INVALID": 401, "CERTIFICATE_EXPIRED": 401,
 	"PSU_CREDENTIALS_INVALID": 401, "TOKEN_INVALID": 401, "SERVICE_BLOCKED": 403, "RESOURCE_UNKNOWN": 404, "PRODUCT_UNKNOWN": 404, "CANCELLATION_INVALID": 405,
 	"REQUESTED_FORMATS_INVALID": 406, "STATUS_INVALID": 409, "UNSUPPORTED_MEDIA_TYPE": 415,
 }
 
-// meantBy is what an error of a connector means for an order.
+// meantBy returns what an error of a connector means for an order.
 func meantBy(err error) string {
 	var refused *payment.Refusal
 	var fault *connector.Fault
@@ -250,8 +250,8 @@ func meantBy(err error) string {
 	return "taken"
 }
 
-// TestErrorCodes: every code of the standard, in both forms of bodies, is one of ours or a
-// fault that the operator is told of. Each is met by a bank that has not failed before.
+// TestErrorCodes: every code of the standard, in both forms of bodies, becomes one of ours or a
+// fault for the operator. Each is met by a bank that has not failed before.
 func TestErrorCodes(t *testing.T) {
 	bank := &answering{}
 	w := newWorld(t, bank, nil)
@@ -278,7 +278,7 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
-// TestPlacesOfErrors: what a bank does not like in an order says which of ours it is.
+// TestPlacesOfErrors: the path in a message determines our error code.
 func TestPlacesOfErrors(t *testing.T) {
 	bank := &answering{status: http.StatusBadRequest}
 	able := newWorld(t, bank, nil).initiator()
@@ -294,8 +294,8 @@ func TestPlacesOfErrors(t *testing.T) {
 	}
 }
 
-// TestBareErrors: an answer without a body of the standard refuses what cannot have been
-// taken, and leaves open what may have been.
+// TestBareErrors: an answer without a body of the standard refuses orders that the bank cannot
+// have, and leaves others open.
 func TestBareErrors(t *testing.T) {
 	bank := &answering{body: "no"}
 	w := newWorld(t, bank, nil)
@@ -315,8 +315,8 @@ func TestBareErrors(t *testing.T) {
 	}
 }
 
-// TestLinks: a link of the bank is followed on its own host alone, and its page has to be one
-// to which browsers can be sent safely. The order is known all the same.
+// TestLinks: the connector follows links on the bank's own host only, and browsers are sent to
+// safe pages only. The order is known all the same.
 func TestLinks(t *testing.T) {
 	bank := &answering{status: http.StatusCreated}
 	w := newWorld(t, bank, nil)
@@ -343,7 +343,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestOrders: what goes to the bank is what was ordered.
+// TestOrders: the bank gets what was ordered.
 func TestOrders(t *testing.T) {
 	bank := &answering{status: http.StatusCreated, body: map[string]any{
 		"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{"scaRedirect": map[string]string{"href": "https://bank.example/1"}},
@@ -372,7 +372,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestFrequencies: every frequency is said in the words of the standard.
+// TestFrequencies: every frequency has its word in the standard.
 func TestFrequencies(t *testing.T) {
 	bank := &answering{status: http.StatusCreated, body: map[string]any{
 		"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{"scaRedirect": map[string]string{"href": "https://bank.example/1"}},
@@ -396,8 +396,8 @@ func TestFrequencies(t *testing.T) {
 	}
 }
 
-// TestChallenges: what a bank wants to have shown for a code is shown, with its picture, and
-// the form of the code is asked for.
+// TestChallenges: the payer sees the challenge with its picture, and the field has the form of
+// the code.
 func TestChallenges(t *testing.T) {
 	png := []byte("\x89PNG\r\n\x1a\n and so on")
 	bank := &answering{status: http.StatusCreated}
@@ -426,7 +426,7 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
-// TestCompanies: a bank is told for which company the payer acts, if for any.
+// TestCompanies: the bank gets the company that the payer acts for, if any.
 func TestCompanies(t *testing.T) {
 	for company, want := range map[string]string{"ACME-7": "ACME-7", "": ""} {
 		bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}

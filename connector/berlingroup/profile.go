@@ -17,7 +17,7 @@ const psuIDField = "psu_id"
 // corporateIDField is the field for the identification of the person's company.
 const corporateIDField = "psu_corporate_id"
 
-// identifications are the fields by which the bank is told first who the person is.
+// identifications are the fields with which the person first identifies themselves to the bank.
 func (f *File) identifications(user bool) []payment.Field {
 	var all []payment.Field
 	if user {
@@ -50,14 +50,14 @@ func (f *File) profile() connector.Profile {
 	return p
 }
 
-// payers are the ways of the file to treat the payer's account.
+// payers maps words of the file to the treatment of the payer's account.
 var payers = map[string]payment.PayerAccount{
 	"required": payment.PayerMandatory,
 	"optional": payment.PayerOptional,
 	"refused":  payment.PayerNotUsed,
 }
 
-// settings are what the bank can carry.
+// settings is what the bank can carry.
 func (p *Profile) settings() *payment.Settings {
 	pay := p.Payments
 	s := &payment.Settings{
@@ -95,7 +95,7 @@ func bounds(types []payment.DateType, text string) map[payment.DateType]int64 {
 	return all
 }
 
-// dateTypes are those that the bank has a product for.
+// dateTypes are the date types for which the bank has a product.
 func (p *Payments) dateTypes() []payment.DateType {
 	return slices.DeleteFunc(payment.DateTypes(), func(dates payment.DateType) bool {
 		_, product := p.way(dates, 1)
@@ -103,7 +103,7 @@ func (p *Payments) dateTypes() []payment.DateType {
 	})
 }
 
-// bulkTypes are those of which a payment may have several instructions.
+// bulkTypes are the date types of payments with several instructions.
 func bulkTypes(p *Payments) []payment.DateType {
 	return slices.DeleteFunc(payment.DateTypes(), func(dates payment.DateType) bool {
 		_, product := p.way(dates, 2)
@@ -118,8 +118,8 @@ const (
 	periodicService = "periodic-payments"
 )
 
-// way is the service and the product by which a payment with so many instructions
-// goes; the product is empty where the bank has none for it.
+// way returns the service and the product for a payment with a number of instructions. The
+// product is empty when the bank has none.
 func (p *Payments) way(dates payment.DateType, lines int) (string, string) {
 	service, offered := singleService, p.Single
 	switch {

@@ -10,13 +10,13 @@ import (
 	"passerelle/payment"
 )
 
-// stepActions are what the payer has to do at each step; at the others it is our turn.
+// stepActions maps steps to what the payer does. At other steps the connector acts.
 var stepActions = map[step]payment.Action{
 	atPage: payment.Redirect, atServer: payment.Redirect, inApp: payment.Decoupled,
 	atIdentification: payment.FillFields, atPassword: payment.FillFields, atAdditional: payment.FillFields, atMethod: payment.FillFields, atCode: payment.FillFields,
 }
 
-// action is what the payer, or the client, has to do; empty where it is our turn.
+// action returns what the payer or the client has to do, and empty when the connector acts.
 func (v *ordering) action(a *authorisation) payment.Action {
 	action := stepActions[a.Step]
 	if action != payment.Redirect {
@@ -46,7 +46,7 @@ func (v *ordering) show(report *payment.Report, a *authorisation) {
 	}
 }
 
-// fields are what the person is asked for, who is already known by the name.
+// fields are the fields for the person. A known user name is left out.
 func (a *authorisation) fields(bank, name string) []payment.Field {
 	var asked []payment.Field
 	if a.Step == atIdentification || a.Step == atPassword && cmp.Or(a.Person, name) == "" {
@@ -67,7 +67,7 @@ func (a *authorisation) fields(bank, name string) []payment.Field {
 	return asked
 }
 
-// methodField asks for the way to get a code.
+// methodField asks for the way to receive a code.
 func (a *authorisation) methodField() payment.Field {
 	field := payment.Field{Name: methodField, Type: "list", Label: "How to get a code", Required: true}
 	for _, m := range a.Methods {
@@ -80,10 +80,10 @@ func (a *authorisation) methodField() payment.Field {
 	return field
 }
 
-// maxCode is how long a code may be that the bank sets no length for.
+// maxCode is the length of codes for which the bank sets no length.
 const maxCode = 100
 
-// field asks for a code, with all that the bank wants to have shown for it.
+// field asks for a code, with everything that the bank wants to show.
 func (c *challenge) field() payment.Field {
 	if c == nil {
 		c = &challenge{}

@@ -16,13 +16,13 @@ import (
 // reader is a bank that is read.
 type reader struct{ bank *Bank }
 
-// Profile says what the bank is.
+// Profile describes the bank.
 func (r reader) Profile() connector.Profile { return r.bank.Profile() }
 
-// Health tells how the calls went lately.
+// Health returns how the recent calls went.
 func (r reader) Health() connector.BankHealth { return r.bank.Health() }
 
-// dataSettings are what the bank tells of people.
+// dataSettings describes what the bank offers to readers.
 func (f *File) dataSettings() *connector.DataSettings {
 	a := f.Profile.Accounts
 	s := &connector.DataSettings{
@@ -52,7 +52,7 @@ func (f *File) mechanism() passerelle.AuthMechanism {
 	return passerelle.ByWebauth
 }
 
-// reports are the values of bookingStatus by which everything is told.
+// reports are the values of bookingStatus that include everything.
 func (a *Accounts) reports() []string {
 	if slices.Contains(a.BookingStatuses, "both") {
 		return []string{"both"}
@@ -60,21 +60,21 @@ func (a *Accounts) reports() []string {
 	return a.BookingStatuses
 }
 
-// readMemory is what a read leaves for the next.
+// readMemory is what a read keeps for the next one.
 type readMemory struct {
 	// Consent is the bank's id of the consent, Valid that it was authorised once, and
 	// Asked when it was wished for.
 	Consent string    `json:"consent,omitempty"`
 	Valid   bool      `json:"valid,omitempty"`
 	Asked   time.Time `json:"asked,omitzero"`
-	// Approval is how far the person is with authorising it.
+	// Approval is the progress of its authorisation.
 	Approval authorisation `json:"approval,omitzero"`
 	// Until is the end of the consent.
 	Until time.Time `json:"until,omitzero"`
 	// Calls are the instants of calls without the person in the last day, by what counts
 	// as the same call.
 	Calls map[string][]time.Time `json:"calls,omitempty"`
-	// Accounts are those that were read, by our names of them.
+	// Accounts are the accounts that were read, by our names for them.
 	Accounts map[string]accountMemory `json:"accounts,omitempty"`
 }
 
@@ -89,8 +89,8 @@ func recall(text []byte) readMemory {
 // maxMemory is how much is remembered, in bytes.
 const maxMemory = 512 << 10
 
-// encode makes the memory a text. One that is too large does without names: then what was
-// pending is not recognised.
+// encode makes the memory a text. Memory that would be too large has no names; then pending
+// transactions are not recognised.
 func (m *readMemory) encode() ([]byte, error) {
 	text, err := json.Marshal(m)
 	if len(text) <= maxMemory {
@@ -103,8 +103,8 @@ func (m *readMemory) encode() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// afresh is what outlives a consent: the calls of the day, and what transactions without an
-// id are recognised by.
+// afresh is the memory that outlives a consent: the calls of the day, and the names of
+// transactions without an id.
 func (m readMemory) afresh() readMemory {
 	kept := readMemory{Calls: m.Calls, Accounts: map[string]accountMemory{}}
 	for key, a := range m.Accounts {
@@ -119,7 +119,7 @@ type reading struct {
 	connector.DataRequest
 	out    connector.Sink
 	memory readMemory
-	// refreshed says that the read has got a new token.
+	// refreshed reports that the read got a new token.
 	refreshed bool
 }
 
@@ -201,7 +201,7 @@ func (v *reading) get(ctx context.Context, r request, into any) error {
 	return v.decode(r, a, into)
 }
 
-// header is what goes with every request about the person's consent.
+// header is the header of every request under the person's consent.
 func (v *reading) header() http.Header {
 	h := deviceHeader(v.Device)
 	if v.memory.Consent != "" {
@@ -213,7 +213,7 @@ func (v *reading) header() http.Header {
 	return h
 }
 
-// deviceHeader tells the bank of a person who is there.
+// deviceHeader describes the device of a person who is present.
 func deviceHeader(d connector.Device) http.Header {
 	h := http.Header{}
 	if d.Address.IsValid() {
@@ -227,12 +227,12 @@ func deviceHeader(d connector.Device) http.Header {
 	return h
 }
 
-// callsWindow is over what calls without the person are counted. Banks count by days of
-// theirs, of which it holds any.
+// callsWindow is over what calls without the person are counted. Banks count by their own days,
+// of which 24 hours before now may contain any part.
 const callsWindow = 24 * time.Hour
 
-// count counts a call without the person, and ends the read where there were as many of it
-// as the bank allows in a day.
+// count counts a call without the person, and ends the read when the bank's daily limit is
+// reached.
 func (v *reading) count(call string) error {
 	if v.Device.Address.IsValid() {
 		return nil

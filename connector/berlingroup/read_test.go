@@ -18,20 +18,20 @@ import (
 	"passerelle/connector"
 )
 
-// readable is a bank that is read: it gives a consent at once, and answers the rest as a
-// test wants it.
+// readable is a bank for tests of reads: it approves a consent at once, and the test answers
+// the rest.
 type readable struct {
 	t *testing.T
 	*world
-	// answer answers what is asked of accounts.
+	// answer answers requests about accounts.
 	answer http.HandlerFunc
-	// asked are the requests about accounts, with their headers, and wish is the body of the
-	// last one for a consent.
+	// asked are the requests about accounts with their headers, and wish is the body of the
+	// last request for a consent.
 	asked []*http.Request
 	wish  string
 }
 
-// answers is a handler that answers alike.
+// answers is a handler that always answers the same.
 func answers(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -76,7 +76,7 @@ type bankReader struct {
 	reader connector.DataReader
 	memory []byte
 	now    time.Time
-	// broken says that what the last read returned was not stored.
+	// broken means that the result of the last read was not stored.
 	broken bool
 }
 
@@ -107,7 +107,7 @@ func (r *bankReader) read(present bool) (connector.Outcome, *taken, error) {
 	return o, into, err
 }
 
-// taken is what a reader handed over, by keys.
+// taken is what a reader passed to the sink, by key.
 type taken struct {
 	connector.Sink
 	from     passerelle.Date
@@ -139,7 +139,7 @@ func (s *taken) AccountRead(account string, from passerelle.Date) error {
 	return nil
 }
 
-// keys are those of what was handed over, sorted.
+// keys are the sorted keys of what was passed.
 func (s *taken) keys() (all []string) {
 	for key := range s.rows {
 		all = append(all, key)
@@ -148,8 +148,8 @@ func (s *taken) keys() (all []string) {
 	return all
 }
 
-// TestErrorsOfReads: what each code of the standard does to a connection, in both forms of
-// bodies, and what the operator is told.
+// TestErrorsOfReads: each code of the standard, in both forms of bodies, leads to the right
+// state of the connection and the right line in the log.
 func TestErrorsOfReads(t *testing.T) {
 	bug, renewed := passerelle.Bug, passerelle.WebauthRequired
 	states := map[string]passerelle.ConnectionState{
@@ -193,7 +193,7 @@ func TestErrorsOfReads(t *testing.T) {
 	}
 }
 
-// TestRetryAfter: a bank says when it wants to be asked again.
+// TestRetryAfter: the service waits as long as the bank asks.
 func TestRetryAfter(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -224,8 +224,8 @@ func (b *readable) list(transactions http.HandlerFunc) {
 	}
 }
 
-// TestHostileAnswers: what no bank should answer ends the read with a fault that names the
-// bank, and nothing else.
+// TestHostileAnswers: an impossible answer ends the read with a fault that names the bank, and
+// nothing else.
 func TestHostileAnswers(t *testing.T) {
 	entry := func(members string) string { return `{"transactions": {"booked": [{` + members + `}]}}` }
 	endless := 0
@@ -277,7 +277,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestBalances: what is booked and what is coming, by the types of the standard.
+// TestBalances: the booked and the coming balance follow from the types of the standard.
 func TestBalances(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -311,8 +311,8 @@ func page(booked, pending []string, next string) string {
 	return text + "}}"
 }
 
-// TestIdentityWithoutIDs: transactions that have no id keep their names from the day they
-// are pending, also where several are alike, and on whatever pages they are.
+// TestIdentityWithoutIDs: transactions without an id keep their names from pending on, even
+// when several are alike and pages differ.
 func TestIdentityWithoutIDs(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -341,7 +341,7 @@ func TestIdentityWithoutIDs(t *testing.T) {
 	}
 }
 
-// TestIDsOfTheBank: a transaction that is told twice, because the pages moved, is one.
+// TestIDsOfTheBank: a transaction that occurs twice because pages moved is stored once.
 func TestIDsOfTheBank(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
 	reader := bank.reader()
@@ -363,8 +363,8 @@ func TestIDsOfTheBank(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutThePerson: each call is made as often in a day as the bank allows, and as
-// often as one likes while the person is there, of whom only then the bank is told.
+// TestCallsWithoutThePerson: each call is made as often in a day as the bank allows, without a
+// limit while the person is present. Only then the bank gets the person's device.
 func TestCallsWithoutThePerson(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -397,8 +397,8 @@ func TestCallsWithoutThePerson(t *testing.T) {
 	}
 }
 
-// TestWhatIsNew: without the person a bank is asked for what came since an entry, or what
-// it has not told; and for everything every week, and when it cannot say.
+// TestWhatIsNew: without the person, the connector asks for entries since the last one, or for
+// the delta. It asks for everything each week, and when the bank supports neither.
 func TestWhatIsNew(t *testing.T) {
 	entries := `{"transactionId": "T1", "entryReference": "E1", "bookingDate": "2026-02-27", "transactionAmount": {"currency": "EUR", "amount": "1.00"}},
 		{"transactionId": "T2", "entryReference": "E2", "bookingDate": "2026-03-02", "transactionAmount": {"currency": "EUR", "amount": "1.00"}}`
@@ -454,8 +454,8 @@ func TestWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestConsentsAskedFor: what the bank is asked for by each kind of consent, for how long
-// and how often, and what of it is read.
+// TestConsentsAskedFor: each kind of consent has the right scope, duration and frequency, and
+// determines what is read.
 func TestConsentsAskedFor(t *testing.T) {
 	const frame = `{"access":%s,"recurringIndicator":true,"validUntil":"2026-05-31","frequencyPerDay":2,"combinedServiceIndicator":false}`
 	for name, test := range map[string]struct {

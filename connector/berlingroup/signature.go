@@ -99,8 +99,8 @@ const (
 	signBytes = 4096
 )
 
-// runSigner signs by the operator's helper, which learns nothing of the environment but
-// where programs are: secrets of the service may be there.
+// runSigner signs with the operator's helper. The helper gets only PATH, because the
+// environment may have secrets of the service.
 func runSigner(command []string) func(context.Context, []byte) ([]byte, error) {
 	return func(ctx context.Context, text []byte) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, signTime)
@@ -118,7 +118,7 @@ func runSigner(command []string) func(context.Context, []byte) ([]byte, error) {
 	}
 }
 
-// boundedBuffer refuses what is too much, and stops who writes it. The buffer is not
+// boundedBuffer fails when too much is written, which stops the writer. The buffer is not
 // embedded: its ReadFrom would be used in place of Write, without a bound.
 type boundedBuffer struct {
 	content bytes.Buffer

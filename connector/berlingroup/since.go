@@ -9,37 +9,37 @@ import (
 	"passerelle/connector/identity"
 )
 
-// Without the person, what is new since the last read is asked for where the bank can tell
-// it: after an entry, or of what it has not told yet. Neither tells what is gone, so all is
-// read by date every week, when the person is there, after a read that broke off, also with its
-// process, and while something is pending that has no id: it may be booked under one.
+// Without the person, the service asks for what is new since the last read where the bank
+// supports it: entries after a reference, or a delta. Neither reports deleted entries. So a
+// read asks for everything by date each week, when the person is present, after an unfinished
+// read, and while a transaction without an id is pending, which may get an id when it is
+// booked.
 
-// accountMemory is what is known of an account between two reads.
+// accountMemory is what is known about an account between two reads.
 type accountMemory struct {
-	// Read is the day of the last read, Whole that of the last by date.
+	// Read is the day of the last read, and Whole the day of the last read by date.
 	Read  passerelle.Date `json:"read,omitzero"`
 	Whole passerelle.Date `json:"whole,omitzero"`
 	// Reference is the entry after which the bank is asked for more.
 	Reference string `json:"reference,omitempty"`
-	// Names is what transactions without an id are recognised by.
+	// Names recognise transactions without an id.
 	Names identity.Memory `json:"names,omitzero"`
 }
 
 const (
 	// wholeDays is how many days are between two reads by date.
 	wholeDays = 7
-	// rereadDays is how far back before the last read the service asks for transactions
-	// of an account that it keeps; an account of which it kept nothing is asked for from
-	// much earlier.
+	// rereadDays is how many days before the last read the service asks for again. For an
+	// account without memory it asks for a much longer time.
 	rereadDays = 31
-	// farDays is more than any transaction is ahead: from then on nothing is missed that
-	// was not handed over.
+	// farDays is more days than any transaction lies ahead. From then on, a transaction that
+	// was not passed on cannot be missed.
 	farDays = 100 * 366
 	// maxRemembered is how many accounts are remembered.
 	maxRemembered = 200
 )
 
-// sinceLast selects what is new in an account, and is nil where all is read by date.
+// sinceLast selects what is new in an account. It is nil when everything is read by date.
 func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 	last, has := v.memory.Accounts[a.key], v.file.Profile.Accounts
 	switch {
@@ -55,7 +55,7 @@ func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 	return nil
 }
 
-// readSince hands over what is new, and reports false where the bank cannot tell it.
+// readSince passes on what is new, and reports false when the bank cannot select it.
 func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (bool, error) {
 	last := v.memory.Accounts[a.key]
 	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // until it is read: a bank tells what is new only once

@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// Statuses of orders that mean something by themselves.
+// Statuses of orders that have a meaning of their own.
 const (
 	checked   = "ACTC" // the bank has found nothing wrong with the order
 	executing = "ACSP" // the bank carries it out
@@ -22,21 +22,20 @@ const (
 	cancelled = "CANC"
 )
 
-// ranks order the statuses of an order that goes well: each tells at least as much as
-// those before it.
+// ranks orders the statuses of a successful order: each implies all before it.
 var ranks = map[string]int{
 	"RCVD": 1, "PDNG": 2, partly: 3, checked: 4, "ACCP": 5, "ACFC": 6, executing: 7, "ACWC": 8, "ACWP": 8, settled: 9, "ACCC": 10,
 }
 
-// rank is how much a status tells; zero for one that is unknown or a refusal.
+// rank returns the rank of a status; zero for an unknown one or a refusal.
 func rank(status string) int { return ranks[status] }
 
-// ends are the statuses after which no other comes, whoever has approved.
+// ends are final statuses, whoever approved.
 var ends = map[string]payment.Status{rejected: payment.Declined, cancelled: payment.Declined, settled: payment.Settled, "ACCC": payment.Settled, inPart: payment.Settled}
 
-// standing is what a status means for an order: where it stands and, once it is settled,
-// what became of its lines. Periodic says that it is executed again and again, of which
-// the standard tells nothing; approved that its payer has done what the bank wanted.
+// standing is what a status means for an order: its state and, once settled, the state of its
+// lines. Periodic orders are executed repeatedly, which the standard does not report. Approved
+// means that the payer has done what the bank asks for.
 func (p *Profile) standing(status string, periodic, approved bool) (payment.Status, payment.InstructionState) {
 	known := rank(status)
 	switch {
@@ -58,7 +57,7 @@ func (p *Profile) standing(status string, periodic, approved bool) (payment.Stat
 	return payment.Processing, payment.InstructionPending
 }
 
-// paymentStatus is what a bank says of an order.
+// paymentStatus is the bank's answer about an order.
 type paymentStatus struct {
 	Transaction string    `json:"transactionStatus"`
 	Funds       *bool     `json:"fundsAvailable"`
@@ -66,12 +65,12 @@ type paymentStatus struct {
 	Messages    []message `json:"tppMessages"`
 }
 
-// silent reports whether an order is refused and the bank does not say why.
+// silent reports whether an order was refused without a reason.
 func (s paymentStatus) silent() bool {
 	return s.Transaction == rejected && !slices.ContainsFunc(s.Messages, func(m message) bool { _, known := m.meant(); return known })
 }
 
-// report is where the order stands, but for what its payer is to do.
+// report returns the state of the order without the payer's action.
 func (v *ordering) report(s paymentStatus) payment.Report {
 	status, line := v.file.Profile.standing(s.Transaction, v.Payment.DateType() == payment.Periodic, v.approved(s))
 	report := payment.Report{Status: status, Raw: strings.TrimSpace(s.Transaction + " " + words(s.reasons()))}
@@ -94,7 +93,7 @@ func (v *ordering) report(s paymentStatus) payment.Report {
 	return report
 }
 
-// cancelling adds to a report what became of the cancellation that was asked for.
+// cancelling adds the result of a requested cancellation to a report.
 func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	asked := v.memory.Cancelled || v.memory.Cancelling != nil || v.Payment.CancelCode != ""
 	switch {
@@ -110,8 +109,7 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// decline says why an order is refused: by what the bank says or else by what the payer
-// did.
+// decline returns why an order is refused: the bank's reason, or else the payer's action.
 func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	approval := &v.memory.Approval
 	report.Description = s.text()
@@ -142,8 +140,8 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 // linePath is how a bank names a line of a bulk, counted from 0.
 var linePath = regexp.MustCompile(`^(?:\$\.)?payments\[(\d{1,4})\]`)
 
-// divide says which lines of a bulk are refused. Where the bank names none, nobody knows,
-// and the order stays as it is.
+// divide marks the refused lines of a bulk payment. When the bank names none, the lines are
+// unknown and the order stays as it is.
 func (v *ordering) divide(report *payment.Report, s paymentStatus, others payment.InstructionState) {
 	why := map[int]message{}
 	for _, m := range s.Messages {
@@ -166,7 +164,7 @@ func (v *ordering) divide(report *payment.Report, s paymentStatus, others paymen
 	}
 }
 
-// tell adds to a report what the timeline is to tell beside changes of state.
+// tell adds notes for the timeline to a report.
 func (v *ordering) tell(report *payment.Report, s paymentStatus) {
 	if s.Transaction == v.memory.Status {
 		return
@@ -177,7 +175,7 @@ func (v *ordering) tell(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// text is what the bank says to people, or else to us.
+// text returns the bank's text for people, or else its text for us.
 func (s paymentStatus) text() string {
 	if s.Message != "" {
 		return s.Message
@@ -191,7 +189,7 @@ func (s paymentStatus) text() string {
 	return strings.Join(all, " ")
 }
 
-// reasons are the messages whose codes say something.
+// reasons are the messages with a meaningful code.
 func (s paymentStatus) reasons() []message {
 	var all []message
 	for _, m := range s.Messages {

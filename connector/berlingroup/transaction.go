@@ -10,7 +10,7 @@ import (
 	"passerelle/connector/identity"
 )
 
-// transaction is one of an account, or of a card account, as the standard has it.
+// transaction is a transaction of an account or card account in the standard.
 type transaction struct {
 	ID             string `json:"transactionId"`
 	CardID         string `json:"cardTransactionId"`
@@ -48,7 +48,7 @@ type report struct {
 	Links   links         `json:"_links"`
 }
 
-// reportAnswer is a page, of either family, or where the whole is to be had.
+// reportAnswer is a page of either family, or a link to a download.
 type reportAnswer struct {
 	Transactions     report `json:"transactions"`
 	CardTransactions report `json:"cardTransactions"`
@@ -85,7 +85,7 @@ func (v *reading) history(a *bankAccount) *history {
 	return &history{account: a, today: v.day(), names: identity.New(last.Names, last.Read, v.day())}
 }
 
-// handOver hands over transactions; none are no page.
+// handOver passes on transactions. An empty list makes no page.
 func (v *reading) handOver(s *history, page []passerelle.TransactionDetails) error {
 	if len(page) == 0 {
 		return nil
@@ -98,13 +98,12 @@ type history struct {
 	account *bankAccount
 	names   *identity.Names
 	today   passerelle.Date
-	// reference is that of an entry that was booked on the last day before today, which
-	// is booked.
+	// reference is the reference of an entry that was booked before today.
 	reference string
 	booked    passerelle.Date
 }
 
-// noteReference notes the entry after which a later read goes on.
+// noteReference records the entry after which a later read continues.
 func (s *history) noteReference(t *transaction) {
 	if day := date(t.BookingDate); t.EntryReference != "" && day.Compare(s.today) < 0 && day.Compare(s.booked) > 0 {
 		s.reference, s.booked = t.EntryReference, day
@@ -130,9 +129,9 @@ func (v *reading) readHistory(ctx context.Context, s *history, selected url.Valu
 	return nil
 }
 
-// overlapDays is how many days more are read than are wanted: transactions without an id
-// are reported apart by their number among those that are alike, of which the first may have
-// been booked some days before the last.
+// overlapDays is how many additional days are read: transactions without an id are told apart
+// by their number among equal ones, and the first of these may have been booked some days
+// before the last.
 const overlapDays = 7
 
 // query adds parameters to the address of a request.
@@ -168,7 +167,7 @@ func (v *reading) readReport(ctx context.Context, s *history, first request) err
 	return nil
 }
 
-// next is the link to the next page, or to a download of the whole.
+// next returns the link to the next page or to a download.
 func (a *reportAnswer) next() string {
 	return cmp.Or(a.Transactions.Links["next"].Href, a.CardTransactions.Links["next"].Href, a.Links["next"].Href, a.Links["download"].Href)
 }
@@ -230,15 +229,15 @@ func later(a, b passerelle.Date) passerelle.Date {
 // maxWording is how much of a label is kept, in bytes.
 const maxWording = 1000
 
-// wording is the label: what the payer wrote, or what else the bank says of it.
+// wording returns the label: the payer's text, or another text of the bank.
 func (t *transaction) wording() string {
 	text := cmp.Or(t.Remittance, strings.Join(t.RemittanceLines, " "), t.reference(), t.CardDetails, t.Additional, t.Creditor, t.Debtor, t.EndToEndID)
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 	return strings.ToValidUTF8(text[:min(len(text), maxWording)], "")
 }
 
-// reference is the structured remittance information, which is a text or, in newer
-// versions, an object with it.
+// reference is the structured remittance information: a text or, in newer versions, an object
+// with a text.
 func (t *transaction) reference() string {
 	switch reported := t.Reference.(type) {
 	case string:
@@ -279,7 +278,8 @@ func (t *transaction) kind() passerelle.TransactionType {
 	return passerelle.UnknownTransaction
 }
 
-// identity is what tells the transaction from others. Supplied says that the bank's ids stay.
+// identity returns what distinguishes the transaction from others. Supplied means that the
+// bank's ids are stable.
 func (t *transaction) identity(supplied bool) identity.Transaction {
 	value, _ := t.Amount.decimal()
 	sum, other := value.Trim(0).String(), t.DebtorNumber
@@ -300,7 +300,7 @@ func (t *transaction) identity(supplied bool) identity.Transaction {
 	return one
 }
 
-// named is a name of the bank's with what it is, shortened where it would be too long.
+// named returns the bank's name with its kind, shortened when it is too long.
 func named(kind, name string) string {
 	if len(name) > maxText || bounded(name) != name {
 		return kind + "-hash/" + identity.Hash(name)

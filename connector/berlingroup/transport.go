@@ -29,7 +29,7 @@ const (
 	smallAnswer = 1 << 20
 	// largeAnswer is for a page of a list, in bytes.
 	largeAnswer = 16 << 20
-	// maxDepth is how deep JSON may be nested; the standard needs seven levels.
+	// maxDepth is the deepest nesting of JSON; the standard needs seven levels.
 	maxDepth = 64
 	// maxHeaders bounds the headers of an answer, in bytes.
 	maxHeaders = 64 << 10
@@ -42,7 +42,7 @@ type request struct {
 	// path follows the address of the bank, with a query if need be.
 	path   string
 	header http.Header
-	// body becomes JSON; nil is none. form is for the authorisation server.
+	// body is sent as JSON, unless it is nil. form is for the authorisation server.
 	body any
 	form url.Values
 	// id is the X-Request-ID; empty for a new one.
@@ -51,13 +51,13 @@ type request struct {
 	address string
 	// large is for answers with lists.
 	large bool
-	// order requests have a connection of their own. A kept one may have been closed
-	// at the other end, which shows only when the order has been written, and leaves
-	// its outcome unknown for nothing.
+	// order requests have a connection of their own. A kept connection may be closed at the
+	// other end. That shows only after the order was written, and leaves its outcome unknown
+	// without need.
 	order bool
 }
 
-// answer is what a bank answered.
+// answer is the bank's answer to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -66,10 +66,10 @@ type answer struct {
 	id string
 }
 
-// good reports whether the bank did what it was asked.
+// good reports whether the bank did what the request asked for.
 func (a answer) good() bool { return a.status >= 200 && a.status < 300 }
 
-// client is the way to one bank.
+// client makes the requests to one bank.
 type client struct {
 	kept, single *http.Client
 }
@@ -91,10 +91,10 @@ func newClient(m material) client {
 	return client{kept: &http.Client{Transport: transport(), CheckRedirect: stay}, single: &http.Client{Transport: single, CheckRedirect: stay}}
 }
 
-// dialTaken dials connections that the other side has taken. In TLS 1.3 the handshake ends
-// here before the bank has looked at our certificate: an order that is written at once may
-// be lost together with the bank's refusal, and nobody knows what became of it. So the
-// refusal is waited for, as long as the handshake took and a moment.
+// dialTaken dials connections that the other side has taken. In TLS 1.3 the client finishes the
+// handshake before the bank has checked our certificate. An order written at once may be lost
+// together with the bank's refusal, with an unknown outcome. So the refusal is waited for, as
+// long as the handshake took and a moment.
 func dialTaken(t *http.Transport) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		raw, err := t.DialContext(ctx, network, address)
@@ -121,7 +121,7 @@ func dialTaken(t *http.Transport) func(ctx context.Context, network, address str
 // refusalTime is how much longer than the handshake a refusal may take.
 const refusalTime = 20 * time.Millisecond
 
-// awaitRefusal returns what a bank says that was not asked anything yet; nothing is well.
+// awaitRefusal returns what a bank sends before any request; nothing is good.
 func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 	if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
 		return err
@@ -134,11 +134,11 @@ func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 	return cmp.Or(err, errMalformed)
 }
 
-// Close lets go of connections that wait for the next request. Requests under way end.
+// Close lets go of connections that wait for the next request. Running requests end.
 func (b *Bank) Close() { b.client.kept.CloseIdleConnections() }
 
-// call makes one exchange. Its error is connector.ErrNotSent when not one byte of the
-// request left, and a *connector.Fault that says what the operator can do about it.
+// call makes one exchange. It fails with connector.ErrNotSent when no byte of the request left,
+// and with a *connector.Fault when the operator can act.
 func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	begun := b.now()
 	if err := ctx.Err(); err != nil {
@@ -191,8 +191,7 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 	return a, nil
 }
 
-// errElsewhere is that a bank wants to be asked at another address, which would get
-// what is secret.
+// errElsewhere reports a redirect to another address, which would get secrets.
 var errElsewhere = errors.New("it redirects to elsewhere, which is not followed: correct address.api")
 
 func (r request) most() int64 {
@@ -286,10 +285,10 @@ func (b *Bank) decode(r request, a answer, into any) error {
 	return nil
 }
 
-// errMalformed says nothing of what was in the answer.
+// errMalformed contains nothing of the answer.
 var errMalformed = errors.New("its answer is not JSON as the standard has it")
 
-// checkDepth refuses what is nested too deep before anything is made of it.
+// checkDepth fails for JSON that is nested too deep, before it is decoded.
 func checkDepth(body []byte) error {
 	depth, deepest, quoted := 0, 0, false
 	for i := 0; i < len(body); i++ {

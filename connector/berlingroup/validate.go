@@ -60,7 +60,7 @@ const (
 	maxName    = 200
 )
 
-// rules collects what is wrong with a file.
+// rules collects the errors of a file.
 type rules struct {
 	where *places
 	wrong []error
@@ -73,12 +73,12 @@ func (r *rules) hold(right bool, field, message string, args ...any) {
 	}
 }
 
-// among holds a word, or nothing where that is allowed by a preset, against a list.
+// among checks that a word is in a list, or absent where a preset allows that.
 func (r *rules) among(field, word string, words []string) {
 	r.hold(word == "" || slices.Contains(words, word), field, "%q is not one of %s", word, strings.Join(words, ", "))
 }
 
-// each holds a list against the words it may have, each once.
+// each checks that the elements of a list are allowed words without repetition.
 func (r *rules) each(field string, list, words []string) {
 	for i, word := range list {
 		r.among(field, cmp.Or(word, " "), words)
@@ -86,27 +86,27 @@ func (r *rules) each(field string, list, words []string) {
 	}
 }
 
-// forms holds each of a list against a form.
+// forms checks the form of each element.
 func (r *rules) forms(field string, list []string, form *regexp.Regexp, right string) {
 	for _, one := range list {
 		r.hold(form.MatchString(one), field, "%q is not %s", one, right)
 	}
 }
 
-// between holds a number against its bounds.
+// between checks the bounds of a number.
 func (r *rules) between(field string, number, least, most int) {
 	r.hold(number >= least && number <= most, field, "is %d; it has to be from %d to %d", number, least, most)
 }
 
-// address holds a text against the form of an address for programs.
+// address checks that a text is an address of an API.
 func (r *rules) address(field, text string) {
 	u, err := url.Parse(text)
 	right := err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 	r.hold(right, field, "must be an https address without user, query and fragment")
 }
 
-// check holds a file, with its presets filled in, against all that can be known of it
-// without other files and without the bank. The error has all Complaints.
+// check checks a file with its presets, as far as possible without other files and the bank.
+// The error has all Complaints.
 func (f *File) check(where *places) error {
 	r := &rules{where: where}
 	f.checkNames(r)
@@ -192,7 +192,7 @@ func (p *Payments) check(r *rules) {
 	r.hold(most == 0 || least <= most, at+"min_amount", "is more than max_amount")
 }
 
-// amount reads a sum, in cents; zero is none.
+// amount reads a sum in cents; zero is no limit.
 func (r *rules) amount(field, text string) int64 {
 	if text == "" {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// claimedAbilities: clients are told by the profile whether payments can be
-// cancelled, and the service asks only connectors that can.
+// claimedAbilities: the profile tells clients whether payments can be cancelled, and the
+// service calls only connectors that can.
 func claimedAbilities(_ context.Context, s Subject) error {
 	settings := s.Initiator.Profile().Payments
 	if settings == nil {
@@ -22,8 +22,8 @@ func claimedAbilities(_ context.Context, s Subject) error {
 	return nil
 }
 
-// strayAnswerIsIgnored: answers may be late, lost or meant for a question that
-// is over, and then say nothing about the order.
+// strayAnswerIsIgnored: answers may be late, lost or for an earlier question, and then change
+// nothing.
 func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 	able, responds := s.Initiator.(connector.Responder)
 	if !responds {
@@ -50,7 +50,7 @@ func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order and answers nobody waits for")
 }
 
-// lateAnswerIsIgnored: what is final at the bank stays so.
+// lateAnswerIsIgnored: a final state at the bank stays.
 func lateAnswerIsIgnored(ctx context.Context, s Subject) error {
 	able, responds := s.Initiator.(connector.Responder)
 	if !responds {
@@ -70,7 +70,7 @@ func lateAnswerIsIgnored(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order and answers that are late")
 }
 
-// ended is a play that is over, and what the bank says of it.
+// ended is a finished play with the bank's report.
 func ended(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	p := newPlay(s)
 	asked, err := p.initiate(ctx)
@@ -97,7 +97,7 @@ func unsentOrderCannotBeAsked(ctx context.Context, s Subject) error {
 	return s.expect(0, "answers and cancellations of nothing")
 }
 
-// calls are those of a connector's further abilities, by name.
+// calls are the calls of a connector's optional abilities, by name.
 func (s Subject) calls() map[string]func(context.Context, connector.Order) (payment.Report, error) {
 	calls := map[string]func(context.Context, connector.Order) (payment.Report, error){}
 	if able, responds := s.Initiator.(connector.Responder); responds {
@@ -111,8 +111,8 @@ func (s Subject) calls() map[string]func(context.Context, connector.Order) (paym
 	return calls
 }
 
-// cancellationIsReported: the service shows a cancellation under way, and knows of
-// its end by the report alone. Asking twice is asking once.
+// cancellationIsReported: the service shows a cancellation under way, and learns of its end
+// from the report alone. Asking twice is asking once.
 func cancellationIsReported(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
 	if err != nil {
@@ -136,7 +136,7 @@ func cancellationIsReported(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, cancelled")
 }
 
-// keptOrderGoesOn: a payer who does not agree has not refused the payment.
+// keptOrderGoesOn: a payer who does not approve the cancellation keeps the payment.
 func keptOrderGoesOn(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
 	if err == nil && first.Cancellation != payment.CancellationAwaiting {
@@ -164,7 +164,7 @@ func keptOrderGoesOn(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, kept")
 }
 
-// endedOrderIsNotCancelled: the bank's outcome counts, whoever was faster.
+// endedOrderIsNotCancelled: the bank's outcome counts, whichever came first.
 func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 	able, cancels := s.Initiator.(connector.Canceller)
 	if !cancels {
@@ -208,8 +208,7 @@ func cancelling(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	return p, r, err
 }
 
-// cancel asks the bank to cancel, as the payment's client would, and applies
-// the answer.
+// cancel cancels the order as the payment's client would, and applies the answer.
 func (p *play) cancel(ctx context.Context) (payment.Report, error) {
 	able, cancels := p.subject.Initiator.(connector.Canceller)
 	if !cancels {

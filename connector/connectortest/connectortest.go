@@ -1,11 +1,10 @@
 // Package connectortest is the conformance suite of connectors: what
 // the service relies on, whatever bank a connector leads to.
 //
-// It owns the rules that hold for every connector, the reasons why, and what a
-// report of them says. It does not own a bank: whoever runs it brings one, with
-// a hand that acts as the payer. It does not look at what is special about a
-// connector, which is for the connector's own tests. It fails by reporting an
-// error, once for each rule that is broken, with what the connector answered.
+// It owns the rules for every connector, their reasons, and the form of a report about them. It
+// does not own a bank: the caller brings one, and acts as the payer. It does not test what is
+// special about a connector. It fails by reporting an error, once for each rule that is broken,
+// with what the connector answered.
 package connectortest
 
 import (
@@ -20,27 +19,25 @@ import (
 // Subject is a connector under test, in front of a bank that is new.
 type Subject struct {
 	Initiator connector.Initiator
-	// Order makes an order that the connector can carry, of a payment in
-	// state created, with a key that no order had before. It is called by
-	// several goroutines at once.
+	// Order makes an order that the connector can carry, for a payment in state created, with a
+	// new key. It is called by several goroutines at once.
 	Order func() connector.Order
-	// Approve does what the payer does to approve, given the order and the
-	// report that asks for it. It lets the bank execute the order in time.
+	// Approve does what the payer does to approve the order after a report. It lets the bank
+	// execute the order in time.
 	Approve func(ctx context.Context, o connector.Order, asked payment.Report) error
 	// Refuse does what the payer does to refuse.
 	Refuse func(ctx context.Context, o connector.Order, asked payment.Report) error
-	// Lasting makes an order like Order does, but one that is not executed for
-	// a while once it is approved and that the bank may be asked to cancel. Only
-	// a connector.Canceller needs it, and what the payer does when asked to
-	// approve the cancellation: Agree to it, or Keep the order.
+	// Lasting makes an order that is not executed for a while after its approval, and that the
+	// bank may cancel. Only a connector.Canceller needs it, and what the payer does when asked
+	// to approve the cancellation: Agree to it, or Keep the order.
 	Lasting     func() connector.Order
 	Agree, Keep func(ctx context.Context, o connector.Order, asked payment.Report) error
-	// Submissions counts the orders the bank has taken since it was new. An
-	// order that the bank recognised as one it has does not count.
+	// Submissions counts the orders the bank has taken since it was new. A repeated order that
+	// the bank recognised does not count.
 	Submissions func() int
 }
 
-// Reporter takes what the suite finds: a *testing.T or a *Report, which is R.
+// Reporter receives findings: a *testing.T or a *Report.
 type Reporter[R any] interface {
 	Context() context.Context
 	// Run runs a rule and returns whether it reported no error.
@@ -50,24 +47,24 @@ type Reporter[R any] interface {
 	Log(args ...any)
 }
 
-// Breach says how a connector breaks a rule, and what would be right.
+// Breach is how a connector breaks a rule, and what would be right.
 type Breach struct {
 	Err   error
 	Right string
 }
 
-// Error says both.
+// Error contains both.
 func (b Breach) Error() string { return b.Err.Error() + "\nright would be: " + b.Right }
 
-// Run holds a connector against every rule, each on a subject of its own. Run
-// it with the race detector too: one of the rules is that calls may coincide.
+// Run checks every rule, each with a subject of its own. Use the race detector too: one rule is
+// that calls may run at the same time.
 func Run[R Reporter[R]](r R, subject func(R) Subject) { check(r, rules, subject) }
 
-// RunReader holds a connector that reads against every rule, each on a customer of its
-// own. Run it with the race detector too: one of the rules is that reads may coincide.
+// RunReader checks every rule for reading, each with a customer of its own. Use the race
+// detector too: one rule is that reads may run at the same time.
 func RunReader[R Reporter[R]](r R, customer func(R) Customer) { check(r, readingRules, customer) }
 
-// rule is what the service relies on. The check returns how it is broken, or
+// rule is something that the service relies on. The check returns how it is broken, or
 // errNotApplicable.
 type rule[S any] struct {
 	name, right string

@@ -80,8 +80,7 @@ func (f *faulty) Status(ctx context.Context, o connector.Order) (payment.Report,
 	return f.Initiator.Status(ctx, o)
 }
 
-// TestRulesNotice breaks each rule in several ways and wants that rule, among
-// others perhaps, to notice.
+// TestRulesNotice breaks each rule in several ways and wants at least that rule to report it.
 func TestRulesNotice(t *testing.T) {
 	background := context.Background()
 	for _, test := range []struct {

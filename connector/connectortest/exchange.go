@@ -11,9 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// sentOrderIsKnown: after a crash the service knows nothing but the key, and
-// what Status says of it has to be what Initiate would have said. Asking must
-// never be sending.
+// sentOrderIsKnown: after a crash the service has only the key, so Status must return what
+// Initiate would have returned. Asking must never be sending.
 func sentOrderIsKnown(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	first, err := p.initiate(ctx)
@@ -45,8 +44,8 @@ func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	return s.expect(0, "a mere Status")
 }
 
-// repeatedKeyIsOneOrder: an idempotent connector may be given an order again,
-// and money must not move twice.
+// repeatedKeyIsOneOrder: an idempotent connector may get an order again, and the money must
+// move once.
 func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	if !s.Initiator.Profile().Idempotent {
 		return notApplicable("the profile is not idempotent")
@@ -67,7 +66,7 @@ func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	return s.expect(1, "two Initiate of one key")
 }
 
-// approvedOrderEnds: every report on the way is legal, and there is an end.
+// approvedOrderEnds: every report is legal, and the order ends.
 func approvedOrderEnds(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	asked, err := p.initiate(ctx)
@@ -86,8 +85,7 @@ func approvedOrderEnds(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, approved")
 }
 
-// refusedOrderIsDeclined: a refusal reaches the payment, with a code that
-// clients know.
+// refusedOrderIsDeclined: a refusal rejects the payment with a code that clients know.
 func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	asked, err := p.initiate(ctx)
@@ -109,8 +107,8 @@ func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 // prompt is far longer than giving up takes.
 const prompt = 5 * time.Second
 
-// cancelledCallReturns: a call that nobody waits for ends, and does not say
-// that nothing was sent when something was.
+// cancelledCallReturns: a cancelled call returns, and does not report ErrNotSent when something
+// was sent.
 func cancelledCallReturns(ctx context.Context, s Subject) error {
 	over, cancel := context.WithCancel(ctx)
 	cancel()

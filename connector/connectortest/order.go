@@ -12,19 +12,19 @@ import (
 	"passerelle/payment"
 )
 
-// Parties are what an order needs besides the settings of its connector.
+// Parties are what an order needs in addition to the settings of its connector.
 type Parties struct {
-	// Payer and Beneficiary are accounts; nil for accounts that no bank has.
+	// Payer and Beneficiary are accounts; with nil the suite invents them.
 	Payer, Beneficiary *passerelle.Account
 	// Fields are the values of the payment fields.
 	Fields map[string]string
 }
 
-// lastingDays is how far away an order is that is not executed for a while.
+// lastingDays is how many days ahead a lasting order is.
 const lastingDays = 30
 
-// Orders makes orders of one line that a connector can carry, by its profile. Lasting ones
-// are deferred where the connector defers.
+// Orders makes orders of one line that a connector can carry, by its profile. Lasting orders
+// are deferred where the connector supports that.
 func Orders(p connector.Profile, with Parties, lasting bool, now time.Time) (func() connector.Order, error) {
 	if p.Payments == nil || len(p.Payments.Mechanisms) == 0 {
 		return nil, fmt.Errorf("the profile of %s has no payments, or no mechanism", p.Name)

@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// play is one order and the payment that the connector's reports make of it.
+// play is one order, and the payment after the connector's reports.
 type play struct {
 	subject Subject
 	order   connector.Order
@@ -70,8 +70,8 @@ func (p *play) take(report payment.Report) error {
 	return nil
 }
 
-// maxChecks is how often a bank may be asked until an approved order ends, and
-// checkInterval how long to wait in between when the bank does not say.
+// maxChecks is how often a bank is asked until an approved order ends, and checkInterval the
+// default interval.
 const (
 	maxChecks     = 100
 	checkInterval = time.Hour
@@ -92,5 +92,5 @@ func (p *play) follow(ctx context.Context) error {
 	return fmt.Errorf("the payment is still %s after %d questions", p.payment.State, maxChecks)
 }
 
-// actions are those that an answer can be to.
+// actions are the actions with an answer.
 var actions = []payment.Action{payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}

@@ -13,15 +13,14 @@ import (
 	"passerelle/connector"
 )
 
-// Customer is a connector that reads under test, in front of a person who has not let it
-// read yet.
+// Customer is a reading connector under test, with a person who has not given consent yet.
 type Customer struct {
 	Reader connector.DataReader
-	// Request makes a request of the person, who is there, with what the connector's
-	// fields ask for. It is called by several goroutines at once.
+	// Request makes a request for the person, who is present, with the values of the
+	// connector's fields. It is called by several goroutines at once.
 	Request func() connector.DataRequest
-	// Agree does what the person does when they are asked for something, and puts what
-	// comes of that into the next request. Refuse does what they do who refuse.
+	// Agree does what the person is asked for, and puts the result into the next request.
+	// Refuse does what a person does who refuses.
 	Agree, Refuse func(ctx context.Context, asked connector.Outcome, next *connector.DataRequest) error
 }
 
@@ -46,8 +45,8 @@ type collected struct {
 	listed   int
 	keys     map[string]map[string]bool
 	ended    map[string]int
-	// only is the one account that is wanted, empty for all; fails is what all calls
-	// that hand over something return.
+	// only is the key of the one wanted account, empty for all. fails is the result of all
+	// calls that pass data.
 	only  string
 	first bool
 	fails error
@@ -118,7 +117,7 @@ func (c *collected) SubscriptionWanted(string) bool                       { retu
 // maxSteps is how often a person is asked for something before it is too often.
 const maxSteps = 12
 
-// walk reads until the person is asked for nothing any more, or has refused.
+// walk reads until nothing is asked of the person, or they have refused.
 func (s Customer) walk(ctx context.Context, act func(context.Context, connector.Outcome, *connector.DataRequest) error, out *collected) (connector.Outcome, connector.DataRequest, error) {
 	request, asked := s.Request(), false
 	for range maxSteps {
@@ -142,7 +141,7 @@ func (s Customer) walk(ctx context.Context, act func(context.Context, connector.
 	return connector.Outcome{}, request, errors.New("the person is asked again and again")
 }
 
-// agreed is a request that is read, and what was read the first time.
+// agreed is a request with consent, and the result of its first read.
 func (s Customer) agreed(ctx context.Context, out *collected) (connector.DataRequest, error) {
 	o, request, err := s.walk(ctx, s.Agree, out)
 	if err == nil && o.State != "" {
@@ -151,7 +150,7 @@ func (s Customer) agreed(ctx context.Context, out *collected) (connector.DataReq
 	return request, err
 }
 
-// coherentReading: clients show what there is and ask for it, by the profile alone.
+// coherentReading: clients show and request what the profile says.
 func coherentReading(_ context.Context, s Customer) error {
 	p := s.Reader.Profile()
 	if p.Data == nil || len(p.Data.Capabilities) == 0 {
@@ -164,7 +163,7 @@ func coherentReading(_ context.Context, s Customer) error {
 	return connector.CheckValues(p.Data.Fields, mechanism, source.Name, s.Request().Values)
 }
 
-// agreedIsRead: accounts come once, with a key each, and each is read to its end.
+// agreedIsRead: accounts come once, each with a key, and each is read to its end.
 func agreedIsRead(ctx context.Context, s Customer) error {
 	out := newCollected()
 	if _, err := s.agreed(ctx, out); err != nil {
@@ -178,7 +177,7 @@ func agreedIsRead(ctx context.Context, s Customer) error {
 
 var errAsksNothing = notApplicable("the person is asked for nothing that they could refuse")
 
-// refusedIsNotRead: a person who refuses is left in a state, and nothing was read.
+// refusedIsNotRead: a refusal ends in a state, and nothing was read.
 func refusedIsNotRead(ctx context.Context, s Customer) error {
 	if s.Refuse == nil {
 		return errAsksNothing
@@ -243,7 +242,7 @@ func sinkFailureComesBack(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// cancelledReadReturns: nobody waits for it.
+// cancelledReadReturns: a cancelled read returns.
 func cancelledReadReturns(ctx context.Context, s Customer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
@@ -272,8 +271,8 @@ func strangeMemory(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// awayAtFirst: a connection that nobody has agreed to asks for its person, and later
-// finds them.
+// awayAtFirst: a connection without consent asks for the person, and works when they come
+// later.
 func awayAtFirst(ctx context.Context, s Customer) error {
 	away := s.Request()
 	away.Present, away.Device, away.ReturnURL = false, connector.Device{}, ""

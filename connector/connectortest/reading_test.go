@@ -38,7 +38,7 @@ func honest(ctx context.Context, r connector.DataRequest, out connector.Sink) (c
 	return connector.Outcome{Memory: []byte("agreed")}, hand(out, func(account string) string { return account + "-1" }, false)
 }
 
-// hand hands over two accounts with a transaction each, of those that are wanted or of all.
+// hand passes two accounts to the sink, with one transaction in each wanted account or in all.
 func hand(out connector.Sink, key func(account string) string, all bool) error {
 	accounts := []passerelle.AccountDetails{{Key: "a", Currency: "EUR"}, {Key: "b", Currency: "EUR"}}
 	if err := out.Accounts(accounts); err != nil {
@@ -77,12 +77,12 @@ func customerOf(reader scripted) Customer {
 	}
 }
 
-// TestReadersThatKeepEveryRule: the suite lets through who does what the rules say.
+// TestReadersThatKeepEveryRule: the suite accepts a reader that keeps the rules.
 func TestReadersThatKeepEveryRule(t *testing.T) {
 	RunReader(t, func(*testing.T) Customer { return customerOf(scripted{readProfile(), honest}) })
 }
 
-// TestReadersThatBreakARule: the suite sees each rule that is broken, and which.
+// TestReadersThatBreakARule: the suite finds each broken rule.
 func TestReadersThatBreakARule(t *testing.T) {
 	agreed := func(r connector.DataRequest) bool {
 		return r.Callback.Get("agreed") == "yes" || string(r.Memory) == "agreed"

@@ -11,13 +11,13 @@ import (
 // ruleTime is how long a connector may take with one rule of a Report.
 const ruleTime = 2 * time.Minute
 
-// Report collects what became of each rule, for people.
+// Report collects the result of each rule, for people.
 type Report struct {
 	Results []Result
 	ctx     context.Context
 }
 
-// Result is what became of a rule. A rule without faults was kept, or does not apply.
+// Result is the result of one rule. A rule without faults was kept, or does not apply.
 type Result struct {
 	Rule string
 	// Faults say how the rule was broken, and Right what would be right.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// OfContent is what something without an id is named by: a kind and what stays the same of
-// it. Case and blanks do not count.
+// OfContent is the name of something without an id: a kind and its constant content. Case and
+// blanks do not count.
 func OfContent(kind string, content ...string) string {
 	parts := make([]string, len(content))
 	for i, part := range content {
@@ -17,8 +17,8 @@ func OfContent(kind string, content ...string) string {
 	return kind + "/" + Hash(strings.Join(parts, "\x00"))
 }
 
-// Alike numbers the transactions of an account whose contents are the same. They come in the
-// institution's order, and those of a day completely, so that the numbers stay.
+// Alike numbers the transactions of an account with equal contents. They come in the
+// institution's order and by complete days, so that the numbers are stable.
 type Alike map[string]int
 
 // Next is the name of the next transaction with a content.

@@ -1,9 +1,8 @@
-// Package identity gives the transactions of an account names that stay, also where the bank
-// has no ids for them.
+// Package identity gives transactions stable names, also when the bank has no ids.
 //
-// It owns what a name is made of, and how a transaction is recognised that the bank has
-// changed when it booked it. It does not own where transactions come from. It computes only,
-// and does not fail: a transaction that it does not recognise has a new name.
+// It owns what a name is made of, and how a transaction is recognised that the bank has changed
+// when it booked it. It does not own where transactions come from. It only computes and does
+// not fail: an unrecognised transaction gets a new name.
 package identity
 
 import (
@@ -16,15 +15,15 @@ import (
 	"passerelle"
 )
 
-// A transaction keeps its name from the day on which it is pending. An id of the bank's
-// that stays is the name. Without one, the content is the name, with a number where several
-// are alike. A bank that books a pending transaction with another text, another day or an id
-// changes that. So a transaction that is new takes over the name of a pending one that is
-// gone, when the sum is the same and nothing speaks against it.
+// A transaction keeps its name from pending on. A stable id of the bank is the name. Without
+// one, the content is the name, with a number when several are equal. A bank that books a
+// pending transaction with another text, another day or an id changes that. So a new
+// transaction takes over the name of a pending one that disappeared, when the sum is the same
+// and nothing contradicts it.
 
-// The bounds of what is remembered of an account for that.
+// Limits of what is kept about an account for this.
 const (
-	// recentDays is how many days before a read a bank may date what it books after it.
+	// recentDays is how far back a bank may date a transaction that it books after a read.
 	recentDays = 10
 	// goneDays is how many days may be between a transaction that is no longer pending and
 	// the same one as booked.
@@ -33,36 +32,34 @@ const (
 	renamedDays = 60
 	maxPending  = 100
 	maxRenamed  = 500
-	// maxRecent bounds the different booked transactions of the last days, and maxHeld
-	// those that are compared with pending ones.
+	// maxRecent limits the different booked transactions of the last days, and maxHeld those
+	// that are compared with pending ones.
 	maxRecent = 20_000
 	maxHeld   = 1000
 	maxWords  = 8
 )
 
-// Transaction is what a bank says of one that tells it from others.
+// Transaction has the parts of a bank's transaction that distinguish it from others.
 type Transaction struct {
-	// ID is the bank's that stays, empty for none.
+	// ID is the bank's stable id, empty for none.
 	ID      string
 	Pending bool
 	// Booked is the day of booking.
 	Booked passerelle.Date
-	// Content is all that names a transaction without an id, and Sum the amount with its
-	// currency.
+	// Content names a transaction without an id, and Sum is the amount with its currency.
 	Content []string
 	Sum     string
-	// EndToEnd is the payer's reference, Number the account of the other side, and Text what
-	// is said in words.
+	// EndToEnd is the payer's reference, Number the counterparty's account, and Text the text.
 	EndToEnd, Number, Text string
 }
 
-// Memory is what transactions without an id are recognised by in the next read. It is small,
-// and has nothing personal but sums.
+// Memory is what the next read needs to recognise transactions without an id. It is small, and
+// has nothing personal but sums.
 type Memory struct {
-	// Unnamed says that something was pending that the bank had no id for.
+	// Unnamed means that a pending transaction had no id.
 	Unnamed bool            `json:"unnamed,omitempty"`
 	Pending []pendingMemory `json:"pending,omitempty"`
-	// Booked counts, by content, what was booked in the last days of the sums of Pending.
+	// Booked counts, by content, the recently booked transactions whose sums are in Pending.
 	Booked map[string]int `json:"booked,omitempty"`
 	// Renamed are the names that were taken over, by the own name of who took them over.
 	Renamed map[string]renamed `json:"renamed,omitempty"`
@@ -81,7 +78,7 @@ type renamed struct {
 	Day  passerelle.Date `json:"day"`
 }
 
-// traits are what a transaction can be recognised by. All but the sum are hashes.
+// traits recognise a transaction. All but the sum are hashes.
 type traits struct {
 	Sum      string   `json:"sum"`
 	EndToEnd string   `json:"end_to_end,omitempty"`
@@ -95,22 +92,23 @@ type Names struct {
 	today  passerelle.Date
 	// since is the day from which on before.Booked counts.
 	since passerelle.Date
-	// sums are those of before.Pending, was are their names, and seen those of them that
-	// are in this read.
+	// sums are the sums in before.Pending, was their names, and seen those that are in this
+	// read.
 	sums, was, seen map[string]bool
-	// taken are names that were taken over, and alike the highest number of each content.
+	// taken are names that were taken over, and alike the highest number for each content.
 	taken map[string]bool
 	alike Alike
-	// known is how many of each content are not new: they were booked or pending in the last
-	// read. counted counts those that are booked now, and recent does so for the next read.
+	// known counts, by content, transactions that were booked or pending in the last read.
+	// counted counts those booked now, and recent does so for the next read.
 	known   map[string]int
 	counted map[string]int
 	recent  map[string]countedSum
-	// pending are those of this read, and held are new ones that wait for the end of it.
+	// pending are the pending transactions of this read, and held are new ones that wait for
+	// its end.
 	pending []pendingMemory
 	held    []newTransaction
 	renamed map[string]renamed
-	// unnamed says that a transaction has no id of the bank's.
+	// unnamed reports whether a transaction has no id of the bank.
 	unnamed bool
 }
 
@@ -119,14 +117,14 @@ type countedSum struct {
 	many int
 }
 
-// newTransaction is one that the last read did not have.
+// newTransaction is a transaction that the last read did not have.
 type newTransaction struct {
 	name    string
 	details passerelle.TransactionDetails
 	traits  traits
 }
 
-// New begins a read on a day, after one that left a memory on another.
+// New begins a read on a day, with the memory of an earlier day.
 func New(before Memory, read, today passerelle.Date) *Names {
 	n := &Names{
 		before: before, today: today, since: read.AddDays(-recentDays),
@@ -146,8 +144,8 @@ func New(before Memory, read, today passerelle.Date) *Names {
 	return n
 }
 
-// Give names a transaction. It reports false for one that may have the name of a pending
-// one, which is known at the end of the read: Settle returns it then.
+// Give names a transaction. It returns false for a transaction that may have the name of a
+// pending one. That name is known at the end of the read: Settle returns it then.
 func (n *Names) Give(t Transaction, d *passerelle.TransactionDetails) bool {
 	own, content, identified := n.own(t)
 	d.Key = cmp.Or(n.renamed[own].Name, own)
@@ -168,8 +166,8 @@ func (n *Names) Give(t Transaction, d *passerelle.TransactionDetails) bool {
 	return true
 }
 
-// own is the name that a transaction has by itself: the bank's id, or its content with a
-// number. It reports whether it is an id.
+// own returns the name of a transaction by itself: the bank's id, or its content with a number.
+// It reports whether it is an id.
 func (n *Names) own(t Transaction) (string, string, bool) {
 	if t.ID != "" {
 		return t.ID, t.ID, true
@@ -182,8 +180,8 @@ func (n *Names) own(t Transaction) (string, string, bool) {
 	return own, content, false
 }
 
-// isNew counts a transaction, and reports whether it may be a pending one of the last read
-// that has changed since.
+// isNew counts a transaction, and reports whether it may be a changed pending one of the last
+// read.
 func (n *Names) isNew(t Transaction, own, content string) bool {
 	_, known := n.renamed[own]
 	known = known || n.was[own]
@@ -211,8 +209,8 @@ func (n *Names) note(name string, about traits) {
 // Unnamed reports whether a transaction had no id of the bank's.
 func (n *Names) Unnamed() bool { return n.unnamed }
 
-// Settle ends a read of everything, and returns the transactions that were held. They have
-// the names of the pending ones that they were.
+// Settle ends a read of everything, and returns the transactions that were held. They have the
+// names of the pending transactions that they replace.
 func (n *Names) Settle() []passerelle.TransactionDetails {
 	n.match(n.gone())
 	all := make([]passerelle.TransactionDetails, len(n.held))
@@ -236,8 +234,7 @@ func (n *Names) gone() []pendingMemory {
 	return all
 }
 
-// match has new transactions take over the names of those that are gone, the most alike
-// first.
+// match gives new transactions the names of those that disappeared, the most similar first.
 func (n *Names) match(gone []pendingMemory) {
 	type pair struct{ gone, held, likeness int }
 	var pairs []pair
@@ -265,9 +262,9 @@ func (n *Names) match(gone []pendingMemory) {
 	}
 }
 
-// likeness is how much two transactions are alike, and false for two that are not the same
-// one: they have different sums, parties or references, or no word in common. Only
-// says that no others have the sum: then texts may be missing.
+// likeness returns how similar two transactions are. It returns false when they differ in sum,
+// party or reference, or have no word in common. With only, no other transaction has the sum,
+// and texts may be missing.
 func (a traits) likeness(b traits, only bool) (int, bool) {
 	if a.Sum != b.Sum || differ(a.EndToEnd, b.EndToEnd) || differ(a.Number, b.Number) {
 		return 0, false
@@ -294,10 +291,10 @@ func common(a, b []string) int {
 	return n
 }
 
-// differ reports whether two texts are there and are not the same.
+// differ reports whether both texts are set and different.
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-// Remember is what the next read needs, after one of everything since a day.
+// Remember returns the memory for the next read, after a read of everything since a day.
 func (n *Names) Remember(begin passerelle.Date) Memory {
 	m := Memory{Unnamed: len(n.pending) > 0, Pending: n.pending, Booked: map[string]int{}, Renamed: n.renamed}
 	for _, g := range n.gone() {
@@ -332,7 +329,7 @@ func (m *Memory) forget(before passerelle.Date) {
 	}
 }
 
-// traits are what the transaction can be recognised by.
+// traits returns what recognises the transaction.
 func (t Transaction) traits() traits {
 	about := traits{Sum: t.Sum}
 	if id := strings.ToUpper(t.EndToEnd); id != "" && id != "NOTPROVIDED" {

@@ -7,9 +7,9 @@ import (
 	"passerelle/payment"
 )
 
-// Connector makes a connector of the program. Its profile is what the program described
-// earlier, so that a program that is away is still a connector. The zero Program makes
-// connectors that describe themselves and cannot be called. It fails when the profile is wrong.
+// Connector makes a connector of the program. Its profile is from an earlier description, so an
+// unreachable program is still a connector. The zero Program makes connectors that describe
+// themselves and cannot be called. It fails when the profile is wrong.
 func (p *Program) Connector(described Profile, number int64) (connector.Connector, error) {
 	if err := described.Check(); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (p *Program) Connector(described Profile, number int64) (connector.Connecto
 	return readingPayer{pays, reads}, nil
 }
 
-// remote is what every program is.
+// remote is the base of every remote connector.
 type remote struct {
 	*Program
 	described Profile
@@ -92,7 +92,7 @@ func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, e
 	return p.order(ctx, callStatus, o, nil)
 }
 
-// Answer passes an answer on. A program that takes none is asked for the order.
+// Answer passes an answer on. A program that takes no answers gets a request for the status.
 func (p payer) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
 	if !p.described.Answers {
 		return p.Status(ctx, o)

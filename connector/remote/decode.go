@@ -12,12 +12,12 @@ import (
 	"passerelle"
 )
 
-// errMalformed marks a body that is not JSON of the protocol. What is said with it names
-// fields and repeats no value.
+// errMalformed marks a body that is not JSON of the protocol. Its messages name fields and
+// repeat no values.
 var errMalformed = errors.New("the body is not as the protocol has it")
 
-// lenient ignores members that it does not know, as later versions of a program may send
-// some. Strict refuses them: most are misspelt.
+// lenient ignores members that it does not know, as later versions of a program may send some.
+// Strict fails for unknown members, most of which are misspelt.
 var (
 	lenient = json.JoinOptions(json.MatchCaseInsensitiveNames(true), json.WithUnmarshalers(readers))
 	strict  = json.JoinOptions(lenient, json.RejectUnknownMembers(true))
@@ -36,7 +36,7 @@ func decode(body []byte, into any, how json.Options) error {
 	return errMalformed
 }
 
-// reason says what is wrong with a member, in words of our own alone.
+// reason returns what is wrong with a member, in our own words.
 func reason(err error) string {
 	for _, one := range []error{json.ErrUnknownName, errNoValue, errNotText} {
 		if errors.Is(err, one) {

@@ -18,9 +18,9 @@ import (
 	"passerelle"
 )
 
-// The bodies of the protocol are the Go types of package connector and of what it refers to.
-// Their JSON has the names of the fields in snake_case and leaves out what is zero, so that
-// a program need not send what it does not have.
+// The bodies of the protocol are the Go types of package connector and the types in them. Their
+// JSON has field names in snake_case without zero values, so a program need not send what it
+// does not have.
 
 // money is an amount of an instruction on the wire.
 type money struct {
@@ -52,7 +52,7 @@ func nameOf(field string) string {
 	return name.String()
 }
 
-// member is one field of a struct in the protocol.
+// member is a struct field in the protocol.
 type member struct {
 	// key is the quoted name with its colon.
 	key   string
@@ -63,8 +63,8 @@ type member struct {
 
 var memberCache sync.Map // of reflect.Type to []member
 
-// membersOf lists the fields of a struct type, those of embedded structs among them. A field
-// hides one of the same name in an embedded struct.
+// membersOf lists the fields of a struct type and of embedded structs. A field hides a field of
+// the same name in an embedded struct.
 func membersOf(t reflect.Type) []member {
 	if known, found := memberCache.Load(t); found {
 		return known.([]member) //nolint:errcheck,forcetypeassert // only they are stored

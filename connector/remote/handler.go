@@ -15,7 +15,7 @@ import (
 // maxRequest bounds the body of a request, in bytes.
 const maxRequest = 4 << 20
 
-// Handler serves a connector by the protocol, to whoever has the secret. Requests that are
+// Handler serves a connector with the protocol, to callers with the secret. Requests that are
 // not signed with it are answered with 401 and reach nothing.
 func Handler(c connector.Connector, shared string) (http.Handler, error) {
 	if _, err := NewProgram("https://program.invalid", shared); err != nil {
@@ -30,7 +30,7 @@ type handler struct {
 	nonces    nonces
 }
 
-// exchange is one request and the way to answer it.
+// exchange is one request and its answer.
 type exchange struct {
 	*handler
 	w     http.ResponseWriter
@@ -60,8 +60,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// calls are those that the connector is able to answer. They fail with a body that is
-// malformed.
+// calls are the calls that the connector can answer. They fail with a body that is malformed.
 func (e exchange) calls() map[string]func(context.Context, string, []byte) error {
 	calls := map[string]func(context.Context, string, []byte) error{callProfile: e.profile}
 	if _, able := e.connector.(connector.Initiator); able {
@@ -106,7 +105,7 @@ func (e exchange) profile(context.Context, string, []byte) error {
 	return e.answer(Describe(e.connector))
 }
 
-// Describe is what a connector says of itself by the protocol.
+// Describe returns the description of a connector in the protocol.
 func Describe(c connector.Connector) Profile {
 	p := c.Profile()
 	described := Profile{

@@ -45,7 +45,7 @@ var calls = []struct {
 // documents makes the OpenAPI document from the types that are sent.
 type documents struct {
 	schemas map[string]any
-	// comments are those of the fields, by package path, type and field.
+	// comments are the comments of fields, by package path, type and field.
 	comments map[string]string
 }
 
@@ -152,10 +152,10 @@ func (d documents) object(t reflect.Type) map[string]any {
 	return map[string]any{"type": "object", "properties": properties}
 }
 
-// packages are those of the types, by their folders.
+// packages are the packages of the types, by folder.
 var packages = map[string]string{"../..": "passerelle", "../../payment": "passerelle/payment", "..": "passerelle/connector", ".": "passerelle/connector/remote"}
 
-// comments reads those of the fields of the types.
+// comments reads the comments of the fields of the types.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

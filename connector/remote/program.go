@@ -30,8 +30,8 @@ const (
 	dialTime = 5 * time.Second
 	// silence is how long a stream may pause.
 	silence = time.Minute
-	// A stream may take streamTime, and a second more for each so many bytes of it, without
-	// the time of whoever takes it. One that drips would keep others waiting.
+	// A stream may take streamTime and a second more for a number of bytes, without the time of
+	// its consumer. A slow stream would keep others waiting.
 	streamTime = 5 * time.Minute
 	slowest    = 16 << 10
 )
@@ -41,8 +41,8 @@ type Program struct {
 	address string
 	secret  secret
 	how     json.Options
-	// kept has connections that wait for the next request; an order gets a connection of
-	// its own, because a kept one may have been closed at the other end.
+	// kept reuses connections. An order gets a connection of its own, because the other end may
+	// have closed a reused one.
 	kept, single *http.Client
 	circuit      *connector.Circuit
 	now          func() time.Time
@@ -73,7 +73,7 @@ func (p *Program) Strict() *Program {
 	return &twin
 }
 
-// Continue takes over how the calls went from what was known of the program before.
+// Continue keeps the health that was known about the program before.
 func (p *Program) Continue(former *Program) { p.circuit = former.circuit }
 
 // Address is where the program is.
@@ -98,7 +98,7 @@ func newClient(plain, single bool) *http.Client {
 
 var errPublic = errors.New("an address without https is only for this machine and private networks")
 
-// refusePublic keeps banking data off networks where others can read it.
+// refusePublic keeps banking data off networks that others can read.
 func refusePublic(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -110,7 +110,8 @@ func refusePublic(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Describe asks the program what it is. It fails when the answer is not a coherent profile.
+// Describe asks the program for its description. It fails when the answer is not a coherent
+// profile.
 func (p *Program) Describe(ctx context.Context) (Profile, error) {
 	var described Profile
 	if err := p.call(ctx, callProfile, struct{ Deadline time.Time }{deadline(ctx)}, &described); err != nil {
@@ -130,7 +131,7 @@ func deadline(ctx context.Context) time.Time {
 	return time.Now().Add(callTime)
 }
 
-// fault is a failure in words for the operator, which hold nothing of bodies.
+// fault is a failure in words for the operator, without content of bodies.
 func (p *Program) fault(call string, err error, says string) error {
 	return &connector.Fault{Says: fmt.Sprintf("the connector at %s (%s): %s", p.address, call, says), Err: err}
 }
@@ -250,7 +251,7 @@ func (p *Program) request(ctx context.Context, name string, body any) (*http.Req
 	return r, nonce, nil
 }
 
-// remedy says what a failure means, in words that hold nothing of bodies.
+// remedy returns what a failure means, without content of bodies.
 func remedy(err error) string {
 	var network net.Error
 	for _, own := range []error{errUnsigned, errNotAnswer, errLarge, errSlow, errCut, errPublic} {

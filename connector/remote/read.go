@@ -14,7 +14,7 @@ import (
 	"passerelle/connector"
 )
 
-// sinkError is a failure of whoever takes what is read, which says nothing of the program.
+// sinkError is a failure of the sink, which says nothing about the program.
 type sinkError struct{ error }
 
 func (s *sinkError) Unwrap() error { return s.error }
@@ -26,8 +26,8 @@ func taken(err error) error {
 	return &sinkError{err}
 }
 
-// Read lists the accounts first and then asks for those that are wanted, so that the program
-// is asked for nothing that the person does not share.
+// Read lists the accounts first and then requests wanted ones only, so the program is not asked
+// for what the person does not share.
 func (r reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	var listed accountsAnswer
 	if err := r.call(ctx, callAccounts, dataCall{Deadline: deadline(ctx), Request: req}, &listed); err != nil {
@@ -61,7 +61,7 @@ func (r reader) Read(ctx context.Context, req connector.DataRequest, out connect
 	return merge(first, last.Outcome), last.Error.err()
 }
 
-// choose hands the lists over and notes what is wanted of them.
+// choose passes on the lists and records what is wanted.
 func (c *dataCall) choose(listed accountsAnswer, out connector.Sink) error {
 	if listed.Accounts != nil {
 		if err := out.Accounts(listed.Accounts); err != nil {
@@ -107,8 +107,8 @@ func (one record) pass(out connector.Sink) error {
 	return out.SubscriptionRead(one.Subscription)
 }
 
-// checkOutcome refuses what would harm whoever is shown it: a state that does not exist, and
-// an address that a browser would execute.
+// checkOutcome fails for an outcome that would harm a viewer: an unknown state, or an address
+// that a browser would execute.
 func checkOutcome(o connector.Outcome) error {
 	if !o.State.Known() {
 		return fmt.Errorf("%w: the state is not a known one", errMalformed)
@@ -134,7 +134,7 @@ func (r reader) File(ctx context.Context, req connector.DataRequest, of connecto
 	return last.MediaType, last.Error.err()
 }
 
-// Terminate ends a consent. A program that holds none is not asked.
+// Terminate ends a consent. A program without consents is not called.
 func (r reader) Terminate(ctx context.Context, req connector.DataRequest) error {
 	if !r.described.Terminates {
 		return nil
@@ -146,8 +146,8 @@ func (r reader) Terminate(ctx context.Context, req connector.DataRequest) error 
 	return got.Error.err()
 }
 
-// stream makes a call whose answer is a stream, and passes the records on as they come: who
-// takes them slowly slows the program down. It returns the end, once its signature is right.
+// stream makes a call with a stream as answer, and passes the records on as they come: a slow
+// consumer slows the program down. It returns the end, once its signature is right.
 func (p *Program) stream(ctx context.Context, name string, body any, pass func(record) error) (end, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -192,7 +192,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// lines are those of a stream.
+// lines are the lines of a stream.
 type lines struct {
 	from  *bufio.Reader
 	sum   hash.Hash

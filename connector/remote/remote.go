@@ -2,13 +2,13 @@
 //
 // It owns the connector protocol: its paths, bodies, signatures and limits, a Program that
 // makes a connector.Connector of what speaks it, and a Handler that lets any connector speak
-// it. It does not own which programs a deployment has, nor what becomes of what they say.
+// it. It does not own which programs a deployment has, or what happens with their answers.
 //
-// A program is as little trusted as a bank. The package checks the form of what it says; the
-// callers of connectors check the meaning. It fails as every connector does: ErrNotSent means
-// that the program did not get an order, or has signed that the bank did not; every other
-// failure leaves the outcome unknown. A stream that lacks its signed end is an error, however
-// much of it arrived.
+// A program is as little trusted as a bank. The package checks the form of an answer; callers
+// of connectors check the meaning. It fails as every connector does: ErrNotSent means that the
+// program did not get an order, or has signed that the bank did not. Every other failure leaves
+// the outcome unknown. A stream that lacks its signed end is an error, however much of it
+// arrived.
 package remote
 
 import (
@@ -49,14 +49,14 @@ const (
 
 const version = "v1"
 
-// Profile is what a program says of itself. The numbers of a connector.Profile are the
+// Profile is a program's description of itself. The numbers of a connector.Profile are the
 // deployment's.
 type Profile struct {
 	UUID      string
 	Name      string
 	Countries []string
-	// Sources are the channels of the connector; without any there is one, openapi, which
-	// is read with credentials when the program reads data.
+	// Sources are the channels of the connector. Without any, the only one is openapi, which
+	// uses credentials when the program reads data.
 	Sources        []Source
 	Hidden         bool
 	Sandbox        bool
@@ -67,7 +67,7 @@ type Profile struct {
 	Data           *connector.DataSettings
 	Mechanism      passerelle.AuthMechanism
 	Labels         connector.Labels
-	// Answers, Files and Terminates say that the program has the calls answer, file and
+	// Answers, Files and Terminates mean that the program has the calls answer, file and
 	// terminate. It has cancel when its payments are cancellable.
 	Answers, Files, Terminates bool
 }
@@ -143,7 +143,7 @@ type order struct {
 	Now                time.Time
 }
 
-// orderPayment is what an order has of its payment.
+// orderPayment is the part of a payment that an order has.
 type orderPayment struct {
 	ID               passerelle.PaymentID
 	State            payment.State
@@ -178,14 +178,14 @@ func (o order) order() connector.Order {
 
 // orderCall is the body of initiate, status, answer and cancel.
 type orderCall struct {
-	// Deadline is when nobody waits for the answer any more.
+	// Deadline is when the caller stops waiting.
 	Deadline time.Time
 	Order    order
 	// Answer comes with the call answer.
 	Answer *connector.Answer
 }
 
-// orderAnswer answers an orderCall. The memory of the report counts beside an error too.
+// orderAnswer answers an orderCall. The memory of the report counts even with an error.
 type orderAnswer struct {
 	Report payment.Report
 	Error  *failure
@@ -195,14 +195,14 @@ type orderAnswer struct {
 type dataCall struct {
 	Deadline time.Time
 	Request  connector.DataRequest
-	// Accounts and Subscriptions are those that read is to read.
+	// Accounts and Subscriptions are the ones to read.
 	Accounts      []wantedAccount
 	Subscriptions []string
 	// File comes with the call file.
 	File *connector.FileName
 }
 
-// wantedAccount is an account to read, from a day on; without one all there is.
+// wantedAccount is an account to read from a day on, or completely without a day.
 type wantedAccount struct {
 	Account string
 	From    passerelle.Date
@@ -225,8 +225,8 @@ type record struct {
 	Assets       *passerelle.Assets
 	Subscription string
 	Documents    []passerelle.DocumentDetails
-	// Read ends an account or a subscription: everything was handed over, of an account
-	// From the day on.
+	// Read ends an account or a subscription. For an account, everything From the day on was
+	// passed.
 	Read bool
 	From passerelle.Date
 	// Data is a piece of a file.
@@ -241,7 +241,7 @@ type end struct {
 	Error     *failure
 }
 
-// failure is why a program could not do what it was asked.
+// failure is the reason why a program could not do something.
 type failure struct {
 	// Kind is refused, notSent, unknownOrder or failed.
 	Kind string
@@ -258,7 +258,7 @@ const (
 	failed       = "failed"
 )
 
-// errFailed is that a program says it failed.
+// errFailed means that the program reports a failure.
 var errFailed = errors.New("the program reports a failure")
 
 // err is the failure as connectors return it.
@@ -292,7 +292,7 @@ func failureOf(err error) *failure {
 	return &failure{Kind: failed}
 }
 
-// merge adds what the end of a read says to what its beginning said.
+// merge adds the end of a read to its beginning.
 func merge(first, last connector.Outcome) connector.Outcome {
 	if last.Memory == nil {
 		last.Memory = first.Memory

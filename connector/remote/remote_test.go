@@ -47,7 +47,7 @@ func newBank() (*sandbox.Bank, *sandbox.MemoryLedger) {
 	}, ledger
 }
 
-// behind puts a connector of a bank behind the protocol.
+// behind serves a bank's connector with the protocol.
 func behind(t *testing.T, b *sandbox.Bank, uuid string) connector.Connector {
 	t.Helper()
 	for _, c := range b.Connectors() {
@@ -181,8 +181,8 @@ func signed(w http.ResponseWriter, r *http.Request, body string) {
 	io.WriteString(w, body)
 }
 
-// TestHostilePrograms: whatever a program does to an order, the outcome is unknown unless the
-// program has signed another one; and no answer becomes a report that is not signed.
+// TestHostilePrograms: whatever a program does with an order, the outcome is unknown unless the
+// program has signed another one, and only a signed answer becomes a report.
 func TestHostilePrograms(t *testing.T) {
 	bank, _ := newBank()
 	described := remote.Describe(bank.Connectors()[0])
@@ -223,7 +223,7 @@ func TestHostilePrograms(t *testing.T) {
 	}
 }
 
-// TestReplay: what was sent once reaches the connector once, and nothing reaches it unsigned.
+// TestReplay: a request reaches the connector once, and never unsigned.
 func TestReplay(t *testing.T) {
 	bank, _ := newBank()
 	h, err := remote.Handler(bank.Connectors()[0], sharedSecret)
@@ -262,7 +262,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestStreams: only a whole, signed stream is a read.
+// TestStreams: only a complete, signed stream is a read.
 func TestStreams(t *testing.T) {
 	bank, _ := newBank()
 	described := remote.Describe(bank.Connectors()[0])
@@ -310,7 +310,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// sink notes what it takes.
+// sink records what it takes.
 type sink struct {
 	connector.Sink
 	values, ended string
@@ -327,8 +327,8 @@ func (s *sink) Transactions(_ string, page []passerelle.TransactionDetails) erro
 	return nil
 }
 
-// TestProgramsThatHang: an order that is not answered has an unknown outcome at its deadline.
-// A program that fails in a row is left alone, and then nothing is sent.
+// TestProgramsThatHang: an order that is not answered has an unknown outcome at its deadline. A
+// program that keeps failing gets no calls, and then nothing is sent.
 func TestProgramsThatHang(t *testing.T) {
 	bank, _ := newBank()
 	over := make(chan struct{})
@@ -380,8 +380,8 @@ func readProfile() remote.Profile {
 	}
 }
 
-// TestDrippingStreams: a program that sends a valid record now and then is hung up on after
-// some minutes, whereas the time that whoever takes the records needs is not counted.
+// TestDrippingStreams: a slow stream of valid records ends after some minutes. The time that
+// the consumer needs does not count.
 func TestDrippingStreams(t *testing.T) {
 	for name, test := range map[string]struct {
 		program, taker time.Duration
@@ -408,7 +408,7 @@ func TestDrippingStreams(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Calls of the clock alternate: one when a record was received, one when it was taken.
+			// Clock reads alternate: one when a record was received, one when it was consumed.
 			var calls atomic.Int64
 			program.SetNow(func() time.Time {
 				advance := test.program

@@ -31,7 +31,7 @@ const (
 	// minSecret and maxSecret bound a secret, in bytes.
 	minSecret = 32
 	maxSecret = 256
-	// tolerance is how far the clocks of both sides may be apart.
+	// tolerance is how far the two clocks may differ.
 	tolerance = 5 * time.Minute
 	// maxNonces is how many nonces are remembered for that time, of up to maxNonce bytes.
 	maxNonces = 1 << 20
@@ -43,7 +43,7 @@ var (
 	errReplayed = errors.New("the request is a repetition, or older or newer than five minutes")
 )
 
-// secret is what both sides share.
+// secret is the shared secret.
 type secret []byte
 
 // mac begins a signature over parts, to which the body is then written.

@@ -37,7 +37,7 @@ func (s *stream) Write(piece []byte) (int, error) {
 	return written, nil
 }
 
-// end sends the end and the signature. Nobody is left to learn of an error.
+// end sends the end and the signature. Nobody would see an error.
 func (s *stream) end(last end) {
 	_ = s.send(record{End: &last})
 	raw, _ := encode(signature{text(s.sum)})

@@ -21,22 +21,22 @@ var ErrNoTest = errors.New("the program has no call test, or is not started for 
 
 // The acts of the call test.
 const (
-	// ActBegin does nothing, ActApprove and ActRefuse do what is asked.
+	// ActBegin does nothing; ActApprove and ActRefuse do what is asked.
 	ActBegin   = "begin"
 	ActApprove = "approve"
 	ActRefuse  = "refuse"
 )
 
-// Act is what a program under test does in place of a payer or a person.
+// Act is what a program under test does in place of a payer or person.
 type Act struct {
 	Act string
-	// Order and Report are a payment's and what asks for the act: a report that awaits the
-	// payer, for the order or for its cancellation. An order that is Lasting is not executed
-	// before its cancellation was decided.
+	// Order and Report are a payment's order and the report that asks for the act: approval of
+	// the order or of its cancellation. An order that is Lasting is not executed before its
+	// cancellation was decided.
 	Order   connector.Order
 	Report  payment.Report
 	Lasting bool
-	// Request and Outcome are a read's and what asks for the act.
+	// Request and Outcome are a read's request and the outcome that asks for the act.
 	Request connector.DataRequest
 	Outcome connector.Outcome
 }
@@ -49,7 +49,7 @@ type testCall struct {
 	// Order and Report come with a payment: the report asks for the act.
 	Order  order
 	Report payment.Report
-	// Lasting says that the bank does not execute the order before its cancellation was
+	// Lasting means that the bank does not execute the order before its cancellation is
 	// decided.
 	Lasting bool
 	// Request and Outcome come with a read: the outcome asks for the act.
@@ -61,13 +61,13 @@ type testCall struct {
 type Acted struct {
 	// Orders counts the orders that the bank has taken.
 	Orders int
-	// Values are those of the fields of data, for a person of the tests; Fields those of the
-	// payment fields.
+	// Values are values of the data fields for a test person, and Fields values of the payment
+	// fields.
 	Values, Fields map[string]string
 	// Payer and Beneficiary are accounts for orders, where not any will do.
 	Payer, Beneficiary *passerelle.Account
-	// Answers, Callback and Resumed are what the person's act adds to the next request.
-	// Answers of a payer are passed on with the call answer.
+	// Answers, Callback and Resumed are what the act adds to the next request. Answers of a
+	// payer are passed on with the call answer.
 	Answers  map[string]string
 	Callback url.Values
 	Resumed  bool
@@ -130,8 +130,8 @@ var forgeries = []struct {
 	{"a request that comes again", nil},
 }
 
-// CheckRefusals sends requests that a program must answer with 401. It fails with those that
-// the program answers otherwise.
+// CheckRefusals sends requests that a program must answer with 401. It fails with the requests
+// that the program answers wrongly.
 func (p *Program) CheckRefusals(ctx context.Context) error {
 	var faults []error
 	for _, f := range forgeries {

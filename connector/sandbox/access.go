@@ -13,9 +13,9 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// The page on which a customer lets a connector read. It keeps nothing: where
-// the browser goes next is in its address, under a signature, so that the bank
-// sends nobody to a place that no connector named.
+// The page on which a customer lets a connector read. It stores nothing. Its address contains,
+// signed, where the browser goes next, so the bank sends browsers only to addresses of
+// connectors.
 
 const (
 	accessPurpose = "access page of the sandbox bank"
@@ -26,7 +26,7 @@ const (
 	numbers = 16
 )
 
-// readAccess is what readers know of the page.
+// readAccess gives readers access to the page.
 func (b *Bank) readAccess() customers.Access {
 	return customers.Access{Page: b.accessPage, Code: b.AccessCode}
 }
@@ -43,8 +43,7 @@ func connectionName(domain passerelle.DomainID, connection passerelle.Connection
 	return binary.BigEndian.AppendUint64(name, uint64(connection)) //nolint:gosec // as above
 }
 
-// AccessCode is what a customer brings back from the page who let a connection
-// read.
+// AccessCode returns the code for a customer who agrees that a connection reads.
 func (b *Bank) AccessCode(domain passerelle.DomainID, connection passerelle.ConnectionID) string {
 	return b.codeOf(connectionName(domain, connection))
 }
@@ -53,8 +52,8 @@ func (b *Bank) codeOf(connection []byte) string {
 	return base64url.EncodeToString(b.MAC(codePurpose, connection)[:macSize])
 }
 
-// accessView is a page with which a customer answers: where the answer goes, what
-// goes with it, and what is added to that by saying yes.
+// accessView is the page on which a customer answers: the target of the form, its parameters,
+// and the code that a yes adds.
 type accessView struct {
 	Back string
 	Kept []pair
@@ -82,7 +81,7 @@ func (b *Bank) access(id string) (*accessView, bool) {
 	return v, true
 }
 
-// showAccess asks the customer; both answers go back as forms do.
+// showAccess asks the customer. Both answers are forms that go back.
 func (b *Bank) showAccess(w http.ResponseWriter, id string) {
 	v, ok := b.access(id)
 	if !ok {

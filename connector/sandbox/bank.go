@@ -1,19 +1,20 @@
 // Package sandbox is a simulated bank and the test connectors that lead to it.
 //
-// It owns what a real bank would own: the orders that arrived, what the payer decided about
-// each of them, when they are executed, and the pages on which the payer approves, refuses or
-// agrees to cancel. It does not own payments, which it never sees again after an order has
-// come, or the data that connectors read, which package customers has, or where orders are
-// stored, which a Ledger knows. It reads no clock: the present instant comes with each call,
-// so the bank follows the clock of a domain. No money moves.
+// It owns what a real bank would own: the received orders, the payer's decision about each,
+// when they are executed, and the pages on which the payer approves, refuses or agrees to
+// cancel. It does not own payments, which it does not see after an order has arrived. It does
+// not own the data that connectors read, which is in package customers, or the storage of
+// orders, which is a Ledger. It reads no clock: the present instant comes with each call, so
+// the bank follows the clock of a domain. No money moves.
 //
 // The bank decides what it does with an order when the order arrives. The tables of use cases,
 // words, amounts and accounts are written as scripts. A script becomes a plan: a list of steps
-// that is stored with the order and played from then on. Scenarios lists all there is.
+// that is stored with the order and played from then on. Scenarios lists everything that the
+// bank can do.
 //
-// Orders are in the ledger alone and nothing is kept between calls, so a restart loses nothing
-// and any process can answer for any other. When the ledger fails, connectors return an
-// ordinary error, which leaves the outcome unknown, and pages say that the bank is out of reach.
+// The ledger has all orders and nothing is kept between calls, so a restart loses nothing and
+// any process can answer for any other. When the ledger fails, connectors return an ordinary
+// error, which leaves the outcome unknown, and pages say that the bank is out of reach.
 package sandbox
 
 import (
@@ -34,10 +35,10 @@ type Bank struct {
 	// Base is the address of a domain under which Pages are reachable:
 	// scheme and host, without a trailing slash.
 	Base func(domain passerelle.DomainID) string
-	// MAC authenticates data for one purpose, in at least 16 bytes, the same
-	// after a restart as before.
+	// MAC authenticates data for one purpose with at least 16 bytes, which do not change with a
+	// restart.
 	MAC func(purpose string, data []byte) []byte
-	// Timing says how long execution takes.
+	// Timing is how long execution takes.
 	Timing Timing
 	// Log gets the failures that a page can only hint at.
 	Log *slog.Logger
@@ -70,10 +71,10 @@ type testConnector struct {
 	customers.Reader
 }
 
-// Profile is that of the connector.
+// Profile returns the profile of the reader.
 func (c testConnector) Profile() connector.Profile { return c.Reader.Profile() }
 
-// errNoOrder says that no order of that key ever arrived.
+// errNoOrder means that no order with the key has arrived.
 var errNoOrder = errors.New("no such order at the sandbox bank")
 
 // find reads an order, and errNoOrder when there is none.

@@ -7,7 +7,7 @@ import (
 	"passerelle/payment"
 )
 
-// cancellation is what became of the wish to cancel an order.
+// cancellation is the state of a request to cancel an order.
 type cancellation struct {
 	State payment.Cancellation `json:"state"`
 	// ReturnURL is where the payer goes after deciding.
@@ -19,9 +19,8 @@ type cancellingConnector struct{ *Connector }
 
 var _ connector.Canceller = cancellingConnector{}
 
-// Cancel asks the bank to cancel an order. The bank has its payer approve that
-// on a page, or does it at once, or refuses: instant orders always. What has
-// ended stays as it ended.
+// Cancel asks the bank to cancel an order. The bank has its payer approve that on a page, or
+// does it at once, or refuses: instant orders always. An ended order does not change.
 func (c cancellingConnector) Cancel(ctx context.Context, in connector.Order) (payment.Report, error) {
 	return c.advance(ctx, in, func(o *order) bool { return o.cancel(c.bank.cancels, in.ReturnURL) })
 }
@@ -38,7 +37,7 @@ func (o *order) cancel(usual payment.Cancellation, returnURL string) bool {
 	return true
 }
 
-// ended reports whether nothing is going to change any more.
+// ended reports whether the order will not change any more.
 func (o *order) ended() bool { return o.cancelled() || (o.step().Do == end && !o.waiting()) }
 
 // waiting reports whether some lines of a bulk are still to end.

@@ -11,10 +11,9 @@ import (
 	"passerelle/payment"
 )
 
-// Scenarios is the catalogue of all that the simulated banks can do to a
-// payment: every state, every edge between two, every action, error code and
-// incompatibility, every type of execution and frequency is in at least one.
-// The list is new with every call and belongs to the caller.
+// Scenarios lists everything that the simulated banks can do to a payment: every state and
+// edge, every action, error code and incompatibility, every type of execution and every
+// frequency. The list is new with every call and belongs to the caller.
 func Scenarios() []Scenario {
 	return slices.Concat(
 		journeys(), scripted(), byAmount(), byAccount(), byUseCase(), answered(), bulks(), cancellations(), dated(), incompatible(), odd(),
@@ -37,14 +36,14 @@ var paths = map[string][]payment.State{
 	"expired":   {payment.Created, payment.Validating, payment.Pending, payment.Expired},
 }
 
-// lineStates are those of the lines at the end of each path.
+// lineStates are the states of the lines at the end of each path.
 var lineStates = map[payment.State]payment.InstructionState{
 	payment.Created: "", payment.Validating: payment.InstructionPending, payment.Pending: payment.InstructionPending, payment.Expired: payment.InstructionPending,
 	payment.Rejected: payment.InstructionRejected, payment.Done: payment.InstructionDone, payment.Accepted: payment.InstructionAccepted,
 }
 
-// scenario is one on a path, with the payment of 12.50 euros to a shop that
-// change makes something else of.
+// scenario returns a scenario on a path with a payment of 12.50 euros to a shop, after the
+// changes.
 func scenario(name, shows, path string, code payment.ErrorCode, change ...func(*Scenario)) Scenario {
 	s := Scenario{
 		Name: name, Shows: shows, Connector: TestConnector, Moves: []Move{}, Lines: []ScenarioLine{euros("12.50", "Order 42")},
@@ -114,13 +113,13 @@ func manual(s *Scenario) { s.Settings = map[string]string{"payment.auto_confirma
 
 func cancelling(s *Scenario) { s.Ends.Cancelling = true }
 
-// approved is the ordinary journey: a redirect that the payer follows.
+// approved is the usual journey: the payer approves after a redirect.
 func approved(s *Scenario) {
 	s.Moves = []Move{validate, approves}
 	s.Ends.Actions = []payment.Action{payment.Redirect}
 }
 
-// What is done.
+// The moves of scenarios.
 
 var (
 	validate = Move{Do: Validate}
@@ -141,7 +140,7 @@ func using(useCase string) Move {
 
 func submits(values map[string]string) Move { return Move{Do: Submit, Fields: values} }
 
-// journeys are those that no script, amount or account is needed for.
+// journeys need no script, amount or account.
 func journeys() []Scenario {
 	return []Scenario{
 		scenario("plain", "A payment that the payer approves at the bank and the bank executes.", "done", "", approved),
@@ -157,8 +156,8 @@ func journeys() []Scenario {
 	}
 }
 
-// scripted are the words of labels, approved at the bank where nothing else is
-// said.
+// scripted are the words of labels. The payer approves at the bank unless the script says
+// otherwise.
 func scripted() []Scenario {
 	return []Scenario{
 		scenario("label-done", "The bank executes at once.", "done", "", approved, label("done - Order 42")),
@@ -278,7 +277,7 @@ func byUseCase() []Scenario {
 	}
 }
 
-// answered are all pairs of actions in a row, and the other ways to answer.
+// answered are all pairs of consecutive actions, and the other ways to answer.
 func answered() []Scenario {
 	return append(pairs(),
 		scenario("decoupled-refused", "The payer refuses on the phone.", "refused", payment.CancelledByUser, label("actn(decoupled) - x"), moves(validate, refuses, checks), actions(payment.Decoupled)),
@@ -446,7 +445,7 @@ func incompatible() []Scenario {
 	}
 }
 
-// odd are banks that say what makes no sense, which changes nothing.
+// odd are banks whose nonsense changes nothing.
 func odd() []Scenario {
 	redirect := actions(payment.Redirect)
 	return []Scenario{

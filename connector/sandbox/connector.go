@@ -14,9 +14,8 @@ import (
 	"passerelle/payment"
 )
 
-// Connector leads to the simulated bank under one of its profiles. Make it
-// with Bank.Connectors. Those whose bank cancels orders are also a
-// connector.Canceller.
+// Connector connects to one of the simulated banks. Make it with Bank.Connectors. Those whose
+// bank cancels orders are also a connector.Canceller.
 type Connector struct {
 	shared *Bank
 	bank   bank
@@ -24,11 +23,11 @@ type Connector struct {
 
 var _ connector.Responder = (*Connector)(nil)
 
-// Profile says what the connector is. It is shared and not to be changed.
+// Profile describes the connector. It is shared and not to be changed.
 func (c *Connector) Profile() connector.Profile { return c.bank.profile }
 
-// Initiate hands the order to the bank. The bank recognises its key: a repeated
-// order is answered as the first one stands, whatever else is in it.
+// Initiate hands the order to the bank. The bank recognises its key: it answers a repeated
+// order with the state of the first, whatever its content.
 func (c *Connector) Initiate(ctx context.Context, in connector.Order) (payment.Report, error) {
 	if err := ctx.Err(); err != nil {
 		return payment.Report{}, fmt.Errorf("%w: %w", connector.ErrNotSent, err)
@@ -58,8 +57,8 @@ var (
 	errSlow = errors.New("the sandbox bank takes too long to answer")
 )
 
-// deliver is what happens to the answer to an order's arrival. A slow bank is
-// really slow only where banks take their time.
+// deliver decides what happens to the answer to a new order. A slow bank is really slow only
+// where banks take their time.
 func (b *Bank) deliver(ctx context.Context, stored []byte) error {
 	o, err := decodeOrder(stored)
 	if err != nil {
@@ -87,14 +86,13 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Status says what became of the order of a key. To the bank, the first
-// question after an approval is the moment of that approval.
+// Status returns the state of the order with a key. To the bank, the first question after an
+// approval is the moment of that approval.
 func (c *Connector) Status(ctx context.Context, in connector.Order) (payment.Report, error) {
 	return c.advance(ctx, in, (*order).speak)
 }
 
-// Answer gives the bank what it waits for. What it does not wait for, or not
-// any more, it ignores.
+// Answer sends the bank an answer. The bank ignores answers that it does not wait for.
 func (c *Connector) Answer(ctx context.Context, in connector.Order, a connector.Answer) (payment.Report, error) {
 	return c.advance(ctx, in, func(o *order) bool {
 		answered := o.answer(a, in.Now)
@@ -102,8 +100,7 @@ func (c *Connector) Answer(ctx context.Context, in connector.Order, a connector.
 	})
 }
 
-// advance brings an order to the present, does something about it and says where
-// it stands.
+// advance brings an order up to date, changes it with do, and returns its state.
 func (c *Connector) advance(ctx context.Context, in connector.Order, do func(*order) bool) (payment.Report, error) {
 	o, err := c.shared.change(ctx, in.Domain, in.Key, func(o *order) bool {
 		if o.Connector != c.bank.profile.UUID {
@@ -127,8 +124,8 @@ func (c *Connector) advance(ctx context.Context, in connector.Order, do func(*or
 	return r, nil
 }
 
-// remark adds to the bank's word which steps of a script meant nothing, so
-// that whoever wrote it finds out.
+// remark adds the ignored steps of a script to the bank's status word, for the author of the
+// script.
 func (o *order) remark(raw string) string {
 	if len(o.Ignored) == 0 {
 		return raw
@@ -136,9 +133,9 @@ func (o *order) remark(raw string) string {
 	return raw + " (ignored: " + strings.Join(slices.Clone(o.Ignored), ", ") + ")"
 }
 
-// Page is the address of the page on which a payer decides about an order: at
-// the bank's site, in its app, about the payment or about its cancellation.
-// Redirects lead there; a payer of a decoupled order opens it as their phone.
+// Page returns the address of the page on which a payer decides about an order or its
+// cancellation, at the bank's site or in its app. Redirects lead there. The payer of a
+// decoupled order opens it as their phone.
 func (b *Bank) Page(domain passerelle.DomainID, key string) string {
 	return b.Base(domain) + pagesPath + b.pageID(domain, key)
 }

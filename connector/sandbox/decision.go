@@ -7,7 +7,7 @@ import (
 	"passerelle/payment"
 )
 
-// decision is what a payer can say on a page, as the value of a button.
+// decision is the value of a button on a page.
 type decision string
 
 const (
@@ -18,8 +18,8 @@ const (
 	keep   decision = "keep"
 )
 
-// choice is a form that was sent: what was decided, from which account to pay,
-// and at which step of the order the page was. An empty step is any.
+// choice is a submitted form: the decision, the account to pay from, and the step of the order
+// that the page showed. An empty step is any.
 type choice struct {
 	decision decision
 	account  string
@@ -30,8 +30,7 @@ func (c choice) known() bool {
 	return slices.Contains([]decision{approve, refuse, cancel, keep}, c.decision)
 }
 
-// decide takes a decision if it is one that is open, and reports whether it
-// was.
+// decide applies a decision if it is possible now, and reports whether it was.
 func (o *order) decide(c choice, timing Timing) bool {
 	stale := c.step != "" && c.step != strconv.Itoa(o.At)
 	decided := false
@@ -77,8 +76,8 @@ func (o *order) debit(number string, timing Timing) {
 	o.Plan.Steps = append(slices.Clone(o.Plan.Steps[:o.At+1]), p.Steps...)
 }
 
-// back is where the browser goes after a decision: where the order said, or,
-// after one that was made in the app, nowhere else.
+// back is where the browser goes after a decision: to the order's return address, or nowhere
+// after a decision in the app.
 func (o *order) back(d decision, page string) string {
 	if o.Cancellation != nil && (d == cancel || d == keep) {
 		return o.Cancellation.ReturnURL
@@ -89,13 +88,13 @@ func (o *order) back(d decision, page string) string {
 	return o.ReturnURL
 }
 
-// screen is what a page says and offers.
+// screen is the text and the buttons of a page.
 type screen struct {
 	bank, title, lead string
 	buttons           []button
 }
 
-// button is one decision that a page offers. The main one is the usual one.
+// button is one possible decision on a page. The main button is the usual choice.
 type button struct {
 	Value decision
 	Label string
@@ -118,7 +117,7 @@ var (
 	}
 	noQuestion = screen{title: "There is nothing to decide here", lead: "The bank waits for something else, or has all that it needs."}
 
-	// decidedScreens are what a page says after each decision.
+	// decidedScreens are the pages after each decision.
 	decidedScreens = map[decision]screen{
 		approve: {title: "You approved this payment"},
 		refuse:  {title: "You refused this payment"},

@@ -11,14 +11,13 @@ import (
 // Ledger keeps the orders of the bank, one body for each domain and key. Every
 // change of a body raises its version by one.
 type Ledger interface {
-	// Submit records that an order arrived: a new one is stored as body, a
-	// repeated one only counted. It answers what is now stored, its version
-	// and how often the order arrived.
+	// Submit records the arrival of an order: it stores a new one, and counts a repeated one.
+	// It returns the stored order, its version, and how often the order arrived.
 	Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) (stored []byte, version, submissions int64, err error)
-	// Load reads an order, with found false when there is none of that key.
+	// Load reads an order. found is false when the key is unknown.
 	Load(ctx context.Context, domain passerelle.DomainID, key string) (body []byte, version int64, found bool, err error)
-	// Save stores an order over the version it was read at; saved is false
-	// when somebody else was faster.
+	// Save stores an order over the version that was read. saved is false when the version has
+	// changed.
 	Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (saved bool, err error)
 }
 
@@ -46,7 +45,7 @@ func NewMemoryLedger() *MemoryLedger {
 	return &MemoryLedger{rows: map[ledgerKey]ledgerRow{}}
 }
 
-// Submit stores a new order or counts a repeated one; see Ledger.
+// Submit implements Ledger.
 func (l *MemoryLedger) Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) ([]byte, int64, int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +61,7 @@ func (l *MemoryLedger) Submit(ctx context.Context, domain passerelle.DomainID, k
 	return bytes.Clone(row.body), row.version, row.submissions, nil
 }
 
-// Load reads an order; see Ledger.
+// Load implements Ledger.
 func (l *MemoryLedger) Load(ctx context.Context, domain passerelle.DomainID, key string) ([]byte, int64, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +69,7 @@ func (l *MemoryLedger) Load(ctx context.Context, domain passerelle.DomainID, key
 	return bytes.Clone(row.body), row.version, known, ctx.Err()
 }
 
-// Save stores an order over the version it was read at; see Ledger.
+// Save implements Ledger.
 func (l *MemoryLedger) Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

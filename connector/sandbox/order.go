@@ -11,8 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// order is what the bank keeps of an order that arrived, and where it stands
-// with it.
+// order is an order as the bank stores it, with its state.
 type order struct {
 	Connector string            `json:"connector"`
 	UseCase   string            `json:"use_case"`
@@ -30,22 +29,22 @@ type order struct {
 	Day     string `json:"day,omitempty"`
 	LastDay string `json:"last_day,omitempty"`
 
-	// Plan is what the bank does, and At the step at which it is.
+	// Plan is what the bank does, and At the present step.
 	Plan plan `json:"plan"`
 	At   int  `json:"at"`
 	// Since is when the step began. It is open while the bank was not asked
 	// since, because pages do not know the domain's present instant.
 	Since *time.Time `json:"since,omitempty"`
-	// Tries counts what was said or answered in this step.
+	// Tries counts reports or answers in this step.
 	Tries int `json:"tries,omitempty"`
-	// Decision is what the payer last decided on a page.
+	// Decision is the payer's last decision on a page.
 	Decision decision `json:"decision,omitempty"`
-	// Cancellation is nil until somebody asks for one.
+	// Cancellation is nil until a cancellation is requested.
 	Cancellation *cancellation `json:"cancellation,omitempty"`
 	// Ignored are steps of scripts that meant nothing.
 	Ignored []string `json:"ignored,omitempty"`
 
-	// Status and Due are all that orders had before there were plans.
+	// Status and Due are all that orders had before plans existed.
 	Status string     `json:"status,omitempty"`
 	Due    *time.Time `json:"due,omitempty"`
 }
@@ -59,7 +58,7 @@ type line struct {
 	Minor  int64                    `json:"minor"`
 }
 
-// account is the payer's, empty when nobody told.
+// account is the payer's account, empty when unknown.
 type account struct {
 	Scheme passerelle.AccountScheme `json:"scheme"`
 	Number string                   `json:"number"`
@@ -116,8 +115,8 @@ func decodeOrder(body []byte) (order, error) {
 	return o, nil
 }
 
-// modernise plans what was done with orders before there were plans: approved
-// on a page, then executed when due.
+// modernise gives an order from before plans its plan: approved on a page, then executed when
+// due.
 func (o *order) modernise() {
 	last := ending{State: payment.InstructionDone}
 	if o.DateType == payment.Periodic {
@@ -138,7 +137,8 @@ func (o *order) modernise() {
 // step is the one at which the bank is.
 func (o *order) step() step { return o.Plan.Steps[o.At] }
 
-// next goes to the next step, which begins then; nil leaves that open.
+// next moves to the next step, which begins at the given instant; nil leaves the beginning
+// open.
 func (o *order) next(begins *time.Time) { o.At, o.Since, o.Tries = o.At+1, begins, 0 }
 
 // conclude ends the order at once, whatever was planned.
@@ -147,8 +147,8 @@ func (o *order) conclude(e ending) {
 	o.next(nil)
 }
 
-// worked reports whether the bank has been at work on the order, which is when
-// it has to tell that the payer approved.
+// worked reports whether the bank has executed a step on the order, and so has to report that
+// the payer approved.
 func (o *order) worked() bool {
 	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == pend || s.Do == series })
 }
@@ -158,7 +158,7 @@ func (o *order) ran() bool {
 	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == series })
 }
 
-// question is the bank's open question, or its last one when none is open.
+// question returns the bank's open question, or the last one.
 func (o *order) question() (question, bool) {
 	for _, s := range slices.Backward(o.Plan.Steps[:o.At+1]) {
 		if s.Do == ask {

@@ -30,9 +30,9 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// pageHeaders go with every answer. Browsers hold form-action against each
-// redirect that follows the form, and where the payer travels after the return
-// URL is the client's affair: so the addresses are open, the schemes are not.
+// pageHeaders go with every answer. Browsers apply form-action to each redirect after the form,
+// and the client decides where the payer goes after the return URL. So addresses are open and
+// schemes are not.
 var pageHeaders = map[string]string{
 	"Content-Type":  "text/html; charset=utf-8",
 	"Cache-Control": "no-store",
@@ -52,7 +52,7 @@ func styleHash() string {
 type view struct {
 	Style template.CSS
 	Bank  string
-	// Fiction says what does not exist.
+	// Fiction says what is not real.
 	Fiction string
 	Title   string
 	Notice  string
@@ -61,10 +61,9 @@ type view struct {
 	Back    []pair
 }
 
-// Pages serves the bank's pages, to be mounted at /sandbox/bank/. Knowing the
-// id of a page is the right to see the order and to decide on it. What is no
-// page is answered with one that says so, never by a mux of net/http, which
-// redirects and speaks plain text.
+// Pages serves the bank's pages, to be mounted at /sandbox/bank/. Knowing the id of a page is
+// the right to see the order and to decide on it. Any other path gets a page that says so, not
+// the plain text or redirect of a mux of net/http.
 func (b *Bank) Pages() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch id := strings.TrimPrefix(r.URL.Path, pagesPath); {
@@ -98,8 +97,8 @@ func (b *Bank) show(w http.ResponseWriter, r *http.Request, id string) {
 	b.showOrder(w, http.StatusOK, o, domain, key)
 }
 
-// decide records the payer's decision and sends the browser back. Only the
-// first decision counts; another one is answered with the first.
+// decide records the payer's decision and sends the browser back. Only the first decision
+// counts; later ones get the result of the first.
 func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 	domain, key, ok := b.orderOf(id)
 	if !ok {
@@ -128,7 +127,7 @@ func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 	}
 }
 
-// take records a choice, and says where the browser goes then.
+// take records a choice, and returns where the browser goes then.
 func (b *Bank) take(ctx context.Context, domain passerelle.DomainID, key string, c choice) (order, string, error) {
 	var back string
 	o, err := b.change(ctx, domain, key, func(o *order) bool {
@@ -138,9 +137,9 @@ func (b *Bank) take(ctx context.Context, domain passerelle.DomainID, key string,
 	return o, back, err
 }
 
-// Decide is the payer who presses a button of an order's page, without the page:
-// as a scenario says it. It returns where the browser would go then. It is Invalid
-// when there is no such button, and a Conflict when it is not offered now.
+// Decide presses a button of an order's page for a scenario. It returns where the browser would
+// go then. It is Invalid when there is no such button, and a Conflict when it is not offered
+// now.
 func (b *Bank) Decide(ctx context.Context, domain passerelle.DomainID, key, button, account string) (string, error) {
 	c := choice{decision: decision(button), account: account}
 	if !c.known() {
@@ -186,8 +185,8 @@ func notice(w http.ResponseWriter, code int, title, text string) {
 	render(w, code, view{Title: title, Notice: text})
 }
 
-// render makes the whole page before it answers, so that no half of one is
-// ever sent. The template is fixed and its data are plain: it cannot fail.
+// render renders the complete page before it answers, so that half a page is never sent. The
+// template is fixed and its data are plain: it cannot fail.
 func render(w http.ResponseWriter, code int, v view) {
 	v.Style = template.CSS(styleCSS)
 	v.Bank, v.Fiction = cmp.Or(v.Bank, bankName), cmp.Or(v.Fiction, "This bank does not exist.")

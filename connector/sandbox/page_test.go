@@ -105,7 +105,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestFirstDecisionCounts presses two buttons in turn, then looks.
+// TestFirstDecisionCounts presses both buttons one after the other.
 func TestFirstDecisionCounts(t *testing.T) {
 	for _, test := range []struct {
 		first, second string
@@ -136,8 +136,8 @@ func TestFirstDecisionCounts(t *testing.T) {
 	}
 }
 
-// TestDecisionsAtOnce lets both buttons be pressed by several at the same
-// moment: all who are sent back chose the same.
+// TestDecisionsAtOnce presses both buttons several times at once: all accepted presses chose
+// the same.
 func TestDecisionsAtOnce(t *testing.T) {
 	bank, page := opened(t, instruction())
 	var mu sync.Mutex

@@ -12,25 +12,24 @@ import (
 const (
 	pagePurpose = "page of the sandbox bank"
 	macSize     = 16
-	// maxPageID is far above the length of any id that pageID makes, and
-	// bounds the work for those it did not make.
+	// maxPageID is far above the length of any real id, and limits the work for others.
 	maxPageID = 1024
 )
 
-// base64url refuses the unused bits of a last character, so that each page has
-// one id; what is read goes through decoded.
+// base64url refuses the unused bits of a last character, so that each page has one id. Reading
+// goes through decoded.
 var base64url = base64.RawURLEncoding.Strict()
 
-// decoded is what a text stands for. Line breaks, which a decoder passes over, are
-// refused: with one anywhere, the same id would have many forms.
+// decoded decodes a text. It refuses line breaks, which the decoder ignores: with them, an id
+// would have many forms.
 func decoded(text string) ([]byte, bool) {
 	raw, err := base64url.DecodeString(text)
 	return raw, err == nil && !strings.ContainsAny(text, "\r\n")
 }
 
-// pageID names the page of an order: who knows it may decide. The domain and
-// the key are in it, so no index leads from page to order, and it cannot be
-// made without the secret behind MAC.
+// pageID is the id of an order's page. Everybody who knows it may decide. It contains the
+// domain and the key, so no index from page to order is needed, and cannot be made without the
+// secret behind MAC.
 func (b *Bank) pageID(domain passerelle.DomainID, key string) string {
 	name := orderName(domain, key)
 	return base64url.EncodeToString(append(name, b.pageMAC(name)...))

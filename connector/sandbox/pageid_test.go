@@ -32,8 +32,7 @@ func TestPageIDNamesOneOrder(t *testing.T) {
 	}
 }
 
-// FuzzPageID wants every id that is accepted to be the one that the bank makes
-// for what it names.
+// FuzzPageID wants every accepted id to be the one that the bank makes.
 func FuzzPageID(f *testing.F) {
 	b := plainBank()
 	f.Add(b.pageID(1, "key"))

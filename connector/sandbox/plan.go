@@ -9,16 +9,16 @@ import (
 	"passerelle/payment"
 )
 
-// plan is what the bank is going to do with an order, decided when the order
-// arrives and stored with it.
+// plan is what the bank will do with an order. It is made when the order arrives, and stored
+// with it.
 type plan struct {
 	Steps []step `json:"steps"`
 	// Misses are the occurrences of a series that fail, by position from 1.
 	Misses []miss `json:"misses,omitempty"`
 	// Keeps makes the bank refuse to cancel.
 	Keeps bool `json:"keeps,omitempty"`
-	// Trusting is for orders that are never confirmed by the client, and
-	// Silent for those that no payer has to approve.
+	// Trusting orders need no confirmation by the client, and Silent ones no approval by a
+	// payer.
 	Trusting bool `json:"trusting,omitempty"`
 	Silent   bool `json:"silent,omitempty"`
 }
@@ -27,13 +27,13 @@ type plan struct {
 type verb string
 
 const (
-	// ask waits for somebody's answer.
+	// ask waits for an answer.
 	ask verb = "ask"
 	// pend is at work on an approved order for a time.
 	pend verb = "pend"
-	// rest goes on saying the same for a time.
+	// rest repeats the same report for a time.
 	rest verb = "rest"
-	// say says something odd, a few times.
+	// say reports something odd, a few times.
 	say verb = "say"
 	// lose loses the answer to the order's arrival, slow delays it.
 	lose verb = "lose"
@@ -49,18 +49,18 @@ const (
 // forever is the length of a step without end.
 const forever time.Duration = -1
 
-// step is one thing the bank does. Each verb reads the members it needs.
+// step is one action of the bank. Each verb reads the members it needs.
 type step struct {
 	Do verb `json:"do"`
-	// What is the question of an ask, the utterance of a say.
+	// What is the question of an ask, or the report of a say.
 	What string `json:"what,omitempty"`
 	// Wait is how long the step lasts, and for an ask how long a payer takes.
 	Wait time.Duration `json:"wait,omitempty"`
 	// Day is before which the step does not end, in the form YYYY-MM-DD.
 	Day string `json:"day,omitempty"`
-	// Times is how often a say is said, or a decoupled payer asked.
+	// Times is how often a say reports, or a decoupled payer is asked.
 	Times int `json:"times,omitempty"`
-	// Ending is the final status of all lines, and Lines has those of single lines.
+	// Ending is the final state of all lines, and Lines has the states of single lines.
 	Ending ending       `json:"ending,omitzero"`
 	Lines  []lineEnding `json:"lines,omitempty"`
 }
@@ -91,7 +91,7 @@ func (p *plan) finished() bool {
 	return len(p.Steps) > 0 && slices.Contains([]verb{end, mute}, p.Steps[len(p.Steps)-1].Do)
 }
 
-// has reports whether any step is of one of the kinds.
+// has reports whether a step is of one of the kinds.
 func (p *plan) has(verbs ...verb) bool {
 	return slices.ContainsFunc(p.Steps, func(s step) bool { return slices.Contains(verbs, s.Do) })
 }
@@ -117,14 +117,13 @@ type planner struct {
 	order  *order
 	// usual is the word by which the bank ends orders.
 	usual string
-	// unsaid is set for orders that say nothing of what is to happen.
+	// unsaid is set for orders without a script.
 	unsaid bool
 	// ignored are the steps of scripts that meant nothing.
 	ignored []string
 }
 
-// planned is the plan of an order that has just arrived, with what was not
-// understood of its scripts.
+// planned returns the plan of a new order, and the ignored parts of its scripts.
 func planned(o *order, b bank, u useCase, timing Timing, manual bool) (plan, []string) {
 	p := &planner{timing: timing, order: o, usual: cmp.Or(b.usual, "done")}
 	p.play(p.chosen(u))
@@ -137,8 +136,7 @@ func planned(o *order, b bank, u useCase, timing Timing, manual bool) (plan, []s
 	return p.plan, p.ignored
 }
 
-// chosen is the script of the use case, or what the order says where the use
-// case leaves it to the order.
+// chosen is the script of the use case, or the order's own when the use case has none.
 func (p *planner) chosen(u useCase) script {
 	if u.script != "" {
 		return readScript(u.script)
@@ -187,8 +185,8 @@ func (p *planner) opening() int {
 	return len(p.Steps)
 }
 
-// approve has the payer approve on the bank's page, unless the plan asks for
-// something else or ends before anybody could.
+// approve adds the payer's approval on the bank's page, unless the plan asks for something else
+// or ends earlier.
 func (p *planner) approve() {
 	at := p.opening()
 	first := p.Steps[at]
@@ -199,8 +197,8 @@ func (p *planner) approve() {
 	p.Steps = slices.Insert(p.Steps, at, step{Do: ask, What: "redirect"})
 }
 
-// confirm has the client confirm what the payer approved. An order that is not
-// going to be executed is not confirmed, and none is twice.
+// confirm has the client confirm what the payer approved. An order that is not executed is not
+// confirmed, and none is confirmed twice.
 func (p *planner) confirm() {
 	at := p.opening()
 	for p.Steps[at].Do == ask {
@@ -236,8 +234,7 @@ func (p *planner) bulk(u useCase) {
 
 func (e lineEnding) same(other lineEnding) bool { return e.Position == other.Position }
 
-// lineEnding is what a script means for one line: how it ends, and how long
-// after the others.
+// lineEnding is what a script means for one line: its end, and how long after the others.
 func (p *planner) lineEnding(s script) (lineEnding, bool) {
 	own := &planner{timing: p.timing, order: p.order, usual: p.usual}
 	own.play(s)

@@ -108,7 +108,7 @@ func TestPhasesInTurn(t *testing.T) {
 	}
 }
 
-// TestWhatIsIgnoredIsSaid wants whoever writes a script to find out.
+// TestWhatIsIgnoredIsSaid wants ignored steps to be reported.
 func TestWhatIsIgnoredIsSaid(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	r := send(t, initiator(t, bank, testConnector), newOrder(t, labelled("pdng/what/actn(redirect)/done - x")))
@@ -160,7 +160,6 @@ func TestSlowBank(t *testing.T) {
 	}
 }
 
-// wantUnknown refuses errors that say what became of an order.
 func wantUnknown(t *testing.T, err error) {
 	t.Helper()
 	var refusal *payment.Refusal
@@ -257,7 +256,7 @@ func stored(t *testing.T, o connector.Order, body string) *sandbox.MemoryLedger 
 	return ledger
 }
 
-// TestOrdersOfOld reads what was stored before there were plans.
+// TestOrdersOfOld reads orders from before plans.
 func TestOrdersOfOld(t *testing.T) {
 	const body = `{"connector":"` + testConnector + `","use_case":"redirect","mechanism":"webauth","submitted":"2026-11-21T12:00:00Z",
 		"return_url":"https://service.test/2.0/webauth/callback?state=abc","currency":"GBP","total":1250,

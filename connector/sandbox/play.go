@@ -58,7 +58,7 @@ func (o *order) passed(s step, now time.Time) (bool, time.Time) {
 	return s.Wait != forever && !now.Before(until), until
 }
 
-// speak counts what the bank is about to say, and reports whether it counts.
+// speak counts the report that the bank is about to make, and reports whether it counts.
 func (o *order) speak() bool {
 	counts := o.step().Do == say
 	if counts {
@@ -67,8 +67,7 @@ func (o *order) speak() bool {
 	return counts
 }
 
-// answer takes an answer to the question at hand, and reports whether it was
-// one to it.
+// answer applies an answer to the open question, and reports whether it fits.
 func (o *order) answer(a connector.Answer, now time.Time) bool {
 	s := o.step()
 	q := questions[s.What]
@@ -86,7 +85,7 @@ func (o *order) answer(a connector.Answer, now time.Time) bool {
 	return true
 }
 
-// judge says what an answer leads to.
+// judge returns the effect of an answer.
 func (o *order) judge(s step, q question, a connector.Answer, now time.Time) (judgement, ending) {
 	switch {
 	case q.form != nil:
@@ -107,7 +106,7 @@ type scene struct {
 	page string
 }
 
-// reports are what the bank says in each kind of step.
+// reports are the bank's reports in each kind of step.
 var reports = map[verb]func(scene, step) payment.Report{
 	ask:    scene.asking,
 	pend:   scene.pending,
@@ -156,7 +155,7 @@ func (s scene) pending(at step) payment.Report {
 	return r
 }
 
-// resting says what was last said.
+// resting repeats the last report.
 func (s scene) resting(at step) payment.Report {
 	if s.worked() {
 		return s.pending(at)
@@ -164,7 +163,7 @@ func (s scene) resting(at step) payment.Report {
 	return s.asking(at)
 }
 
-// utterances are what the bank says when it is odd.
+// utterances are the odd reports.
 var utterances = map[string]func(scene) payment.Report{
 	"processing": func(s scene) payment.Report { return s.pending(step{Wait: forever}) },
 	"older":      func(s scene) payment.Report { return s.asking(step{}) },
@@ -175,9 +174,9 @@ var utterances = map[string]func(scene) payment.Report{
 
 func (s scene) saying(at step) payment.Report { return utterances[at.What](s) }
 
-// ending says how all lines ended, or for now those whose time has come. Only
-// an order on which the bank never worked is declined as a whole: otherwise
-// its payer approved, and that is told by telling the lines.
+// ending reports the states of all lines that have ended so far. Only an order without any work
+// of the bank is declined as a whole. Otherwise its payer approved, and the report has the
+// lines.
 func (s scene) ending(at step) payment.Report {
 	e := at.Ending
 	if len(at.Lines) == 0 && e.State == payment.InstructionRejected && !s.worked() {
@@ -195,8 +194,8 @@ var raws = map[payment.InstructionState]string{
 	payment.InstructionDone: "executed", payment.InstructionAccepted: "accepted", payment.InstructionRejected: "refused",
 }
 
-// lines puts the lines that have ended into a report, and answers after what
-// time the next one does.
+// lines adds the lines that have ended to a report, and returns the time until the next one
+// ends.
 func (s scene) lines(at step, r *payment.Report) time.Duration {
 	var next time.Duration
 	own := map[int]lineEnding{}
@@ -218,8 +217,8 @@ func (s scene) lines(at step, r *payment.Report) time.Duration {
 	return next
 }
 
-// line is a line that ended. What is to be executed on a day is executed on
-// that day, also by a bank that did not wait for it.
+// line is a line that ended. An order for a day is executed on that day, even at a bank that
+// did not wait for it.
 func (s scene) line(l lineEnding, when time.Time) payment.Line {
 	e := l.Ending
 	line := payment.Line{Position: l.Position, State: e.State, Code: e.Code, Description: e.spoken()}

@@ -9,32 +9,29 @@ import (
 	"passerelle/payment"
 )
 
-// bank is one of the simulated banks: what it shows of itself, and what it
-// does its own way.
+// bank is one of the simulated banks: its profile and its behaviour.
 type bank struct {
 	profile connector.Profile
-	// usual is the word that ends orders which say nothing else; "done" when
-	// empty.
+	// usual is the word that ends orders without a script; "done" when empty.
 	usual string
-	// cancels says how the bank takes the wish to cancel; empty is not at all.
+	// cancels is the bank's answer to a cancellation; empty when it does not cancel.
 	cancels payment.Cancellation
 }
 
-// variant is how one of the banks differs from one that carries everything and
-// has its payers approve cancellations.
+// variant is how a bank differs from one that carries everything and whose payers approve
+// cancellations.
 type variant struct {
 	uuid string
 	id   int64
 	name string
-	// differs changes the bank, which belongs to it.
+	// differs changes the bank.
 	differs func(*bank)
 }
 
 // TestConnector is the UUID of the test connector that carries everything.
 const TestConnector = "338178e6-3d01-564f-9a7b-52ca442459bf"
 
-// variants are the banks in the order they are shown. Their UUIDs and numbers
-// are for ever.
+// variants are the banks in the order they are shown. Their UUIDs and numbers never change.
 var variants = []variant{
 	{TestConnector, 40, "Connecteur de test", func(*bank) {}},
 	{"c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41", 41, "Sandbox Bank UK", british},
@@ -123,8 +120,8 @@ func without[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == one })
 }
 
-// sepaCountries are those of the SEPA schemes; France leads, as the country
-// that the test connector is named in the language of.
+// sepaCountries are the countries of the SEPA schemes. France is first, because the test
+// connector has a French name.
 var sepaCountries = []string{
 	"FR", "AD", "AL", "AT", "BE", "BG", "CH", "CY", "CZ", "DE", "DK", "EE", "ES", "FI",
 	"GB", "GR", "HR", "HU", "IE", "IS", "IT", "LI", "LT", "LU", "LV", "MC", "MD", "ME",

@@ -8,22 +8,22 @@ import (
 	"passerelle/payment"
 )
 
-// question is something the bank waits for before it goes on.
+// question is something that the bank waits for.
 type question struct {
 	action payment.Action
 	// text is shown to the payer meanwhile.
 	text string
 	// delay is how long a payer takes where the bank takes its time.
 	delay time.Duration
-	// page says that the payer can answer on the bank's page.
+	// page means that the payer can answer on the bank's page.
 	page bool
-	// form is what fields are asked for.
+	// form is the set of requested fields.
 	form *form
 	// no is how the order ends when the answer is no.
 	no ending
 }
 
-// questions are all that the bank asks, by the names scripts have for them.
+// questions are all questions of the bank by their names in scripts.
 var questions = map[string]question{
 	"redirect":   {action: payment.Redirect, page: true, no: refusedAtBank},
 	"decoupled":  {action: payment.Decoupled, page: true, text: confirmInApp, delay: 10 * time.Second, no: refusedAtBank},
@@ -41,14 +41,13 @@ var refusedAtBank = ending{
 	payment.InstructionRejected, payment.CancelledByUser, "The payer refused the payment at the bank.", payment.ByPayer,
 }
 
-// form is a set of fields and what becomes of the order with each set of
-// values.
+// form is a set of fields and the effect of their values.
 type form struct {
 	fields []payment.Field
-	// right are the values by which the order goes on.
+	// right are the values with which the order continues.
 	right map[string]string
-	// wrong are endings by single values; any other value that is not right is
-	// asked for again until so many attempts have failed, and then ends so.
+	// wrong are the endings of single values. Other wrong values are asked for again until the
+	// attempts are used up.
 	wrong    map[string]ending
 	attempts int
 	failed   ending
@@ -59,8 +58,8 @@ var (
 		fields: []payment.Field{{Name: "openapisms", Type: "text", Label: "Code received by SMS", Required: true}},
 		right:  map[string]string{"openapisms": "1234"}, attempts: 1, failed: refusal(payment.AuthenticationFailed),
 	}
-	// severalForm has what fields can be: several of them, a pattern, a list,
-	// one that may stay empty, letters of another script.
+	// severalForm has every kind of field: several, a pattern, a list, an optional one, and
+	// another script.
 	severalForm = form{
 		fields: []payment.Field{
 			{Name: "code", Type: "text", Label: "Code on your card (1234)", Regex: `^(?=\d{4}$)\d+$`, Required: true},
@@ -83,8 +82,7 @@ var (
 	}
 )
 
-// judgement is what the bank makes of an answer: to wait on, to go on, or to end
-// the order.
+// judgement is the effect of an answer: wait, continue, or end the order.
 type judgement int
 
 const (
@@ -93,7 +91,7 @@ const (
 	endIt
 )
 
-// judge reads the values given at the attempt of that number, counted from 1.
+// judge reads the values of an attempt, counted from 1.
 func (f *form) judge(values map[string]string, attempt int) (judgement, ending) {
 	if f.matches(values) {
 		return goOn, ending{}

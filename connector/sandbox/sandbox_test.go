@@ -315,7 +315,7 @@ func TestOrdersBelongToTheirBank(t *testing.T) {
 	}
 }
 
-// broken is a ledger whose database is away, or holds what nobody wrote.
+// broken is a ledger that fails or has invalid content.
 type broken struct{ body []byte }
 
 var errAway = errors.New("the database is away")

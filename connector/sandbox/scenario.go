@@ -7,14 +7,14 @@ import (
 	"passerelle/payment"
 )
 
-// Scenario is one way to bring a payment somewhere: what to create, what to do
-// then and what becomes of it. It is written for a program to play, through
-// the API of a sandbox domain whose banks take no time (CI), and for people to
-// read. Amounts, dates and durations are those of the interface specification.
+// Scenario is a way to bring a payment to a state: the payment, the moves, and the outcome. It
+// is written for a program to play, through the API of a sandbox domain whose banks take no
+// time (CI), and for people to read. Amounts, dates and durations have the form of the
+// interface specification.
 type Scenario struct {
-	// Name is unique and stays.
+	// Name is unique and never changes.
 	Name string `json:"name"`
-	// Shows is one sentence about what there is to see.
+	// Shows is one sentence about the scenario.
 	Shows string `json:"shows"`
 	// Connector is the UUID of the bank.
 	Connector string `json:"connector_uuid"`
@@ -40,8 +40,8 @@ type ScenarioLine struct {
 	Label       string              `json:"label"`
 	DateType    payment.DateType    `json:"execution_date_type"`
 	Beneficiary ScenarioAccount     `json:"beneficiary"`
-	// Days is when a deferred line is to be executed and a periodic one to
-	// start; with Saturday, it is the first one from then on.
+	// Days is when a deferred line is executed or a periodic one starts; with Saturday, the
+	// first Saturday from then on.
 	Days     int  `json:"days,omitempty"`
 	Saturday bool `json:"saturday,omitempty"`
 	// Until is when a periodic line ends, zero for never.
@@ -49,16 +49,16 @@ type ScenarioLine struct {
 	Frequency payment.Frequency `json:"frequency,omitempty"`
 }
 
-// Doing is an act of somebody in a scenario.
+// Doing is a kind of move in a scenario.
 type Doing string
 
-// What can be done. The pages are those of Bank.Page.
+// The kinds of moves. The pages are Bank.Page.
 const (
 	// Validate: the client, or its webview, validates with Fields.
 	Validate Doing = "validate"
 	// Decide: the payer presses the button Decision on the bank's page.
 	Decide Doing = "decide"
-	// Resume: the webview says that the payer may have answered.
+	// Resume: the payer says that they may have answered.
 	Resume Doing = "resume"
 	// Submit: the webview submits Fields.
 	Submit Doing = "submit"
@@ -67,14 +67,13 @@ const (
 	ConfirmOrder Doing = "confirm"
 	// CancelOrder: the client asks to cancel.
 	CancelOrder Doing = "cancel"
-	// Advance: the domain's clock goes on by Seconds, and all that is due
-	// is done.
+	// Advance: the domain's clock advances by Seconds, and everything due is done.
 	Advance Doing = "advance"
 	// Check: the bank is asked once more.
 	Check Doing = "check"
 )
 
-// Move is one thing that is done.
+// Move is one step of a scenario.
 type Move struct {
 	Do       Doing             `json:"do"`
 	Fields   map[string]string `json:"fields,omitempty"`
@@ -87,16 +86,16 @@ type Move struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// Outcome is what becomes of a payment.
+// Outcome is the result for a payment.
 type Outcome struct {
-	// States are all that the payment goes through, from created on.
+	// States are all states of the payment, from created on.
 	States []payment.State `json:"states"`
 	// Lines are the states of the instructions at the end, null as empty.
 	Lines []payment.InstructionState `json:"instruction_states"`
 	Code  payment.ErrorCode          `json:"error_code,omitempty"`
-	// Actions are what was asked for on the way, each once.
+	// Actions are the actions on the way, each once.
 	Actions []payment.Action `json:"actions,omitempty"`
-	// Cancelling says that a cancellation is under way at some time.
+	// Cancelling means that a cancellation is under way at some time.
 	Cancelling bool `json:"cancelling,omitempty"`
 	// Occurrences counts the executions of a periodic payment, and Failed the failed ones.
 	Occurrences int `json:"occurrences,omitempty"`

@@ -116,7 +116,7 @@ func (p *player) answer(a payment.Action, m sandbox.Move) {
 	p.take(p.able.Answer(p.t.Context(), p.order, connector.Answer{Action: a, Yes: m.Yes || m.Do == sandbox.Resume, Fields: m.Fields}))
 }
 
-// doings are what each move is here.
+// doings do each move in this test.
 var doings = map[sandbox.Doing]func(*player, sandbox.Move){
 	sandbox.Validate: func(p *player, m sandbox.Move) {
 		p.order.Fields, p.sent = m.Fields, true
@@ -144,8 +144,7 @@ func (p *player) decide(m sandbox.Move) {
 	p.status()
 }
 
-// cancel is the payment's rule, where it refuses, and the bank's affair
-// otherwise.
+// cancel follows the payment's rule when that refuses, and the bank otherwise.
 func (p *player) cancel(m sandbox.Move) {
 	able, can := p.able.(connector.Canceller)
 	refused := &passerelle.Error{}
@@ -200,8 +199,8 @@ func (p *player) play() {
 	}
 }
 
-// TestScenarios plays the catalogue: each scenario ends as it says, with one
-// order at the bank, and together they reach everything there is.
+// TestScenarios plays all scenarios: each ends as it says with one order at the bank, and
+// together they reach everything.
 func TestScenarios(t *testing.T) {
 	var all reach
 	for _, s := range sandbox.Scenarios() {
@@ -220,7 +219,7 @@ func TestScenarios(t *testing.T) {
 	all.check(t)
 }
 
-// reach is what scenarios have reached.
+// reach is what the scenarios have reached.
 type reach struct{ words, edges []string }
 
 func (r *reach) add(p *player) {

@@ -37,10 +37,9 @@ var (
 	units = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
 )
 
-// readLabel reads the script of a label, with ok false for a label that is
-// only text. Before a dash one known word makes a script, and others are
-// ignored; without a dash all words have to be known, since people write
-// labels too.
+// readLabel reads the script of a label, with ok false for a label that is only text. Before a
+// dash, one known word makes a script and others are ignored. Without a dash all words must be
+// known, because people write labels too.
 func readLabel(label string) (script, bool) {
 	steps, _, dashed := strings.Cut(label, "-")
 	s := readScript(steps)
@@ -93,7 +92,7 @@ func (c call) number(n, otherwise int) int {
 	return otherwise
 }
 
-// waits is how long the step lasts: what it says, or else what is usual.
+// waits is the duration of the step, in the script or by default.
 func (c call) waits(usual time.Duration) time.Duration {
 	if c.timed {
 		return c.wait

@@ -62,7 +62,7 @@ func TestReadStep(t *testing.T) {
 	}
 }
 
-// TestTablesAreWritten wants every script in a table to be understood whole.
+// TestTablesAreWritten wants every script in a table to be valid.
 func TestTablesAreWritten(t *testing.T) {
 	scripts := []string{unsaid}
 	for _, u := range useCases {
@@ -85,8 +85,7 @@ func TestTablesAreWritten(t *testing.T) {
 	}
 }
 
-// FuzzLabel wants every label to make a plan that has an end, whose steps can
-// be told, and which survives being stored.
+// FuzzLabel wants every label to make a plan that ends, can be played, and survives storage.
 func FuzzLabel(f *testing.F) {
 	for _, steps := range amounts {
 		f.Add(steps + " - x")

@@ -7,7 +7,7 @@ import (
 	"passerelle/payment"
 )
 
-// schedule is the periodic instruction of the order, as far as it says when.
+// schedule is the order's periodic schedule.
 func (o *order) schedule() payment.Instruction {
 	in := payment.Instruction{DateType: o.DateType, Frequency: o.Frequency}
 	in.StartDate, _ = passerelle.ParseDate("start_date", o.Day) // stored as a date,
@@ -15,8 +15,8 @@ func (o *order) schedule() payment.Instruction {
 	return in
 }
 
-// occurrences are the executions of a series up to an instant, and next is
-// when the following one is due, zero when there is none.
+// occurrences returns the executions of a series up to an instant, and when the next one is
+// due; zero for none.
 func (o *order) occurrences(now time.Time) ([]payment.Occurrence, time.Time) {
 	var past []payment.Occurrence
 	today := passerelle.DateOf(now, time.UTC)
@@ -49,7 +49,7 @@ func (o *order) completed(now time.Time) (bool, time.Time) {
 	return true, past[len(past)-1].Day.In(time.UTC)
 }
 
-// running says which occurrences there were, and that more are to come.
+// running reports the executions so far, and that more follow.
 func (s scene) running(step) payment.Report {
 	r := payment.Report{Status: payment.Processing, Raw: "running"}
 	if _, next := s.occurrences(s.now); !next.IsZero() {

@@ -14,11 +14,10 @@ var returned = []string{
 	"error", "error_description", "bank_message", "state",
 }
 
-// maxReturned is how much of a parameter is shown, above all that the service
-// ever sends back.
+// maxReturned is how much of a parameter is shown. It is more than the service ever sends.
 const maxReturned = 2000
 
-// shopTitles say what a state on return means to a payer.
+// shopTitles are the titles for each state.
 var shopTitles = map[string]string{
 	"done":       "Thank you, your payment is done",
 	"accepted":   "Thank you, the bank accepted your payment",
@@ -29,10 +28,9 @@ var shopTitles = map[string]string{
 	"expired":    "Your payment has expired",
 }
 
-// Shop serves the pages of a shop that does not exist, to be mounted at
-// /sandbox/shop/. Every address below is a redirect URI for those who have no
-// site yet: it shows its reader what a payer comes back with. It knows nothing
-// of payments and believes what the address says.
+// Shop serves the pages of a shop that does not exist, to be mounted at /sandbox/shop/. Every
+// address below it can be a redirect URI for users without a site. The page shows what a payer
+// returns with. It does not know payments, and trusts the address.
 func (b *Bank) Shop() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !reads(r) {

@@ -39,7 +39,7 @@ func TestNothingToDecide(t *testing.T) {
 	}
 }
 
-// pressed sends a whole form.
+// pressed sends a complete form.
 func pressed(t *testing.T, bank *sandbox.Bank, page string, form url.Values) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, page, strings.NewReader(form.Encode()))
@@ -69,7 +69,7 @@ func TestAccountChoice(t *testing.T) {
 	}
 }
 
-// TestStalePage decides nothing but what it showed.
+// TestStalePage: a stale page decides nothing but what it showed.
 func TestStalePage(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	c, o := initiator(t, bank, testConnector), newOrder(t, labelled("actn(redirect)/actn(redirect)/done - x"))

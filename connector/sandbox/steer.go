@@ -7,9 +7,8 @@ import (
 	"passerelle"
 )
 
-// Amounts, in whole units of any currency, that stand for scripts: 7101.00 and
-// so on. The first nineteen are the error codes of the interface specification
-// in its order.
+// Amounts with a script, in whole units of any currency: 7101.00 and so on. The first nineteen
+// are the error codes of the interface specification in its order.
 var amounts = map[int64]string{
 	7101: "rjct(invalidEmitter)",
 	7102: "rjct(insufficientFunds)",
@@ -57,8 +56,7 @@ var beneficiaries = map[string]string{
 // payer is an account that a payer may have at the simulated bank.
 type payer struct {
 	number, name, script string
-	// offered says that payers can pick it on the bank's page, if the bank was
-	// not told their account.
+	// offered accounts can be selected on the bank's page when the payer's account is unknown.
 	offered bool
 }
 
@@ -78,7 +76,7 @@ var payers = []payer{
 // code no bank has, and then the number of an amount.
 const britishNumbers = "0000000000"
 
-// script is the order's script: from the label of its first line, from the amount or the
+// script returns the order's script: from the label of its first line, from the amount or
 // beneficiary of its only line, or from the payer's account.
 func (o *order) script() (script, bool) {
 	first := o.Lines[0]
@@ -106,7 +104,7 @@ func (l line) labelled() bool {
 	return found
 }
 
-// units is the amount if it is whole, or zero.
+// units is the amount in whole units, or zero.
 func (l line) units(currency passerelle.Currency) int64 {
 	unit := int64(1)
 	for range currency.Digits() {
@@ -118,8 +116,8 @@ func (l line) units(currency passerelle.Currency) int64 {
 	return l.Minor / unit
 }
 
-// accountScript is what an account stands for, by the table of its kind or, if
-// it is British, by the amount in its number.
+// accountScript is the script of an account, from the table of its kind or, for a British one,
+// from the amount in its number.
 func accountScript(number string, table map[string]string) (script, bool) {
 	steps, found := table[number]
 	if amount, british := strings.CutPrefix(number, britishNumbers); british && len(amount) == 4 {

@@ -13,7 +13,7 @@ type Timing string
 
 // The timing profiles.
 const (
-	// CI takes no time; every step is told all the same.
+	// CI takes no time, but reports every step.
 	CI Timing = "ci"
 	// Faithful takes 15 minutes, and 15 seconds for an instant payment, as
 	// the public test connector of this API family does. A deferred payment

@@ -6,19 +6,19 @@ import (
 	"passerelle/payment"
 )
 
-// The payment fields of the test connectors. The second one is there because
-// the public test connector has it; its value means nothing.
+// The payment fields of the test connectors. The second field exists because the public test
+// connector has it. Its value has no meaning.
 const (
 	useCaseField = "use_case_pay"
 	websiteField = "openapiwebsite"
 )
 
-// useCase is one way in which the bank treats an order.
+// useCase is one behaviour of the bank.
 type useCase struct {
 	value, label string
-	// script is what the bank does; empty leaves it to the order.
+	// script is what the bank does; with an empty one, the order decides.
 	script string
-	// text is what the bank says when that ends in a refusal.
+	// text is the bank's text for a refusal.
 	text string
 }
 
@@ -41,7 +41,7 @@ var useCases = []useCase{
 	{value: "redirect_no_confirmation", label: "Approved on the bank's page, never confirmed by the client", script: "auto/actn(redirect)/done"},
 }
 
-// paymentFields describes the choices to whoever pays.
+// paymentFields describes the choices to the payer.
 func paymentFields() []payment.Field {
 	field := payment.Field{Name: useCaseField, Type: "list", Label: "What the test bank does"}
 	for _, u := range useCases {
@@ -50,8 +50,8 @@ func paymentFields() []payment.Field {
 	return []payment.Field{field, {Name: websiteField, Type: "text", Label: "Website (has no effect)"}}
 }
 
-// chooseUseCase finds the use case of a field value; an unknown one is a
-// *payment.Refusal.
+// chooseUseCase finds the use case of a field value. It fails with a *payment.Refusal for an
+// unknown value.
 func chooseUseCase(value string) (useCase, error) {
 	if value == "" {
 		return useCases[0], nil

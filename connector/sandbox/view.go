@@ -19,11 +19,11 @@ const (
 type orderView struct {
 	Bank  string
 	Title string
-	// Lead says more than the title where that is not enough.
+	// Lead explains the title where that is needed.
 	Lead string
-	// Buttons are what can be decided, none when nothing can.
+	// Buttons are the possible decisions.
 	Buttons []button
-	// Step names what is decided, so that a stale page decides nothing else.
+	// Step is the step that the page shows, so that a stale page decides nothing else.
 	Step      int
 	Payer     *lineView
 	Accounts  []lineView
@@ -39,7 +39,7 @@ type lineView struct {
 	Name, Number, Label, Amount string
 }
 
-// Single reports whether one beneficiary is all there is.
+// Single reports whether there is one beneficiary only.
 func (v *orderView) Single() bool { return len(v.Lines) == 1 }
 
 func newOrderView(o order, reference string) *orderView {
@@ -57,7 +57,7 @@ func newOrderView(o order, reference string) *orderView {
 	return v
 }
 
-// from shows the account that is debited, or those there are to choose from.
+// from shows the debited account, or the accounts to choose from.
 func (v *orderView) from(o order) {
 	if o.Payer.Number != "" {
 		v.Payer = &lineView{Name: o.Payer.Name, Number: grouped(o.Payer.Scheme, o.Payer.Number)}
@@ -79,7 +79,7 @@ func amount(minor int64, currency passerelle.Currency) string {
 	return passerelle.Money{Minor: minor, Currency: currency}.Written("en")
 }
 
-// when says in words on which day the bank is to pay.
+// when returns the day of the payment in words.
 func when(o order) string {
 	switch o.DateType {
 	case payment.Instant:

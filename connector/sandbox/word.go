@@ -8,16 +8,15 @@ import (
 	"passerelle/payment"
 )
 
-// unsaid is the script of an order that has none: an ordinary payment, which
-// takes a while.
+// unsaid is the default script: an ordinary payment that takes a while.
 const unsaid = "pdng"
 
-// beyond is how late the bank answers when it is to be too late: well after
-// payments expire, unless a domain waits longer.
+// beyond is how late a too late answer is: well after payments expire, unless a domain waits
+// longer.
 const beyond = 90 * 24 * time.Hour
 
-// words are the vocabulary of scripts: what each adds to a plan, with false
-// when it makes no sense where it stands.
+// words are the words of scripts. Each adds to a plan, and returns false where it makes no
+// sense.
 var words = map[string]func(p *planner, c call) bool{
 	// The words of the public test connector.
 	"pdng": func(p *planner, c call) bool { return p.add(p.pending(c)) },
@@ -35,12 +34,12 @@ var words = map[string]func(p *planner, c call) bool{
 	"fail": (*planner).fail,
 	"kept": func(p *planner, _ call) bool { p.Keeps = true; return true },
 
-	// Who has to do what before.
+	// Approvals before the execution.
 	"actn": (*planner).ask,
 	"skip": func(p *planner, _ call) bool { p.Silent = true; return true },
 	"auto": func(p *planner, _ call) bool { p.Trusting = true; return true },
 
-	// What goes wrong between the bank and its clients.
+	// Failures between the bank and its clients.
 	"dupl": func(p *planner, _ call) bool { return p.utter("processing", 2) },
 	"back": func(p *planner, _ call) bool { return p.utter("processing", 1) && p.utter("older", 1) },
 	"unkn": func(p *planner, _ call) bool { return p.add(step{Do: say, What: "unknown", Times: 1}) },
@@ -51,8 +50,8 @@ var words = map[string]func(p *planner, c call) bool{
 	"mute": func(p *planner, _ call) bool { return p.add(step{Do: mute}) },
 }
 
-// pending is a time of work on an approved order. One to be paid on a certain
-// day waits for the day where the bank takes its time and nothing else was said.
+// pending is a time of work on an approved order. At a slow bank, a payment for a day waits for
+// that day unless the script says otherwise.
 func (p *planner) pending(c call) step {
 	s := step{Do: pend, Wait: c.waits(p.timing.execution(p.order.DateType))}
 	if p.unsaid && p.timing == Faithful && p.order.DateType == payment.Deferred {
@@ -61,8 +60,7 @@ func (p *planner) pending(c call) step {
 	return s
 }
 
-// end ends the order, and a series that is to be done after its last
-// occurrence.
+// end ends the order, and a series after its last occurrence.
 func (p *planner) end(e ending) bool {
 	if p.order.DateType == payment.Periodic && e.State == payment.InstructionDone {
 		p.add(step{Do: series})
@@ -82,7 +80,7 @@ func (p *planner) part(c call) bool {
 	return len(last.Lines) > 0 && p.add(last)
 }
 
-// late answers when nobody waits any more.
+// late answers when the service no longer waits.
 func (p *planner) late(c call) bool {
 	p.add(step{Do: rest, Wait: c.waits(beyond)})
 	return c.arg(0) == "" || p.end(refusal(codeOf(c.arg(0))))
@@ -107,7 +105,7 @@ func (p *planner) ask(c call) bool {
 	return p.add(step{Do: ask, What: c.arg(0), Wait: c.waits(wait), Times: c.number(1, 1)})
 }
 
-// utter says what only makes sense of an order that was approved.
+// utter adds a report that makes sense for approved orders only.
 func (p *planner) utter(what string, times int) bool {
 	if !p.has(pend) {
 		p.add(step{Do: pend})
@@ -118,7 +116,7 @@ func (p *planner) utter(what string, times int) bool {
 // deliver is about the answer to the order's arrival, so it comes first.
 func (p *planner) deliver(s step) bool { return len(p.Steps) == 0 && p.add(s) }
 
-// texts are what the bank says with its codes; it says nothing with others.
+// texts are the bank's texts for some codes.
 var texts = map[payment.ErrorCode]string{
 	payment.InvalidEmitter:       "The account to be debited is closed.",
 	payment.InsufficientFunds:    "The balance of the account is too low.",
@@ -147,7 +145,7 @@ const htmlText = `<p class="msg">Désolé&nbsp;! <b>Votre banque</b> – Η τρ
 // megaText stands for a message of a megabyte.
 const megaText = "mega"
 
-// spoken is the text of an ending. The long one is kept out of the ledger.
+// spoken is the text of an ending. The long one is not in the ledger.
 func (e ending) spoken() string {
 	if e.Text == megaText {
 		return strings.Repeat("The bank has a lot to say. ", 1<<20/27)
@@ -163,15 +161,15 @@ func saying(text string) ending {
 	return ending{State: payment.InstructionRejected, Code: payment.BankMessage, Text: text}
 }
 
-// The endings that somebody other than the bank brings about.
+// Endings that others than the bank cause.
 var (
 	byPayer    = ending{payment.InstructionRejected, payment.CancelledByUser, texts[payment.CancelledByUser], payment.ByPayer}
 	byClient   = ending{payment.InstructionRejected, payment.CancelledByClient, texts[payment.CancelledByClient], payment.ByClient}
 	notGranted = ending{payment.InstructionRejected, payment.ConfirmationRefused, texts[payment.ConfirmationRefused], payment.ByClient}
 )
 
-// codeOf reads a code without regard to capitals. One that clients do not know
-// stays as it is: banks have codes of their own.
+// codeOf reads a code without regard to capitals. An unknown code stays as it is: banks have
+// codes of their own.
 func codeOf(name string) payment.ErrorCode {
 	for _, known := range payment.Bug.Values() {
 		if strings.EqualFold(known, name) {

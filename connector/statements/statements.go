@@ -1,13 +1,13 @@
-// Package statements is the connector of people who have statement files and no access to a
-// bank: what they hand over becomes accounts, balances and transactions.
+// Package statements is the connector for statement files: a file that a person hands over
+// becomes accounts, balances and transactions.
 //
 // It owns which account and which transaction of the service an account and an entry of a file
 // are, so that files may overlap, come in any order, and come twice. It does not own the
 // formats (package statementfile) or how files come to it.
 //
-// It fails with a *statementfile.FileError when a file cannot be read, and with the error of the
-// sink. A file that cannot be read hands nothing over: the connector reads it to its end before it
-// calls the sink. Nothing is ever missed because a file does not have it.
+// It fails with a *statementfile.FileError when a file cannot be read, and with the error of
+// the sink. An unreadable file passes nothing on: the connector reads a file to its end before
+// it calls the sink. A transaction that a file does not contain is never missed.
 package statements
 
 import (
@@ -52,10 +52,10 @@ func (Connector) Profile() connector.Profile {
 }
 
 const (
-	// consentDays is ten years: nothing is read without the person.
+	// consentDays is ten years, because nothing is read without the person.
 	consentDays = 3650
-	// farDays is more than any entry is ahead: from then on nothing is missed that was not
-	// handed over.
+	// farDays is more days than any entry lies ahead. From then on, an entry that was not
+	// passed on cannot be missed.
 	farDays = 100 * 366
 	// pageSize is how many transactions are handed over at once.
 	pageSize = 500
@@ -63,8 +63,8 @@ const (
 	maxAccounts = 500
 )
 
-// MappingField is the field with the mapping of CSV files, see [statementfile.ParseMapping]. The
-// last one that came is kept.
+// MappingField is the field with the mapping of CSV files, see [statementfile.ParseMapping].
+// The last one is kept.
 const MappingField = "mapping"
 
 // account is an account as it is remembered between files.
@@ -73,7 +73,7 @@ type account struct {
 	Type                         passerelle.AccountType
 	Currency                     passerelle.Currency
 	Balance                      *decimal.Decimal
-	// Day is that of the balance.
+	// Day is the day of the balance.
 	Day passerelle.Date `json:",omitzero"`
 	// Spans are the times that the files cover from balance to balance.
 	Spans []statementfile.BalanceSpan `json:",omitempty"`
@@ -82,8 +82,7 @@ type account struct {
 // maxSpans is how many times an account remembers, the latest ones.
 const maxSpans = 500
 
-// remembered is what the memory of the connector says of accounts. A memory that is none is
-// like the first read.
+// remembered returns the accounts in the connector's memory. Invalid memory counts as none.
 func remembered(memory []byte) map[string]*account {
 	known := map[string]*account{}
 	_ = json.Unmarshal(memory, &known)
@@ -175,8 +174,8 @@ func (f statementFile) records(ctx context.Context, do func(statementfile.Record
 	return nil
 }
 
-// survey adds the accounts of the file to those that are known, with the balance of the latest
-// day, and returns the keys of those in the file.
+// survey adds the accounts of the file to the known ones, with their latest balances, and
+// returns the keys of those in the file.
 func (f statementFile) survey(ctx context.Context, known map[string]*account) (map[string]bool, error) {
 	inFile := map[string]bool{}
 	err := f.records(ctx, func(r statementfile.Record) error {
@@ -202,7 +201,7 @@ func (f statementFile) survey(ctx context.Context, known map[string]*account) (m
 	return inFile, err
 }
 
-// update takes what a statement says of its account.
+// update applies a statement to its account.
 func (a *account) update(key string, s *statementfile.FileStatement) {
 	from := s.Account
 	a.Key, a.IBAN, a.Number, a.Currency = key, from.IBAN, cmp.Or(from.Number, from.IBAN), from.Currency

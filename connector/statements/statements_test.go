@@ -23,7 +23,7 @@ func request() connector.DataRequest {
 	return connector.DataRequest{Source: "files", File: handed(file), Present: true, Now: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}
 }
 
-// Without a file there is nothing to read, and nothing goes.
+// Without a file, nothing is read and nothing disappears.
 func TestReadWithoutFile(t *testing.T) {
 	r, out := request(), &taken{}
 	r.File = nil
@@ -97,7 +97,7 @@ func TestAccountsAreRemembered(t *testing.T) {
 	}
 }
 
-// Entries that are alike are several, and have the same keys in every file.
+// Equal entries are several, and have the same keys in every file.
 func TestKeysOfEntriesThatAreAlike(t *testing.T) {
 	first, again := &taken{}, &taken{}
 	for _, out := range []*taken{first, again} {

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// A check of what the chart renders, with the types of Kubernetes itself: no field is unknown
-// or has another type, and each pod fits the profile "restricted".
+// A check of the rendered chart with the types of Kubernetes: no field is unknown or has a
+// wrong type, and each pod fits the profile "restricted".
 //
 // It owns the list of kinds that the chart may have. It does not talk to a cluster, and runs
 // with the modules of helm.mod. It fails with the object that is wrong.

@@ -154,7 +154,7 @@ func files(program string, at time.Time) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// pack puts a folder into a tar in the order of names.
+// pack writes a folder to a tar file in the order of names.
 func pack(folder, to string, at time.Time) error {
 	file, err := os.Create(to)
 	if err != nil {

@@ -1,16 +1,15 @@
-// Package access decides who calls and what they may do: tokens, scopes and
-// the applications that own them.
+// Package access authenticates callers and decides what they may do: tokens, scopes, and the
+// applications that own them.
 //
-// It owns how tokens are made, hashed, checked and ended, about when each was last
-// used, which principal a token stands for, and the keys that sign, tokens as well as answers. It does not own which scope a call needs (the route
-// table does) nor users: their tokens are made in the units in which package
-// aggregation makes or keeps them. Tokens leave this package once, when they are
-// made; the database has their hashes, and the text of permanent user tokens
-// sealed, for webhooks.
+// It owns how tokens are made, hashed, checked and ended, when each was last used, which
+// principal a token represents, and the keys that sign tokens and answers. It does not own
+// which scope a call needs (the route table does) nor users: their tokens are made in the units
+// in which package aggregation makes or keeps them. A token leaves this package once, when it
+// is created. The database has its hash, and the sealed text of permanent user tokens for
+// webhooks.
 //
-// It fails with Unauthenticated for every token that is no good, without
-// saying why, with Forbidden for a wish to be granted more than one has, and
-// with the code rateLimited after too many wrong secrets.
+// It fails with Unauthenticated for every invalid token without a reason, with Forbidden for
+// more rights than the caller has, and with the code rateLimited after too many wrong secrets.
 package access
 
 import (
@@ -45,8 +44,8 @@ func unauthenticated() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The token is missing, unknown, expired or revoked."}
 }
 
-// BearerToken is a bearer token, which may have been looked up before anybody knew to which
-// domain it is shown. It says nothing until [Access.Admit] has held it against that.
+// BearerToken is a bearer token. It may have been looked up before its domain is known. It
+// grants nothing until [Access.Admit] has checked the domain.
 type BearerToken struct {
 	Text   string
 	looked bool
@@ -54,7 +53,7 @@ type BearerToken struct {
 	err    error
 }
 
-// Lookup looks a bearer token up, which takes no query when no token has its form.
+// Lookup looks up a bearer token. A text that is not formed like a token needs no query.
 func (a *Access) Lookup(ctx context.Context, r *store.Reader, bearer string) BearerToken {
 	s := BearerToken{Text: bearer, looked: true, err: store.ErrNotFound}
 	if _, formed := wellFormed(bearer); formed || signed(bearer) {
@@ -90,8 +89,7 @@ func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown Be
 	return principal(token), nil
 }
 
-// accepts reports whether a token is of a kind, where anyKind stands for all, and still
-// good.
+// accepts reports whether a token is valid and of a kind; anyKind accepts all.
 func (a *Access) accepts(token store.Token, kind TokenKind) bool {
 	return (kind == anyKind || token.Kind == string(kind)) && token.Revoked == nil && !a.expired(token)
 }
@@ -100,10 +98,10 @@ func (a *Access) expired(token store.Token) bool {
 	return token.Expires != nil && !a.Now().Before(*token.Expires)
 }
 
-// anyKind is that of a signed token, whose row alone says what it stands for.
+// anyKind is the kind of a signed token, whose row says what it represents.
 const anyKind TokenKind = ""
 
-// recognise tells the kind of a token by its form, or anyKind by its signature.
+// recognise returns the kind of a token from its form, or anyKind for a signed one.
 func (a *Access) recognise(ctx context.Context, domain passerelle.DomainID, bearer string) (TokenKind, bool, error) {
 	if !signed(bearer) {
 		kind, ok := wellFormed(bearer)
@@ -121,8 +119,8 @@ func principal(t store.Token) Principal {
 	return p
 }
 
-// Grant is a token just made. Text is shown once and stored nowhere, but for
-// that of permanent user tokens, see [store.Tx.KeepUserToken].
+// Grant is a token just made. Text is shown once and not stored, except for permanent user
+// tokens, see [store.Tx.KeepUserToken].
 type Grant struct {
 	Text    string
 	Token   store.Token
@@ -184,8 +182,7 @@ func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, 
 	return a.issue(ctx, kind, store.Token{Domain: domain}, passerelle.Scopes{scope}, acts...)
 }
 
-// Revoke ends the validity of a token; one that is revoked already is
-// store.ErrNotFound.
+// Revoke ends the validity of a token. It fails with store.ErrNotFound for a revoked one.
 func (a *Access) Revoke(ctx context.Context, domain passerelle.DomainID, id int64, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {

@@ -20,7 +20,7 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// fixture issues tokens in one of two domains, at an instant that a test moves.
+// fixture issues tokens in one of two domains, with a clock that the test moves.
 type fixture struct {
 	*access.Access
 	t             *testing.T
@@ -318,7 +318,7 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// A code travels in a link: whoever finds it must not be able to renew it.
+// A code is part of a link, so a finder must not be able to renew it.
 func TestPaymentTokenDoesNotOutliveItsMaker(t *testing.T) {
 	d := open(t)
 	maker := access.Principal{Kind: access.ServiceToken, Domain: d.domain, Client: d.client.ID, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}}

@@ -21,7 +21,7 @@ import (
 // MaxName is how many characters the name of an application may have.
 const MaxName = 255
 
-// The bounds of what an application says about itself.
+// The limits of an application's texts.
 const (
 	maxDescription = 4096
 	maxRedirects   = 100
@@ -48,10 +48,9 @@ func tooManyFailures(wait time.Duration) error {
 	}
 }
 
-// Application finds the client whose credentials these are. An unknown id
-// takes the same path as a wrong secret. Who failed too often from an address
-// waits there before a right secret is accepted; see the keys auth.block_count
-// and auth.block_seconds.
+// Application finds the client whose credentials these are. An unknown id takes the same path
+// as a wrong secret. After too many failures, the address waits before a right secret is
+// accepted; see the keys auth.block_count and auth.block_seconds.
 func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c Credentials) (store.Client, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, domain)
 	if err != nil {
@@ -78,8 +77,8 @@ func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c 
 	return client, nil
 }
 
-// Sole is the only application of a domain, to which belongs what belongs to
-// none in particular; zero when there are several, or none.
+// Sole is the only application of a domain, which owns what no other application owns; zero
+// when there are several or none.
 func (a *Access) Sole(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
 	all, err := a.DB.Clients(ctx, domain)
 	if err != nil {
@@ -96,8 +95,8 @@ func (a *Access) Register(ctx context.Context, domain passerelle.DomainID, name 
 	return a.Create(ctx, domain, ClientUpdate{Name: &name, RedirectURIs: redirectURIs})
 }
 
-// Create is Register with everything that can be said about an application. Acts
-// of an operator go on record with it.
+// Create is Register with all fields of an application. Acts of an operator go on record with
+// it.
 func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	c.ResetSecret = true
 	return a.put(ctx, store.Client{Domain: domain, Created: a.Now()}, c, func(tx *store.Tx, client *store.Client) error {
@@ -105,7 +104,7 @@ func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c Clien
 	})
 }
 
-// ClientUpdate says what to change of an application; nil leaves a thing as it is.
+// ClientUpdate is a change of an application; nil leaves a field as it is.
 type ClientUpdate struct {
 	Name                                                *string
 	RedirectURIs                                        []string
@@ -116,16 +115,15 @@ type ClientUpdate struct {
 	// keys in it.
 	Config      map[string]string
 	MergeConfig bool
-	// ResetSecret makes a new secret; the old one is refused from then on.
+	// ResetSecret makes a new secret. The old one is invalid from then on.
 	ResetSecret bool
-	// GenerateKeys makes a new key pair; tokens signed with the old one are
-	// refused from then on.
+	// GenerateKeys makes a new key pair. Tokens signed with the old one are invalid from then
+	// on.
 	GenerateKeys bool
 }
 
-// Update changes an application and returns its new secret, if it got one,
-// shown once. One that is not there is store.ErrNotFound. Acts of an operator go
-// on record with it.
+// Update changes an application and returns its new secret, if it got one, shown once. It fails
+// with store.ErrNotFound when there is none. Acts of an operator go on record with it.
 func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	client, err := a.DB.Client(ctx, domain, id)
 	if err != nil {
@@ -255,8 +253,8 @@ func checkConfig(client store.Client) error {
 	return nil
 }
 
-// Delete removes an application and ends its tokens. One that is not there is
-// store.ErrNotFound. Acts of an operator go on record with it.
+// Delete removes an application and ends its tokens. It fails with store.ErrNotFound when there
+// is none. Acts of an operator go on record with it.
 func (a *Access) Delete(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {

@@ -9,15 +9,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// FrameKey is the key of a client's configuration that names the origins of its
-// pages, with spaces between, inside which it shows the pages of the webview.
+// FrameKey is the key of a client's configuration with the origins, separated by spaces, whose
+// pages may frame the webview.
 const FrameKey = "webview.origins"
 
 // maxFrameOrigins bounds a header that goes with every page.
 const maxFrameOrigins = 20
 
-// FrameOrigins are the origins whose pages may show pages of the webview inside
-// them on behalf of a client; none by default.
+// FrameOrigins are the origins whose pages may frame the webview for a client; none by default.
 func FrameOrigins(client store.Client) []string { return strings.Fields(client.Config[FrameKey]) }
 
 func checkFrame(client store.Client) error {
@@ -31,8 +30,8 @@ func checkFrame(client store.Client) error {
 	return nil
 }
 
-// isOrigin reports whether a text is an origin as browsers write it. Whatever else
-// could be in it would end a word of the header.
+// isOrigin reports whether a text is an origin as browsers write it. Other characters would end
+// a word of the header.
 func isOrigin(text string) bool {
 	if _, err := passerelle.ParseRedirectURI("", text); err != nil {
 		return false

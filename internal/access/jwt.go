@@ -18,12 +18,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// A signed token (JWT, RFC 7519) is a user token that says whose it is, or a config token. The key
-// pair of its application signs it, its header names the application, and it is
-// stored like any other token, so that it can be revoked and ends with its user.
+// A signed token (JWT, RFC 7519) is a user token with its user, or a config token. The key pair
+// of its application signs it, its header names the application, and it is stored like any
+// other token, so that it can be revoked and ends with its user.
 
-// maxSigned bounds what is looked at before a signature was checked, and so what is
-// signed.
+// maxSigned limits the size of tokens before their signature is checked.
 const maxSigned = 4096
 
 // signingKeyBits is the size of the RSA keys that sign.
@@ -42,8 +41,8 @@ type Payload struct {
 	ID       string            `json:"jti"`
 }
 
-// SigningKey is what an application signs with. An application that never had
-// keys generated is Invalid, in the field that named it.
+// SigningKey is the key with which an application signs. An application that never had keys
+// generated is Invalid, in the field that named it.
 func (a *Access) SigningKey(ctx context.Context, field string, client store.Client) (jose.Signer, error) {
 	raw, err := a.DB.ClientKey(ctx, client.Domain, client.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -64,9 +63,8 @@ func (a *Access) SigningKey(ctx context.Context, field string, client store.Clie
 	return signer, nil
 }
 
-// GrantSigned is GrantUser for a token that is signed. Its payload repeats the scope,
-// which nobody asks for. It expires with a
-// temporary user, otherwise when the token given says so.
+// GrantSigned is GrantUser for a token that is signed. Its payload repeats the scope, which the
+// service ignores. It expires with a temporary user, and otherwise when the stored token does.
 func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, scope, token)
 	if err != nil {
@@ -76,8 +74,8 @@ func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope str
 	return grant, p, err
 }
 
-// IssueSigned makes a config token that is signed, for an operator's own programs. It
-// expires when the token given says so.
+// IssueSigned makes a config token that is signed, for an operator's own programs. It expires
+// when the stored token does.
 func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, string(passerelle.ScopeConfig), token)
 	if err != nil {
@@ -95,7 +93,7 @@ func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer str
 	return grant, p, nil
 }
 
-// sign writes a token that says what is to be stored of it.
+// sign writes a token for a row.
 func (a *Access) sign(signer jose.Signer, issuer, scope string, token store.Token) (string, Payload, error) {
 	now := a.Now()
 	p := Payload{
@@ -119,8 +117,8 @@ func (a *Access) sign(signer jose.Signer, issuer, scope string, token store.Toke
 // signed reports whether a token has the three parts of a signed one.
 func signed(bearer string) bool { return strings.Count(bearer, ".") == 2 && len(bearer) <= maxSigned }
 
-// genuine checks the signature of a token against the application it names, and
-// that it is for that application. Whether it is still good is for its row to say.
+// genuine checks the signature of a token against the application it names, and that it is for
+// that application. Its row decides whether it is still valid.
 func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer string) (bool, error) {
 	token, name, id := namesClient(bearer)
 	if id == 0 {
@@ -142,8 +140,8 @@ func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer
 	return token.Claims(key, &claims) == nil && claims.Audience == name, nil
 }
 
-// namesClient reads a signed token and the application that its header names; one
-// that names none, or is no such token, has the id zero.
+// namesClient reads a signed token and the application in its header. The id is zero when there
+// is none.
 func namesClient(bearer string) (*jwt.JSONWebToken, string, int64) {
 	var (
 		name string

@@ -22,11 +22,11 @@ const (
 	maxLogoSide = 2048
 )
 
-// The bounds of a logo as it is kept: twice the size at which pages show it, for
-// sharp screens, or that size when it would make pages heavy.
+// The size of a stored logo: twice the size on pages, for sharp screens, or the size on pages
+// when more would make pages heavy.
 var logoSizes = []image.Point{{320, 80}, {160, 40}}
 
-// maxKeptLogo is how many bytes of a page, of 100 kB in all, a logo may be.
+// maxKeptLogo is the share of a logo, in bytes, in the 100 kB of a page.
 const maxKeptLogo = 32 << 10
 
 // pictures are the forms a logo may have, and how each is written.
@@ -37,10 +37,10 @@ var pictures = map[string]func(io.Writer, image.Image) error{
 	},
 }
 
-// SetLogo stores a picture of an application, PNG or JPEG, in place of the last one, and
-// returns it with its id. The picture is redrawn at the size of pages, so that hidden data
-// is lost. Its first bytes decide the format. It fails with store.ErrNotFound when the
-// client does not exist.
+// SetLogo stores a PNG or JPEG as the logo of an application, in place of the last one, and
+// returns it with its id. The picture is redrawn at the size of pages, so that hidden data is
+// lost. Its first bytes decide the format. It fails with store.ErrNotFound when the client does
+// not exist.
 func (a *Access) SetLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, content []byte, acts ...store.Audit) (store.Logo, error) {
 	logo, err := drawn(content)
 	if err != nil {
@@ -100,8 +100,8 @@ func scaled(picture image.Image, bounds image.Point) image.Image {
 	return small
 }
 
-// DeleteLogo removes the picture of an application; none is store.ErrNotFound.
-// Acts of an operator go on record with it.
+// DeleteLogo removes the logo of an application. It fails with store.ErrNotFound when there is
+// none. Acts of an operator go on record with it.
 func (a *Access) DeleteLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) error {
 	return a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DeleteLogo(domain, id)

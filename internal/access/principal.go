@@ -6,12 +6,11 @@ import (
 	"passerelle"
 )
 
-// TokenKind says what a token stands for.
+// TokenKind is the kind of principal that a token represents.
 type TokenKind string
 
-// The kinds of token. A code is exchanged for a user token and opens
-// webviews; a payment token is bound to one payment; config and users tokens
-// are for the operator's own programs.
+// The kinds of token. A code is exchanged for a user token and opens webviews. A payment token
+// is for one payment. Config and users tokens are for the operator's own programs.
 const (
 	UserToken    TokenKind = "user"
 	CodeToken    TokenKind = "code"
@@ -21,9 +20,8 @@ const (
 	UsersToken   TokenKind = "users"
 )
 
-// Principal is who calls: the resolved content of a valid token. Client, User
-// and Payment are zero where the token has none; a payment token reaches its
-// payment and nothing else.
+// Principal is who calls: the resolved content of a valid token. Client, User and Payment are
+// zero where the token has none. A payment token gives access to its payment only.
 type Principal struct {
 	Token   int64
 	Kind    TokenKind

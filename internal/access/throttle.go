@@ -8,9 +8,9 @@ import (
 	"passerelle"
 )
 
-// maxThrottled is how many callers with wrong secrets are remembered at a time.
-// Beyond it one is forgotten for each that comes: memory stays bounded, and who
-// wants to be forgotten has to fail that often first.
+// maxThrottled is how many callers with wrong secrets are remembered at a time. Beyond this
+// number, each new one replaces an old one. Memory stays bounded, and an attacker needs that
+// many failures to be forgotten.
 const maxThrottled = 10_000
 
 // throttle counts wrong secrets by application and address, in this process.
@@ -32,8 +32,8 @@ type spell struct {
 	ends     time.Time
 }
 
-// newGuesser knows an IPv6 caller by the network a provider gives to one
-// customer. What is no address is all the same.
+// newGuesser knows an IPv6 caller by the network a provider gives to one customer. Everything
+// that is not an address counts as one address.
 func newGuesser(domain passerelle.DomainID, client passerelle.ClientID, address string) guesser {
 	g := guesser{domain: domain, client: client}
 	ip, err := netip.ParseAddr(address)
@@ -48,8 +48,8 @@ func newGuesser(domain passerelle.DomainID, client passerelle.ClientID, address 
 	return g
 }
 
-// wait is how long a caller who failed limit times has to wait. A limit of zero
-// makes nobody wait.
+// wait is how long a caller who failed limit times has to wait. With a limit of zero, nobody
+// waits.
 func (t *throttle) wait(g guesser, limit int64, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +60,7 @@ func (t *throttle) wait(g guesser, limit int64, now time.Time) time.Duration {
 	return s.ends.Sub(now)
 }
 
-// fail counts a failure, which is remembered for a while after the last one.
+// fail counts a failure, which counts for some time after the last one.
 func (t *throttle) fail(g guesser, now time.Time, while time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +72,7 @@ func (t *throttle) fail(g guesser, now time.Time, while time.Duration) {
 	t.failed[g] = spell{s.failures + 1, now.Add(while)}
 }
 
-// forgive forgets the failures of who knows the secret after all.
+// forgive removes the failures after a right secret.
 func (t *throttle) forgive(g guesser) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

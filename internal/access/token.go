@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A token has the form psl_<kind>_<48 hex digits><8 hex digits>. The prefix identifies it
-// for scanners and for support. The last eight digits are a checksum, which tells a typing
+// A token has the form psl_<kind>_<48 hex digits><8 hex digits>. The prefix identifies it for
+// scanners and for support. The last eight digits are a checksum. It distinguishes a typing
 // error from a revoked token without a query.
 
 var tokenPrefix = map[TokenKind]string{
@@ -31,7 +31,7 @@ func mint(kind TokenKind) string {
 
 func checksum(body string) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body))) }
 
-// wellFormed tells the kind of a token whose checksum is right.
+// wellFormed returns the kind of a token with a correct checksum.
 func wellFormed(text string) (TokenKind, bool) {
 	for kind, prefix := range tokenPrefix {
 		if !strings.HasPrefix(text, prefix) {

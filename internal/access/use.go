@@ -14,18 +14,17 @@ import (
 	"passerelle/internal/store"
 )
 
-// The bounds of what is written about the use of credentials: how exactly their
-// last use is known, how many of them are remembered until it is written, and how
-// many are written at once.
+// The limits for records of use: how exact the last use is, how many uses are kept in memory,
+// and how many are written at once.
 const (
 	useSpan  = time.Hour
 	maxUses  = 10_000
 	useBatch = 500
 )
 
-// uses are the credentials that were used since KeepUses was called last, of those
-// whose last use is not known to the hour. What does not fit is noted when it is
-// used again; so is what was lost with the process.
+// uses are the credentials that were used since KeepUses was called last, of those whose last
+// use is not known to the hour. Further uses are recorded the next time, and so are those lost
+// with the process.
 type uses struct {
 	mu sync.Mutex
 	at map[credential]time.Time
@@ -38,7 +37,7 @@ type credential struct {
 	token  int64
 }
 
-// note remembers a use, unless one is known that is not long ago.
+// note records a use, unless a recent one is known.
 func (u *uses) note(c credential, known *time.Time, now time.Time) {
 	if known != nil && now.Sub(*known) < useSpan {
 		return

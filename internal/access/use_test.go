@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The last use of what does not expire is known to the hour, of what was used in
-// vain or expires not at all, and is written no more often.
+// The last use of tokens without an expiry is known to the hour. Failed uses and expiring
+// tokens are not recorded.
 func TestUsesAreKept(t *testing.T) {
 	d := open(t)
 	grant, err := d.IssueOperator(t.Context(), d.domain, access.ConfigToken)

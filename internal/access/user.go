@@ -13,10 +13,9 @@ import (
 // CodeLife is how long a temporary code is valid, unless its user ends before.
 const CodeLife = 30 * time.Minute
 
-// GrantUser makes a token for a user in the unit that makes or keeps the user: a
-// permanent one, which webhooks to the client will carry, or for a temporary
-// user one that ends with it. Client is zero for a token that belongs to no
-// application.
+// GrantUser makes a token for a user in the unit that creates or keeps the user. For a
+// permanent user it is permanent, and webhooks of the client carry it. For a temporary user it
+// ends with the user. Client is zero for a token that belongs to no application.
 func (a *Access) GrantUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) (Grant, error) {
 	return a.keep(tx, UserToken, mint(UserToken), store.Token{Domain: u.Domain, Client: client, User: u.ID, Expires: u.Expires})
 }
@@ -30,15 +29,15 @@ func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Tok
 	return grant, err
 }
 
-// RevokeUser ends, in the unit that grants a new one, the permanent tokens that
-// the client has for a user, and those that belong to no application.
+// RevokeUser ends the permanent tokens of a client for a user, and those without an
+// application, in the unit that issues a new one.
 func (a *Access) RevokeUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) {
 	tx.RevokeUserTokens(u.Domain, client, u.ID, a.Now())
 }
 
-// IssueCode makes a temporary code for the user of a token, good for one
-// exchange if it is single and for any number otherwise. It opens pages and is
-// exchanged for a token; it makes no calls.
+// IssueCode makes a temporary code for the user of a token, good for one exchange if it is
+// single and for any number otherwise. It opens pages and can be exchanged for a token, but
+// makes no calls.
 func (a *Access) IssueCode(ctx context.Context, maker Principal, single bool) (Grant, error) {
 	expires := a.Now().Add(CodeLife)
 	if maker.Expires != nil && maker.Expires.Before(expires) {
@@ -51,10 +50,9 @@ func badCode() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Field: "code", Message: "code: unknown, expired, used already or issued to another application."}
 }
 
-// Redeem finds what an application may exchange for a permanent token: a code,
-// or the token of a temporary user, that was issued to it or to nobody in
-// particular, or a permanent token that was issued to it. Anything else is
-// Unauthenticated.
+// Redeem finds what an application may exchange for a permanent token: a code or the token of a
+// temporary user, issued to it or to no application, or a permanent token issued to it.
+// Anything else is Unauthenticated.
 func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (store.Token, error) {
 	kind, ok := wellFormed(code)
 	if !ok || (kind != CodeToken && kind != UserToken) {
@@ -73,8 +71,8 @@ func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (
 	return token, nil
 }
 
-// redeemable reports whether a token is the application's, or nobody's while it is
-// temporary, and has not expired.
+// redeemable reports whether a token is valid and belongs to the application, or is temporary
+// without an application.
 func (a *Access) redeemable(token store.Token, client passerelle.ClientID) bool {
 	if token.Expires == nil {
 		return token.Client == client
@@ -82,17 +80,17 @@ func (a *Access) redeemable(token store.Token, client passerelle.ClientID) bool 
 	return (token.Client == 0 || token.Client == client) && a.Now().Before(*token.Expires)
 }
 
-// Spend uses a code up, if it is good for one exchange only, in the unit that
-// makes what it is exchanged for. Of several exchanges one succeeds; the units
-// of the others fail with an error that Spent tells.
+// Spend marks a code for one exchange as used, in the unit that issues what it is exchanged
+// for. Of simultaneous exchanges one succeeds. The units of the others fail with an error that
+// Spent recognises.
 func (a *Access) Spend(tx *store.Tx, code store.Token) {
 	if code.Single {
 		tx.RevokeToken(code.Domain, code.ID, a.Now())
 	}
 }
 
-// Use is Spend in a unit of its own, for a code that a browser brought. One that
-// was used is Unauthenticated.
+// Use is Spend in a unit of its own, for a code from a browser. It fails with Unauthenticated
+// for a used code.
 func (a *Access) Use(ctx context.Context, code store.Token) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		a.Spend(tx, code)

@@ -50,7 +50,7 @@ func (d *fixture) code(grant access.Grant, single bool) access.Grant {
 	return code
 }
 
-// TestRedeem says what can be exchanged, by whom and until when.
+// TestRedeem shows what can be exchanged, by whom and until when.
 func TestRedeem(t *testing.T) {
 	d := open(t)
 	other, _, err := d.Register(t.Context(), d.domain, "other", nil)
@@ -112,7 +112,7 @@ func TestACodeForOneUseIsSpentOnce(t *testing.T) {
 	}
 }
 
-// A code is for pages and exchanges; the tokens of users end with them.
+// A code works for pages and exchanges. The tokens of a user end with the user.
 func TestTokensEndWithTheirUser(t *testing.T) {
 	d := open(t)
 	u, grant := d.user(true)
@@ -169,7 +169,7 @@ func TestThrottle(t *testing.T) {
 	fail(20, id, "192.0.2.1")
 }
 
-// However many guess, memory is bounded and those who fail now still wait.
+// Memory stays bounded for any number of attackers, and recent failures still count.
 func TestManyGuessers(t *testing.T) {
 	d := open(t)
 	for i := range 10_100 {

@@ -1,13 +1,13 @@
 // Package aggregation has the use cases of end users: creating and deleting them, making
 // temporary users permanent, connecting them to institutions, and reading their data.
 //
-// It owns the events about users. The events of a temporary user are sent when the user
-// becomes permanent, in the same transaction, or never. It does not own user tokens (package
-// access), sending events (package delivery), or fetching files (package documents).
+// It owns the events about users. The events of a temporary user are sent in the transaction
+// that makes the user permanent, or never. It does not own user tokens (package access),
+// sending events (package delivery), or fetching files (package documents).
 //
-// It fails with *passerelle.Error where the caller is at fault. A user who does not exist or
-// has expired is NotFound. A deletion hides the user's data in its transaction, and loops
-// erase the data soon after in small batches.
+// It fails with *passerelle.Error where the caller is at fault. It fails with NotFound for a
+// user who does not exist or has expired. A deletion hides the user's data in its transaction,
+// and loops erase the data soon after in small batches.
 package aggregation
 
 import (
@@ -26,20 +26,20 @@ import (
 // Aggregation has the use cases of users. Every field is required.
 type Aggregation struct {
 	DB *store.DB
-	// Connectors are those of the deployment.
+	// Connectors has the connectors of the deployment.
 	Connectors *connector.Registry
-	// Now is real time; each domain's clock turns it into its own.
+	// Now is real time. A sandbox domain's clock converts it.
 	Now func() time.Time
 	// Wake wakes the sender of webhooks. Erase wakes the loop that erases withdrawn data.
 	Wake, Erase func()
-	// Sync wakes the loop that reads connections in the background. Fetch wakes the loop
-	// that fetches the files of a connector, given by its UUID.
+	// Sync wakes the loop that reads connections in the background. Fetch wakes the loop that
+	// fetches the files of a connector, named by its UUID.
 	Sync  func()
 	Fetch func(connector string)
 	// Background runs work that no caller waits for. It returns false when too much is
 	// running.
 	Background func(work func(context.Context)) bool
-	// Notifications issues the addresses at which institutions report; nil for none.
+	// Notifications makes the addresses for reports of institutions; nil for none.
 	Notifications *notification.Notifications
 	// LeaseTimeout is how long a change waits for a connection that is being read.
 	LeaseTimeout time.Duration
@@ -48,7 +48,8 @@ type Aggregation struct {
 	Log  *slog.Logger
 
 	runs atomic.Int64
-	// devices are those of persons whose share is still to be read, by connection.
+	// devices are the devices of persons who wait for the read of a newly shared account, by
+	// connection.
 	devices sync.Map
 	// passes has a channel for each domain, with room for the one running call of SyncDue.
 	passes sync.Map

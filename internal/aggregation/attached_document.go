@@ -22,8 +22,8 @@ func (a *Aggregation) AttachDocument(ctx context.Context, d passerelle.Domain, u
 	})
 }
 
-// DetachDocuments detaches a document, or all documents when it is zero, from a transaction
-// of a user. The documents stay.
+// DetachDocuments detaches a document, or all documents when it is zero, from a transaction of
+// a user. The documents are kept.
 func (a *Aggregation) DetachDocuments(ctx context.Context, d passerelle.Domain, user passerelle.UserID, from passerelle.TransactionID, document passerelle.DocumentID) error {
 	return a.aboutTransaction(ctx, from, func(tx *store.Tx) error {
 		bankstore.In(tx).DetachDocuments(d.ID, user, from, document, a.now(d))

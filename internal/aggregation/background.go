@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// maxDue is how many connections a pass takes, and maxReading how many it reads at once.
+	// maxDue is how many connections a pass takes, and maxReading how many it reads
+	// concurrently.
 	maxDue     = 100
 	maxReading = 8
 	// day is the period over which the unattended reads of a connection are counted.
 	unattendedDay = 24 * time.Hour
 )
 
-// RunDue does what is due in a domain: it ends consents, reads connections and removes those
-// that were never established. It returns how many connections it read.
+// RunDue does what is due in a domain: it ends consents, reads connections, and removes
+// connections that were never established. It returns how many connections it read.
 func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	var read int
 	if err := a.LapseConsents(ctx, d); err != nil {
@@ -39,15 +40,15 @@ func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, err
 	return read, a.ExpireConnections(ctx, d)
 }
 
-// What was withdrawn is erased in steps of so many rows. One that took longer
-// than stepTime, about as long as what others write, is followed by smaller ones.
+// Withdrawn data is erased in steps of a number of rows. After a step that took longer than
+// stepTime, about the time of other writes, steps become smaller.
 const (
 	leastStep, mostStep = 10, 100
 	stepTime            = 5 * time.Millisecond
 )
 
-// EraseWithdrawn erases withdrawn data of all domains in small steps. After each step it
-// rests for as long as the step took, so that others can write.
+// EraseWithdrawn erases withdrawn data of all domains in small steps. After each step it rests
+// for the same time, so that others can write.
 func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
 	rows := mostStep
 	for more := true; more && ctx.Err() == nil; {

@@ -16,8 +16,7 @@ import (
 	"passerelle/webhook"
 )
 
-// batch reads several connections together, because a caller asked for all of them or
-// because they were due together.
+// batch reads several connections together: all of a user, or those due at the same time.
 type batch struct {
 	*Aggregation
 	domain passerelle.Domain
@@ -49,7 +48,7 @@ func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []ba
 	return errors.Join(b.errs...)
 }
 
-// add keeps a run that ended; nil means that none was made.
+// add keeps a finished run; nil means that there was none.
 func (b *batch) add(run *syncRun, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,8 +111,8 @@ func (b *batch) emitUserSyncedOnce(ctx context.Context, u passerelle.User, runs 
 	})
 }
 
-// current returns the runs whose connections still exist, with what is still shared of their
-// reports. It makes three queries.
+// current returns the runs whose connections still exist. Their reports have only what is still
+// shared. It makes three queries.
 func (b *batch) current(ctx context.Context, u passerelle.User, runs []*syncRun) ([]*syncRun, error) {
 	ids, subscribed := make([]passerelle.ConnectionID, len(runs)), []passerelle.SubscriptionID{}
 	for i, run := range runs {
@@ -173,9 +172,9 @@ func (b *batch) userSynced(ctx context.Context, u passerelle.User, runs []*syncR
 	}))
 }
 
-// SyncDue reads the due connections of a domain without their persons, a limited number at
-// once, and returns how many it read. In a process, a call waits for an earlier one of the
-// domain, so that everything due has been read when it returns.
+// SyncDue reads the due connections of a domain without their persons, a limited number
+// concurrently, and returns how many it read. A call waits for an earlier one of the same
+// domain in this process, so everything due has been read when it returns.
 func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	pass, _ := a.passes.LoadOrStore(d.ID, make(chan struct{}, 1))
 	n := pass.(chan struct{}) //nolint:errcheck // the map holds nothing else
@@ -201,9 +200,9 @@ func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, er
 // maxConnections is how many connections of a user a request reads.
 const maxConnections = 100
 
-// SyncAll reads the connections of a user, with the person present or not, and returns them
-// oldest first. It skips those that another reads, and without the person those that are
-// barred. It fails with Conflict when the user has more than maxConnections.
+// SyncAll reads the connections of a user, with or without the person present, and returns them
+// oldest first. It skips connections that another process reads and, without the person, barred
+// ones. It fails with Conflict when the user has more than maxConnections.
 func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID, attended bool) ([]bankstore.Connection, error) {
 	all, err := a.atMost(ctx, d, user)
 	if err != nil {

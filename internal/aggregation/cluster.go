@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// clusterDepth is how many of the last transactions of an account series are looked for in.
+	// clusterDepth is how many of an account's last transactions are searched for series.
 	clusterDepth = 1000
-	// maxClusters is how many clusters an account has: as many are found, and a client may make as many.
+	// maxClusters limits the clusters of an account, both found and created ones.
 	maxClusters = 300
 )
 
-// cluster finds the series among the last transactions of an account, when one of them moved.
+// cluster finds the series among the last transactions of an account, when a transaction
+// changed.
 func (im *importer) cluster(a *syncedAccount) error {
 	if !a.changedTransactions {
 		return nil
@@ -47,7 +48,7 @@ func (im *importer) cluster(a *syncedAccount) error {
 	return im.store(func(tx *store.Tx) error { return c.write(tx, im, a.StoredAccount) })
 }
 
-// clustering is what was known of the series of an account, and what is new.
+// clustering has the known series of an account, and the new ones.
 type clustering struct {
 	known map[string]bankstore.StoredCluster
 	in    map[passerelle.TransactionID]passerelle.ClusterID
@@ -55,8 +56,8 @@ type clustering struct {
 	made  int
 }
 
-// compare notes a series that is new or changed, with the transactions that are not in it yet. One that the
-// person does not want stays away, and beyond room no new one is taken.
+// compare notes a series that is new or changed, with the transactions that are not in it yet.
+// A series that the person removed stays away, and no series beyond the limit is added.
 func (c *clustering) compare(r passerelle.Recurrence, room int) {
 	before, isKnown := c.known[r.Key]
 	if before.Deleted || !isKnown && c.made >= room {
@@ -89,7 +90,7 @@ func (c *clustering) write(tx *store.Tx, im *importer, a bankstore.StoredAccount
 	return nil
 }
 
-// SaveCluster stores a cluster of a user: a new one of an account when it has no id, which it is then given.
+// SaveCluster stores a cluster of a user. A new one of an account has no id and gets one.
 func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account bankstore.StoredAccount, c passerelle.Cluster) (passerelle.Cluster, error) {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("An account has at most %d clusters; delete one first.", maxClusters)}
 	err := a.clusters(ctx, account.User, func(tx *store.Tx) error {

@@ -22,9 +22,8 @@ func (h *fixture) clusters() []bankstore.StoredCluster {
 	return all
 }
 
-// TestClusters: what comes back every month is found, told of with its
-// transactions, found again without a trace, and not found when the person does
-// not want it.
+// TestClusters: a monthly series is found, reported with its transactions, found again without
+// a write, and not found when the person removed it.
 func TestClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
@@ -69,8 +68,7 @@ func sortedWords(text string) map[string]bool {
 	return words
 }
 
-// clusterEvents: the account is reported with transactions in all of the
-// clusters.
+// clusterEvents: the event reports the account with the transactions of all clusters.
 func (h *fixture) clusterEvents(n int) {
 	h.t.Helper()
 	in := map[any]bool{}
@@ -84,7 +82,7 @@ func (h *fixture) clusterEvents(n int) {
 	}
 }
 
-// sameClusters: a read of the same leaves them as they are.
+// sameClusters: a repeated read leaves them unchanged.
 func (h *fixture) sameClusters(c bankstore.Connection) {
 	h.t.Helper()
 	eyes := storetest.Inspect(h.t, h.url)

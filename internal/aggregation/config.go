@@ -18,8 +18,7 @@ const (
 	maxNoteValue = 4096
 )
 
-// SetConfig notes values about a user under keys, in place of earlier values,
-// all or none.
+// SetConfig stores values about a user under keys, replacing earlier values, all or none.
 func (a *Aggregation) SetConfig(ctx context.Context, d passerelle.Domain, id passerelle.UserID, values map[string]string) error {
 	keys := slices.Sorted(maps.Keys(values))
 	for _, key := range keys {
@@ -41,7 +40,7 @@ func (a *Aggregation) SetConfig(ctx context.Context, d passerelle.Domain, id pas
 	})
 }
 
-// DeleteConfig forgets what was noted about a user under keys.
+// DeleteConfig removes the values about a user under keys.
 func (a *Aggregation) DeleteConfig(ctx context.Context, d passerelle.Domain, id passerelle.UserID, keys []string) error {
 	return a.note(ctx, d, id, func(tx *store.Tx) {
 		for _, key := range slices.Sorted(slices.Values(keys)) {

@@ -23,10 +23,10 @@ type Request struct {
 	Connector string
 	// Source names a source of the connector. Empty means the first that fits.
 	Source string
-	// Mechanism is how the person authenticates to the source of a new connection. Empty
-	// means the usual way of the source.
+	// Mechanism is how the person authenticates to the source of a new connection. Empty means
+	// the default mechanism of the source.
 	Mechanism passerelle.AuthMechanism
-	// Values has field values: of the connector's fields, or of those that it asked for.
+	// Values are values of the connector's fields, or of the fields that it asked for.
 	Values map[string]string
 	// Resume means that the person has done what they were asked to do elsewhere.
 	Resume bool
@@ -240,8 +240,8 @@ const (
 )
 
 // awaitLease is takeLease for a caller that waits up to LeaseTimeout while the connection is
-// being read. Sharing several accounts in a row, each of which starts a read, therefore does
-// not fail.
+// being read. So sharing several accounts one after the other, each of which starts a read,
+// does not fail.
 func (a *Aggregation) awaitLease(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*syncRun, connector.DataReader, error) {
 	waiting, cancel := context.WithTimeout(ctx, a.LeaseTimeout)
 	defer cancel()
@@ -321,8 +321,8 @@ func (run *syncRun) release(ctx context.Context) error {
 	})
 }
 
-// sort separates values of the connector's own fields, which it stores, from answers to what
-// the institution asks for now.
+// sort separates values of the connector's own fields, which are stored, from answers to the
+// institution's question.
 func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (map[string]string, error) {
 	fields := run.profile.Data.Fields
 	fresh := own(fields, supplied)
@@ -343,7 +343,7 @@ func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (map[s
 	return answers, run.write(ctx, func(tx *store.Tx) error { return bankstore.In(tx).SetConnectionValues(run.c, values) })
 }
 
-// own returns the values that belong to fields of the connector. Others are not stored.
+// own returns the values that belong to fields of the connector. Answers are not stored.
 func own(fields []connector.Field, supplied map[string]string) map[string]string {
 	kept := map[string]string{}
 	for _, f := range fields {

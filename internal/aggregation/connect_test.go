@@ -36,7 +36,7 @@ type fixture struct {
 	bank   *sandbox.Bank
 	// waiting is work in the background that is still to be done.
 	waiting []func(context.Context)
-	// lastEvent is the last delivery of each webhook that events has told of.
+	// lastEvent is the last delivery of each webhook.
 	lastEvent map[passerelle.WebhookID]passerelle.DeliveryID
 }
 
@@ -158,9 +158,8 @@ func (h *fixture) sync() int {
 	return n
 }
 
-// TestConsentComesFirst: what is discovered is withheld until the person shares
-// it, is then read, stays as it is when nothing changes, and is gone at once
-// when it is withheld again.
+// TestConsentComesFirst: a discovered account is withheld until the person shares it. It is
+// then read, does not change without changes, and disappears when it is withheld again.
 func TestConsentComesFirst(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
@@ -216,8 +215,7 @@ func (h *fixture) withheldAgain(a bankstore.StoredAccount, n int64) {
 	}
 }
 
-// TestStatesOfConnections has each way in which an institution can treat a
-// customer end in the state that clients know.
+// TestStatesOfConnections: each behaviour of an institution ends in the right state.
 func TestStatesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		for login, want := range map[string]passerelle.ConnectionState{
@@ -246,7 +244,7 @@ func TestStatesOfConnections(t *testing.T) {
 	})
 }
 
-// TestStepsOfAPerson: a connection asks, is answered, and goes on.
+// TestStepsOfAPerson: a connection asks, gets an answer, and continues.
 func TestStepsOfAPerson(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("steps", "1234")
@@ -273,9 +271,8 @@ func TestStepsOfAPerson(t *testing.T) {
 	})
 }
 
-// TestReadingInTheBackground: whoever asks is answered at once, the connection
-// is validating and locked until the read has ended, and too much of it is
-// refused and leaves all as it was.
+// TestReadingInTheBackground: the caller gets an answer at once, and the connection is
+// validating and locked until the read ends. Too many reads are refused and change nothing.
 func TestReadingInTheBackground(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		later := func(id passerelle.ConnectionID) (bankstore.Connection, error) {
@@ -316,8 +313,8 @@ func TestReadingInTheBackground(t *testing.T) {
 	})
 }
 
-// TestConnectingInTheBackground: a connection that nobody waits for is there at
-// once; a refusal is a state of it, and of what is too much nothing is left.
+// TestConnectingInTheBackground: the connection exists at once, a refusal is its state, and a
+// call beyond the limit leaves nothing.
 func TestConnectingInTheBackground(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		later := func(password string) (bankstore.Connection, error) {
@@ -357,8 +354,8 @@ func TestConnectingInTheBackground(t *testing.T) {
 	})
 }
 
-// TestReadsWithoutThePerson: they are counted against what the institution
-// allows in a day, also when a program asks for them.
+// TestReadsWithoutThePerson: they count towards the institution's daily limit, even when a
+// program asks for them.
 func TestReadsWithoutThePerson(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Banks lists the connectors of a domain with its settings applied, in display order: those
-// that initiate payments and those that read.
+// Banks lists the connectors of a domain with its settings, in display order: those that
+// initiate payments and those that read.
 func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Bank, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
@@ -28,9 +28,9 @@ func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Ba
 	return all, nil
 }
 
-// ConfigureConnectors changes connectors on behalf of by: all or none. A connector
-// that the domain does not have is NotFound; a value it cannot have is Invalid.
-// Acts of an operator go on record with the changes.
+// ConfigureConnectors changes connectors on behalf of by: all or none. It fails with NotFound
+// for a connector that the domain does not have, and with Invalid for a wrong value. Acts of an
+// operator go on record with the changes.
 func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Domain, list []settings.ConnectorChange, by string, acts ...store.Audit) error {
 	wanted := map[string]*string{}
 	for _, change := range list {
@@ -45,8 +45,8 @@ func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Doma
 	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d), acts...)
 }
 
-// ConfigureSource changes a source, with the errors of ConfigureConnectors. One
-// that is out of use already stays so since it was.
+// ConfigureSource changes a source, with the errors of ConfigureConnectors. A connector that is
+// already disabled keeps its date.
 func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, change settings.SourceChange, by string, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
@@ -60,7 +60,7 @@ func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, 
 	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d), acts...)
 }
 
-// profile is the connector of a UUID or a number, as it says itself.
+// profile returns the connector's own profile, by UUID or number.
 func (a *Aggregation) profile(d passerelle.Domain, name string) (connector.Profile, bool) {
 	for _, c := range a.Connectors.All() {
 		p := c.Profile()
@@ -76,7 +76,7 @@ func usable(d passerelle.Domain, p connector.Profile) bool {
 	return d.Kind == passerelle.Sandbox || !p.Sandbox
 }
 
-// bank is what the public may know of a connector.
+// bank is the public part of a connector.
 func bank(p connector.Profile, zone *time.Location) wire.Bank {
 	b := wire.Bank{
 		UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Restricted: p.Restricted, Disturbed: p.Disturbed, Mechanism: p.Mechanism, SyncDays: p.SyncDays, Payments: p.Payments, Fields: p.PaymentFields,

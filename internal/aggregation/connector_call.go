@@ -16,13 +16,11 @@ import (
 	"passerelle/internal/wire"
 )
 
-// A connector is not trusted: it may give invalid data, ignore errors, or go on when
-// nobody listens any more. What is here stands between it and the run, after package
-// bankcall.
+// A connector is not trusted: it may return invalid data, ignore errors, or continue after its
+// deadline. This code protects the run, together with package bankcall.
 
-// lateGrace is how long after its deadline a connector may still come back, and
-// renewalInterval how often the lease is renewed while it says nothing. Only tests change
-// them.
+// lateGrace is how long after its deadline a connector may still return, and renewalInterval
+// how often the lease is renewed in the meantime. Only tests change them.
 var (
 	lateGrace       = 10 * time.Second
 	renewalInterval = runLease / 5
@@ -31,7 +29,7 @@ var (
 var errRunOver = errors.New("the run is over")
 
 // callConnector has a connector read, and keeps the lease meanwhile. When the lease is lost,
-// because the connection is gone or because somebody else reads, so is the run.
+// because the connection is gone or somebody else reads it, the run ends.
 func (run *syncRun) callConnector(ctx context.Context, reader connector.DataReader, with connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -62,9 +60,8 @@ func (run *syncRun) errorOfLostLease(ctx context.Context, err error) error {
 	return locked()
 }
 
-// sink passes what a connector gives to the importer: one call at a time, nothing
-// after the first that failed, whether the connector heeds that or not, and
-// nothing once the run is over.
+// sink passes a connector's data to the importer: one call at a time, nothing after a failure,
+// even when the connector ignores it, and nothing after the end of the run.
 type sink struct {
 	mu       sync.Mutex
 	importer *importer
@@ -80,7 +77,7 @@ func (s *sink) pass(take func() error) error {
 	return s.err
 }
 
-// close ends the giving, and says what it failed of.
+// close ends the sink, and returns its failure.
 func (s *sink) close() error {
 	var fault error
 	s.mu.Lock()
@@ -135,9 +132,9 @@ func (s *sink) SubscriptionRead(subscription string) error {
 	return s.pass(func() error { return s.importer.SubscriptionRead(subscription) })
 }
 
-// outcomeOf is how a run ended, whatever came of it. One that broke off, or
-// whose time was up, is tried again like one of a site that is away; one whose
-// connector is at fault, or that could not be stored, says so.
+// outcomeOf is how a run ended, whatever came of it. A read that broke off or took too long is
+// tried again like that of an unavailable site. A fault of the connector or the database has a
+// state of its own.
 func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) connector.Outcome {
 	if err == nil {
 		outcome, err = bounded(outcome, run.started)
@@ -186,8 +183,8 @@ func bounded(o connector.Outcome, now time.Time) (connector.Outcome, error) {
 	return o, nil
 }
 
-// storable is a text that both databases can keep: without what is not UTF-8,
-// such as half of a surrogate pair, and without NUL.
+// storable returns a text that both databases can store: without NUL and without invalid UTF-8,
+// such as half of a surrogate pair.
 func storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

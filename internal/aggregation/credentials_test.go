@@ -20,9 +20,8 @@ func sealedFor(kid string) string {
 	return strings.Join([]string{part(`{"alg":"RSA-OAEP-256","enc":"A256GCM","kid":"` + kid + `"}`), part("key"), part("iv"), part("text"), part("tag")}, ".")
 }
 
-// TestCredentialsThatCannotBe: what cannot be right is refused before anything
-// is stored or any institution is asked, by a message that names the field and
-// never the value.
+// TestCredentialsThatCannotBe: impossible values are refused before anything is stored or any
+// institution is called. The message names the field and never the value.
 func TestCredentialsThatCannotBe(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		eyes := storetest.Inspect(t, h.url)

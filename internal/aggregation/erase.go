@@ -17,12 +17,12 @@ const (
 	eraseBatches = 100
 )
 
-// erasePause is when a deletion is looked at again that has to wait for a
-// receiver to hear of it.
+// erasePause is how long a deletion waits before it checks again whether the receiver got the
+// event.
 const erasePause = time.Minute
 
-// ExpireUsers deletes the temporary users of a domain whose time is over. One
-// who becomes permanent at that moment stays.
+// ExpireUsers deletes the temporary users of a domain whose time is over. A user who becomes
+// permanent at that moment is kept.
 func (a *Aggregation) ExpireUsers(ctx context.Context, d passerelle.Domain) error {
 	for range eraseBatches {
 		expired, err := a.DB.ExpiredUsers(ctx, d.ID, a.Now(), eraseUsers)

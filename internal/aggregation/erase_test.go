@@ -16,9 +16,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// lengthOfHistory is how many transactions are withdrawn: those that
-// PASSERELLE_TEST_TRANSACTIONS says in a long run, when times are compared as
-// well.
+// lengthOfHistory is how many transactions are withdrawn. In a long run
+// PASSERELLE_TEST_TRANSACTIONS sets it, and times are compared as well.
 func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
 	t.Helper()
 	text, long := os.LookupEnv("PASSERELLE_TEST_TRANSACTIONS")
@@ -32,9 +31,8 @@ func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
 	return n, true
 }
 
-// TestMillionTransactionsWithdrawn: whoever withholds an account is answered at
-// once, however much was read of it, and while that is being erased others
-// write as before.
+// TestMillionTransactionsWithdrawn: withholding an account returns at once for any number of
+// transactions, and the erasure does not slow down other writes.
 func TestMillionTransactionsWithdrawn(t *testing.T) {
 	n, timed := lengthOfHistory(t)
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
@@ -61,8 +59,8 @@ func TestMillionTransactionsWithdrawn(t *testing.T) {
 	})
 }
 
-// contend books transactions in turns alone and beside the erasure, and is how
-// long 99 in a hundred took at most.
+// contend books transactions alone and during the erasure, in turns, and returns the 99th
+// percentile of the time.
 func (h *fixture) contend(a bankstore.StoredAccount) (alone, beside time.Duration) {
 	h.t.Helper()
 	var quiet, loud []time.Duration

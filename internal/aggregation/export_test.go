@@ -2,16 +2,15 @@ package aggregation
 
 import "time"
 
-// SetMaxStatementAccounts changes the largest payload that a statement is made of, and
-// returns what it was.
+// SetMaxStatementAccounts changes the largest payload that becomes a statement, and returns the
+// previous one.
 func SetMaxStatementAccounts(most int) (before int) {
 	before, maxStatementPayload = maxStatementPayload, most
 	return before
 }
 
-// SetConnectorTimes changes how long after its deadline a connector may come back, and
-// how often the lease is renewed while it says nothing; it returns both as they
-// were.
+// SetConnectorTimes changes how long after its deadline a connector may return, and how often
+// the lease is renewed meanwhile. It returns the previous values.
 func SetConnectorTimes(afterwards, renewal time.Duration) (time.Duration, time.Duration) {
 	before, often := lateGrace, renewalInterval
 	lateGrace, renewalInterval = afterwards, renewal

@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// errors are those of the enabled accounts and subscriptions of the user, and what
-// withheld ones have instead of none.
+// errors are the errors of the user's enabled accounts and subscriptions. Withheld ones have
+// none.
 func (h *fixture) errors() (all []passerelle.ConnectionState) {
 	h.t.Helper()
 	subscriptions, err := bankstore.From(h.DB).Subscriptions(h.t.Context(), bankstore.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, All: true}, store.Window{Limit: 1000})
@@ -33,8 +33,8 @@ func (h *fixture) errors() (all []passerelle.ConnectionState) {
 	return all
 }
 
-// errorEvents are the accounts and subscriptions of the last event, each with its error
-// and without news.
+// errorEvents are the accounts and subscriptions of the last event, each with its error and
+// without data.
 func (h *fixture) errorEvents(events []event) (all []any) {
 	h.t.Helper()
 	last := events[len(events)-1]
@@ -51,8 +51,8 @@ func (h *fixture) errorEvents(events []event) (all []any) {
 	return all
 }
 
-// TestErrorOfAFailedUpdate: what is enabled has the code of the last failed update,
-// is reported with it, and has none after a success.
+// TestErrorOfAFailedUpdate: enabled objects have the code of the last failed update, are
+// reported with it, and have none after a success.
 func TestErrorOfAFailedUpdate(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
@@ -89,7 +89,7 @@ func TestErrorOfAFailedUpdate(t *testing.T) {
 	})
 }
 
-// ends has the next update end in a state, and all that is enabled have it.
+// ends lets the next update end in a state, and checks all enabled objects.
 func (h *fixture) ends(id passerelle.ConnectionID, login string, want passerelle.ConnectionState) {
 	h.t.Helper()
 	c, err := h.Resume(h.t.Context(), h.domain, h.user.ID, id, aggregation.Request{Values: map[string]string{"login": login}})

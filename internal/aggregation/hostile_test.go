@@ -43,7 +43,7 @@ func (s *stranger) Read(ctx context.Context, req connector.DataRequest, out conn
 	return s.read(ctx, req, out)
 }
 
-// books are what an institution has to give, which a test may spoil.
+// books are the data of an institution, which a test may spoil.
 type books struct {
 	accounts      []passerelle.AccountDetails
 	transactions  []passerelle.TransactionDetails // of the first account
@@ -112,8 +112,7 @@ func amongStrangers(t *testing.T, run func(t *testing.T, h *fixture, s *stranger
 	})
 }
 
-// shared is a connection of which the first account and the first subscription
-// are shared and read.
+// shared returns a connection whose first account and first subscription are shared and read.
 func (h *fixture) shared(s *stranger) passerelle.ConnectionID {
 	h.t.Helper()
 	s.read = soundBooks().read
@@ -137,7 +136,7 @@ func (h *fixture) resume(id passerelle.ConnectionID) (state passerelle.Connectio
 	return c.State, err
 }
 
-// The events of runs that end early, and of one that reads everything.
+// The events of runs that end early, and of a complete one.
 const (
 	onlySynced  = "CONNECTION_SYNCED"
 	someFetched = "ACCOUNTS_FETCHED CONNECTION_SYNCED"
@@ -145,7 +144,7 @@ const (
 	allRead     = "ACCOUNTS_FETCHED ACCOUNT_SYNCED SUBSCRIPTION_SYNCED ACCOUNT_CATEGORIZED ACCOUNT_OWNERSHIPS_FOUND CONNECTION_SYNCED"
 )
 
-// crime is what a connector does instead of what it should.
+// crime is a fault of a connector.
 type crime struct {
 	books  func(b *books)
 	read   reading
@@ -229,8 +228,7 @@ func spoiltOutcomes() map[string]crime {
 	}
 }
 
-// misbehaviour is what a connector does wrong that has nothing to do with what
-// it gives.
+// misbehaviour is a fault that does not concern the data.
 func misbehaviour() map[string]crime {
 	b := soundBooks()
 	broken := errors.New("the line broke")
@@ -278,9 +276,8 @@ func misbehaviour() map[string]crime {
 	}
 }
 
-// TestHostileConnectors: whatever a connector does, the connection ends in the
-// state that says so, what was known before stays as it was, and no event tells
-// of what was not read to its end. The next good run is as if nothing had been.
+// TestHostileConnectors: for every fault, the connection ends in the right state, stored data
+// stays, and no event reports an unfinished read. The next correct run is not affected.
 func TestHostileConnectors(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		eyes := storetest.Inspect(t, h.url)
@@ -307,8 +304,8 @@ func TestHostileConnectors(t *testing.T) {
 	})
 }
 
-// stillWhole compares what a crime could have spoilt with what it was. What it
-// gave of new accounts, and what it changed of the other account, may stay.
+// stillWhole compares what a fault could have spoilt with its earlier value. New accounts and
+// changes of the other account may stay.
 func (h *fixture) stillWhole(name string, before, after map[string][]string) {
 	h.t.Helper()
 	for _, table := range []string{"transactions", "documents", "consents"} {
@@ -318,7 +315,7 @@ func (h *fixture) stillWhole(name string, before, after map[string][]string) {
 	}
 }
 
-// recovers reads once more, by a connector that does what it should.
+// recovers reads again with a correct connector.
 func (h *fixture) recovers(name string, s *stranger, id passerelle.ConnectionID) {
 	h.t.Helper()
 	s.read = soundBooks().read
@@ -347,8 +344,8 @@ func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key stri
 	}
 }
 
-// TestReadsAfterACrash: a connector is told that the last read has never ended, until one ends,
-// whatever else takes the lease in between.
+// TestReadsAfterACrash: a connector learns that the last read never ended, until one ends,
+// whoever takes the lease in between.
 func TestReadsAfterACrash(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		id := h.shared(s)
@@ -372,8 +369,8 @@ func TestReadsAfterACrash(t *testing.T) {
 	})
 }
 
-// TestHalfAPageIsInTheFinalEvent: what was stored before a run broke off is
-// there at once, and is reported when the account has been read to its end.
+// TestHalfAPageIsInTheFinalEvent: what was stored before a run broke off is readable at once,
+// and is reported when the account has been read completely.
 func TestHalfAPageIsInTheFinalEvent(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		id := h.shared(s)
@@ -406,8 +403,7 @@ func TestHalfAPageIsInTheFinalEvent(t *testing.T) {
 	})
 }
 
-// TestIllegibleTextIsMarked: what is no text in a label is replaced where it
-// stands, and the rest is kept.
+// TestIllegibleTextIsMarked: invalid bytes in a label are replaced, and the rest is kept.
 func TestIllegibleTextIsMarked(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		id := h.shared(s)
@@ -438,8 +434,7 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 	})
 }
 
-// TestAttachmentsAreBounded: as many as a transaction may have are kept, and told
-// of together.
+// TestAttachmentsAreBounded: the allowed number of attachments is kept and reported together.
 func TestAttachmentsAreBounded(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		id := h.shared(s)
@@ -458,8 +453,8 @@ func TestAttachmentsAreBounded(t *testing.T) {
 	})
 }
 
-// TestLogsHoldNothingPersonal: whatever a connector fails of, and however, the log
-// says of what kind it is, and not whose account it was reading.
+// TestLogsHoldNothingPersonal: the log has the kind of a connector's failure, and not whose
+// account it read.
 func TestLogsHoldNothingPersonal(t *testing.T) {
 	const person = "Zyzzyva Martin FR7630006000011234567890189"
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
@@ -504,8 +499,8 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 	})
 }
 
-// TestConnectorsThatIgnoreTheirDeadline: one that heeds no deadline is left behind, and what it
-// comes back with is not heard.
+// TestConnectorsThatIgnoreTheirDeadline: a connector that ignores its deadline is abandoned,
+// and its late result is dropped.
 func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Millisecond, time.Hour))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
@@ -539,8 +534,8 @@ func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 	})
 }
 
-// TestSyncsOfDeletedConnections: a connection that is deleted while it is read is
-// missing for the reader, and no event reports it again.
+// TestSyncsOfDeletedConnections: a connection that is deleted while it is read is missing for
+// the reader, and no event reports it.
 func TestSyncsOfDeletedConnections(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
@@ -566,8 +561,7 @@ func TestSyncsOfDeletedConnections(t *testing.T) {
 	})
 }
 
-// TestLongSilenceKeepsTheLease: a connector that says nothing for long is not
-// taken for dead.
+// TestLongSilenceKeepsTheLease: a connector that is silent for a long time keeps its lease.
 func TestLongSilenceKeepsTheLease(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {

@@ -28,15 +28,15 @@ const (
 const noReadingNumber = -1
 
 var (
-	// errStore marks what is not the connector's fault: it passes through its hands on the way back.
+	// errStore marks a failure of the store, which the connector returns to us.
 	errStore = errors.New("the store failed")
-	// errInvalidData marks what no institution can mean. It is logged: what is said
-	// with it repeats nothing that was given.
+	// errInvalidData marks what no institution can mean. It is logged, so its text repeats no
+	// value.
 	errInvalidData = errors.New("the connector gave invalid data")
 )
 
-// importer takes what a run reads into the store, page by page, so that memory is bounded however long the
-// history. It notices what is new, what changed and what is gone, and writes nothing else.
+// importer takes what a run reads into the store, page by page, so that memory is bounded
+// however long the history. It finds what is new, changed and gone, and writes nothing else.
 type importer struct {
 	*syncRun
 	ctx         context.Context
@@ -54,10 +54,10 @@ type importer struct {
 type syncedAccount struct {
 	bankstore.StoredAccount
 	transactions reconciler[passerelle.TransactionDetails]
-	// changedTransactions says that a transaction came, changed or went.
+	// changedTransactions reports that a transaction is new, changed or gone.
 	changedTransactions bool
 	investments         reconciler[bankstore.NewAsset]
-	// first is the first day of what was handed over.
+	// first is the first day of the passed transactions.
 	first passerelle.Date
 	read  bool
 }
@@ -103,7 +103,7 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	return im.fetched()
 }
 
-// checkEmpty finds out for all accounts that are to be read whether anything of them is stored.
+// checkEmpty finds out, for all accounts to be read, whether rows are stored.
 func (im *importer) checkEmpty() error {
 	var checks []func(*store.Reader) error
 	for _, key := range im.accountKeys {
@@ -235,7 +235,7 @@ func (im *importer) Wanted(key string) (passerelle.Date, bool) {
 	return passerelle.DateOf(*a.LastUpdate, time.UTC).AddDays(-rereadDays), true
 }
 
-// rereadDays is how far back institutions still change what they have booked.
+// rereadDays is how far back institutions still change booked transactions.
 const rereadDays = 30
 
 // horizon is the first day that a first read wants.
@@ -295,7 +295,7 @@ func checkAmount(d decimal.Decimal) error {
 	return nil
 }
 
-// checkCurrencies refuses codes that are none; nothing is said by no code.
+// checkCurrencies refuses unknown codes. An empty code is allowed.
 func checkCurrencies(codes ...passerelle.Currency) error {
 	for _, code := range codes {
 		if code != "" && !code.Known() {
@@ -340,8 +340,8 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 	return stored
 }
 
-// AccountRead ends an account: what is stored from that day on and was not
-// handed over is gone at the institution. It emits an event with what changed.
+// AccountRead ends an account: stored rows from that day on that were not passed on are gone at
+// the institution. It emits an event with what changed.
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -373,8 +373,8 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	})
 }
 
-// cover moves the first day of which everything is known. A read without a
-// bound, or a first one in parts, covers what it gave, and today when that is nothing.
+// cover moves the first day of the complete history. A read without a bound, or a first one in
+// parts, covers what it passed on, and today when that is nothing.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

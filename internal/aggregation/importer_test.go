@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// memory is what was reachable at the last collection, and what the process has
-// beside files: the engine of a database takes its memory past the collector.
+// memory returns the reachable heap at the last collection, and the process's memory apart from
+// files, because the database engine allocates outside the collector.
 func memory(t *testing.T) (live, anonymous int64) {
 	t.Helper()
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -50,8 +50,8 @@ func (h *fixture) most(run func()) (live, anonymous int64) {
 	return live, anonymous
 }
 
-// TestLongHistoryNeedsLittleMemory: the first read of an account with 50,000
-// transactions holds pages of it, never the whole, and so do its events.
+// TestLongHistoryNeedsLittleMemory: the first read of an account with 50,000 transactions, and
+// its events, hold only pages in memory.
 func TestLongHistoryNeedsLittleMemory(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("big", "1234")
@@ -72,8 +72,7 @@ func TestLongHistoryNeedsLittleMemory(t *testing.T) {
 	})
 }
 
-// kept are what a read of the same leaves as it is: everything but when it was
-// read.
+// kept are the columns that a repeated read does not change: all but the time of the read.
 var kept = map[string]string{
 	"transactions": `SELECT * FROM bank_transaction`,
 	"accounts": `SELECT id, key, type, details, digest, custom_name, display, bookmarked, usage, disabled, deleted, error, covered_from, epoch, transactions,
@@ -83,11 +82,11 @@ var kept = map[string]string{
 	"consents":      `SELECT * FROM consent`,
 }
 
-// tellTale are the tables that tell of a read that found nothing new.
+// tellTale are the tables that record a read without changes.
 var tellTale = map[string]bool{"event": true, "delivery": true, "connection_log": true, "sequence": true, "counter": true}
 
-// TestNothingNewWritesNothing: a read of what is known already writes when it
-// was, and tells of it all the same, with empty lists.
+// TestNothingNewWritesNothing: a repeated read writes its time only, and still emits its
+// events, with empty lists.
 func TestNothingNewWritesNothing(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
@@ -118,7 +117,7 @@ func TestNothingNewWritesNothing(t *testing.T) {
 	})
 }
 
-// wantNoEvents are the events of a read of four accounts without news.
+// wantNoEvents are the events of a read of four accounts without changes.
 func (h *fixture) wantNoEvents() {
 	h.t.Helper()
 	events := h.events()

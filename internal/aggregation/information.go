@@ -34,8 +34,7 @@ func (a *Aggregation) NoteInformations(ctx context.Context, d passerelle.Domain,
 	})
 }
 
-// ForgetInformations forgets one thing that was noted about a transaction, or
-// all when it is zero.
+// ForgetInformations removes one note about a transaction, or all when the id is zero.
 func (a *Aggregation) ForgetInformations(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, information int64) error {
 	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error {
 		bankstore.In(tx).DeleteInformations(d.ID, user, id, information)

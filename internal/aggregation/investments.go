@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// maxInvestments is how much an institution may say that an account holds.
+// maxInvestments limits how much an account may hold.
 const maxInvestments = 2000
 
 // Assets takes a page of what an account holds.
@@ -32,7 +32,7 @@ func (im *importer) Assets(key string, page passerelle.Assets) error {
 	return a.investments.reconcile(im, held)
 }
 
-// assetsOf are all things of a page in the form in which they are kept.
+// assetsOf converts a page to the stored form.
 func assetsOf(page passerelle.Assets) ([]bankstore.NewAsset, error) {
 	var all []bankstore.NewAsset
 	var err error
@@ -60,7 +60,7 @@ func assetsOf(page passerelle.Assets) ([]bankstore.NewAsset, error) {
 	return all, err
 }
 
-// investmentsReconciler is what an account holds.
+// investmentsReconciler compares the investments of an account.
 func (im *importer) investmentsReconciler(a *syncedAccount) reconciler[bankstore.NewAsset] {
 	return reconciler[bankstore.NewAsset]{
 		seen:    map[uint64]struct{}{},
@@ -80,13 +80,12 @@ func (im *importer) investmentsReconciler(a *syncedAccount) reconciler[bankstore
 	}
 }
 
-// assets selects those of an account of a kind.
+// assets selects the assets of one kind of an account.
 func (run *syncRun) assets(a bankstore.StoredAccount, kind bankstore.AssetKind) bankstore.AssetFilter {
 	return bankstore.AssetFilter{Domain: run.domain.ID, User: a.User, Account: a.ID, Kind: kind}
 }
 
-// value brings what the investments of an account are worth up to date, once all
-// of them were handed over.
+// value updates the value of an account's investments after all were passed on.
 func (im *importer) value(a *syncedAccount) error {
 	if len(a.investments.seen) == 0 && a.Worth == nil {
 		return nil
@@ -109,8 +108,8 @@ func (im *importer) value(a *syncedAccount) error {
 	})
 }
 
-// changedAssets are the assets of a kind that changed until the account was read to its
-// end. One that has no investments, and had none, is not asked for them.
+// changedAssets are the assets of a kind that changed until the account was read to its end. It
+// skips an account that has and had no investments.
 func changedAssets[D any](ctx context.Context, run *syncRun, a bankstore.StoredAccount, kind bankstore.AssetKind) ([]passerelle.Asset[D], error) {
 	invests := a.Type.Details().Invest || a.Worth != nil || a.Changed == run.sync
 	if !invests || a.Readings == noReadingNumber {

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// positions are those of a user, also those that are gone.
+// positions are the positions of a user, including deleted ones.
 func (h *fixture) positions() []passerelle.Asset[passerelle.InvestmentDetails] {
 	h.t.Helper()
 	all, err := bankstore.ReadAssets[passerelle.InvestmentDetails](h.t.Context(), bankstore.From(h.DB),
@@ -30,7 +30,7 @@ func (h *fixture) held(kind bankstore.AssetKind) int64 {
 	return n
 }
 
-// sharedAssets is a connection of somebody who invests, shared and read.
+// sharedAssets returns a shared and read connection of an investor.
 func (h *fixture) sharedAssets() bankstore.Connection {
 	h.t.Helper()
 	c, err := h.connect("wealth", "1234")
@@ -55,8 +55,7 @@ func members(object any, names ...string) []int {
 	return lengths
 }
 
-// assetEvents are the investments, pockets and orders that the accounts of an event are
-// told with.
+// assetEvents are the investments, pockets and orders in the accounts of an event.
 func assetEvents(accounts []any) (sum [3]int) {
 	for _, a := range accounts {
 		lengths := members(a, "investments", "market_orders")
@@ -68,15 +67,15 @@ func assetEvents(accounts []any) (sum [3]int) {
 	return sum
 }
 
-// lastEventAccounts are the accounts that the last event of a read tells of.
+// lastEventAccounts are the accounts in the last event of a read.
 func (h *fixture) lastEventAccounts() []any {
 	h.t.Helper()
 	events := h.events()
 	return events[len(events)-1].body["connection"].(map[string]any)["accounts"].([]any)
 }
 
-// TestAssets: what accounts hold is read, told of, changes from one day to the
-// next, and is gone when the account is withheld.
+// TestAssets: assets are read and reported, change from day to day, and disappear when the
+// account is withheld.
 func TestAssets(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		h.sharedAssets()
@@ -133,7 +132,7 @@ func (h *fixture) nextDayOfAssets() {
 	}
 }
 
-// TestSameAssetsWriteNothing: on the same day all is as it was.
+// TestSameAssetsWriteNothing: a second read on the same day changes nothing.
 func TestSameAssetsWriteNothing(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c := h.sharedAssets()

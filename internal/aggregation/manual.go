@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// ManualTransaction is a transaction that a program creates: what the institution
-// would say of it, and what the person does.
+// ManualTransaction is a transaction that a program creates, with the institution's fields and
+// the person's.
 type ManualTransaction struct {
 	passerelle.TransactionDetails
 	Edit bankstore.TransactionEdit

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestManualTransactionsOutliveSyncs: what a program created stays when the
-// institution, which knows nothing of it, is read, and is reported once.
+// TestManualTransactionsOutliveSyncs: a created transaction stays when the institution, which
+// does not know it, is read, and is reported once.
 func TestManualTransactionsOutliveSyncs(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		a := h.sharedAccount(s)
@@ -67,7 +67,7 @@ func TestManualTransactionsOutliveSyncs(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// wordings are the labels of the transactions that are there in an account.
+// wordings are the labels of the present transactions of an account.
 func (h *fixture) wordings(a bankstore.StoredAccount) (all []string) {
 	h.t.Helper()
 	rows, err := bankstore.From(h.DB).Transactions(h.t.Context(), bankstore.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: a.ID, Epoch: a.Epoch}, store.Window{Limit: 1000})
@@ -79,7 +79,7 @@ func (h *fixture) wordings(a bankstore.StoredAccount) (all []string) {
 	return all
 }
 
-// eventWordings are the labels of the transactions that ACCOUNT_SYNCED told of.
+// eventWordings are the labels of the transactions in ACCOUNT_SYNCED.
 func (h *fixture) eventWordings() (all []string) {
 	h.t.Helper()
 	for _, e := range h.events() {

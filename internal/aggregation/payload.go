@@ -16,8 +16,8 @@ import (
 // payloadPage is how many transactions are read for a body at a time.
 const payloadPage = 500
 
-// The bodies of events are written from what is stored after the change, page
-// by page, so that a first read of a long history needs no memory for it.
+// The bodies of events are written page by page from stored data after the change, so the first
+// read of a long history needs little memory.
 
 // changed are the transactions of an account that the run changed.
 func (run *syncRun) changed(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Transaction] {
@@ -38,7 +38,7 @@ func (run *syncRun) changed(ctx context.Context, a bankstore.StoredAccount) wire
 	}
 }
 
-// accountRead is an account with what changed of what it holds, as the body holds it.
+// accountRead is an account in an event body, with its changed rows.
 func (run *syncRun) accountRead(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) wire.AccountRead {
 	w.hold(run.c, a.Holding())
 	return wire.AccountRead{BankAccount: wire.NewBankAccount(a.BankAccount, run.zone()), Investments: run.changedInvestments(ctx, a), Transactions: run.changed(ctx, a)}
@@ -85,7 +85,7 @@ func (run *syncRun) shown() wire.Connection {
 	return shown
 }
 
-// finalEvents are those that end a run. They leave out what was not read.
+// finalEvents are the events that end a run. They leave out accounts that were not read.
 func (run *syncRun) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	shared := im.shared()
@@ -160,8 +160,8 @@ func (run *syncRun) owned(ctx context.Context, accounts []*syncedAccount) (store
 	}))
 }
 
-// report is what the last events of a run are about: accounts and
-// subscriptions that are shared and were read, or changed.
+// report has the subject of a run's final events: shared accounts and subscriptions that were
+// read or changed.
 type report struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription
@@ -186,9 +186,8 @@ func (im *importer) report() report {
 	return t
 }
 
-// reportOf is the report of a run. After a failed update every enabled account and
-// subscription is in it, with the error: a receiver that takes the event account
-// by account would lose it otherwise.
+// reportOf is the report of a run. After a failed update it has every enabled account and
+// subscription with the error, because some receivers read the event account by account.
 func (run *syncRun) reportOf(ctx context.Context, im *importer) (report, error) {
 	t := im.report()
 	if run.c.State == "" {
@@ -206,7 +205,8 @@ func (run *syncRun) reportOf(ctx context.Context, im *importer) (report, error) 
 	return t, nil
 }
 
-// addFailed adds what is enabled and was not read, and marks all of it with the error.
+// addFailed adds enabled accounts and subscriptions that were not read, and marks all with the
+// error.
 func (t *report) addFailed(state passerelle.ConnectionState, accounts []bankstore.StoredAccount, subscriptions []bankstore.StoredSubscription) {
 	for _, a := range accounts {
 		same := func(other bankstore.StoredAccount) bool { return other.ID == a.ID }

@@ -14,8 +14,8 @@ import (
 // store in parts.
 const payloadBuffer = 64 << 10
 
-// payloadWriter writes the body of an event. A short one stays
-// in memory, a long one never is there as a whole.
+// payloadWriter writes the body of an event. A short body stays in memory, and a long one is
+// never in memory completely.
 type payloadWriter struct {
 	*wire.Payload
 
@@ -26,7 +26,7 @@ type payloadWriter struct {
 	limit  int
 	buffer []byte
 	parts  *store.EventBody
-	// holds is what of it the person may withdraw.
+	// holds are the objects in it that the person may withdraw.
 	holds []store.Holding
 }
 
@@ -48,7 +48,7 @@ func (w *payloadWriter) WriteString(piece string) (int, error) {
 	return len(piece), w.flush()
 }
 
-// flush stores what is in memory once it is much.
+// flush stores a part when enough is in memory.
 func (w *payloadWriter) flush() error {
 	if len(w.buffer) < w.limit {
 		return nil
@@ -69,8 +69,7 @@ func (w *payloadWriter) hold(of bankstore.Connection, what store.Holding) {
 	w.holds = append(w.holds, what)
 }
 
-// attachTo returns the event with what was written as its body; failed is the error of
-// writing it.
+// attachTo returns the event with the written body. failed is an error of writing it.
 func (w *payloadWriter) attachTo(e store.EmittedEvent, failed error) (store.EmittedEvent, error) {
 	e.Holds = w.holds
 	if w.parts == nil || failed != nil {

@@ -19,10 +19,10 @@ const (
 	maxKeyLength = 255
 )
 
-// reconciler compares the keyed rows that an institution gives for an account or a subscription with those
-// that are stored, page by page. It writes what is new, what changed and what is gone, and nothing else.
+// reconciler compares, page by page, the keyed rows from an institution with the stored rows of
+// an account or subscription. It writes new, changed and missing rows, and nothing else.
 type reconciler[D any] struct {
-	// key is the institution's name of a row, details what is stored of it, and rows the table they are in.
+	// key is the institution's name of a row, details its stored content, and rows its table.
 	key     func(d D) string
 	details func(d D) any
 	rows    bankstore.SyncedRows
@@ -34,12 +34,12 @@ type reconciler[D any] struct {
 	count       func(tx *store.Tx, there, gone int64)
 	// seen are hashes of the keys handed over: eight bytes each, whatever the history.
 	seen map[uint64]struct{}
-	// empty says that nothing was stored before the run, once checked is true:
-	// then nothing that is handed over is known, and nothing missed.
+	// empty means, once checked is true, that nothing was stored before the run, so no row is
+	// known or missing.
 	empty, checked bool
-	// from is the day from which on a row is missing when it is not handed over; a
-	// zero date stands for all days. Once listed is true, stored are the rows from
-	// that day on that were there before the run: they come with the first page.
+	// from is the day from which a row that was not passed on counts as missing; a zero date
+	// means all days. Once listed is true, stored has the rows from that day on that existed
+	// before the run. They are read with the first page.
 	from   passerelle.Date
 	stored []storedRow
 	listed bool
@@ -53,7 +53,7 @@ type newRow[D any] struct {
 	details bankstore.Details
 }
 
-// storedRow is a row that was there before the run, with the hash of its key.
+// storedRow is a row from before the run, with the hash of its key.
 type storedRow struct {
 	id  int64
 	key uint64
@@ -78,7 +78,7 @@ func each[D any](create func(tx *store.Tx, d D, at time.Time) error) func(*store
 	}
 }
 
-// reconcile brings a page into the store.
+// reconcile stores a page.
 func (rc *reconciler[D]) reconcile(im *importer, page []D) error {
 	for chunk := range slices.Chunk(page, pageSize) {
 		if err := rc.reconcilePage(im, chunk); err != nil {
@@ -153,7 +153,7 @@ func (rc *reconciler[D]) unseen(page []D) ([]D, []string, error) {
 type pageChanges[D any] struct {
 	created []newRow[D]
 	updated []changedRow[D]
-	// restored counts those that were gone.
+	// restored counts rows that were gone before.
 	restored int64
 }
 
@@ -202,8 +202,8 @@ func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {
 	})
 }
 
-// removeMissing marks what was not handed over as gone, from a day on when there is one:
-// what is older is never missed.
+// removeMissing marks rows that were not passed on as gone, from a day on if there is one.
+// Older rows are never missing.
 func (rc *reconciler[D]) removeMissing(im *importer, from passerelle.Date) error {
 	if err := rc.findMissing(im.ctx, &im.DB.Reader, from); err != nil {
 		return err

@@ -13,14 +13,12 @@ import (
 	"passerelle/internal/wire"
 )
 
-// A consent ends after the days that the connector says, or when the institution
-// says. From then on the connection is not read without its person, who is asked
-// for it by its state.
+// A consent ends after the connector's number of days, or when the institution says. From then
+// on the service does not read the connection without its person, whom the state asks for.
 
-// LapseConsents has the connections of a domain whose consent has come to its end
-// wait for their persons: each goes into the state that asks for it, and
-// CONNECTION_SYNCED tells of that. One that is being read is left to the next
-// call.
+// LapseConsents moves connections of a domain whose consent has ended into the state that asks
+// for their person, and emits CONNECTION_SYNCED. A connection that is being read waits for the
+// next call.
 func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) error {
 	var (
 		last bankstore.Connection
@@ -72,8 +70,8 @@ func (run *syncRun) lapse(ctx context.Context) error {
 	return run.end(ctx, &importer{syncRun: run, ctx: ctx}, connector.Outcome{State: run.renewal()})
 }
 
-// renewal is the state in which a person is asked to consent anew: at a page of
-// the institution where the source has one.
+// renewal is the state in which a person is asked for a new consent: at a page of the
+// institution where the source has one.
 func (run *syncRun) renewal() passerelle.ConnectionState {
 	for _, source := range run.profile.Sources {
 		if source.Name == run.source.Name && slices.Contains(source.Mechanisms, passerelle.ByWebauth) {
@@ -91,7 +89,7 @@ func ShowConsent(c bankstore.Consent, zone *time.Location) wire.Consent {
 	}
 }
 
-// number writes an id; zero is none.
+// number writes an id, and nothing for zero.
 func number[T ~int64](id T) *int64 {
 	if id == 0 {
 		return nil

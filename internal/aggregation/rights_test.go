@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// pending are the events that are still to be delivered with their bodies, and
-// lost are those whose deliveries were given up and whose bodies are gone.
+// pending are the undelivered events with their bodies, and lost those whose deliveries were
+// given up and whose bodies are erased.
 func (h *fixture) pending() (pending, lost []string) {
 	h.t.Helper()
 	for _, d := range storetest.Inspect(h.t, h.url).Deliveries() {
@@ -39,8 +39,8 @@ func (h *fixture) erased() {
 	must(h.t, h.EraseWithdrawn(h.t.Context()))
 }
 
-// TestWithdrawalStopsWhatIsOnItsWay: bodies with what a person withholds are
-// delivered no more; those with what they still share are.
+// TestWithdrawalStopsWhatIsOnItsWay: bodies with withdrawn data are no longer delivered, and
+// others are.
 func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("anna", "1234")
@@ -80,8 +80,8 @@ func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
 	})
 }
 
-// TestDisconnectingStopsWhatIsOnItsWay: the same for a whole connection, a
-// subscription, and bodies that are too large for one piece.
+// TestDisconnectingStopsWhatIsOnItsWay: the same for a connection, a subscription, and bodies
+// in several parts.
 func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
@@ -121,8 +121,8 @@ func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 	})
 }
 
-// TestWithdrawalWhileTemporary: what was held for a temporary user and withdrawn
-// is not sent when the user stays.
+// TestWithdrawalWhileTemporary: withdrawn data that was held for a temporary user is not sent
+// when the user stays.
 func TestWithdrawalWhileTemporary(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var err error
@@ -154,8 +154,8 @@ func (h *fixture) through(source, login string) bankstore.Connection {
 	return c
 }
 
-// TestConsentsEnd: at its end each connection asks its person once, is read no
-// more without them, and after they took part all is as before.
+// TestConsentsEnd: when its consent ends, each connection asks its person once and is not read
+// without them. After they took part, everything is as before.
 func TestConsentsEnd(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c := h.through("directaccess", "one")
@@ -202,8 +202,8 @@ func TestConsentsEnd(t *testing.T) {
 	})
 }
 
-// TestConsentsEndWhereTheyWereGranted: whoever consented at a page of the
-// institution is sent there again.
+// TestConsentsEndWhereTheyWereGranted: a person who consented at a page of the institution is
+// sent there again.
 func TestConsentsEndWhereTheyWereGranted(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var want []passerelle.ConnectionState
@@ -229,8 +229,8 @@ func TestConsentsEndWhereTheyWereGranted(t *testing.T) {
 	})
 }
 
-// TestUserSynced: a batch that ends two connections of a user or more tells of
-// the user after that, with what is new of each.
+// TestUserSynced: a batch that reads two or more connections of a user then reports the user
+// with all changes.
 func TestUserSynced(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		for range 2 {
@@ -271,8 +271,8 @@ func TestUserSynced(t *testing.T) {
 	})
 }
 
-// TestUserSyncedOnRequest: asking for all connections is a batch as well, one
-// connection is none, and a withheld account takes the news along.
+// TestUserSyncedOnRequest: a request for all connections is a batch, one connection is none,
+// and a withheld account is left out.
 func TestUserSyncedOnRequest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		all := func() string {

@@ -14,8 +14,8 @@ const (
 	// after a few.
 	firstWrongpass = 12 * time.Hour
 	laterWrongpass = 7 * 24 * time.Hour
-	// What ends by itself is tried again after an hour, then after twice as
-	// long each time, up to a day.
+	// A state that ends by itself is tried again after an hour, then after twice as long each
+	// time, up to a day.
 	firstRetry = time.Hour
 	lastRetry  = 24 * time.Hour
 )
@@ -63,8 +63,8 @@ func backoff(failures int64) time.Duration {
 	return wait
 }
 
-// spread shortens a pause by up to a tenth, each connection by its own share, so
-// that those which came together do not stay together.
+// spread shortens a pause by up to a tenth, differently for each connection, so that
+// connections created together are read at different times.
 func (run *syncRun) spread(pause time.Duration) time.Duration {
 	const parts = 1024
 	share := (int64(run.c.ID)*2654435761 + run.sync) % parts

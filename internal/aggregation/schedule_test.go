@@ -19,8 +19,8 @@ func ending(o connector.Outcome) reading {
 	return func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) { return o, nil }
 }
 
-// waits are the pauses before a connection is read without anybody, each time
-// after the one before: it is read when it is due, and not a second before.
+// waits are the consecutive pauses before a connection is read without a request. It is read
+// when it is due, and not a second before.
 func (h *fixture) waits(id passerelle.ConnectionID, times int) (waits []time.Duration) {
 	h.t.Helper()
 	for range times {
@@ -40,10 +40,9 @@ func (h *fixture) waits(id passerelle.ConnectionID, times int) (waits []time.Dur
 	return waits
 }
 
-// TestRetriesByKindOfError: a wrong password is tried again after half a day and
-// then every week, what ends by itself after an hour and then after twice as
-// long each time up to a day, no sooner than the institution wants, and what
-// needs the person never.
+// TestRetriesByKindOfError: a wrong password is tried again after half a day and then weekly. A
+// state that ends by itself is tried after an hour, then after twice as long up to a day, but
+// no sooner than the institution asks. A state that needs the person is never tried.
 func TestRetriesByKindOfError(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		const hour, day = time.Hour, 24 * time.Hour
@@ -120,9 +119,9 @@ func TestSchedulesThatAreSet(t *testing.T) {
 	}
 }
 
-// TestFourReadsADayWithoutThePerson: what a program asks for and what is read in
-// the background are counted together; what is too much waits until a day after
-// the first, and the person may read as often as they like.
+// TestFourReadsADayWithoutThePerson: reads by programs and in the background count together.
+// Reads beyond the limit wait until a day after the first, and the person may read without a
+// limit.
 func TestFourReadsADayWithoutThePerson(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		id, first := h.shared(s), h.now
@@ -156,8 +155,8 @@ func TestFourReadsADayWithoutThePerson(t *testing.T) {
 	})
 }
 
-// TestReplicasShareWhatIsDue: each connection is read once, by whoever comes
-// first, also when another listed it before that.
+// TestReplicasShareWhatIsDue: each connection is read once, by the first replica that claims
+// it.
 func TestReplicasShareWhatIsDue(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		const connections = 10

@@ -16,7 +16,8 @@ import (
 	"passerelle/webhook"
 )
 
-// ConsentVersion is that of the text a person agrees to by sharing an account or a subscription.
+// ConsentVersion is the version of the text that a person agrees to when they share an account
+// or a subscription.
 const ConsentVersion = "1"
 
 // AccountChange is a person's change of an account. Nil leaves a field as it is.
@@ -25,14 +26,14 @@ type AccountChange struct {
 	Name                *string
 	Display, Bookmarked *bool
 	Usage               *passerelle.Usage
-	// Origin says where the person agreed: api or webview.
+	// Origin is where the person agreed: api or webview.
 	Origin string
 }
 
-// ChangeAccounts changes what a person may of accounts, and gives them as they then are, by their ids: those
-// of one connection together or not at all. Enabling records the consent and has them read soon; disabling
-// withdraws it, and what was read is out of sight at once. A connection that is being read longer than
-// LeaseTimeout is locked.
+// ChangeAccounts changes what a person may change in accounts, and returns the changed accounts
+// by id. The accounts of one connection change together or not at all. Enabling records the
+// consent and has the accounts read soon. Disabling withdraws it, and hides their rows at once.
+// A connection that is being read longer than LeaseTimeout is locked.
 func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]bankstore.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {
@@ -81,7 +82,7 @@ func (a *Aggregation) Account(ctx context.Context, d passerelle.Domain, user pas
 	return found[0], nil
 }
 
-// accounts reads accounts of a user, disabled or not, of which none is missing.
+// accounts reads accounts of a user, disabled or not. It fails when one is missing.
 func (a *Aggregation) accounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID) ([]bankstore.StoredAccount, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	found, err := bankstore.From(a.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: d.ID, User: user, IDs: ids, All: true}, store.Window{Limit: len(ids)})

@@ -15,15 +15,15 @@ import (
 // SubscriptionChange is a person's change of subscriptions. Nil leaves a field as it is.
 type SubscriptionChange struct {
 	Disabled *bool
-	// Origin says where the person agreed: api or webview.
+	// Origin is where the person agreed: api or webview.
 	Origin string
 }
 
-// ChangeSubscriptions changes subscriptions, disabled ones included. Those of one connection
-// change together or not at all. Enabling records the consent and makes a read due soon.
-// Disabling withdraws the consent and hides the documents at once. It fails with the locked
-// error when the connection is being read for longer than LeaseTimeout. It emits no event,
-// because the interface has none.
+// ChangeSubscriptions changes subscriptions, disabled ones included. The subscriptions of one
+// connection change together or not at all. Enabling records the consent and makes a read due
+// soon. Disabling withdraws the consent and hides the documents at once. It fails with the
+// locked error when the connection is being read for longer than LeaseTimeout. It emits no
+// event, because the interface has none.
 func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
 	all, err := a.subscriptions(ctx, d, user, ids)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c SubscriptionChange) changesDisabled(s bankstore.StoredSubscription) bool
 	return c.Disabled != nil && *c.Disabled != (s.Disabled != nil)
 }
 
-// subscriptions reads subscriptions of a user, of which none is missing.
+// subscriptions reads subscriptions of a user. It fails when one is missing.
 func (a *Aggregation) subscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID) ([]bankstore.StoredSubscription, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	filter := bankstore.SubscriptionFilter{Domain: d.ID, User: user, IDs: ids, All: true}

@@ -11,9 +11,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSharingAgainAndAgain: what is shared is read at once, however often that
-// happens, and none of these reads is one of the few that an institution allows
-// without the person.
+// TestSharingAgainAndAgain: shared accounts are read at once, any number of times, and these
+// reads do not count as unattended.
 func TestSharingAgainAndAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
@@ -37,8 +36,8 @@ func TestSharingAgainAndAgain(t *testing.T) {
 	})
 }
 
-// TestWaitingForAConnection: a change waits for a connection that somebody reads,
-// as long as its patience lasts, and no longer than its caller does.
+// TestWaitingForAConnection: a change waits for a read of its connection, up to a limit, and no
+// longer than its caller.
 func TestWaitingForAConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")

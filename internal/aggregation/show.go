@@ -96,8 +96,8 @@ func (a *Aggregation) Connector(uuid string, v settings.Values, view wire.Connec
 	return &shown
 }
 
-// Ownerships renders who holds accounts of a user. It costs one query for their
-// connections and one for the sources of these.
+// Ownerships renders the holders of a user's accounts. It costs one query for their connections
+// and one for the sources of these.
 func (a *Aggregation) Ownerships(ctx context.Context, d passerelle.Domain, user passerelle.UserID, accounts []bankstore.StoredAccount) ([]wire.Ownership, error) {
 	shown, ids := make([]wire.Ownership, len(accounts)), make([]passerelle.ConnectionID, len(accounts))
 	for i, account := range accounts {

@@ -8,12 +8,12 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxStatementPayload is the largest payload that a statement is made of: since movements
-// are sorted all of it has to be in memory. Only tests change it.
+// maxStatementPayload is the largest payload that becomes a statement: sorting the movements
+// needs all of it in memory. Only tests change it.
 var maxStatementPayload = 32 << 20
 
-// newStatementPayload is a payload that can be sent as a statement: where the domain wants
-// one, it stays in memory for as long as it can become one.
+// newStatementPayload makes a payload that can become a statement. Where the domain wants
+// statements, it stays in memory up to the limit.
 func (run *syncRun) newStatementPayload(ctx context.Context) *payloadWriter {
 	w := run.newPayload(ctx)
 	if run.settings.On(settings.CFONB) {
@@ -39,9 +39,9 @@ func (run *syncRun) finish(w *payloadWriter, e store.EmittedEvent, failed error)
 	return e, err
 }
 
-// makeStatement makes the body of an event a statement of a payload where the domain
-// wants that. A payload with values that do not fit into the columns stays what
-// it was: the receiver can tell by the type, and the run goes on.
+// makeStatement makes the body of an event a statement of a payload where the domain wants
+// that. A payload with values that do not fit the columns is sent unchanged: the receiver
+// recognises it by its type, and the run continues.
 func (run *syncRun) makeStatement(ctx context.Context, e *store.EmittedEvent, payload []byte) {
 	if !run.settings.On(settings.CFONB) {
 		return

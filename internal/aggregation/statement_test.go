@@ -43,7 +43,7 @@ func (h *fixture) sent(event webhook.Event) (all []store.Delivery, bodies [][]by
 	return all, bodies
 }
 
-// movements counts those of a text by the account it names.
+// movements counts the movements of a text by account.
 func movements(t *testing.T, text []byte) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -54,8 +54,8 @@ func movements(t *testing.T, text []byte) map[string]int {
 	return found
 }
 
-// What happens is reported in statements as what is triggered is. The statement of an
-// account that was just found has no movements; once it is shared it has.
+// Events from syncs and triggered events are both sent as statements. The statement of a new
+// account has no movements until the account is shared.
 func TestStatementsHaveWhatWasRead(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
@@ -97,8 +97,8 @@ func TestStatementsHaveWhatWasRead(t *testing.T) {
 	})
 }
 
-// foundStatements: each account that was found is reported in a statement with a balance
-// and without movements, or in an empty one, and is named besides.
+// foundStatements: each new account has a statement with a balance and without movements, or an
+// empty one, and is named.
 func (h *fixture) foundStatements(found []store.Delivery, bodies [][]byte) {
 	h.t.Helper()
 	for _, a := range h.accounts(true) {
@@ -143,7 +143,7 @@ func newest(all []store.Delivery) (at int) {
 	return at
 }
 
-// A payload that is too long for a statement is sent as what it is.
+// A payload that is too long for a statement is sent unchanged.
 func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
 	defer aggregation.SetMaxStatementAccounts(aggregation.SetMaxStatementAccounts(100 << 10))
 	onEachFixture(t, func(t *testing.T, h *fixture) {

@@ -34,8 +34,8 @@ func (s *syncedSubscription) reported() bankstore.StoredSubscription {
 	return shown
 }
 
-// Subscriptions takes the list of subscriptions there are. New ones are
-// disabled until the person shares them; those no longer listed are deleted.
+// Subscriptions takes the list of subscriptions there are. New ones are disabled until the
+// person shares them. Those no longer listed are deleted.
 func (im *importer) Subscriptions(all []passerelle.SubscriptionDetails) error {
 	if im.subscriptions != nil || len(all) > maxSubscriptions {
 		return fmt.Errorf("%w: subscriptions come once, at most %d", errInvalidData, maxSubscriptions)
@@ -116,7 +116,7 @@ func (im *importer) lostSubscription(s bankstore.StoredSubscription) error {
 	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateSubscription(im.domain.ID, &s) })
 }
 
-// SubscriptionWanted says whether a subscription is shared.
+// SubscriptionWanted reports whether a subscription is shared.
 func (im *importer) SubscriptionWanted(key string) bool {
 	s := im.subscriptions[key]
 	return s != nil && s.Disabled == nil && s.Deleted == nil

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// maxRunTime bounds a run, runLease is what a crash keeps locked: every
-	// page that is stored renews it, and so does time while the connector is asked.
+	// maxRunTime limits a run, and runLease how long a crash locks a connection: each stored
+	// page renews the lease, and so does a timer during a call.
 	maxRunTime = 15 * time.Minute
 	runLease   = time.Minute
 )
 
-// syncRun is one conversation with an institution under the lease of a
-// connection, and everything that is written because of it.
+// syncRun is one read of an institution under the lease of a connection, and all writes that it
+// causes.
 type syncRun struct {
 	*Aggregation
 	domain passerelle.Domain
 	user   passerelle.User
 	c      bankstore.Connection
 	source bankstore.ConnectionSource
-	// sources are all of the connection, as they were before the run.
+	// sources are all sources of the connection, as before the run.
 	sources []bankstore.ConnectionSource
 	// values has the values of the connector's fields, and memory what the last run
 	// returned. secretless is why they could not be read.
@@ -44,24 +44,24 @@ type syncRun struct {
 	attended   bool
 	// terminable connectors end consents at the institution.
 	terminable bool
-	// brokenOff says that the last run has never ended.
+	// brokenOff means that the last run never ended.
 	brokenOff bool
 	started   time.Time
 	// sync numbers what this run changes.
 	sync int64
-	// back is how the person returns who is sent to a page of the institution's.
+	// back is the return address for a person who is sent to a page of the institution.
 	back bankstore.ConnectionReturn
-	// wantedEvents are the events that webhooks want, nil before they were read; writeAll
-	// says that one came since, and that every body is written.
+	// wantedEvents are the events that webhooks want, nil before they were read. writeAll means
+	// that a webhook was added since, and that every body is written.
 	wantedEvents map[webhook.Event]bool
 	writeAll     bool
-	// report is what its last events are about, once it has ended.
+	// report has the subject of its final events, once it has ended.
 	report report
 	// ended is true when how it ended is on record.
 	ended bool
 }
 
-// readRequest is what a run is begun with.
+// readRequest has the request for a run.
 type readRequest struct {
 	attended bool
 	answers  map[string]string
@@ -74,12 +74,12 @@ type readRequest struct {
 // zone is the time zone of the times in event bodies.
 func (run *syncRun) zone() *time.Location { return run.settings.Location() }
 
-// instant is the present one of the domain.
+// instant returns the present instant of the domain.
 func (run *syncRun) instant() time.Time { return run.now(run.domain) }
 
-// write executes a unit of the run. It fails when the lease has lapsed, so that a late
-// reader writes nothing beside another. Events get the next versions of the connection, in
-// order. Those of a temporary user are held.
+// write executes a unit of the run. It fails when the lease has lapsed, so that a late reader
+// does not write next to another one. Events get the next versions of the connection, in order.
+// Events of a temporary user are held.
 func (run *syncRun) write(ctx context.Context, fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	version := run.c.Version + int64(len(events))
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {
@@ -116,8 +116,8 @@ func (run *syncRun) emit(tx *store.Tx, version int64, events []store.EmittedEven
 	return nil
 }
 
-// userBecamePermanent reports that the user became permanent since it was read, which undoes a
-// unit and lets the next one through.
+// userBecamePermanent means that the user became permanent since it was read. It undoes a unit,
+// and the next one succeeds.
 func (run *syncRun) userBecamePermanent(ctx context.Context) bool {
 	u, err := run.DB.User(ctx, run.domain.ID, run.user.ID)
 	changed := err == nil && (u.Permanent == nil) != (run.user.Permanent == nil)
@@ -127,8 +127,8 @@ func (run *syncRun) userBecamePermanent(ctx context.Context) bool {
 	return changed
 }
 
-// read reads the institution and stores what it gives and how the run ended. The
-// lease is held and is released.
+// read reads the institution, and stores the data and the outcome. The lease is held and is
+// released.
 func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a readRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, maxRunTime)
 	defer cancel()
@@ -200,7 +200,7 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 	return err
 }
 
-// applyOutcome brings an outcome into the connection.
+// applyOutcome applies an outcome to the connection.
 func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
 	c := &run.c
 	c.State, c.Message, c.URL, c.Fields = o.State, o.Message, o.URL, ""
@@ -222,12 +222,11 @@ func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
 	run.source.NextTry = c.NextTry
 }
 
-// consentDays is how long a consent lasts when neither the institution nor its
-// connector says otherwise.
+// consentDays is the default duration of a consent.
 const consentDays = 180
 
-// setConsentEnd moves the end of the consent when the institution gave one, and when
-// the person took part and it is the connector that knows.
+// setConsentEnd moves the end of the consent when the institution reports it, or when the
+// person took part and the connector knows the duration.
 func (run *syncRun) setConsentEnd(now time.Time, o connector.Outcome) {
 	until := o.ConsentUntil
 	if until == nil && (run.attended || run.c.ConsentUntil == nil) {

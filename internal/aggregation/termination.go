@@ -13,16 +13,16 @@ import (
 	"passerelle/internal/store"
 )
 
-// An institution that is not reached is told again after a minute, then after twice as long.
+// When the institution is unreachable, the service tries again after a minute, then after twice
+// as long each time.
 const (
 	firstTermination = time.Minute
 	maxTerminations  = 10
 	terminationTime  = 30 * time.Second
 )
 
-// TerminateConsents ends the consents of deleted connections of a domain at their
-// institutions, as far as that is due. What an institution does not hear of in the end is
-// logged; the consent then ends by itself.
+// TerminateConsents ends the consents of deleted connections of a domain at their institutions,
+// as far as that is due. A consent that cannot be ended is logged, and expires by itself.
 func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain) error {
 	due, err := bankstore.From(a.DB).TerminationsDue(ctx, d.ID, a.now(d), maxDue)
 	for _, t := range due {

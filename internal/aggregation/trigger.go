@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// maxInline is the largest body that is stored in one piece, of which every
-	// request under way holds one.
+	// maxInline is the largest body that is stored in one piece. Each request in flight holds
+	// one in memory.
 	maxInline = 64 << 10
 	// maxTriggerItems is how many deliveries of a triggered event are reported.
 	maxTriggerItems = 1000
 )
 
-// TestEvent is an event that is requested to try a receiver. Without a user or a connection
-// it is about those of the samples. Without data its body is the sample.
+// TestEvent is an event that is requested to try a receiver. Without a user or a connection, it
+// has those of the sample. Without data its body is the sample.
 type TestEvent struct {
 	Event      string
 	User       passerelle.UserID
@@ -33,8 +33,7 @@ type TestEvent struct {
 	Data []byte
 }
 
-// Triggered is what became of it. The event of a temporary user is held, and
-// has no deliveries yet.
+// Triggered is the result. The event of a temporary user is held, and has no deliveries yet.
 type Triggered struct {
 	Event      webhook.Entry
 	SubjectID  int64
@@ -42,10 +41,9 @@ type Triggered struct {
 	Deliveries []passerelle.DeliveryID
 }
 
-// Trigger emits a test event into a sandbox domain. It is delivered like any other event,
-// after earlier test events about the same subject. It refuses events that the service emits
-// in a sandbox by itself, and says what to do instead. It also refuses a user who does not
-// exist.
+// Trigger emits a test event into a sandbox domain. It is delivered like any other event, after
+// earlier test events about the same subject. It refuses events that a sandbox emits by itself,
+// and says what to do instead. It also refuses a user who does not exist.
 func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
 	entry, err := triggerable(t.Event)
 	if err != nil {
@@ -153,9 +151,8 @@ func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e 
 	return nil
 }
 
-// emitAbout stores an event, held if its user may still vanish. A user who
-// became permanent since it was read is store.ErrConflict: nobody would release
-// the event any more.
+// emitAbout stores an event, held if its user may still vanish. A user who became permanent
+// since it was read is store.ErrConflict: nothing would release the event.
 func (a *Aggregation) emitAbout(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) error {
 	var user passerelle.User
 	if e.User != 0 {

@@ -63,8 +63,7 @@ func (b *bench) user(permanent bool) passerelle.User {
 	return u
 }
 
-// changes is what a webhook is to be sent now, with the bodies: what is at the
-// head of a subject.
+// changes returns what a webhook would get now, with bodies: the first event of each subject.
 func (b *bench) changes(event string) (all []store.Delivery, bodies []string) {
 	b.t.Helper()
 	w, err := b.DB.Webhook(b.t.Context(), b.domain.ID, b.hooks[event])
@@ -132,7 +131,7 @@ func TestTriggersAreRefused(t *testing.T) {
 	})
 }
 
-// Events about one connection wait for each other; those of another do not.
+// Events about one connection wait for each other, and those of other connections do not.
 func TestTriggeredEventsKeepTheirOrder(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		for _, data := range []string{`{"n":1}`, `{"n":2}`} {
@@ -147,7 +146,7 @@ func TestTriggeredEventsKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// The event of a temporary user waits until the user becomes permanent.
+// The event of a temporary user waits until the user is permanent.
 func TestTriggerOfAUser(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		permanent, temporary := b.user(true), b.user(false)
@@ -170,8 +169,8 @@ func TestTriggerOfAUser(t *testing.T) {
 	})
 }
 
-// A user who becomes permanent while an event is triggered has released what was
-// held for it: the event must not be held after that.
+// A user who becomes permanent during the trigger has released the held events, so the new
+// event must not be held.
 func TestAUserBecomesPermanentWhileAnEventIsTriggered(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		temporary, checks := b.user(false), 0

@@ -14,17 +14,15 @@ import (
 	"passerelle/webhook"
 )
 
-// attempts is how often something is done anew because the user changed
-// meanwhile. A user changes a few times in its life.
+// attempts is how often an operation is repeated because the user changed meanwhile. A user
+// changes a few times in its life.
 const attempts = 5
 
-// Also is what else is written in the transaction that creates or keeps a user,
-// such as its token.
+// Also writes more in the transaction that creates or keeps a user, such as its token.
 type Also func(tx *store.Tx, u passerelle.User) error
 
-// CreateUser makes a user. A permanent one is reported at once; a temporary one
-// expires after the minutes of the key auth.user_token_expire, and is reported
-// if it becomes permanent.
+// CreateUser makes a user. A permanent user is reported at once. A temporary one expires after
+// the minutes of the key auth.user_token_expire, and is reported when it becomes permanent.
 func (a *Aggregation) CreateUser(ctx context.Context, d passerelle.Domain, permanent bool, also Also) (passerelle.User, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
@@ -79,7 +77,7 @@ func (a *Aggregation) userBy(ctx context.Context, r *store.Reader, d passerelle.
 }
 
 // KeepUser makes a temporary user permanent and releases the user's held events. It does
-// nothing for a permanent user. Either way the user exists when the rest of the unit is
+// nothing for a permanent user. In both cases the user exists when the rest of the unit is
 // written.
 func (a *Aggregation) KeepUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, also Also) (passerelle.User, error) {
 	for range attempts {
@@ -116,15 +114,14 @@ func (a *Aggregation) keep(ctx context.Context, d passerelle.Domain, u passerell
 	return u, nil
 }
 
-// changing is the answer when a user does not stop changing; it is not the
-// client's fault, and trying again helps.
+// changing is the error for a user who keeps changing. It is not the client's fault, and trying
+// again helps.
 func changing(id passerelle.UserID) error {
 	return fmt.Errorf("user %d changes all the time: %w", id, passerelle.Unavailable)
 }
 
-// DeleteUser removes a user. A permanent one is reported, with its token still
-// in the request; no event reports a temporary one. Acts of an operator go on
-// record with it.
+// DeleteUser removes a user. A permanent user is reported, with its token still in the request.
+// No event reports a temporary one. Acts of an operator go on record with it.
 func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {

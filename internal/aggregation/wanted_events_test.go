@@ -30,7 +30,7 @@ func (h *fixture) registerWebhook() {
 	}
 }
 
-// bodies are those of the events that reading caused, by name.
+// bodies are the bodies of the events of a read, by name.
 func (h *fixture) bodies() map[string]string {
 	h.t.Helper()
 	all := map[string]string{}
@@ -42,7 +42,7 @@ func (h *fixture) bodies() map[string]string {
 	return all
 }
 
-// TestUnwantedEvents: what nobody wants is on record in its place, without a body.
+// TestUnwantedEvents: an unwanted event is stored in its order without a body.
 func TestUnwantedEvents(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		h.deafen()
@@ -68,8 +68,8 @@ func TestUnwantedEvents(t *testing.T) {
 	})
 }
 
-// TestWebhookRegisteredDuringASync: who registers while a connection is read gets the whole of
-// what is told from then on, though nobody wanted it when the reading began.
+// TestWebhookRegisteredDuringASync: a webhook registered during a read gets the complete events
+// from then on, although none wanted them at the start.
 func TestWebhookRegisteredDuringASync(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
 		h.deafen()
@@ -125,7 +125,7 @@ func TestUserEventsAreWantedLate(t *testing.T) {
 	})
 }
 
-// synced is how many connections were told of.
+// synced is how many connections were reported.
 func synced(eyes *storetest.Inspection) (n int) {
 	for _, e := range eyes.Events() {
 		if e.Name == "CONNECTION_SYNCED" {

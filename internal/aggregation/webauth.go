@@ -19,22 +19,21 @@ import (
 	"passerelle/internal/store"
 )
 
-// Webauth is what a client asks for when a person is to let an institution be
-// read on a page of the institution's own.
+// Webauth is a client's request to send a person to a page of an institution.
 type Webauth struct {
-	// Connector is a UUID or a number, for a new connection; otherwise it is
-	// empty, and Connection is gone on with.
+	// Connector is a UUID or number, for a new connection. It is empty for an existing
+	// Connection.
 	Connector  string
 	Connection passerelle.ConnectionID
-	// Source names one of the connector's, empty for the first of them with such
-	// a page, and Values are those of its fields.
+	// Source names a source of the connector; empty is the first one with such a page. Values
+	// are values of its fields.
 	Source string
 	Values map[string]string
 	Landing
 }
 
-// Landing is where a person goes after an institution's page: to an address of
-// the client, which may send people there, with what it wants back.
+// Landing is where a person goes after an institution's page: to a registered address of the
+// client, with its state.
 type Landing struct{ RedirectURI, State string }
 
 // maxState is how many characters a client may want back.
@@ -51,8 +50,8 @@ func (w Webauth) Check() error {
 	return passerelle.CheckText("state", w.State, maxState)
 }
 
-// CheckWebauth refuses what cannot lead to an institution's page: a connection
-// that needs none is a conflict, all else is Invalid or NotFound.
+// CheckWebauth refuses requests that lead to no page of an institution: with Conflict for a
+// connection that needs none, and otherwise with Invalid or NotFound.
 func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) error {
 	if w.Connection == 0 {
 		_, _, err := a.open(ctx, d, user, w.request())
@@ -97,9 +96,8 @@ func hasPage(p connector.Profile, source string) bool {
 	})
 }
 
-// Asked are the values that are of use on the way to an institution's page.
-// Secrets are not among them: what is asked for with other mechanisms stays out of
-// the browser's address.
+// Asked are the values that are useful on the way to an institution's page. They contain no
+// secrets: fields of other mechanisms stay out of the browser's address.
 func (a *Aggregation) Asked(w Webauth) map[string]string {
 	kept := map[string]string{}
 	reader, known := a.Connectors.DataReader(w.Connector)
@@ -135,7 +133,7 @@ func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, use
 	return c, w.arrival(c, nil), nil
 }
 
-// Arrival is where a person stands who came back from an institution.
+// Arrival is the result for a person who returned from an institution.
 type Arrival struct {
 	// URL is where they go now, empty when no client waits for them.
 	URL   string
@@ -146,16 +144,15 @@ type Arrival struct {
 // payment.
 func IsReturn(state string) bool { return strings.Contains(state, ".") }
 
-// Return handles a person who comes back from an institution. The state, which can be used
-// once, names the connection. callback is the institution's query. It reads the connection
-// and returns the client's landing with the result. It fails with NotFound when the state
-// was used, was altered, or belongs to a connection that is deleted or waits for nobody. It
-// fails with Conflict while the connection is being read; the state can then be used again.
+// Return handles the return of a person from an institution. The state names the connection and
+// can be used once. callback is the institution's query. It reads the connection and returns
+// the client's landing with the result. It fails with NotFound when the state was used or
+// altered, or when the connection is deleted or waits for nobody. It fails with Conflict while
+// the connection is being read; the state can then be used again.
 //
-// left reports whether this browser is the one that left for a connection. Where a landing
-// waits, it must be: otherwise a person could have another agree in their place and get that
-// person's accounts (RFC 6749, section 10.12). Another browser is Forbidden, and the state
-// can still be used.
+// left reports whether this browser left for a connection. Where a landing waits, it must be:
+// otherwise a person could have another agree in their place and get that person's accounts
+// (RFC 6749, section 10.12). Another browser is Forbidden, and the state can still be used.
 func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values, left func(passerelle.ConnectionID) bool) (Arrival, error) {
 	id, nonce, ok := parseReturn(state)
 	if !ok {
@@ -190,16 +187,16 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 		return Arrival{}, errors.Join(err, run.release(ctx))
 	}
 	landing := Landing{back.RedirectURI, back.State}
-	// The person may close the window: what they agreed to is read all the same.
+	// The person may close the window: the read happens all the same.
 	err = run.read(context.WithoutCancel(ctx), reader, readRequest{attended: true, callback: callback, landing: landing})
 	return Arrival{URL: landing.arrival(run.c, callback), State: run.c.State}, err
 }
 
-// The codes of an institution that a client is told: RFC 6749, section 4.1.2.1.
+// The codes of an institution that clients get: RFC 6749, section 4.1.2.1.
 const accessDenied = "access_denied"
 
-// arrival is the landing with what became of the connection, or empty when there
-// is none. States that the client resolves with the person itself are no error.
+// arrival is the landing with the result for the connection, or empty without a landing. States
+// that the client resolves with the person itself are no error.
 func (l Landing) arrival(c bankstore.Connection, callback url.Values) string {
 	if l.RedirectURI == "" {
 		return ""
@@ -218,7 +215,7 @@ func (l Landing) arrival(c bankstore.Connection, callback url.Values) string {
 	return l.with(reported)
 }
 
-// Refused is the landing with an error, for a person who got nowhere.
+// Refused is the landing with an error, for a person who did not get to a connection.
 func (l Landing) Refused(code, description string) string {
 	return l.with(url.Values{"error": {code}, "error_description": {description}})
 }
@@ -230,8 +227,8 @@ func (l Landing) with(reported url.Values) string {
 	return l.RedirectURI + "?" + reported.Encode()
 }
 
-// A state is the number of the connection and a random text, with a point
-// between, which those of payers do not have.
+// A state is the number of the connection, a point and a random text. States of payers have no
+// point.
 const nonceSize = 16
 
 func parseReturn(state string) (passerelle.ConnectionID, []byte, bool) {
@@ -246,9 +243,9 @@ func formatReturn(id passerelle.ConnectionID, nonce []byte) string {
 	return strconv.FormatInt(int64(id), 10) + "." + hex.EncodeToString(nonce)
 }
 
-// prepareReturn returns where the institution sends the person's browser, for a run through
-// a source with a page. An earlier return address stays valid, with its landing unless there
-// is a new one.
+// prepareReturn returns where the institution sends the person's browser, for a run through a
+// source with a page. An earlier return address stays valid, with its landing unless there is a
+// new one.
 func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error) {
 	if !hasPage(run.profile, run.source.Name) {
 		return "", nil
@@ -269,8 +266,8 @@ func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error
 	return run.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {formatReturn(run.c.ID, back.Nonce)}}.Encode(), nil
 }
 
-// storeReturn leaves the way back open while the person is wanted at the institution, or may
-// still come back from there, and closes it otherwise.
+// storeReturn keeps the return address while the person is expected at the institution or back
+// from it, and removes it otherwise.
 func (run *syncRun) storeReturn(tx *store.Tx) {
 	if run.c.State == passerelle.WebauthRequired && run.back.Nonce != nil {
 		bankstore.In(tx).ExpectReturn(run.domain.ID, run.c.ID, run.back)

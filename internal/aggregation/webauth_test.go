@@ -45,7 +45,7 @@ func (h *fixture) wayBack(id passerelle.ConnectionID) string {
 	return aggregation.FormatReturn(id, back.Nonce)
 }
 
-// closed checks that nobody is expected back.
+// closed checks that no return is expected.
 func (h *fixture) closed(id passerelle.ConnectionID) {
 	h.t.Helper()
 	if back, err := bankstore.From(h.DB).ConnectionReturn(h.t.Context(), h.domain.ID, id); !errors.Is(err, store.ErrNotFound) {
@@ -63,13 +63,13 @@ func left(did bool) func(passerelle.ConnectionID) bool {
 	return func(passerelle.ConnectionID) bool { return did }
 }
 
-// granted is what the bank sends along with somebody who let it be read.
+// granted is the query of a customer who agreed.
 func (h *fixture) granted(c bankstore.Connection, login string) url.Values {
 	return url.Values{"code": {h.bank.AccessCode(h.domain.ID, c.ID)}, "login": {login}}
 }
 
-// TestWebauthTells: each step has its events, and the read that follows is that
-// of any new connection.
+// TestWebauthTells: each step has its events, and the read that follows is like that of any new
+// connection.
 func TestWebauthTells(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
@@ -97,8 +97,8 @@ func TestWebauthTells(t *testing.T) {
 	})
 }
 
-// TestWebauthOnce: a state is good once, wherever else it is tried; nothing is
-// told of what fails.
+// TestWebauthOnce: a state works once, wherever it is used again, and a failure causes no
+// event.
 func TestWebauthOnce(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
@@ -126,15 +126,15 @@ func TestWebauthOnce(t *testing.T) {
 				t.Errorf("%q: %v", used, err)
 			}
 		}
-		// The client's landing outlives a refusal, and so does the way to the bank.
+		// The client's landing and the way to the bank survive a refusal.
 		if arrival, err = h.returns(next, h.granted(c, "one")); err != nil || arrival.URL != "https://app.example/back?id_connection=1&state=opaque" {
 			t.Errorf("after all: %+v, %v", arrival, err)
 		}
 	})
 }
 
-// TestWebauthWhileItIsRead: a state is kept for later while somebody reads, and a
-// read in between leaves the way back open.
+// TestWebauthWhileItIsRead: a state survives a concurrent read, and a read in between keeps the
+// return address.
 func TestWebauthWhileItIsRead(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
@@ -157,8 +157,8 @@ func TestWebauthWhileItIsRead(t *testing.T) {
 	})
 }
 
-// TestWebauthAgain: a bank that wants its customer again sends them through its
-// page, and a person who is expected nowhere is only told.
+// TestWebauthAgain: a bank that needs its customer again sends them to its page. A person who
+// is not expected gets a message only.
 func TestWebauthAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(aggregation.Landing{})
@@ -219,7 +219,7 @@ func TestWebauthRefusals(t *testing.T) {
 	})
 }
 
-// TestWebauthEnds: nobody is expected at a connection that is gone.
+// TestWebauthEnds: a deleted connection expects nobody.
 func TestWebauthEnds(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		first, state := h.visiting(landing)

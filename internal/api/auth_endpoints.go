@@ -72,8 +72,7 @@ type credentialsInput struct {
 	Authorization string         `header:"Authorization" max:"8192" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
 }
 
-// basic are the credentials of HTTP Basic. Old clients put a colon behind the
-// secret.
+// basic are the credentials of HTTP Basic. Old clients write a colon after the secret.
 func (in credentialsInput) basic() (access.Credentials, bool) {
 	scheme, encoded, _ := strings.Cut(in.Authorization, " ")
 	if !strings.EqualFold(scheme, "Basic") {
@@ -94,7 +93,7 @@ func (in credentialsInput) came() bool {
 	return basic || in.ClientSecret != ""
 }
 
-// application is whose credentials these are; those of the body come first.
+// application returns the application of the credentials. Those in the body have precedence.
 func (s *Service) application(ctx context.Context, c *httpapi.Caller, in credentialsInput) (store.Client, error) {
 	credentials := access.Credentials{ClientID: string(in.ClientID), Secret: in.ClientSecret}
 	if in.ClientID == "" {
@@ -277,8 +276,8 @@ func (s *Service) renew(ctx context.Context, c *httpapi.Caller, in renewInput) (
 	return accessTokenOutput{grant.Text, "Bearer"}, err
 }
 
-// namedUser makes the user with an id permanent, or creates a user when there is no id, and
-// writes what belongs to the same unit.
+// namedUser makes the user with an id permanent, or creates a user without an id, and writes
+// what belongs to the same unit.
 func (s *Service) namedUser(ctx context.Context, c *httpapi.Caller, id httpapi.Number, also func(*store.Tx, passerelle.User) error) error {
 	if id == "" {
 		_, err := s.Aggregation.CreateUser(ctx, c.Domain, true, also)
@@ -323,7 +322,7 @@ func (s *Service) signedToken(ctx context.Context, c *httpapi.Caller, in signedT
 	return out, err
 }
 
-// signedTokenEnd is a whole second, as the token itself says it.
+// signedTokenEnd is in whole seconds, as in the token.
 func (s *Service) signedTokenEnd(c *httpapi.Caller, expire bool) *time.Time {
 	if !expire {
 		return nil
@@ -355,8 +354,7 @@ func (s *Service) userToken(ctx context.Context, c *httpapi.Caller, in userToken
 	return userTokenOutput{grant.Text}, err
 }
 
-// named is the application of an id or a name, or the only one of the domain when there
-// is none.
+// named returns the application with an id or name, or the only one of the domain.
 func (s *Service) named(ctx context.Context, c *httpapi.Caller, field, name string) (store.Client, error) {
 	all, err := s.DB.Clients(ctx, c.Domain.ID)
 	if err != nil {

@@ -28,8 +28,8 @@ func (s *Service) changeRoutes() []httpapi.Route {
 	}
 }
 
-// changePaymentInput is one of the six requests that change a payment. Which
-// of them a payment takes follows from its present action.
+// changePaymentInput is one of the six requests that change a payment. The payment's present
+// action determines which of them it takes.
 type changePaymentInput struct {
 	onePaymentInput
 	httpapi.SensitiveInput
@@ -84,7 +84,7 @@ type cancelBody struct {
 	ClientState       string `body:"client_state" doc:"comes back as state, at most 2000 characters"`
 }
 
-// needs are the scopes of which the token has to have one.
+// needs are scopes of which the token needs one.
 func (in changePaymentInput) needs() []passerelle.Scope {
 	switch {
 	case in.Cancel != nil:
@@ -145,8 +145,8 @@ func (s *Service) cancelPayment(ctx context.Context, c *httpapi.Caller, id passe
 	return s.Initiation.Cancel(ctx, c.Domain, id, initiation.CancelRequest{By: payment.ByClient, RedirectURI: in.ClientRedirectURI, State: in.ClientState})
 }
 
-// answer is what a request says about the present action, and who says it: the
-// client confirms, the payer does the rest.
+// answer is a request's answer to the present action, and who gives it: the client confirms,
+// and the payer does the rest.
 func (in changePaymentInput) answer() (payment.Actor, initiation.ActionAnswer, error) {
 	switch {
 	case in.Resume != nil:

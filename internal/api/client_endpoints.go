@@ -113,7 +113,7 @@ func optionalText(text string) *string {
 	return &text
 }
 
-// missing turns a row that is not there into the answer that says so.
+// missing turns a missing row into the answer for it.
 func missing(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return passerelle.Missing()

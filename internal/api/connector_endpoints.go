@@ -73,15 +73,15 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 	}
 }
 
-// What the deprecated lists of connectors are of.
+// The objects of the deprecated lists of connectors.
 const (
 	anything    = ""
 	ofAccounts  = "bank"
 	ofDocuments = "document"
 )
 
-// banks are the connectors of the caller's domain that read what is asked for,
-// or all of them, in the order they are shown.
+// banks are the connectors of the caller's domain with the wanted abilities, or all, in display
+// order.
 func (s *Service) banks(ctx context.Context, c *httpapi.Caller, capability string) ([]wire.Bank, error) {
 	all, err := s.Aggregation.Banks(ctx, c.Domain)
 	return slices.DeleteFunc(all, func(b wire.Bank) bool {
@@ -179,7 +179,7 @@ func (s *Service) able(ctx context.Context, c *httpapi.Caller, in listConnectors
 	return able, err
 }
 
-// The use of connectors is counted over a month, of so many payments at most.
+// The use of connectors is counted over a month, up to a number of payments.
 const (
 	usePeriod = 30 * 24 * time.Hour
 	useSample = 1000
@@ -200,7 +200,7 @@ func (s *Service) ranked(ctx context.Context, c *httpapi.Caller, banks []wire.Ba
 	return banks, nil
 }
 
-// carriers are the connectors that can carry a payment; nil for no payment.
+// carriers are the connectors that can carry a payment; nil without a payment.
 func (s *Service) carriers(ctx context.Context, c *httpapi.Caller, id *passerelle.PaymentID) (map[string]bool, error) {
 	if id == nil {
 		return nil, nil
@@ -212,7 +212,7 @@ func (s *Service) carriers(ctx context.Context, c *httpapi.Caller, id *passerell
 	return s.Initiation.Able(ctx, c.Domain, p)
 }
 
-// parseCountries reads country codes separated by commas; none is nil.
+// parseCountries reads country codes separated by commas; nil for none.
 func parseCountries(field, list string) ([]string, error) {
 	var codes []string
 	for word := range strings.SplitSeq(list, ",") {
@@ -228,8 +228,7 @@ func parseCountries(field, list string) ([]string, error) {
 	return codes, nil
 }
 
-// ofCountries reports whether a bank is in one of the countries; any will do
-// when there are none.
+// ofCountries reports whether a bank is in one of the countries, and true without countries.
 func ofCountries(b wire.Bank, codes []string) bool {
 	here := func(code string) bool { return slices.Contains(b.Countries, code) }
 	return codes == nil || slices.ContainsFunc(codes, here)
@@ -266,7 +265,7 @@ func (s *Service) bank(ctx context.Context, c *httpapi.Caller, name, capability 
 	return wire.Bank{}, passerelle.Missing()
 }
 
-// bankNamed tells the connector of a uuid or of a deprecated number.
+// bankNamed recognises a connector by its UUID or deprecated number.
 func bankNamed(name string) func(wire.Bank) bool {
 	return func(b wire.Bank) bool { return b.UUID == name || strconv.FormatInt(b.ID, 10) == name }
 }
@@ -396,8 +395,7 @@ type incompatibilitiesInput struct {
 	WithHidden bool `query:"all" doc:"hidden connectors, too"`
 }
 
-// incompatibilities lists the connectors that have a reason, hidden ones only
-// if all are asked for.
+// incompatibilities lists the connectors with a reason. It lists hidden ones only on request.
 func (s *Service) incompatibilities(ctx context.Context, c *httpapi.Caller, in incompatibilitiesInput) ([]wire.Incompatibility, error) {
 	p, err := s.reach(ctx, c, in.ID, false)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Service is what the endpoints call: reads go to the database, everything
-// else to the use cases.
+// Service is what the endpoints call: the database for reads, and use cases for everything
+// else.
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access
@@ -27,11 +27,11 @@ type Service struct {
 	Aggregation *aggregation.Aggregation
 	Documents   *documents.Documents
 	Simulation  *simulation.Simulation
-	// Wake tells the sender of webhooks that something is due.
+	// Wake tells the sender of webhooks that deliveries are due.
 	Wake func()
-	// Scenarios are what the simulated banks can be made to do.
+	// Scenarios are the scenarios of the simulated banks.
 	Scenarios []wire.Scenario
-	// Logins are what steers their connections.
+	// Logins are the logins that steer their connections.
 	Logins []wire.Login
 	// Now is real time.
 	Now func() time.Time
@@ -51,7 +51,7 @@ var (
 	validatePayments = httpapi.Needs{AnyScope: []passerelle.Scope{passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsValidate}}
 )
 
-// Routes is the whole interface: what answers where, and to whom.
+// Routes lists the patterns, scopes and functions of the API.
 func (s *Service) Routes() []httpapi.Route {
 	data := &banking.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Aggregation: s.Aggregation, Documents: s.Documents, Now: s.Now}
 	return slices.Concat(s.authRoutes(), s.tokenRoutes(), data.Routes(), s.clientRoutes(), s.paymentRoutes(), s.paymentListRoutes(), s.changeRoutes(), s.connectorRoutes(), s.logoRoutes(), s.connectorConfigRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookAdditionRoutes(), s.webhookDataRoutes(), s.testRoutes(), s.sandboxRoutes(), s.simulationRoutes(), s.sandboxEventRoutes(), s.mailRoutes(), s.signRoutes())

@@ -40,7 +40,7 @@ func (s *Service) logoRoutes() []httpapi.Route {
 	}
 }
 
-// logoSize is a size of logos; its number tells it from the others.
+// logoSize is a size of logos, identified by its number.
 type logoSize struct {
 	name   string
 	number int64

@@ -55,8 +55,8 @@ func (s *Service) onePayment(ctx context.Context, c *httpapi.Caller, in readPaym
 	return shown[0], err
 }
 
-// evidence is what the payer of a payment saw. It can be as long as the payment,
-// several times over, so that lists do not have it.
+// evidence is what the payer saw. It can be as long as the payment, several times over, so that
+// lists do not have it.
 func (s *Service) evidence(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID) (*[]wire.Evidence, error) {
 	kept, err := s.DB.Evidence(ctx, c.Domain.ID, id)
 	if err != nil {
@@ -69,8 +69,7 @@ func (s *Service) evidence(ctx context.Context, c *httpapi.Caller, id passerelle
 	return &all, nil
 }
 
-// expand embeds what was asked for in payments, with one query for each kind
-// of thing, whatever the number of payments.
+// expand embeds the requested expansions in payments, with one query for each expansion.
 func (s *Service) expand(ctx context.Context, c *httpapi.Caller, payments []store.Listed, shown []wire.Payment, asked httpapi.Expansion) error {
 	if !asked.Has("transitions") && !asked.Has("timeline") {
 		return nil
@@ -107,8 +106,8 @@ func timeline(happened []store.TimelineRow, zone *time.Location) []wire.Timeline
 	return rows
 }
 
-// reach loads a payment that the caller's token reaches. A token bound to
-// another payment sees no difference to one that does not exist.
+// reach loads a payment that the caller's token reaches. A token for another payment gets the
+// same answer as for a payment that does not exist.
 func (s *Service) reach(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	if c.Payment != 0 && c.Payment != id {
 		return nil, passerelle.Missing()
@@ -123,9 +122,8 @@ func (s *Service) reach(ctx context.Context, c *httpapi.Caller, id passerelle.Pa
 	return p, nil
 }
 
-// view is how payments are shown to the caller. The token of one payment, such as the
-// one in a payer's link, shows what is the payer's own, and what is others' when it was
-// granted that.
+// view is how payments are shown to the caller. The token of one payment, such as that in a
+// payer's link, shows the payer's own data, and that of others when it has the right.
 func (s *Service) view(c *httpapi.Caller, sensitive httpapi.SensitiveInput) wire.View {
 	return wire.View{
 		Location: c.Location, Sensitive: sensitive.ShowSensitive, ConnectorID: s.Initiation.ConnectorID,
@@ -192,7 +190,7 @@ func optionalDate(field, value string) (passerelle.Date, error) {
 	return passerelle.ParseDate(field, value)
 }
 
-// connectorInput names a connector; the UUID wins over the deprecated number.
+// connectorInput names a connector. The UUID has precedence over the deprecated number.
 type connectorInput struct {
 	IDConnector   *int64 `body:"id_connector" doc:"deprecated, see connector_uuid"`
 	ConnectorUUID string `body:"connector_uuid" doc:"connector to use; must be able to carry the payment; one chosen before is kept when omitted"`

@@ -57,8 +57,8 @@ type listPaymentsOutput struct {
 	TotalExceeded bool `json:"total_exceeded,omitempty" doc:"true when the filters select more payments than total, which has stopped at 1000"`
 }
 
-// mostCounted is how many matches of a filter are counted unless all are asked for: a
-// page costs the same however many there are.
+// mostCounted is how many matches of a filter are counted unless the exact total is requested,
+// so that a page always costs the same.
 const mostCounted = 1000
 
 func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPaymentsInput) (listPaymentsOutput, error) {
@@ -94,7 +94,7 @@ func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPa
 	return out, s.expand(ctx, c, rows, out.Payments, in.Expansion())
 }
 
-// paymentFilter selects what all of the parameters select.
+// paymentFilter selects payments that match all parameters.
 func (s *Service) paymentFilter(c *httpapi.Caller, in listPaymentsInput) (store.PaymentFilter, error) {
 	filter := store.PaymentFilter{
 		Domain: c.Domain.ID, Only: c.Payment, State: string(in.State), ErrorCode: string(in.ErrorCode), BankPaymentID: in.BankPaymentID,
@@ -145,8 +145,8 @@ func hundredths(field string, amount httpapi.Number) (int64, error) {
 	return bound.Minor, err
 }
 
-// filteredConnectors are the connectors that all parameters about connectors
-// leave; nil when no parameter names any.
+// filteredConnectors are the connectors that match all parameters about connectors; nil when
+// there is none.
 func (s *Service) filteredConnectors(in listPaymentsInput) ([]string, error) {
 	countries, err := parseCountries("country", in.Country)
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *Service) numbered(id int64) []string {
 	return []string{}
 }
 
-// narrowed leaves of a set what is in another one; nil is the set of all.
+// narrowed returns the elements that are in both sets; nil is the set of all.
 func narrowed(set, to []string) []string {
 	if set == nil {
 		return to

@@ -90,7 +90,7 @@ type providerOutput struct {
 	Config *providerConfig `json:"config,omitempty"`
 }
 
-// providerConfig is what may be seen of a configuration.
+// providerConfig is the public part of a configuration.
 type providerConfig struct {
 	SecretKey  string `json:"secret_key,omitempty" doc:"shown in this answer alone"`
 	NextFrom   string `json:"next_from,omitempty" doc:"when a secret that was rotated takes the place of the one before, in real time; until then requests are signed by both"`
@@ -114,7 +114,7 @@ func (s *Service) createProvider(ctx context.Context, c *httpapi.Caller, in prov
 	return out, err
 }
 
-// shownProvider is a provider with what may be seen of its configuration.
+// shownProvider is a provider with the public part of its configuration.
 func (s *Service) shownProvider(c *httpapi.Caller, a store.AuthProvider) providerOutput {
 	out := providerOutput{ID: a.ID, Type: a.Type, Name: a.Name}
 	if e := a.Endpoint; e != nil {

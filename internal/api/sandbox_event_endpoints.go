@@ -21,8 +21,8 @@ func (s *Service) sandboxEventRoutes() []httpapi.Route {
 	}
 }
 
-// maxTrigger is how many bytes a call that triggers an event may have: as much
-// as a first synchronisation brings.
+// maxTrigger is the largest body, in bytes, of a call that triggers an event: as large as the
+// event of a first sync.
 const maxTrigger = 4 << 20
 
 type triggerInput struct {

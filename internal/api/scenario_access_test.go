@@ -13,9 +13,8 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// grants is who may do what, as the table of tokens and scopes of the service
-// says it, written down a second time so that a slip in the routes is noticed.
-// The columns are, after the call:
+// grants has the scopes for each call from the table of tokens and scopes, a second time, so
+// that a mistake in the routes is noticed. The columns are, after the call:
 //
 //	service   a service token with the one scope admin, read-only,
 //	          allow-sensitive, validate, cancel
@@ -221,7 +220,7 @@ GET    /sandbox/scenarios                403 403 403 403 403 | 403 403 403 403 |
 POST   /sandbox/payments/{paymentId}/simulate 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
 `
 
-// open are the calls that need no token; whatever comes is ignored.
+// open are the calls without a token. They ignore tokens.
 const open = `
 POST   /auth/init    200
 POST   /auth/token/access 200
@@ -428,8 +427,8 @@ func TestEveryCallWithEveryToken(t *testing.T) {
 	})
 }
 
-// inTurn is all calls in any order, but for the one that is a conflict when the
-// others have made too many connections.
+// inTurn are all calls in random order, except for one that conflicts after the others made too
+// many connections.
 func inTurn() []string {
 	const early = "PUT /users/{userId}/connections"
 	later := maps.Clone(calls())
@@ -473,8 +472,8 @@ func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 	t.Helper()
 	before := s.record()
 	r := s.do(t, a)
-	// A webhook may be sent or something be erased meanwhile, which comes to an
-	// end: a call that writes does so every time.
+	// Deliveries and erasures may run meanwhile and come to an end. A call that writes does so
+	// every time.
 	diff := s.changed(before)
 	for again := 0; diff != "" && again < 5; again++ {
 		before = s.record()
@@ -496,15 +495,15 @@ func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 	}
 }
 
-// placed puts what a call needs into a path.
+// placed fills in the path of a call.
 func (s *fixture) placed(call, path string) string {
 	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test", "{connectionId}/sources/{sourceId}", "{channel}").Replace(path)
 	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{type}", "signature?of={key}", "{attachmentId}", noID, "{fileId}", testLogo).Replace(path)
 	return s.people(call, path)
 }
 
-// people puts users and applications into a path: those of the token where they
-// are read, and of applications others where they are changed.
+// people fills in users and applications: the token's own for reads, and other applications for
+// changes.
 func (s *fixture) people(call, path string) string {
 	application := "{application}"
 	if strings.HasPrefix(call, "GET") {
@@ -579,7 +578,7 @@ func (s *fixture) operator(t *testing.T, who *testDomain, kind access.TokenKind)
 	return grant.Text
 }
 
-// An answer about what is out of reach does not tell whether it exists.
+// The answer about an object that the token cannot reach does not reveal whether it exists.
 func TestOutOfReachIsLikeNotThere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		unlike := func(a, b ask) {
@@ -615,8 +614,7 @@ func blank(r reply) []byte {
 	return []byte(strings.ReplaceAll(string(r.body), r.header.Get("X-Request-Id"), ""))
 }
 
-// Every domain lists what is its own, whichever host it is called at, and a
-// host nobody has is told nothing.
+// Every domain lists its own objects only, for every host, and an unknown host gets nothing.
 func TestDomainsDoNotMeet(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i, domainName := range []string{"home", "other", "other"} {

@@ -102,8 +102,7 @@ func TestAccountScenarios(t *testing.T) {
 	})
 }
 
-// What is shared is read at the next synchronisation, and is out of sight at
-// once when it is withheld again.
+// A shared account is read at the next sync, and hidden at once when it is withheld again.
 func TestSharingAndWithholding(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -131,8 +130,8 @@ func TestSharingAndWithholding(t *testing.T) {
 	})
 }
 
-// To delete accounts is to withhold them: the consents end, and with all they
-// are there to be shared anew.
+// Deleting accounts withholds them: the consents end, and all=true shows that the accounts can
+// be shared again.
 func TestDeletingAccounts(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -170,8 +169,7 @@ func TestDeletingAccounts(t *testing.T) {
 	})
 }
 
-// agreed checks that the record of consents has so many, and that all have
-// ended.
+// agreed checks the number of consents, and that all have ended.
 func (s *fixture) agreed(t *testing.T, want int) {
 	t.Helper()
 	n := 0
@@ -204,7 +202,7 @@ func (s *fixture) agreed(t *testing.T, want int) {
 	}
 }
 
-// Currencies are those an account may be in.
+// Currencies are the currencies of accounts.
 func TestCurrencies(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var out struct {

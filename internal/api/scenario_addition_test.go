@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is added to the payloads of a webhook is told with the webhook and by itself.
+// Additions to a webhook's payloads are listed with the webhook and in a list of their own.
 func TestAdditionsOfAWebhook(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var made struct {

@@ -10,9 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// situations are what a payment may be waiting for, as the words that the
-// simulated bank finds in its label, and what is said of it when something else
-// comes. A payment without words is not validated.
+// situations are what a payment can wait for, by the word in the label for the simulated bank,
+// and the message for any other body. A payment without words is not validated.
 var situations = map[string]struct{ label, expected string }{
 	"created":    {"", "expects to be validated first"},
 	"redirect":   {"actn(redirect)/done - x", "expects the payer to follow validate_uri (action redirect)"},
@@ -57,9 +56,8 @@ func (s *fixture) in(t *testing.T, situation string) string {
 	return path
 }
 
-// taken are the pairs of situation and body that go together, with where the
-// payment is then: state, detail, action and error code, and with the events
-// that tell of it.
+// taken are the matching pairs of situation and body, with the payment afterwards: state,
+// detail, action and error code, and its events.
 var taken = map[string]struct {
 	ends   string
 	events []string
@@ -86,15 +84,15 @@ func events(versions ...int) []string {
 	return list
 }
 
-// refusals are said of a body that does not fit, where it is not the usual.
+// refusals are the messages for bodies that do not fit, where they differ from the usual one.
 var otherRefusals = map[string]string{
 	"cancelling cancel": "A cancellation of the payment is under way.",
 	"done cancel":       "is done and cannot be cancelled any more",
 	"refused cancel":    "is rejected and cannot be cancelled any more",
 }
 
-// Each body in each situation: it is taken, or it is a conflict that says what
-// is expected instead and changes nothing.
+// Each body in each situation is accepted, or is a conflict that says what is expected and
+// changes nothing.
 func TestEveryBodyInEverySituation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for situation, about := range situations {
@@ -138,7 +136,7 @@ func standing(t *testing.T, r reply) string {
 	return strings.Join([]string{p.State, p.StateDetail, p.Action, p.ErrorCode}, " ")
 }
 
-// What says no, or says it wrongly.
+// Bodies that refuse, or that are wrong.
 func TestAnswersThatAreNo(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for body, want := range map[string]string{
@@ -182,8 +180,8 @@ func (s *fixture) wrongAnswers(t *testing.T) {
 	}
 }
 
-// answerGrants is who may send which body, with the columns of grants. Whoever
-// may is told that the payment expects another one, or cancels it.
+// answerGrants are the scopes for each body, with the columns of grants. An allowed caller gets
+// a conflict about the expected action, or cancels the payment.
 const answerGrants = `
 validate     200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
 resume       409 403 403 409 403 | 403 403 409 403 | 403 403 404 403 | 403 403 403 403
@@ -212,8 +210,8 @@ func TestEveryBodyWithEveryToken(t *testing.T) {
 	})
 }
 
-// An instant payment that a bank has is not cancelled, and neither is one at a
-// bank that cannot.
+// An instant payment that a bank has cannot be cancelled, and neither can one at a bank without
+// cancellation.
 func TestNotCancellable(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const unable = "d63ccdd4-0915-46da-8e2c-d7bbebe8c7b5"
@@ -258,8 +256,7 @@ func TestRepeatedAnswers(t *testing.T) {
 	})
 }
 
-// What the payer types never comes back: not in answers, not in errors, not in
-// what is logged or sent.
+// The payer's values never come back: not in answers, errors, logs or requests.
 func TestFieldValuesStayInside(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("PAYMENT_STATE_UPDATED", "leaks")

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// attached shares the current account of somebody whose regular transactions
-// have an attachment, and finds the newest transaction with one.
+// attached shares the current account of a person whose regular transactions have attachments,
+// and finds the newest one.
 func (s *fixture) attached(t *testing.T) (transaction int64) {
 	t.Helper()
 	c, _ := s.discovered(t, "", "receipts")
@@ -38,8 +38,8 @@ func (s *fixture) attached(t *testing.T) (transaction int64) {
 	return 0
 }
 
-// What an institution keeps with a transaction is listed with it, told of once,
-// and can be had.
+// An institution's attachment is listed with its transaction, reported once, and can be
+// downloaded.
 func TestAttachments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)

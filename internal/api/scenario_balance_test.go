@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// balanced gives the accounts of the holdings what they have at present.
+// balanced sets the present balances of the accounts.
 func (s *fixture) balanced(t testing.TB, domainName string) *holdings {
 	t.Helper()
 	h := s.holdings(t, domainName)
@@ -54,8 +54,8 @@ func TestBalanceScenarios(t *testing.T) {
 	})
 }
 
-// A delta is what an account had at the end of a period less what it had before, and
-// the sum of what came in and went out.
+// A delta is the difference between the balances at the end and at the beginning of a period,
+// and the sums of income and expenses.
 func TestDeltasOfAnAccount(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		account := fmt.Sprint("/accounts/", int64(s.balanced(t, "").accounts["a"].ID))
@@ -104,8 +104,7 @@ func TestDeltasOfAnAccount(t *testing.T) {
 	})
 }
 
-// A year is as long as balances go, leap years included, and all its days are
-// there once.
+// A year is the longest period of balances, leap years included, and has each day once.
 func TestBalancesOfAYear(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.balanced(t, "")

@@ -9,9 +9,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// BenchmarkCreatePayment is POST /payments through the whole handler, on a
-// file: every one is durable before it is answered. Parallel callers share
-// commits.
+// BenchmarkCreatePayment measures POST /payments through the whole handler on a file: each
+// payment is durable before the answer. Parallel callers share commits.
 func BenchmarkCreatePayment(b *testing.B) {
 	s := newFixture(b, storetest.SQLite(b))
 	handler, token := s.API(), s.token(b, "", "admin", 0)

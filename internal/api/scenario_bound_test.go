@@ -21,11 +21,10 @@ type bound struct {
 	right string
 }
 
-// rights are tokens in the order in which one is chosen for a call.
+// rights are tokens in the order of preference for a call.
 var rights = []string{"user", "users", "config", "admin"}
 
-// boundCalls are all calls of all routes, at every path they answer at, of which
-// the path names something that belongs to somebody.
+// boundCalls are all calls, at every path, whose path names an object of somebody.
 func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	t.Helper()
 	expected, wire := expectations(t), map[string][]string{httpapi.Update: {"POST", "PUT"}}
@@ -48,15 +47,14 @@ func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	return all
 }
 
-// flags are the parameters without which a call would be refused for another
-// reason than whose the thing is.
+// flags are parameters without which a call would be refused for another reason.
 func (b bound) flags() string {
 	return map[string]string{"DELETE /users/{userId}/config": "?keys=language"}[b.call]
 }
 
-// TestWhatIsOthersIsNotThere makes every call about something of another domain,
-// and every call of a user about something of another user: all are answered as
-// if it did not exist, and leave no trace.
+// TestWhatIsOthersIsNotThere makes every call about an object of another domain, and every user
+// call about an object of another user: the answer is as if it did not exist, and nothing is
+// written.
 func TestWhatIsOthersIsNotThere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		stranger := s.someone(t, s.domainOf(""))
@@ -78,9 +76,8 @@ func TestWhatIsOthersIsNotThere(t *testing.T) {
 	})
 }
 
-// TestEndedTokensOfUsers makes every call of a user with the tokens of users of
-// another domain, of one who is deleted, of one whose time is over, and with one
-// that was revoked: they are worth as much as none.
+// TestEndedTokensOfUsers makes every user call with a token of a user of another domain, a
+// deleted or expired user, and a revoked token: all are invalid.
 func TestEndedTokensOfUsers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		ended := map[string]string{
@@ -103,7 +100,7 @@ func TestEndedTokensOfUsers(t *testing.T) {
 	})
 }
 
-// deleted is the token of a user who is deleted.
+// deleted is the token of a deleted user.
 func (s *fixture) deleted(t *testing.T) string {
 	t.Helper()
 	grant := s.someone(t, s.domainOf(""))

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// A certificate can be had of what the person shares, by who may, where the
-// domain has them; nothing is written for it.
+// A permitted caller gets a certificate of a shared account in a domain with certificates, and
+// nothing is written.
 func TestCertificatesOfOwnership(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, _ := s.discovered(t, "", "anna")
@@ -59,7 +59,7 @@ func TestCertificatesOfOwnership(t *testing.T) {
 	})
 }
 
-// Where there are no certificates, nobody is told that there are.
+// In a domain without certificates, the answers do not mention them.
 func TestCertificatesAreAnnouncedWhereThereAreAny(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for value, want := range map[string][]string{"1": {"CONNECTION_SYNCED", "CONNECTION_CERTIFICATE_AVAILABLE"}, "0": {"CONNECTION_SYNCED"}} {

@@ -48,7 +48,7 @@ func TestClusterScenarios(t *testing.T) {
 	})
 }
 
-// One that was deleted is gone.
+// A deleted cluster is gone.
 func TestDeletedClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/transactionsclusters/" + s.series(t, "")

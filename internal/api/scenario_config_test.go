@@ -60,7 +60,7 @@ func TestConfigScenarios(t *testing.T) {
 	})
 }
 
-// The record is read page by page, and says who did what.
+// The record is read page by page, and has who made each change.
 func TestConfigRecordHasPages(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i := range 7 {
@@ -96,7 +96,7 @@ func TestConfigRecordHasPages(t *testing.T) {
 	})
 }
 
-// What is configured has its effect at the next request.
+// A changed configuration has its effect from the next request on.
 func TestConfigHasAnEffect(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := ask{method: "POST", path: "/payments", token: "admin", body: minimalDraft}
@@ -107,8 +107,7 @@ func TestConfigHasAnEffect(t *testing.T) {
 	})
 }
 
-// The pages of an origin that a domain lists may call it from browsers, and those of
-// no other.
+// Browsers may call the API from pages of a listed origin, and of no other.
 func TestOriginsThatMayCall(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const page = "https://app.example"

@@ -116,8 +116,8 @@ func TestConnectionScenarios(t *testing.T) {
 	})
 }
 
-// All connections are read at once, and the user is told of when that are two or
-// more; those that wait say so.
+// All connections are read together, and the user is reported when there are two or more.
+// Waiting ones say so.
 func TestSynchronisingAllConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -170,9 +170,8 @@ func TestSynchronisingAllConnections(t *testing.T) {
 	})
 }
 
-// A connection whose first interaction nobody finishes is removed when its time is
-// over, as DELETE would, and its receivers are told; one that has worked stays,
-// whatever it waits for.
+// A connection whose first interaction is not finished in time is removed as by DELETE, with an
+// event. One that has worked stays.
 func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, key := range []string{"", "30"} {
@@ -209,7 +208,7 @@ func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	})
 }
 
-// rid waits until what was withdrawn is erased.
+// rid waits until withdrawn data is erased.
 func (s *fixture) rid(t *testing.T) {
 	t.Helper()
 	if err := s.Aggregation.EraseWithdrawn(t.Context()); err != nil {
@@ -226,8 +225,8 @@ func below(r record) map[string]int64 {
 	return kept
 }
 
-// Credentials that the institution refuses leave nothing but two events, and a
-// connection that is deleted is gone with all it had.
+// Refused credentials leave nothing but two events, and a deleted connection is gone with its
+// data.
 func TestNothingIsLeftOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -269,8 +268,8 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 	})
 }
 
-// Values that were encrypted with the key of the domain are as good as plain
-// ones, at first and later; no value gets anywhere.
+// Values encrypted with the domain's key work like plain ones, at first and later, and no value
+// leaks.
 func TestEncryptedValuesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		body := func(domainName, password string) string {
@@ -294,8 +293,8 @@ func TestEncryptedValuesOfConnections(t *testing.T) {
 	})
 }
 
-// While somebody reads, a connection is locked for all others; with background
-// the answer does not wait, and says that the read is under way.
+// A connection that is being read is locked for others. With background, the answer does not
+// wait and says that the read is under way.
 func TestLockedConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c := s.connected(t, "", "otp")
@@ -343,8 +342,7 @@ func TestRepeatedConnecting(t *testing.T) {
 	})
 }
 
-// Lists of connections and of visits page over all of them, with the same
-// expansions for each.
+// Lists of connections and of syncs page over all of them, with the same expansions.
 func TestPagesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var want []string
@@ -383,8 +381,8 @@ func TestPagesOfConnections(t *testing.T) {
 	})
 }
 
-// walk follows a list to its end and gives the ids, in their order. What the
-// items have in expansions is one of each.
+// walk follows a list to its end and gives the ids, in their order. Each expansion of the items
+// has one object.
 func (s *fixture) walk(t *testing.T, path string) (ids []string) {
 	t.Helper()
 	for path != "" {

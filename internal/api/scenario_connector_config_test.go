@@ -55,8 +55,8 @@ func TestConnectorConfigScenarios(t *testing.T) {
 	})
 }
 
-// A hidden connector is not offered, one without a source in use carries no
-// payment, and both say so everywhere.
+// A hidden connector is not offered, and one without an enabled source carries no payment. All
+// answers agree on that.
 func TestConfiguredConnectorsOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		config := func(path, body string) {

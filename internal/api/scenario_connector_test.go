@@ -80,7 +80,7 @@ func TestConnectorScenarios(t *testing.T) {
 	})
 }
 
-// connectorPage is what these tests look at.
+// connectorPage is the part of a page of connectors that tests read.
 type connectorPage struct {
 	Connectors []struct {
 		UUID      string
@@ -101,7 +101,7 @@ func (p connectorPage) uuids() []string {
 	return uuids
 }
 
-// initiating are those that initiate payments.
+// initiating are the connectors that initiate payments.
 func (p connectorPage) initiating() []string {
 	var uuids []string
 	for _, c := range p.Connectors {
@@ -119,8 +119,7 @@ func (s *fixture) connectors(t *testing.T, path, token string) connectorPage {
 	return p
 }
 
-// Pages go through all connectors in one order, there and back; hidden ones
-// are among them.
+// Pages go through all connectors in one order, forward and backward, hidden ones included.
 func TestPagesOfConnectors(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		all := s.connectors(t, "/connectors?expand=countries", "")
@@ -152,8 +151,8 @@ func TestPagesOfConnectors(t *testing.T) {
 	})
 }
 
-// A bulk of three lines is too much for the hidden bank, which only the list of
-// all says; the rest of both lists is the same.
+// A bulk of three lines is too much for the hidden bank, which only the list of all contains.
+// Otherwise both lists are equal.
 func TestIncompatibilityOfAHiddenConnector(t *testing.T) {
 	line := minimalDraft[strings.Index(minimalDraft, `[{`)+1 : strings.LastIndex(minimalDraft, `}]`)+1]
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -306,8 +305,8 @@ func TestReasonsHaveBothSides(t *testing.T) {
 	})
 }
 
-// The connectors that were used most come first, no more than there are asked
-// for, and those that no payment of the last month went through do not come.
+// The most used connectors come first, at most as many as requested, without those unused in
+// the last month.
 func TestMostUsedConnectors(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		choose := func(connector string) {
@@ -353,7 +352,7 @@ func TestConnectorsInsideConnections(t *testing.T) {
 	})
 }
 
-// Connections of a connector are those of all users, by the state they are in.
+// The connections of a connector are those of all users, by state.
 func TestSomeConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -401,7 +400,7 @@ func TestSomeConnections(t *testing.T) {
 	})
 }
 
-// Every category of a connector is one of the list.
+// Every category of a connector is in the list.
 func TestCategoriesOfConnectors(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		type category struct {

@@ -16,12 +16,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// contract is the OpenAPI document as schemas, compiled once each, which the
-// validator of kin-openapi does anew for every message.
+// contract has the schemas of the OpenAPI document, compiled once. The validator of kin-openapi
+// would compile them for every message.
 type contract struct {
 	paths, schemas map[string]any
-	// requests takes further members of an object, as the service does;
-	// answers takes none, so that nothing undocumented is ever answered.
+	// requests accepts further members of an object, as the service does. answers accepts none,
+	// so undocumented members fail.
 	requests, answers *jsonschema.Compiler
 	mu                sync.Mutex
 	compiled          map[string]*jsonschema.Schema
@@ -90,7 +90,7 @@ func (c *contract) operation(method, path string) (pattern, verb string, found b
 	return pattern, verb, operations[verb] != nil
 }
 
-// fit reports whether a path is of a pattern, and how many parameters it has.
+// fit reports whether a path matches a pattern, and the number of its parameters.
 func fit(pattern, path string) (holes int, fits bool) {
 	words, supplied := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(words) != len(supplied) {
@@ -106,8 +106,8 @@ func fit(pattern, path string) (holes int, fits bool) {
 	return holes, true
 }
 
-// check holds an answer, and the request when it was accepted, against the
-// document. Paths that are not in it are none of its business.
+// check compares an answer, and an accepted request, with the document. It ignores paths that
+// are not in it.
 func (c *contract) check(a ask, request *http.Request, r reply) error {
 	pattern, verb, found := c.operation(a.method, request.URL.Opaque)
 	if !found || r.status == http.StatusMethodNotAllowed {
@@ -124,8 +124,8 @@ func (c *contract) check(a ask, request *http.Request, r reply) error {
 			return err
 		}
 	}
-	// What comes in the query may complete a body, and a list may be all of it;
-	// the document does not say so for each of them.
+	// A query may complete a body, and a list may be the complete body. The document does not
+	// repeat that for each body.
 	inBody := request.Header.Get("Content-Type") == "application/json" && strings.TrimSpace(a.body) != "" && !strings.HasPrefix(a.body, "[") && !strings.Contains(a.path, "?")
 	if operation["requestBody"] == nil || !inBody || r.status >= http.StatusBadRequest {
 		return nil
@@ -161,12 +161,11 @@ func pointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
-// goldenDocument is where the document is kept for readers; the flag -update
-// writes it.
+// goldenDocument is the file of the document. The flag -update writes it.
 const goldenDocument = "../../docs/openapi.json"
 
-// The document is the contract: it changes only when somebody means it to, and
-// any tool that reads OpenAPI 3.1 can read it.
+// The document is the contract: it changes only on purpose, and every tool that reads OpenAPI
+// 3.1 can read it.
 func TestDocumentIsTheOneReviewed(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		raw := served(t, s.API())
@@ -193,7 +192,7 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 	})
 }
 
-// What does not exist yet is not promised.
+// The document promises nothing that does not exist.
 func TestDocumentPromisesNothingMore(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/transfers", "/recipients", "/payment-links"} {

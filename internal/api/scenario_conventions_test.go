@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// says fails the test unless the answer has the status, and the code and a
-// part of the message if it is an error.
+// says fails the test unless the answer has the status and, for an error, the code and a part
+// of the message.
 func (r reply) says(t *testing.T, status int, code, message string) reply {
 	t.Helper()
 	if r.status != status {
@@ -77,7 +77,7 @@ func TestFormsOfABody(t *testing.T) {
 	})
 }
 
-// multipart is a body of fields, names and values in turn, bounded by b.
+// multipart is a multipart body of names and values, with the boundary b.
 func multipart(fields ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(fields); i += 2 {
@@ -120,8 +120,8 @@ func TestProvidersWithoutVersion(t *testing.T) {
 	})
 }
 
-// Methods are what the path has, HEAD is GET without the body, and everything
-// else is a 405 that names them, in the error body.
+// A path has its methods, HEAD is GET without the body, and other methods get a 405 that names
+// them, with the error body.
 func TestMethods(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
@@ -171,7 +171,7 @@ func TestAmountsKeepTheirDigits(t *testing.T) {
 	})
 }
 
-// Strict clients are told of every name nobody knows, others are not.
+// Strict clients get an error for unknown names, and others do not.
 func TestStrictHandling(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id, connection := strconv.FormatInt(s.created(t, ""), 10), fmt.Sprint("/connections/", s.connected(t, "", "one").ID)
@@ -207,9 +207,9 @@ func TestStrictHandling(t *testing.T) {
 	})
 }
 
-// A repetition under the same key gets the first answer, byte for byte, and
-// makes nothing; another request under the key is refused; what was refused
-// before anything was done is not kept.
+// A repetition under the same key gets the first answer, byte for byte, and creates nothing.
+// Another request under the key is refused. A request that was refused before it did anything
+// is not stored.
 func TestRepeatedCreation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := func(key, body string) ask {
@@ -285,7 +285,7 @@ func TestMaintenanceClosesEverything(t *testing.T) {
 	})
 }
 
-// What clients send besides is ignored where the convention says so.
+// Additional input of clients is ignored where the convention says so.
 func TestFlagsAndIgnoredNames(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -300,7 +300,7 @@ func TestFlagsAndIgnoredNames(t *testing.T) {
 	})
 }
 
-// The access log of the whole service has patterns and not identifiers.
+// The access log has patterns and no identifiers.
 func TestAccessLogHasPatterns(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.nothing(t, ask{method: "GET", path: "/payments/" + noID, token: "admin"})

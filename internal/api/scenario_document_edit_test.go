@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// What a person sets of a document stays, whatever the provider says later.
+// A person's changes of a document stay, whatever the provider reports later.
 func TestEditsOfDocuments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -79,8 +79,8 @@ func TestEditsOfDocuments(t *testing.T) {
 	})
 }
 
-// Null takes a day, an amount or a category away, whatever the provider says later,
-// and a name of one's own.
+// Null removes a day, an amount, a category or a person's own name, whatever the provider
+// reports later.
 func TestWhatIsClearedOfDocuments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -139,7 +139,7 @@ func TestWhatIsClearedOfDocuments(t *testing.T) {
 	})
 }
 
-// A person's own file replaces that of the provider, which is not kept.
+// A person's own file replaces that of the provider, which is deleted.
 func TestUploads(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")

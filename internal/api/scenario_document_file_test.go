@@ -18,7 +18,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// fetched has every file come that is to be fetched.
+// fetched fetches every file that is due.
 func (s *fixture) fetched(t testing.TB, d passerelle.Domain) {
 	t.Helper()
 	for _, c := range s.Bank.Connectors() {
@@ -30,7 +30,7 @@ func (s *fixture) fetched(t testing.TB, d passerelle.Domain) {
 	}
 }
 
-// Files come by themselves once a subscription is shared, whoever reads it.
+// Files are fetched after a subscription is shared, whoever reads it.
 func TestFilesComeByThemselves(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -48,8 +48,8 @@ func TestFilesComeByThemselves(t *testing.T) {
 	})
 }
 
-// The bytes of a document are sealed where they are kept, and stay readable when the
-// master key is another.
+// The content of a file is encrypted at rest, and stays readable after a change of the master
+// key.
 func TestFilesAreSealedAtRest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -78,8 +78,8 @@ func TestFilesAreSealedAtRest(t *testing.T) {
 	})
 }
 
-// Files whose connection cannot be read come by themselves once it is read again, and
-// nothing is counted against them until then.
+// Files of an unreadable connection are fetched once it can be read again, and count no
+// failures until then.
 func TestFilesWaitForTheirConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -103,8 +103,8 @@ func TestFilesWaitForTheirConnection(t *testing.T) {
 	})
 }
 
-// The file of a document comes at every path of it, as a whole and in ranges,
-// whether or not it was fetched before.
+// The file of a document is available at each of its paths, completely and in ranges, whether
+// or not it was fetched before.
 func TestDownloads(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -154,8 +154,8 @@ func TestDownloads(t *testing.T) {
 	})
 }
 
-// The thumbnail of a document is a picture of the kind of its file, at every path
-// of the document, and another once the person gave it another file.
+// The thumbnail of a document shows the kind of its file, at each of its paths, and changes
+// with the person's own file.
 func TestThumbnails(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -188,7 +188,7 @@ func TestThumbnails(t *testing.T) {
 	})
 }
 
-// Nobody reaches the file of what is not theirs, or is withheld.
+// Nobody gets the file of another user or of a withheld document.
 func TestDownloadsOfOthers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, other := s.subscriber(t, ""), s.subscriber(t, "other")
@@ -207,8 +207,7 @@ func TestDownloadsOfOthers(t *testing.T) {
 	})
 }
 
-// What a user withdraws, and what they had when they are deleted, is not kept:
-// neither the bytes nor what is known of them.
+// Files of a withdrawn subscription or deleted user are erased with everything about them.
 func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 	for name, withdraw := range map[string]func(t *testing.T, s *fixture, from map[string]string){
 		"a subscription": func(t *testing.T, s *fixture, from map[string]string) {

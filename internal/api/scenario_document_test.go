@@ -51,7 +51,7 @@ func TestDocumentScenarios(t *testing.T) {
 	})
 }
 
-// paper is what the filters of the list look at.
+// paper is the part of a document that filters use.
 type paper struct {
 	ID             int64
 	IDType         int64 `json:"id_type"`
@@ -59,8 +59,8 @@ type paper struct {
 	Date           string
 }
 
-// papers are all documents of a list, by its links, in pages of five; the number
-// that each page says there are is held against it.
+// papers are all documents of a list, read by links in pages of five. Each page has the same
+// total.
 func (s *fixture) papers(t *testing.T, path string) []paper {
 	t.Helper()
 	var all []paper
@@ -90,7 +90,7 @@ func (s *fixture) papers(t *testing.T, path string) []paper {
 	return all
 }
 
-// selected are the documents to be kept; none is nil.
+// selected are the wanted documents, nil for none.
 func selected(all []paper, keep func(paper) bool) (kept []paper) {
 	for _, p := range all {
 		if keep(p) {
@@ -100,8 +100,7 @@ func selected(all []paper, keep func(paper) bool) (kept []paper) {
 	return kept
 }
 
-// Each filter, alone and with others, selects what it says, in the order of the
-// list.
+// Each filter, alone and with others, selects the right documents in the order of the list.
 func TestFiltersOfDocuments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -155,8 +154,8 @@ func TestFiltersOfDocuments(t *testing.T) {
 	})
 }
 
-// The timestamp of a document without a day is that of its discovery, also where
-// it is bounded; one that the person gave a day has that one.
+// The timestamp of a document without a day is that of its discovery, in filters too. A day set
+// by the person replaces it.
 func TestTimestampsOfDocumentsWithoutADay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"api.timezone":"Pacific/Auckland"}`}).says(t, 200, "", "")

@@ -16,11 +16,11 @@ import (
 	"passerelle/webhook"
 )
 
-// mark is in everything that a person or their institution could have written.
+// mark is part of every text that a person or their institution could have written.
 const mark = "Zyzzyva"
 
-// kept are the tables of which something may be left of a user, and why. What is
-// left has neither a mark nor anything else that the person wrote.
+// kept are the tables that may keep something of a deleted user, and why. What is kept has
+// neither a mark nor any other text of the person.
 var kept = map[string]string{
 	"event":              "that it happened is kept for webhooks.retention_days, without its body",
 	"delivery":           "that it was to be told goes with its event",
@@ -38,7 +38,7 @@ var kept = map[string]string{
 	"connector_name":     "names institutions",
 }
 
-// apart are the tables in which nothing of a user can be, and why.
+// apart are the tables that cannot contain data of a user, and why.
 var apart = map[string]string{
 	"attempt": "of payments", "payment_edge": "of payments", "payment_given": "of payments", "payment_note": "of payments", "payment_evidence": "of payments", "sandbox_order": "of payments",
 	"terms": "of payments", "terms_text": "of payments", "client": "of applications", "client_logo": "of applications", "auth_provider": "of applications",
@@ -65,9 +65,9 @@ func beyond(before, after []string) []string {
 	return slices.DeleteFunc(slices.Clone(after), func(line string) bool { _, there := slices.BinarySearch(before, line); return there })
 }
 
-// TestNothingIsLeftOfADeletedUser fills every table that can hold something of a
-// user, deletes the user, and looks for what is left: rows, marks and files. A
-// table that it does not know has to be filled here, or be said to hold nothing.
+// TestNothingIsLeftOfADeletedUser fills every table that can contain data of a user, deletes
+// the user, and searches for rows, marks and files. A new table must be filled here or be in
+// apart.
 func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -112,7 +112,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 	})
 }
 
-// wantNothing judges what came to a table with the user, and what is left.
+// wantNothing checks the tables that got rows for the user, and what is left.
 func (s *fixture) wantNothing(t *testing.T, table string, came int, left []string) {
 	t.Helper()
 	switch {
@@ -126,7 +126,7 @@ func (s *fixture) wantNothing(t *testing.T, table string, came int, left []strin
 	}
 }
 
-// foldered counts what the service keeps beside its database.
+// foldered counts the files that the service stores outside the database.
 func (s *fixture) foldered(t *testing.T) (n int) {
 	t.Helper()
 	must(t, filepath.WalkDir(s.Folder(), func(_ string, entry os.DirEntry, err error) error {
@@ -138,8 +138,8 @@ func (s *fixture) foldered(t *testing.T) (n int) {
 	return n
 }
 
-// unreachableWebhook registers webhooks for what is told of users, to which nobody sends: what
-// is for them stays undelivered.
+// unreachableWebhook registers webhooks for events about users that get nothing, so their
+// deliveries stay undelivered.
 func (s *fixture) unreachableWebhook(t *testing.T) {
 	t.Helper()
 	for _, entry := range webhook.Events() {
@@ -155,8 +155,8 @@ func (s *fixture) unreachableWebhook(t *testing.T) {
 	}
 }
 
-// plant makes a user with something in every table, and gives texts that must
-// not be found any more.
+// plant creates a user with rows in every table, and returns texts that must not be found
+// afterwards.
 func (s *fixture) plant(t *testing.T) (marks []string) {
 	t.Helper()
 	call := func(method, path, body string) reply {
@@ -221,7 +221,7 @@ func (s *fixture) listed(t *testing.T, path string) (first map[string]string, id
 	return first, strings.Join(all, ",")
 }
 
-// tried records that receivers were tried and answered with what they got.
+// tried records requests to receivers with their answers.
 func (s *fixture) tried(t *testing.T) {
 	t.Helper()
 	domain := s.domainOf("").domain.ID

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// expansions lists all ways into what is linked to a type, down to a depth.
+// expansions lists all paths of expansions of a type, down to a depth.
 func expansions(of reflect.Type, depth int) [][]string {
 	var all [][]string
 	known := httpapi.Linked(of)
@@ -32,7 +32,7 @@ func expansions(of reflect.Type, depth int) [][]string {
 	return all
 }
 
-// along are the values at the end of keys, through all items of lists.
+// along are the values at a path of keys, through all items of lists.
 func along(value any, keys []string) []any {
 	if len(keys) == 0 {
 		return []any{value}
@@ -51,7 +51,7 @@ func along(value any, keys []string) []any {
 	return nil
 }
 
-// Wherever an object can be embedded, what can be embedded in it works in brackets.
+// Every expansion works in brackets wherever its object can be embedded.
 func TestEveryExpansionWorksEverywhere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		transaction := "/transactions/" + strconv.FormatInt(s.attached(t), 10)
@@ -76,7 +76,7 @@ func TestEveryExpansionWorksEverywhere(t *testing.T) {
 	})
 }
 
-// expandsAll asks for each way into what is linked, and looks for what is there.
+// expandsAll requests each path of expansions, and checks the result.
 func (s *fixture) expandsAll(t *testing.T, path string, ways [][]string) {
 	t.Helper()
 	sign := "?"
@@ -105,7 +105,7 @@ func (s *fixture) expandsAll(t *testing.T, path string, ways [][]string) {
 	}
 }
 
-// subscriptionBeside gives a connection of the user a subscription, besides its accounts.
+// subscriptionBeside adds a subscription to a connection with accounts.
 func (s *fixture) subscriptionBeside(t *testing.T, connection passerelle.ConnectionID) {
 	t.Helper()
 	who := s.domainOf("")
@@ -123,8 +123,7 @@ func (s *fixture) subscriptionBeside(t *testing.T, connection passerelle.Connect
 	})
 }
 
-// What is nested multiplies: an answer that would be too large is refused, and says
-// what to do.
+// Nested expansions multiply: a too large answer is refused with advice.
 func TestExpansionsAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

@@ -47,8 +47,8 @@ func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[
 	return totals, sizes, text
 }
 
-// TestExport: the archive of a user has all that is kept of them, as the lists
-// of the interface have it, and every file; that of another has nothing of it.
+// TestExport: the archive of a user has all stored data, in the form of the lists of the API,
+// and every file. The archive of another user has none of it.
 func TestExport(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -84,8 +84,7 @@ func TestExport(t *testing.T) {
 	})
 }
 
-// exportedAlone exports another user, for whom there is nothing, and what is
-// refused.
+// exportedAlone exports another user without data, and checks the refusals.
 func (s *fixture) exportedAlone(t *testing.T, marks []string) {
 	t.Helper()
 	id := s.domainOf("").user

@@ -17,8 +17,8 @@ import (
 	"passerelle/payment"
 )
 
-// variety makes payments that differ in everything the list can be filtered
-// and sorted by, some of it more than once, and returns them as stored.
+// variety makes payments that differ in every filter and order, with repetitions, and returns
+// them as stored.
 func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"payment.periodic.enabled": "1"})
@@ -78,8 +78,7 @@ func anyLine(keeps func(payment.Instruction) bool) func(*payment.Payment) bool {
 	return func(p *payment.Payment) bool { return slices.ContainsFunc(p.Instructions, keeps) }
 }
 
-// filters are those of the list: every value there is of each, and some there
-// are not.
+// filters are the filters of the list, each with all existing values and some others.
 func (s *fixture) filters(all []*payment.Payment) []filter {
 	var list []filter
 	each := func(name string, of func(*payment.Payment) string) {
@@ -187,8 +186,7 @@ func wanted(all []*payment.Payment, filters ...filter) []int64 {
 	return ids
 }
 
-// Every filter alone selects what it says, on pages whose links keep it; and
-// all of them go together in pairs.
+// Each filter selects the right payments, on pages whose links keep it, and so do all pairs.
 func TestFiltersOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
@@ -208,7 +206,7 @@ func TestFiltersOfPayments(t *testing.T) {
 	})
 }
 
-// paged walks the pages of a list and compares them with what is wanted.
+// paged reads the pages of a list and compares them with the wanted payments.
 func (s *fixture) paged(t *testing.T, query string, want []int64) {
 	t.Helper()
 	p := s.list(t, "/payments?"+query)
@@ -248,7 +246,7 @@ func parsed(t *testing.T, address string) url.Values {
 	return values
 }
 
-// sortKeys are the keys of all eight orders; null comes last both ways.
+// sortKeys are the keys of all eight orders. Null is last in both directions.
 var sortKeys = map[string]func(*payment.Payment) (key any, null bool){
 	"id":            func(p *payment.Payment) (any, bool) { return int64(p.ID), false },
 	"register_date": func(p *payment.Payment) (any, bool) { return p.Created.UnixMicro(), false },
@@ -267,7 +265,7 @@ var sortKeys = map[string]func(*payment.Payment) (key any, null bool){
 
 var bankNames = map[string]string{testConnector: "Connecteur de test", britishConnector: "Sandbox Bank UK", oneByOne: "Sandbox One By One"}
 
-// Every order, both ways, alone and with a filter.
+// Every order, in both directions, alone and with a filter.
 func TestOrdersOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
@@ -312,8 +310,7 @@ func sided(x, y any) int {
 	return strings.Compare(x.(string), y.(string))
 }
 
-// A list by the beginning of a label is in the order of labels, and each payment is
-// in it once.
+// A list by the beginning of a label is in the order of labels, and has each payment once.
 func TestLabelsOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
@@ -352,8 +349,7 @@ func TestFiltersOfABoundToken(t *testing.T) {
 	})
 }
 
-// What payments are filtered by can be read of them: the channel they went through
-// and the bank's identifier.
+// Every filtered property is part of the payment: the source and the bank's identifier.
 func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
@@ -386,7 +382,8 @@ func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
 	})
 }
 
-// A label is as long as the connector takes: 140 characters, or more where it says so.
+// A label is as long as the connector allows: 140 characters, or more where its profile says
+// so.
 func TestLabelsAreAsLongAsTheConnectorTakes(t *testing.T) {
 	const longLabels = "6c3057db-a418-4f92-af9c-30f6c40fd6c4"
 	onEachFixture(t, func(t *testing.T, s *fixture) {

@@ -29,7 +29,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata and docs/openapi.json")
 
-// opening is real time when a stage opens; it moves when a test moves it.
+// opening is the real time at the start, which tests advance.
 var opening = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
 // testConnector carries every payment of these tests, britishConnector only
@@ -42,11 +42,11 @@ const (
 // version begins every address.
 const version = "/2.0"
 
-// noID is an identifier nothing has.
+// noID is an identifier of nothing.
 const noID = "4611686018427387904"
 
-// fixture is a whole service with three tenants, spoken to over HTTP as clients
-// do. Every answer is held to what all answers promise, see do.
+// fixture is a complete service with three domains, called over HTTP. Every answer is held to
+// what all answers promise, see do.
 type fixture struct {
 	*servicetest.Instance
 	url      string
@@ -69,7 +69,7 @@ type testDomain struct {
 	signer   string
 	// subscribed are the identifiers of what each user subscribed to.
 	subscribed map[passerelle.UserID]map[string]string
-	// assets are the identifiers of what each user holds besides money.
+	// assets are the identifiers of each user's assets.
 	assets map[passerelle.UserID]map[string]string
 	// owned are a connection and an account of it that each user always has.
 	owned  map[passerelle.UserID][2]string
@@ -81,7 +81,7 @@ func onEachFixture(t *testing.T, run func(t *testing.T, s *fixture)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, newFixture(t, url)) })
 }
 
-// onSQLite is for what does not depend on the database.
+// onSQLite is for tests that do not depend on the database.
 func onSQLite(t *testing.T, run func(t *testing.T, s *fixture)) {
 	run(t, newFixture(t, storetest.SQLite(t)))
 }
@@ -91,8 +91,8 @@ func newFixture(t testing.TB, url string) *fixture {
 	return newFixtureWith(t, url, url, false)
 }
 
-// newFixtureWith is newStage on a database that the service reaches by way of another
-// address; quiet is that of servicetest.Options.
+// newFixtureWith is newFixture on a database that the service reaches through another address;
+// quiet is as in servicetest.Options.
 func newFixtureWith(t testing.TB, url, by string, quiet bool) *fixture {
 	t.Helper()
 	elapsed := new(atomic.Int64)
@@ -149,12 +149,12 @@ func (s *fixture) pass(d time.Duration) {
 
 func (s *fixture) now() time.Time { return opening.Add(time.Duration(s.elapsed.Load())) }
 
-// ask is a request as data. An empty tenant is home; a path that does not
-// begin with the version is put below it, unless bare.
+// ask is a request as data. An empty domain is home. A path without the version gets it, unless
+// bare.
 type ask struct {
 	domain, method, path string
 	bare                 bool
-	// token names a token, see stage.token; credential is one itself.
+	// token names a token, see fixture.token; credential is a token itself.
 	token, credential string
 	header            map[string]string
 	contentType, body string
@@ -222,7 +222,7 @@ func (s *fixture) request(t testing.TB, a ask) *http.Request {
 	return request
 }
 
-// fault says which promise of all answers is broken.
+// fault returns which promise about answers is broken.
 func (r reply) fault(method string) string {
 	id := r.header.Get("X-Request-Id")
 	switch {
@@ -260,7 +260,7 @@ func (r reply) errorFault(id string) string {
 	return ""
 }
 
-// message is what a client decides by: the code of an error and its message.
+// message is what clients act on: the code of an error and its message.
 func (r reply) message(t testing.TB) (code, message string) {
 	t.Helper()
 	var members struct{ Code, Message string }
@@ -310,9 +310,9 @@ func encoded(t testing.TB, value any) string {
 	return string(raw)
 }
 
-// token gives the token of a name: a scope for a service token, several joined
-// by "+"; "config" and "users"; "own:<scope>" for one bound to the payment;
-// and the ways for a token to be no good. The empty name is no token.
+// token returns the token with a name: a scope for a service token, several joined by "+";
+// "config" and "users"; "own:<scope>" for one bound to the payment; and names of invalid
+// tokens. The empty name is no token.
 func (s *fixture) token(t testing.TB, domainName, name string, payment int64) string {
 	t.Helper()
 	who := s.domainOf(domainName)
@@ -411,7 +411,7 @@ func (s *fixture) someone(t testing.TB, who *testDomain) access.Grant {
 	return grant
 }
 
-// code makes a temporary code for a user that nobody else is.
+// code makes a temporary code for a new user.
 func (s *fixture) code(t testing.TB, who *testDomain) access.Grant {
 	t.Helper()
 	owner := s.someone(t, who).Token
@@ -425,7 +425,7 @@ func (s *fixture) code(t testing.TB, who *testDomain) access.Grant {
 // tinyPNG is a picture of one pixel.
 const tinyPNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// application registers one more application, with a logo, and gives its id.
+// application registers one more application with a logo, and returns its id.
 func (s *fixture) application(t *testing.T, domainName string) string {
 	t.Helper()
 	var out struct{ ID json.Number }
@@ -457,13 +457,13 @@ func (s *fixture) write(t testing.TB, unit func(*store.Tx) error) {
 // minted numbers the tokens that mint makes.
 var minted atomic.Int64
 
-// mint makes a token of the right form that nobody issued.
+// mint makes a well-formed token that nobody issued.
 func mint(prefix string) string {
 	body := fmt.Sprintf("%s%048x", prefix, minted.Add(1))
 	return fmt.Sprintf("%s%08x", body, crc32.ChecksumIEEE([]byte(body)))
 }
 
-// record is what a stage has stored at a moment.
+// record is the number of rows and the events at a moment.
 type record struct {
 	rows   map[string]int64
 	events []storetest.Event
@@ -471,10 +471,10 @@ type record struct {
 
 func (s *fixture) record() record { return record{rows: s.eyes.Rows(), events: s.eyes.Events()} }
 
-// bookkeeping are tables whose rows come once and then count, or stay.
+// bookkeeping are tables whose rows are created once and then updated.
 var bookkeeping = map[string]bool{"sequence": true, "counter": true, "connector_name": true}
 
-// since is what came: rows by table, and events as "NAME subject version".
+// since is what was added: rows by table, and events as "NAME subject version".
 func (before record) since(after record) (rows map[string]int64, events []string) {
 	rows = map[string]int64{}
 	for table, n := range after.rows {
@@ -501,5 +501,5 @@ func (s *fixture) untouched(t testing.TB, before record) {
 	}
 }
 
-// changed says which tables have more or fewer rows than before.
+// changed lists the tables with more or fewer rows than before.
 func (s *fixture) changed(before record) string { return cmp.Diff(before.rows, s.eyes.Rows()) }

@@ -11,9 +11,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// FuzzAPI: whatever comes, the answer is no fault of the service, refusals
-// have the error body, and what is accepted fits the OpenAPI document. The
-// token of the request is chosen by number.
+// FuzzAPI: for any input, the answer is no server error, refusals have the error body, and
+// accepted answers fit the OpenAPI document. The token of the request is chosen by number.
 func FuzzAPI(f *testing.F) {
 	for _, seed := range []struct{ method, path, query, contentType, header, body string }{
 		{"POST", "/2.0/payments", "", "application/json", "Prefer: handling=strict", minimalDraft},
@@ -61,9 +60,8 @@ func FuzzAPI(f *testing.F) {
 	})
 }
 
-// wild is a request as a client could bring it past net/http, or nil. Pages
-// and receivers are not of the interface, and moving a clock for years of
-// payments is not of interest.
+// wild is a request that a client could send through net/http, or nil. Pages and receivers are
+// not of the interface, and moving a clock for years of payments is not of interest.
 func wild(s *fixture, method, path, query, body string) *http.Request {
 	if !strings.HasPrefix(path, "/") || method == "" || strings.ContainsAny(method+query, " \r\n\t\x00") {
 		return nil
@@ -77,8 +75,8 @@ func wild(s *fixture, method, path, query, body string) *http.Request {
 	return request
 }
 
-// tame is fault for an answer that did not pass the listener, which gives
-// requests their identifiers.
+// tame is fault for an answer that did not pass the listener, which gives requests their
+// identifiers.
 func (r reply) tame(method string) string {
 	r.header = r.header.Clone()
 	if slices.Equal(r.header["X-Request-Id"], []string{""}) {

@@ -34,8 +34,7 @@ func readGolden(t testing.TB, name string) *golden {
 	return g
 }
 
-// compare holds a body against the one on record, after taking out what
-// differs from run to run.
+// compare compares a body with the stored one, after it removed what differs from run to run.
 func (g *golden) compare(t testing.TB, name string, body []byte) {
 	t.Helper()
 	var got any
@@ -55,7 +54,7 @@ func (g *golden) compare(t testing.TB, name string, body []byte) {
 	}
 }
 
-// close writes the file when asked to, and refuses bodies nobody got.
+// close writes the file with -update, and otherwise fails for stored bodies that no answer had.
 func (g *golden) close(t testing.TB) {
 	t.Helper()
 	if !*update {

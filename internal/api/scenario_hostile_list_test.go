@@ -101,7 +101,7 @@ func hostileQueries(own string) []string {
 	return all
 }
 
-// escaped leaves what is escaped already.
+// escaped leaves escaped parts as they are.
 func escaped(value string) string {
 	if strings.Contains(value, "%") {
 		return value
@@ -109,8 +109,8 @@ func escaped(value string) string {
 	return url.QueryEscape(value)
 }
 
-// TestFiltersAtTheirEndsSelectNothing: a value that is nothing's, and a bound before
-// all times, are no reason to list everything.
+// TestFiltersAtTheirEndsSelectNothing: an unknown value or a bound before all times selects
+// nothing instead of everything.
 func TestFiltersAtTheirEndsSelectNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.created(t, "")

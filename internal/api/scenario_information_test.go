@@ -79,7 +79,7 @@ func TestInformationsAreBounded(t *testing.T) {
 	})
 }
 
-// A connection belongs to who holds an account of it, once that is shared.
+// A connection belongs to the holder of one of its accounts, once that is shared.
 func TestOwnerIdentity(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, ids := s.discovered(t, "", "one")

@@ -17,9 +17,8 @@ func exactly2(text string) *exact.Decimal {
 	return &d
 }
 
-// assets are what the accounts of the holdings hold: two positions on a, the
-// first with a pocket and two days of values, one on c, an order and a line of a
-// loan.
+// assets are the assets in the accounts: two positions in a, the first with a pocket and two
+// days of values, one in c, an order, and a line of a loan.
 func (s *fixture) assets(t testing.TB, domainName string) map[string]string {
 	t.Helper()
 	h, who := s.balanced(t, domainName), s.domainOf(domainName)

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// step is one call of a journey. Its path and body have holes for what earlier answers
-// gave, and takes says what this one gives: members of the answer by the name of a hole.
+// step is one call of a journey. Its path and body have holes for values of earlier answers.
+// takes maps holes to members of its own answer.
 type step struct {
 	method, path, token, body string
 	takes                     map[string]string
@@ -79,9 +79,9 @@ var journeys = map[string][]step{
 	},
 }
 
-// hostileValues are what stands where a value is expected: too long, of another type,
-// no text at all, or of meaning to something further in. They are JSON as it is sent.
-// Null is none of them: it is the same as no value.
+// hostileValues replace a value: too long, of another type, no text, or with a meaning for a
+// deeper layer. They are JSON as it is sent. Null is not among them: it is the same as no
+// value.
 var hostileValues = func() []string {
 	values := []string{
 		`true`, `0`, `-1`, `1e400`, `-0.0`, `9223372036854775808`, `1.0000000000000000000000001`, `[]`, `{}`, `[[[[]]]]`, `{"a":{"b":{"c":1}}}`,
@@ -92,8 +92,8 @@ var hostileValues = func() []string {
 	return append(values, strings.Repeat("[", 40)+strings.Repeat("]", 40), strings.Repeat("9", 5000))
 }()
 
-// longValues are texts beyond one limit or another, without any pattern: databases
-// press patterns together until they fit.
+// longValues are texts beyond a limit without a pattern, because databases compress patterns
+// until they fit.
 var longValues = func() (values []string) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, length := range []int{141, 256, 1001, 2049, 4097, 70_000, 400_000} {
@@ -115,8 +115,8 @@ type journeyRunner struct {
 	n      int
 }
 
-// positions are the places of a step at which a value can be put: members of its body,
-// parameters of its query, parts of its path.
+// positions are the places of a step for a value: members of its body, parameters of its query,
+// parts of its path.
 func (l step) positions() (all []place) {
 	path, query, _ := strings.Cut(l.path, "?")
 	for i, part := range strings.Split(path, "/") {
@@ -158,7 +158,7 @@ func leaves(value any, at place) (all []place) {
 	return all
 }
 
-// inject puts a hostile value at a position of a call that has no holes any more.
+// inject puts a hostile value at a position of a call without holes.
 func (r *journeyRunner) inject(t *testing.T, a *ask, position place, value string) {
 	t.Helper()
 	var text string
@@ -196,8 +196,8 @@ func (r *journeyRunner) inject(t *testing.T, a *ask, position place, value strin
 	}
 }
 
-// run makes one journey, of which one call has a hostile value. Calls after it are
-// made for as long as the journey has what they need.
+// run makes one journey, with a hostile value in one call. It continues after that call as long
+// as the needed values are known.
 func (r *journeyRunner) run(t *testing.T) {
 	t.Helper()
 	r.n++
@@ -240,7 +240,7 @@ func (r *journeyRunner) run(t *testing.T) {
 	}
 }
 
-// filled puts what is known into the holes of a text.
+// filled fills the holes of a text with known values.
 func filled(text string, known map[string]string) string {
 	for hole, value := range known {
 		text = strings.ReplaceAll(text, "{"+hole+"}", value)
@@ -248,9 +248,9 @@ func filled(text string, known map[string]string) string {
 	return text
 }
 
-// Whole journeys survive one hostile value each: every answer is one that the document
-// knows, nothing is a fault of the service, and what is stored stays sound.
-// PASSERELLE_TEST_JOURNEYS is how many are made on each database.
+// Complete journeys survive one hostile value each: every answer is in the document, none is a
+// server error, and stored data stays consistent. PASSERELLE_TEST_JOURNEYS is the number of
+// journeys on each database.
 func TestHostileJourneys(t *testing.T) {
 	count := 150
 	if text := os.Getenv("PASSERELLE_TEST_JOURNEYS"); text != "" {

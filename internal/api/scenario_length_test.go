@@ -26,7 +26,7 @@ func (i input) String() string {
 	return fmt.Sprint(i.place...)
 }
 
-// textInputs are those of a call, by its document.
+// textInputs are the text inputs of a call in its document.
 func (c *contract) textInputs(t *testing.T, pattern, method string) (all []input) {
 	t.Helper()
 	operations, known := c.paths[pattern].(map[string]any)
@@ -101,8 +101,7 @@ func placeText(value any, place []any, text string) any {
 	return list
 }
 
-// random is a text of so many characters of four bytes, which nothing makes
-// shorter.
+// random is a text of incompressible characters of four bytes.
 func random(seed *rand.Rand, length int) string {
 	text := make([]rune, length)
 	for i := range text {
@@ -134,9 +133,9 @@ func (i input) give(t *testing.T, a ask, text string) ask {
 	return a
 }
 
-// TestEveryTextIsBounded sends texts to every input of every call: the longest that
-// the document permits are no fault of the service, in columns and indexes of both
-// databases, and longer ones are refused and change nothing.
+// TestEveryTextIsBounded sends texts to every input of every call. The longest permitted text
+// causes no server error in columns and indexes of both databases, and longer ones are refused
+// and change nothing.
 func TestEveryTextIsBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		seed, sent := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // a test repeats itself

@@ -26,8 +26,7 @@ func TestLogoScenarios(t *testing.T) {
 	})
 }
 
-// A logo is a picture of the size it says, which anybody may keep, and may ask
-// about again.
+// A logo is a picture of the stated size, which anybody may cache and revalidate.
 func TestLogoFiles(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var list struct {

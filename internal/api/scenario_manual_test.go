@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// manual is what the answer to creating transactions has of each.
+// manual is the answer about one created transaction.
 type manual struct {
 	ID              int64
 	IDAccount       int64  `json:"id_account"`
@@ -23,8 +23,8 @@ type manual struct {
 	Categories      []struct{ Code string }
 }
 
-// Transactions that a program creates are listed with the others and changed like
-// them; what cannot be stored is refused as a whole.
+// Created transactions are listed with the others and can be changed. When one cannot be
+// stored, none is.
 func TestManualTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -151,7 +151,7 @@ func TestManualDocuments(t *testing.T) {
 	})
 }
 
-// The visits of a user are those of all of their connections, the newest first.
+// The syncs of a user are those of all their connections, newest first.
 func TestLogsOfAUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")

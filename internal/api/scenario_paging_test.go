@@ -13,7 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// listed is what ordering and filtering look at.
+// listed has the members that ordering and filtering use.
 type listed struct {
 	ID           int64
 	State        string
@@ -125,8 +125,8 @@ func TestPagesOfPayments(t *testing.T) {
 	})
 }
 
-// walkPages goes through the list to its end and back, and sees every payment
-// once each way, in order.
+// walkPages reads the list to its end and back, and sees every payment once in each direction,
+// in order.
 func (s *fixture) walkPages(t *testing.T, all []listed, name string, order func(a, b listed) int, reverse bool) {
 	t.Helper()
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b listed) int { return cmp.Or(order(a, b), cmp.Compare(a.ID, b.ID)) })
@@ -158,7 +158,7 @@ func (s *fixture) walkPages(t *testing.T, all []listed, name string, order func(
 	}
 }
 
-// skips begins in the middle, and goes on from there.
+// skips begins in the middle and continues from there.
 func (s *fixture) skips(t *testing.T, all []listed) {
 	t.Helper()
 	want := idsOf(all, func(listed) bool { return true })
@@ -174,8 +174,8 @@ func (s *fixture) skips(t *testing.T, all []listed) {
 	}
 }
 
-// periods bounds the list by days, months and years of Paris: the lower bound
-// belongs to it, the upper one is its first instant and does not.
+// periods limits the list by days, months and years of Paris. The lower bound is inclusive, and
+// the upper bound excludes its first instant.
 func (s *fixture) periods(t *testing.T, all []listed) {
 	t.Helper()
 	for _, bounds := range [][2]string{
@@ -253,7 +253,7 @@ func (s *fixture) cursors(t *testing.T) {
 	}
 }
 
-// growth does not move what is on the pages to come.
+// growth does not move later pages.
 func (s *fixture) growth(t *testing.T) {
 	t.Helper()
 	first := s.list(t, "/payments?limit=10&reverse")
@@ -269,7 +269,7 @@ func (s *fixture) growth(t *testing.T) {
 	}
 }
 
-// Links stay with the address that was called.
+// Links keep the called address.
 func TestLinksStayWithTheAddressCalled(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.created(t, "other")

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unseen is a secret that nobody is ever to see again.
+// unseen is a secret that must never be shown again.
 const unseen = "canary-5f1c"
 
 const oauthDraft = `{"type":"oauth","name":"o","config":{"url":"https://login.client.example/token?a=b","client_id":"passerelle","client_secret":"` + unseen + `","grant_type":"client_credentials"}}`
@@ -45,7 +45,7 @@ func certificate(t testing.TB, until time.Time) (public, private string) {
 	return block("CERTIFICATE", issued), block("PRIVATE KEY", der)
 }
 
-// endpointEdits are what no token endpoint is.
+// endpointEdits are invalid token endpoints.
 func endpointEdits(t testing.TB) []edit {
 	public, private := certificate(t, opening.AddDate(1, 0, 0))
 	_, another := certificate(t, opening.AddDate(1, 0, 0))
@@ -138,15 +138,15 @@ func TestProviderScenarios(t *testing.T) {
 	})
 }
 
-// shown is all that is told of a provider.
+// shown has all members of a provider.
 type shown struct {
 	ID         int64
 	Type, Name string
 	Config     map[string]string
 }
 
-// A provider is told apart from its secrets: they are in the answer that makes
-// them and in no other, and those that clients gave are in none.
+// A provider is shown without its secrets: only the answer that creates a secret has it, and
+// secrets of clients are never shown.
 func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		public, private := certificate(t, opening.AddDate(1, 0, 0))
@@ -225,8 +225,8 @@ func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 	})
 }
 
-// Webhooks whose provider is deleted wait for another one: they say so, take no tests
-// and no unsigned way out, and go on with the provider they get.
+// Webhooks whose provider is deleted wait for another one: they say so, take no tests, send
+// nothing unsigned, and continue with the next provider.
 func TestProvidersInUse(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		provider, free := s.thing(t, "", "provider"), s.thing(t, "", "oauth")
@@ -283,8 +283,8 @@ func TestProvidersInUse(t *testing.T) {
 	})
 }
 
-// Every call about a provider answers without the version, and takes what is
-// not nested from a form or the query as well.
+// Every call about a provider works without the version, and takes input from a form or the
+// query, except nested objects.
 func TestProvidersHoweverTheyAreCalled(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		call := func(method, path, contentType, body string) reply {

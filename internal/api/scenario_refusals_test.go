@@ -32,8 +32,8 @@ func placeOf(t *testing.T, path string) place {
 	return at
 }
 
-// edit is a change of a body that makes it wrong. Its message has to begin
-// with the field; code is invalidValue unless it says otherwise.
+// edit is a change of a body that makes it wrong. Its message begins with the field; code is
+// invalidValue unless it is set.
 type edit struct {
 	name  string
 	set   map[string]any
@@ -41,7 +41,7 @@ type edit struct {
 	code  string
 }
 
-// one sets a single field, which is the one at fault.
+// one sets a single wrong field.
 func one(field string, values ...any) []edit {
 	var edits []edit
 	for _, value := range values {
@@ -214,7 +214,7 @@ func bulkEdits(t *testing.T) []edit {
 	}
 }
 
-// Every rule about a payment refuses by name, and nothing is written.
+// Every rule about a payment names the field, and nothing is written.
 func TestPaymentsRefused(t *testing.T) {
 	edits := append(amountEdits(), accountEdits("payer")...)
 	edits = append(edits, accountEdits("instructions[0].beneficiary")...)
@@ -242,7 +242,7 @@ func TestPaymentsRefused(t *testing.T) {
 	})
 }
 
-// badRedirects are addresses nobody may be sent to, with more.
+// badRedirects are forbidden redirect addresses, and more.
 func badRedirects(more ...string) []any {
 	bad := []any{
 		"/back", "back", "//shop.example/back", "javascript:alert(1)", "JavaScript://shop.example/%0aalert(1)", "data:text/html,x", "file:///etc/passwd", "ftp://shop.example/",
@@ -312,7 +312,7 @@ func (s *fixture) configure(t *testing.T, domainName string, values map[string]s
 	}
 }
 
-// Bodies that are not what their type says, on every call that takes one.
+// Bodies that do not match their content type, on every call with a body.
 func TestBodiesThatAreNone(t *testing.T) {
 	form, parts := "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
 	part := func(disposition, content string) string {
@@ -366,7 +366,7 @@ func TestBodiesThatAreNone(t *testing.T) {
 	})
 }
 
-// Identifiers that are none name nothing; so do addresses.
+// Invalid identifiers and addresses name nothing.
 func TestAddressesThatAreNone(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
@@ -393,7 +393,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 	})
 }
 
-// nothing fails the test unless the answer is that nothing is there.
+// nothing fails the test unless the answer is not found.
 func (s *fixture) nothing(t *testing.T, a ask) {
 	t.Helper()
 	r := s.do(t, a)

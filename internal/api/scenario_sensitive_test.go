@@ -27,7 +27,7 @@ func canaries(role string) map[string]string {
 	return fields
 }
 
-// identity is one with every field that applies to its kind.
+// identity is an identity with every field of its kind.
 func identityOf(role, kind, scheme string, without ...string) map[string]any {
 	identity := map[string]any{"kind": kind, "scheme_name": scheme, "external_ref": "reference of " + role, "pep": true}
 	for name, value := range canaries(role) {
@@ -47,9 +47,8 @@ func identityOf(role, kind, scheme string, without ...string) map[string]any {
 // canary matches what must not be seen.
 var canary = regexp.MustCompile(`CANARY\w*|1903-04-05|19030405`)
 
-// Nothing sensitive is in any answer that did not ask for it and may have it,
-// nor in an event, a request to a receiver, an error, the log, or the file of
-// the database.
+// Nothing sensitive is in an answer without the request and the right for it, an event, a
+// request to a receiver, an error, the log, or the database file.
 func TestSensitiveFieldsStayInside(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
 		s := newFixture(t, address)
@@ -77,9 +76,8 @@ func clean(t *testing.T, what string, content []byte) {
 	}
 }
 
-// sensitivePayment creates a payment with an identity in each role, and
-// returns its path. The client that gave the values does not get them back
-// unless it asks.
+// sensitivePayment creates a payment with an identity in each role, and returns its path. The
+// client that sent the values gets them back only on request.
 func (s *fixture) sensitivePayment(t *testing.T) string {
 	t.Helper()
 	body := any(servicetest.Draft())
@@ -99,8 +97,8 @@ func (s *fixture) sensitivePayment(t *testing.T) string {
 	return "/payments/" + strconv.FormatInt(made.ID, 10)
 }
 
-// shows fails the test unless the answer has every sensitive field of the
-// roles, and nothing of the operator, who is never shown.
+// shows fails the test unless the answer has every sensitive field of the roles and none of the
+// operator, which is never shown.
 func (s *fixture) shows(t *testing.T, r reply, roles ...string) {
 	t.Helper()
 	inapplicable := regexp.MustCompile(`CANARYPAYERORG|CANARYBENEFICIARY(FIRST|LAST)_NAME|CANARYBENEFICIARY(BIRTH|NATION)`)
@@ -159,7 +157,7 @@ func (s *fixture) validateLoudly(t *testing.T, path string) {
 	clean(t, "the answer to the validation", s.do(t, ask{method: "POST", path: path, token: "validate", body: choice}).says(t, 200, "", "").body)
 }
 
-// files looks at the raw bytes of the database and what belongs to it.
+// files returns the raw bytes of the database files.
 func (s *fixture) files(t *testing.T, file string) {
 	t.Helper()
 	names, err := filepath.Glob(file + "*")

@@ -37,7 +37,7 @@ func (s *fixture) movedDays(t *testing.T, connection int64) []string {
 	return all
 }
 
-// manyDays is a file of an account with entries, some of them alike, on the days of a year.
+// manyDays is a file of an account with entries, some equal, over a year.
 func manyDays(t *testing.T, entries int) string {
 	t.Helper()
 	day, balance := passerelle.Date{}, amounts.MustNew(10_000, 2)

@@ -31,7 +31,7 @@ func camtFile(opened, opening, closed, closing string, entries ...string) string
 	return text + `</Stmt></BkToCstmrStmt></Document>`
 }
 
-// fileReport is what the answer to a file has of its one account.
+// fileReport is the part of the answer about the file's only account.
 type fileReport struct {
 	Preview  bool
 	Message  string
@@ -92,7 +92,7 @@ func (s *fixture) listedTransactions(t *testing.T, connection int64) []string {
 	return all
 }
 
-// Files overlap, come in any order and twice: nothing is stored twice, and nothing is lost.
+// Overlapping and repeated files in any order: nothing is stored twice, and nothing is lost.
 func TestStatementFiles(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -131,7 +131,7 @@ func TestStatementFiles(t *testing.T) {
 			t.Errorf("the account is %+v: the balance is that of the latest day", account)
 		}
 
-		// A withheld account stays so.
+		// A withheld account stays withheld.
 		s.do(t, ask{method: http.MethodPut, path: path, token: "user", body: `{"disabled":true}`}).says(t, 200, "", "")
 		s.handOver(t, connection, "", first).decode(t, &out)
 		if a := out.Accounts[0]; !a.Disabled || a.New != 0 {
@@ -141,7 +141,7 @@ func TestStatementFiles(t *testing.T) {
 	})
 }
 
-// The events of the first file are those of a first read, with the consent that it implies.
+// The first file has the events of a first read, with the implied consent.
 func TestEventsOfAStatementFile(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -162,7 +162,7 @@ func TestEventsOfAStatementFile(t *testing.T) {
 	})
 }
 
-// What is not as it should be is refused with the line, and nothing is written.
+// A wrong file is refused with the line, and nothing is written.
 func TestStatementFilesThatAreRefused(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)
@@ -195,8 +195,8 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 	s.handOver(t, connection, "?unbalanced=true", strings.Replace(whole, "110.00", "111.00", 1)).says(t, 200, "", "")
 }
 
-// What is missing between the balances of two files is named, in whichever order they come, and
-// no longer once it is there.
+// A gap between the balances of two files is reported, in any order of the files, until it is
+// filled.
 func TestGapsBetweenStatements(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		first := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
@@ -218,7 +218,7 @@ func TestGapsBetweenStatements(t *testing.T) {
 }
 
 // A correction of the text of an entry changes the transaction, which then comes from the later
-// file. An entry that comes again as it was stays as it is.
+// file. A repeated entry stays unchanged.
 func TestCorrectionsAndOrigins(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -306,7 +306,7 @@ func TestFilesThatAreTheBody(t *testing.T) {
 	s.do(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files?preview", connection), token: "user", contentType: "text/html", body: file}).says(t, 400, "invalidValue", "Content-Type")
 }
 
-// endless is a body of which somebody says that it has 4 GiB.
+// endless is a body with a declared length of 4 GiB.
 type endless struct{ sent int64 }
 
 func (e *endless) Read(p []byte) (int, error) {

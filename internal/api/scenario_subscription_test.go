@@ -16,8 +16,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// subscriber makes the user of a tenant subscribe at the simulated provider, and
-// share one of two subscriptions, which has been read.
+// subscriber connects the user of a domain to the simulated provider, and shares one of two
+// subscriptions, which is then read.
 func (s *fixture) subscriber(t testing.TB, domainName string) map[string]string {
 	t.Helper()
 	s.token(t, domainName, "user", 0)
@@ -72,8 +72,8 @@ func (s *fixture) subscribed(t testing.TB, who *testDomain, c passerelle.Connect
 	return all
 }
 
-// Nothing is read in the background while the scenarios run: what sharing does
-// is told apart from what reading does.
+// The scenarios run without background reads, so the effects of sharing and of reading are
+// separate.
 func TestSubscriptionScenarios(t *testing.T) {
 	by := func(method, path, body string) ask {
 		return ask{method: method, path: path, token: "user", body: body}
@@ -119,7 +119,7 @@ func TestSubscriptionScenarios(t *testing.T) {
 	})
 }
 
-// noticed is what a webhook was told of subscriptions.
+// noticed are a webhook's events about subscriptions.
 type noticed struct {
 	ID           int64 `json:"id"`
 	IDUser       int64 `json:"id_user"`
@@ -182,7 +182,7 @@ func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 	})
 }
 
-// rest has the sandbox do what is due.
+// rest does what is due in the sandbox.
 func (s *fixture) rest(t *testing.T) {
 	t.Helper()
 	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "")
@@ -193,8 +193,7 @@ func (s *fixture) advance(t *testing.T, by string) {
 	s.do(t, ask{method: "POST", path: "/sandbox/clock", token: "config", body: `{"advance":"` + by + `"}`}).says(t, 200, "", "")
 }
 
-// happened holds the events since a record against a list, and makes the next
-// record.
+// happened compares the events since a record with a list, and makes the next record.
 func (s *fixture) happened(t *testing.T, before record, want ...string) record {
 	t.Helper()
 	after := s.record()
@@ -205,8 +204,7 @@ func (s *fixture) happened(t *testing.T, before record, want ...string) record {
 	return after
 }
 
-// readOnce: one event tells of all documents that are stored, and of nothing
-// else.
+// readOnce: one event has all stored documents, and nothing else.
 func (s *fixture) readOnce(t *testing.T, shared bankstore.StoredSubscription) {
 	t.Helper()
 	reported := s.noticed(t, "synced")
@@ -221,7 +219,7 @@ func (s *fixture) readOnce(t *testing.T, shared bankstore.StoredSubscription) {
 	}
 }
 
-// withdrawn: the consent has ended, and nothing is left of what it was for.
+// withdrawn: the consent has ended, and its data is gone.
 func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredSubscription) {
 	t.Helper()
 	consents, err := bankstore.From(s.DB).Consents(t.Context(), bankstore.ConsentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 10})
@@ -237,8 +235,8 @@ func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredS
 	s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"disabled":false}`}).says(t, 404, "notFound", "")
 }
 
-// A connection that is being read is locked, and a change of several
-// subscriptions is of all of a connection or of none.
+// A connection that is being read is locked, and a change of several subscriptions of a
+// connection applies to all or none.
 func TestSubscriptionsOfALockedConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		who := s.domainOf("")

@@ -34,8 +34,8 @@ func TestTermsScenarios(t *testing.T) {
 	})
 }
 
-// Terms that a payer accepted stay accepted when others take their place; one
-// who did not is shown the new ones.
+// Accepted terms stay accepted when new ones follow. A payer who has not accepted sees the new
+// ones.
 func TestTermsOfADomain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		signed, open := "/payments/"+strconv.FormatInt(s.created(t, ""), 10), "/payments/"+strconv.FormatInt(s.created(t, ""), 10)
@@ -86,8 +86,8 @@ func (s *fixture) encrypt(t *testing.T, domainName, value string) string {
 	return compact
 }
 
-// Values that were encrypted with the key of the domain are as good as plain
-// ones, at the validation and afterwards; those of another domain are not.
+// Values encrypted with the domain's key work like plain ones, at the validation and
+// afterwards. Those of another domain do not.
 func TestEncryptedFields(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -139,8 +139,8 @@ func TestSimulationScenarios(t *testing.T) {
 	})
 }
 
-// The catalogue is that of the simulated banks, word for word; only what is
-// absent is null here and empty there.
+// The catalogue is that of the simulated banks, word for word; absent values are null here and
+// empty there.
 func TestScenariosAreThoseOfTheBanks(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var got struct {

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// scenario is one request, its answer, and everything that happened besides:
-// the rows that came and the events, in order. None is an assertion.
+// scenario is a request, its answer, and its effects: the new rows and the events, in order. An
+// empty list is an assertion.
 type scenario struct {
 	name string
 	ask
@@ -23,7 +23,7 @@ type scenario struct {
 	events []string
 }
 
-// Rows that come with things.
+// Rows that are created together with objects.
 var (
 	aToken    = map[string]int64{"token": 1}
 	aPayment  = map[string]int64{"payment": 1, "payment_transition": 1, "instruction": 1}
@@ -46,7 +46,7 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 // made for the scenario: {payment}, {live:payment}, {webhook}.
 var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|channel|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|annexed|series|key)\}`)
 
-// fill makes what a scenario speaks of. Holes of one spelling are one thing.
+// fill makes what a scenario speaks of. Equal holes have the same value.
 func (s *fixture) fill(t *testing.T, a ask) ask {
 	t.Helper()
 	made := map[string]string{}
@@ -71,7 +71,7 @@ func (s *fixture) fill(t *testing.T, a ask) ask {
 	return a
 }
 
-// thing makes something of a tenant and gives its identifier.
+// thing creates an object of a domain and returns its identifier.
 func (s *fixture) thing(t *testing.T, domainName, what string) string {
 	t.Helper()
 	switch what {
@@ -147,8 +147,8 @@ func (s *fixture) thing(t *testing.T, domainName, what string) string {
 	return strconv.FormatInt(out.ID, 10)
 }
 
-// play runs scenarios, one after the other, on both databases; their bodies
-// are in testdata under the name.
+// play runs scenarios one after the other on both databases. Their bodies are in testdata under
+// the name.
 func play(t *testing.T, name string, scenarios []scenario) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		bodies := readGolden(t, name)
@@ -180,7 +180,7 @@ func (s *fixture) run(t *testing.T, sc scenario, bodies *golden) {
 	}
 }
 
-// pendingBulk is a payment of three lines, none of which has ended.
+// pendingBulk is a payment with three pending lines.
 func (s *fixture) pendingBulk(t *testing.T) string {
 	t.Helper()
 	line := `{"amount":1,"currency":"EUR","label":"skip/pdng:2d/done - x","execution_date_type":"first_open_day","beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"A"}}`
@@ -314,8 +314,7 @@ func TestPaymentScenarios(t *testing.T) {
 	})
 }
 
-// A payment that is past validation cannot be validated again, whatever the
-// token, and nothing happens.
+// A payment past validation cannot be validated again with any token, and nothing happens.
 func TestValidatingTwice(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -415,8 +414,8 @@ func TestSandboxScenarios(t *testing.T) {
 	})
 }
 
-// A change of a payment is told to each webhook of its domain that is for it,
-// once, and to no other.
+// A change of a payment is delivered once to each matching webhook of its domain, and to no
+// other.
 func TestDeliveriesStayInTheirDomain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, name := range []string{"first", "second"} {

@@ -79,8 +79,8 @@ func TestTransactionDocumentScenarios(t *testing.T) {
 	})
 }
 
-// What is attached is counted wherever the transaction is told of, and goes with
-// the subscription or the account it belongs to.
+// Attached documents are counted in every form of the transaction, and disappear with their
+// subscription or account.
 func TestWhatIsAttachedGoesWithWhatItBelongsTo(t *testing.T) {
 	for name, path := range map[string]string{"the subscription": "/subscriptions/{subscription}", "the account": "/accounts/{holding}"} {
 		t.Run(name, func(t *testing.T) {
@@ -116,8 +116,8 @@ func TestWhatIsAttachedGoesWithWhatItBelongsTo(t *testing.T) {
 	}
 }
 
-// A transaction has twenty documents at most, and one that the provider no longer
-// shows is not counted.
+// A transaction has at most twenty documents. One that the provider no longer lists does not
+// count.
 func TestDocumentsOfATransactionAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.subscriber(t, "")

@@ -16,8 +16,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// holdings are what a user of these tests has: two connections, one with the
-// accounts a, b and a withheld one, one with the account c.
+// holdings are a user with two connections: one with the accounts a, b and a withheld one, and
+// one with the account c.
 type holdings struct {
 	user         passerelle.UserID
 	connections  []passerelle.ConnectionID
@@ -120,8 +120,8 @@ func (h *holdings) book(tx *store.Tx, domain passerelle.DomainID, i int, gone bo
 	return nil
 }
 
-// held is the identifier of one of the holdings, for the holes of scenarios:
-// the first transaction, its account and its connection.
+// held is the identifier of an object for holes in scenarios: the first transaction, its
+// account and its connection.
 func (s *fixture) held(t testing.TB, domainName, what string) string {
 	h := s.holdings(t, domainName)
 	return fmt.Sprint(map[string]int64{
@@ -194,7 +194,7 @@ func (h *holdings) numbers(page listedTransactions) string {
 	return strings.Join(words, " ")
 }
 
-// Each parameter selects what it says, at every place transactions are listed.
+// Each parameter selects the right transactions, at every list of transactions.
 func TestTransactionsSelected(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -291,8 +291,8 @@ func TestPlacesOfTransactions(t *testing.T) {
 	})
 }
 
-// Pages of every size, forward and back, are the list; their total stays, and
-// the dates are those of what is there and of the page.
+// Pages of every size, in both directions, make up the list. The total is constant, and the
+// dates are those of the list and of the page.
 func TestPagesOfTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -356,8 +356,7 @@ func hrefPath(link *struct{ Href string }) string {
 	return path
 }
 
-// What the person set outlives what the institution says later, and its own
-// label is what is searched.
+// A person's changes outlive the institution's, and searches use the person's label.
 func TestEditedTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

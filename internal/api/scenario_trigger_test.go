@@ -19,8 +19,8 @@ func mostMiB(call string) int {
 	return 1
 }
 
-// Any event can be had in a sandbox, with a body of its own or a sample; those
-// that happen there cannot.
+// A sandbox can trigger any event with its own body or a sample, except those that happen
+// there.
 func TestTriggerScenarios(t *testing.T) {
 	trigger := func(body string) ask {
 		return ask{method: "POST", path: "/sandbox/events", token: "config", body: body}

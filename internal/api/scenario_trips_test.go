@@ -18,32 +18,31 @@ import (
 // mostTrips is how often a call may wait for the database.
 const mostTrips = 10
 
-// longCalls wait for it more often: each with how often it may at most, and why. The
-// rest is for calls that use a statement for the first time on one of the connections.
+// longCalls wait for it more often: each with how often it may at most, and why. The rest is
+// for the first use of a statement on a connection.
 var longCalls = map[string]int64{
-	// An archive is written while it is read: a query or two for each kind of thing.
+	// An archive is written while it is read, with one or two queries for each kind of object.
 	"GET /users/{userId}/export": 52,
 	// An order goes to the sandbox bank, whose orders are in the same database.
 	"PUT /payments/{paymentId}": 16,
-	// Institutions are asked, and what they say is stored.
+	// Institutions are called, and their answers stored.
 	"POST /sandbox/clock":                             18,
 	"POST /sandbox/run":                               17,
 	"POST /test/sync":                                 14,
 	"POST /users/{userId}/connections":                20,
 	"PUT /users/{userId}/connections":                 200, // of all connections
 	"POST /users/{userId}/connections/{connectionId}": 12,
-	// Receivers are called, and what they answered is stored.
+	// Receivers are called, and their answers stored.
 	"POST /test/webhooks":                             120, // of all events
 	"POST /webhooks/{webhookId}/data/{dataId}/resend": 22,
 	"POST /webhooks/{webhookId}/test":                 16,
-	// Each connection whose accounts change has its lease taken and given back.
+	// Each connection with changed accounts takes and returns its lease.
 	"POST /users/{userId}/accounts":               24,
 	"PUT /users/{userId}/accounts":                14,
 	"DELETE /users/{userId}/accounts/{accountId}": 13,
 }
 
-// distant is a stage whose database is behind a network that counts round trips, with
-// nothing under way but what is asked.
+// distant is a fixture behind a network that counts round trips, without background work.
 type distant struct {
 	*fixture
 	network *servicetest.Network
@@ -59,18 +58,16 @@ func newDistant(t *testing.T) *distant {
 	return &distant{fixture: newFixtureWith(t, address, by.String(), true), network: n}
 }
 
-// tries is how often a call is made to find out how often it waits when all is
-// prepared: once in a while a call prepares a statement, or reserves identifiers for
-// those that follow.
+// tries is how often a call is repeated to find its smallest number of round trips: now and
+// then a call prepares a statement or reserves identifiers.
 const tries = 6
 
-// takesFiles are the paths to hand files over, which the connection to a bank of this test does
-// not take, and of statements, which its disabled account does not have: the answer is a
-// conflict.
+// takesFiles are the paths for files, which this bank does not take, and for statements, which
+// a disabled account does not have: the answer is a conflict.
 var takesFiles = regexp.MustCompile(`/connections/[^/]+/files$|/accounts/[^/]+/statement\b`)
 
-// trips is how often a call waits for the database, the least of several that are each
-// made anew; no more are made once it is few enough.
+// trips is the smallest number of round trips of several calls, each on new data. It stops when
+// the number is low enough.
 func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func()) (least int64) {
 	t.Helper()
 	least = math.MaxInt64
@@ -120,8 +117,8 @@ func (d *distant) able(expected map[string]int) string {
 	return columns[i]
 }
 
-// TestListsWaitAsOftenForManyRows holds each list with one item against the same with
-// all there are.
+// TestListsWaitAsOftenForManyRows compares the round trips of each list with one item and with
+// all.
 func TestListsWaitAsOftenForManyRows(t *testing.T) {
 	d := newDistant(t)
 	expected := expectations(t)
@@ -162,7 +159,7 @@ func (d *distant) isList(call string) bool {
 	return slices.ContainsFunc(parameters, func(p any) bool { return p.(map[string]any)["name"] == "limit" })
 }
 
-// TestRoundTrips holds how often the calls that matter most wait for the database.
+// TestRoundTrips limits the round trips of the most important calls.
 func TestRoundTrips(t *testing.T) {
 	d := newDistant(t)
 	for range 50 {
@@ -206,7 +203,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// shared is the path of a connection all of whose accounts are shared and read.
+// shared is the path of a connection whose accounts are all shared and read.
 func (d *distant) shared(t *testing.T, login string) string {
 	t.Helper()
 	c := d.connected(t, "", login)

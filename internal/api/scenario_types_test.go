@@ -28,7 +28,7 @@ func (p place) String() string {
 	return b.String()
 }
 
-// put returns the body with a value at the place, making what is on the way.
+// put returns the body with a value at the place, and creates objects on the way.
 func put(body any, at place, value any) any {
 	if len(at) == 0 {
 		return value
@@ -59,7 +59,7 @@ type documented struct {
 	required bool
 }
 
-// fields lists the fields of a schema, those of objects inside included.
+// fields lists the fields of a schema, nested ones included.
 func (c *contract) fields(t *testing.T, schema map[string]any, at place) []documented {
 	t.Helper()
 	schema = c.resolve(t, schema)
@@ -106,7 +106,7 @@ func types(schema map[string]any) []string {
 	return words
 }
 
-// samples are a value of each JSON type. A whole number is of two types.
+// samples are a value of each JSON type. A whole number has two types.
 var samples = map[string]any{
 	"string": "text", "number": json.Number("1.5"), "integer": json.Number("12"), "boolean": true,
 	"array": []any{[]any{}}, "object": map[string]any{"a": map[string]any{}},
@@ -129,8 +129,8 @@ var noText = map[string]string{"NUL": `"a\u0000b"`, "raw invalid UTF-8": "\"a\xf
 
 const payer = `"payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}`
 
-// complete are bodies in which every object of the document may be placed. A
-// call that takes one of several has a body for each.
+// complete are bodies in which every object of the document may be placed. A call with
+// alternatives has a body for each.
 func complete(t *testing.T, call string) any {
 	t.Helper()
 	raw := map[string]string{
@@ -297,8 +297,7 @@ func (c *contract) takes(call, mediaType string) bool {
 	return content[mediaType] != nil
 }
 
-// alternatives are the schemas of which any will do, by name; a schema that is
-// the only one has no name.
+// alternatives are the schemas by name, any of which fits. A single schema has no name.
 func alternatives(schema map[string]any) map[string]map[string]any {
 	several, _ := schema["anyOf"].([]any)
 	if several == nil {
@@ -318,8 +317,8 @@ var wholeLists = map[string]bool{
 	"POST /connections/{connectionId}/accounts/{accountId}/transactions": true, "POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions": true,
 }
 
-// Every field of every body refuses every value that is not of its type, and
-// text that is none, by name; and every required field is missed by name.
+// Every field of every body refuses, by name, values of other types and invalid text, and every
+// required field is reported when it is missing.
 func TestEveryFieldRefusesWhatItIsNot(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		r := s.refuser(t)
@@ -359,8 +358,8 @@ func (r *refuser) field(t *testing.T, call string, body any, field documented) {
 	r.spelt(t, call, body, field.at)
 }
 
-// missed is what is said of a required field that did not come. Without the
-// last field of one of several bodies, it could have been any of them.
+// missed is the message for an absent required field. Without the last field of one
+// alternative, the body could be any of them.
 func missed(call, name string) string {
 	if strings.Count(call, " ") > 1 {
 		return name
@@ -404,7 +403,7 @@ func without(t *testing.T, body any, at place) string {
 	return encoded(t, body)
 }
 
-// refuser sends what has to be refused, and knows that nothing was written.
+// refuser sends bodies that must be refused, and checks that nothing was written.
 type refuser struct {
 	*fixture
 	before     record
@@ -435,8 +434,8 @@ func (s *fixture) refuser(t *testing.T) *refuser {
 	return r
 }
 
-// done fails the test when what was refused changed a single value, or left
-// something in the log that has no place there.
+// done fails the test when a refused body changed a value, or left something in the log that
+// does not belong there.
 func (r *refuser) done(t *testing.T) {
 	t.Helper()
 	r.discreet(t)
@@ -475,8 +474,7 @@ func longestFirst(m map[string]string) []string {
 	return slices.SortedFunc(maps.Keys(m), func(a, b string) int { return len(b) - len(a) })
 }
 
-// discreet fails the test when the log tells something personal or secret, or
-// an error of the service.
+// discreet fails the test when the log has something personal or secret, or a server error.
 func (s *fixture) discreet(t *testing.T) {
 	t.Helper()
 	log := s.Logs.String()

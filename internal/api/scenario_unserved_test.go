@@ -2,8 +2,8 @@ package api_test
 
 import "testing"
 
-// A path of a family of calls that is not served says so, whoever asks; any other that
-// nothing is at says nothing more than before, and what is served is served.
+// A path of an unserved family of calls says so to everybody. Other unknown paths get the usual
+// answer, and served ones are not affected.
 func TestUnservedPaths(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/users/me/transfers", "/users/me/accounts/1/recipients/2/transfers", "/alerts", "/users/me/forecast", "/ocr"} {

@@ -159,8 +159,8 @@ func (s *fixture) kept(t *testing.T, r reply) string {
 	return out.Token
 }
 
-// A temporary user is told of when it becomes permanent, by any of the ways
-// there are, once; and a receiver gets the new token with it.
+// A temporary user is reported once when it becomes permanent, in any way, and a receiver gets
+// the new token.
 func TestBecomingPermanent(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("USER_CREATED", "created")
@@ -215,7 +215,7 @@ func (s *fixture) form(path, code, tail string) ask {
 	}
 }
 
-// A code for one use is good for one of any number of exchanges.
+// A code for one use works for one of many simultaneous exchanges.
 func TestOneExchangeWins(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, kind := range []string{"singleAccess", "requestAccess"} {
@@ -284,8 +284,8 @@ func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	return count
 }
 
-// A deletion is told of with the user's token, after which nothing is left of
-// the user but the payment, which forgets whose it was.
+// A deletion is reported with the user's token. Afterwards only the payment is left, without
+// its user.
 func TestDeletingAUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		hook := `{"event":"USER_DELETED","url":"` + s.Origin + `/sandbox/receiver/deleted","id_service":{client}}`
@@ -340,8 +340,7 @@ func TestDeletingAUser(t *testing.T) {
 	})
 }
 
-// The receiver that is told of a deletion knows the user by the token, which is
-// good for nothing else any more.
+// The receiver of a deletion identifies the user by the token, which is otherwise invalid.
 func TestADeletionEventCarriesTheUsersToken(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		reported := make(chan string, 2)
@@ -366,7 +365,7 @@ func TestADeletionEventCarriesTheUsersToken(t *testing.T) {
 	})
 }
 
-// A guest who does not come to stay takes everything along, and nobody is told.
+// A temporary user who expires is erased with everything, without an event.
 func TestGuestsLeave(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("USER_CREATED", "created")
@@ -398,7 +397,7 @@ func TestGuestsLeave(t *testing.T) {
 	})
 }
 
-// Previous tokens end when a renewal says so, and only those of who renews.
+// Previous tokens end when a renewal says so, and only those of the caller.
 func TestRevokingPrevious(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var p person
@@ -416,8 +415,8 @@ func TestRevokingPrevious(t *testing.T) {
 	})
 }
 
-// A signed token is a token like others, until its end, its revocation, or the
-// end of the key it was signed with; and a forged one is none.
+// A signed token works until its end, its revocation, or the end of its key, and a forged one
+// does not work.
 func TestSignedTokens(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		signed := func(more string) (string, map[string]any) {
@@ -469,7 +468,7 @@ func TestSignedTokens(t *testing.T) {
 	})
 }
 
-// A config token makes others of its kind that are signed, and tokens of users.
+// A config token issues signed config tokens and tokens of users.
 func TestTokensByAnOperator(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.signer(t, s.domainOf(""))
@@ -528,7 +527,7 @@ func TestTokensByAnOperator(t *testing.T) {
 	})
 }
 
-// claims is what a signed token says.
+// claims are the claims of a signed token.
 func claims(t *testing.T, token string) (said map[string]any) {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
@@ -572,7 +571,7 @@ func forgeries(t *testing.T, one, other string) map[string]string {
 	}
 }
 
-// Who guesses secrets waits, where the guesses come from, and nobody else does.
+// After wrong secrets, the guessing address waits, and nobody else.
 func TestGuessersWait(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		main := s.domainOf("")
@@ -603,7 +602,7 @@ func TestGuessersWait(t *testing.T) {
 	})
 }
 
-// Under /auth nothing is answered from memory: each call makes its own token.
+// Calls under /auth have no idempotency: each makes its own token.
 func TestAuthenticationIsNotRepeated(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		key := map[string]string{"Idempotency-Key": "same"}
@@ -623,7 +622,7 @@ func TestAuthenticationIsNotRepeated(t *testing.T) {
 	})
 }
 
-// Lists of users page forth and back over all of them.
+// Lists of users page forward and backward over all of them.
 func TestListingUsers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var want []int64

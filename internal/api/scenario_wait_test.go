@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// silent is a receiver that answers nothing before it is let go, and tells of each
-// request that it has.
+// silent is a receiver that answers only when released, and signals each request.
 func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 	t.Helper()
 	reach, gone := make(chan struct{}, 100), make(chan struct{})
@@ -22,9 +21,8 @@ func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 	return server.URL, reach, let
 }
 
-// TestSilentReceiversHoldUpTheirDomainAlone has as many calls wait for receivers as
-// may: all that would wait beside them are refused, and change nothing, while
-// another domain goes on.
+// TestSilentReceiversHoldUpTheirDomainAlone lets the maximum number of calls wait for
+// receivers. Further ones are refused and change nothing, and another domain is not affected.
 func TestSilentReceiversHoldUpTheirDomainAlone(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const most = 8

@@ -91,7 +91,7 @@ func TestWebhookDataScenarios(t *testing.T) {
 	})
 }
 
-// item is what these tests look at of a list.
+// item has the members of a list that these tests read.
 type item struct {
 	ID       int64
 	Success  bool
@@ -123,8 +123,7 @@ func (s *fixture) items(t *testing.T, path string) (all []item, total int) {
 	return all, total
 }
 
-// deliveredEvents makes a payment of which the webhooks are told once, and lets the sender
-// do what is due.
+// deliveredEvents makes a payment with one event, and delivers what is due.
 func (s *fixture) deliveredEvents(t *testing.T) {
 	t.Helper()
 	path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -142,8 +141,8 @@ func (s *fixture) change(t *testing.T, webhook, body string) {
 	s.do(t, ask{method: "PUT", path: "/webhooks/" + webhook, token: "config", body: body}).says(t, 200, "", "")
 }
 
-// A webhook that is disabled or deleted is sent nothing, and afterwards what it
-// was not sent before; of what happened meanwhile it is told nothing.
+// A disabled or deleted webhook gets nothing. Afterwards it gets what was undelivered before,
+// and no events from meanwhile.
 func TestPausesOfWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for pause, resume := range map[string]string{`{"disabled":true}`: `{"disabled":false}`, `{"deleted":"2026-11-20"}`: `{"deleted":"null"}`} {
@@ -170,7 +169,7 @@ func TestPausesOfWebhooks(t *testing.T) {
 	})
 }
 
-// What is hidden is reached with all, or by a body that is about just that.
+// Hidden webhooks are listed with all, and changed by a body that changes only that.
 func TestHiddenWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, hide := range []string{`{"disabled":true}`, `{"deleted":"2026-11-20"}`} {
@@ -196,8 +195,7 @@ func TestHiddenWebhooks(t *testing.T) {
 	})
 }
 
-// What a webhook has besides its event and its URL is taken away by null, in a
-// form by the word.
+// Null removes the optional properties of a webhook, and in a form the word null does.
 func TestWhatAWebhookHasIsTakenAway(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for contentType, body := range map[string]string{
@@ -221,8 +219,7 @@ func TestWhatAWebhookHasIsTakenAway(t *testing.T) {
 	})
 }
 
-// The life of a delivery, as the lists tell it: tried in vain, made due again,
-// accepted, sent once more.
+// The life of a delivery in the lists: failed, made due again, accepted, sent again.
 func TestLifeOfADelivery(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
@@ -261,7 +258,7 @@ func TestLifeOfADelivery(t *testing.T) {
 	})
 }
 
-// resent sends again what was delivered, and finds the same in the receiver.
+// resent sends a delivered event again, and the receiver gets the same.
 func (s *fixture) resent(t *testing.T, base string, d item) {
 	t.Helper()
 	path := fmt.Sprintf("%s/data/%d/resend", base, d.ID)
@@ -286,7 +283,7 @@ func (s *fixture) resent(t *testing.T, base string, d item) {
 	}
 }
 
-// The health of a webhook is that of a day, and its warning says what is wrong.
+// The health of a webhook covers a day, and its warning says what is wrong.
 func TestHealthOfWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
@@ -321,8 +318,7 @@ func TestHealthOfWebhooks(t *testing.T) {
 	})
 }
 
-// Events and all about them go when they are old and over; the sandbox's clock
-// is theirs.
+// Old, finished events disappear with everything about them, by the sandbox's clock.
 func TestRetention(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")

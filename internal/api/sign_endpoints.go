@@ -35,8 +35,8 @@ type certificateInput struct {
 	Type string `path:"type" doc:"signature"`
 }
 
-// certificateOutput has no files: the public key is in it, and the private one is for
-// nobody.
+// certificateOutput has no files: the public key is a member, and the private key is never
+// shown.
 type certificateOutput struct {
 	ID          int64  `json:"id"`
 	Type        string `json:"type"`

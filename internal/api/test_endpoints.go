@@ -75,8 +75,8 @@ func (s *Service) testWebhooks(ctx context.Context, c *httpapi.Caller, _ httpapi
 	return out, errors.Join(faults...)
 }
 
-// tested is what came of a test of a webhook. What the webhook itself is to blame for is
-// no error.
+// tested is the result of a webhook's test. What the webhook itself is to blame for is no
+// error.
 func (s *Service) tested(ctx context.Context, c *httpapi.Caller, w store.Webhook) (testedOutput, error) {
 	out := testedOutput{IDWebhook: int64(w.ID)}
 	log, err := s.testWebhook(ctx, c, testWebhookInput{oneWebhookInput: oneWebhookInput{w.ID}})

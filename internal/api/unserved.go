@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// family is a group of calls that services of this kind of interface once had, and
-// this one does not.
+// family is a group of calls that services of this API family had and this one does not.
 type family struct {
 	name string
 	// segments are the words of its paths.
 	segments []string
-	// instead says what serves the purpose here.
+	// instead says what to use here.
 	instead string
 }
 
@@ -29,8 +28,8 @@ var unserved = []family{
 	{"Budgets", []string{"budgets"}, "`balances` sums up periods."},
 }
 
-// Unserved is what to tell of a path that nothing is at and that belongs to a family
-// of calls which is not served; empty for other paths.
+// Unserved returns the message for an unknown path in an unserved family of calls; empty for
+// other paths.
 func Unserved(segments []string) string {
 	for _, f := range unserved {
 		if slices.ContainsFunc(segments, func(word string) bool { return slices.Contains(f.segments, word) }) {

@@ -77,8 +77,8 @@ type webhookLogOutput struct {
 	Next         *string `json:"next_signature" doc:"by the secret that takes the place of the present one, while there are two"`
 }
 
-// nextTry is when the flusher comes for something undelivered. What was never
-// tried goes out at once, and to a webhook that is not in use nothing does.
+// nextTry is when the flusher comes for something undelivered. New deliveries go out at once,
+// and a webhook that is not in use gets nothing.
 func nextTry(c *httpapi.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {
 	switch {
 	case w.Deleted != nil || w.Disabled != nil:
@@ -239,7 +239,7 @@ type resendInput struct {
 	Data passerelle.DeliveryID `path:"dataId"`
 }
 
-// resendWebhookData sends a delivery again and shows what came of it.
+// resendWebhookData sends a delivery again and shows the result.
 func (s *Service) resendWebhookData(ctx context.Context, c *httpapi.Caller, in resendInput) (webhookDataOutput, error) {
 	w, err := s.webhook(ctx, c, in.ID)
 	if err != nil {

@@ -61,8 +61,7 @@ type webhookInput struct {
 	Disabled  *bool                              `body:"disabled" doc:"a disabled webhook is for nothing that happens meanwhile; what is undelivered waits"`
 }
 
-// change is what the input changes. An id that none can have is kept: it is not
-// found.
+// change is the change in the input. An impossible id is kept: it is not found.
 func (in webhookInput) change(c *httpapi.Caller) delivery.WebhookUpdate {
 	out := delivery.WebhookUpdate{Event: in.Event, URL: in.URL, Disabled: in.Disabled, By: c.By()}
 	if in.IDAuth.Present {
@@ -77,8 +76,7 @@ func (in webhookInput) change(c *httpapi.Caller) delivery.WebhookUpdate {
 	return out
 }
 
-// named is the id that was given, zero for null. Zero itself, which clients
-// cannot mean, becomes an id that nothing has.
+// named is the given id, zero for null. Zero itself becomes an id of nothing.
 func named[T ~int64](id httpapi.Nullable[int64]) *T {
 	value := T(id.Value)
 	if !id.Null && value == 0 {
@@ -147,8 +145,7 @@ func newHealth(c *httpapi.Caller, w store.Webhook, h store.Health) healthOutput 
 	return out
 }
 
-// portion writes a part of a whole as a decimal of at most four digits, rounded
-// down: 1 means all.
+// portion writes a fraction as a decimal of at most four digits, rounded down: 1 means all.
 func portion(part, whole int64) string {
 	if part == whole {
 		return "1"
@@ -172,8 +169,8 @@ func newWebhookEvent(e webhook.Entry) webhookEventOutput {
 	return webhookEventOutput{ID: e.Number, Name: e.Event, Description: e.Description, Subject: e.Subject, Deprecated: e.Deprecated}
 }
 
-// shownWebhooks adds to webhooks what is known of them besides, with the same
-// few queries for one and for many.
+// shownWebhooks adds health and providers to webhooks, with the same few queries for any
+// number.
 func (s *Service) shownWebhooks(ctx context.Context, c *httpapi.Caller, all []store.Webhook, e httpapi.Expansion) ([]webhookOutput, error) {
 	ids := make([]passerelle.WebhookID, len(all))
 	for i, w := range all {
@@ -317,8 +314,8 @@ func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updat
 	return s.shownWebhook(ctx, c, w, in.Expansion())
 }
 
-// deletion is whether the webhook is to be deleted or made live again, nil for
-// neither. The date is today's, whatever it says.
+// deletion reports whether to delete or restore the webhook, nil for neither. The date is
+// always today's.
 func (in updateWebhookInput) deletion(c *httpapi.Caller) (*bool, error) {
 	if !in.Deleted.Present {
 		return nil, nil

@@ -1,9 +1,8 @@
-// Package archive writes all that is kept of an end user into one file.
+// Package archive writes all stored data of an end user into one file.
 //
-// It owns which lists are in it and under which names. It does not own how a
-// thing is shown, which is as everywhere in the interface (package wire), nor who
-// may have it. It fails with what the store fails with; a user who is deleted
-// meanwhile is NotFound, and the file has no end then.
+// It owns the lists in the file and their names. It does not own the form of the objects, which
+// is that of the API (package wire), or who may have the file. It fails with errors of the
+// store, and with NotFound for a user who is deleted meanwhile; the file then has no end.
 package archive
 
 import (
@@ -24,8 +23,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// archive is everything that is kept of a user on its way to them: JSON in the
-// form of the interface, and the files. No more than a page of it is in memory.
+// archive is the archive of a user while it is written: JSON in the form of the interface, and
+// the files. No more than a page of it is in memory.
 type archive struct {
 	*aggregation.Aggregation
 	kept   blob.Store
@@ -40,9 +39,9 @@ type archive struct {
 // archivePage is how many rows are in memory at a time.
 const archivePage = 500
 
-// Write writes everything that is stored of a user as a zip archive, with the files in kept.
-// The user may go on meanwhile: a change is in the archive or not. The archive leaves out
-// the credentials for institutions, and payments, which belong to the domain.
+// Write writes all stored data of a user as a zip archive, with the files in kept. The user may
+// go on meanwhile: a change is in the archive or not. The archive has no credentials for
+// institutions, and no payments, which belong to the domain.
 func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
 	z := &archive{Aggregation: a, kept: kept, ctx: ctx, domain: d, user: user.ID, zone: zone, now: d.Clock.Now(a.Now()), zip: zip.NewWriter(w)}
 	if err := z.one("user", wire.NewUser(user, zone)); err != nil {
@@ -79,7 +78,7 @@ func (z *archive) one(name string, object any) error {
 	return err
 }
 
-// pages reads a list page by page; place is where the last item of a page is.
+// pages reads a list page by page. place is the position of the last item of a page.
 func pages[T any](read func(store.Window) ([]T, error), place func(T) []any, each func([]T) error) error {
 	for w := (store.Window{Limit: archivePage}); ; {
 		page, err := read(w)
@@ -210,7 +209,7 @@ func (z *archive) accounts() error {
 	})
 }
 
-// of are the accounts of a page of what belongs to accounts.
+// of are the accounts of the objects on a page.
 func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passerelle.BankAccount, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	found, err := bankstore.From(z.DB).BankAccounts(z.ctx, bankstore.AccountFilter{Domain: z.domain.ID, User: z.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
@@ -221,8 +220,7 @@ func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passe
 	return accounts, err
 }
 
-// transactions writes them with what is noted about them, their attachments and
-// their documents.
+// transactions writes transactions with their notes, attachments and documents.
 func (z *archive) transactions() error {
 	filter := bankstore.TransactionFilter{Domain: z.domain.ID, User: z.user, All: true, Deleted: true}
 	return listed(z, "transactions", "transactions",
@@ -249,7 +247,7 @@ func (z *archive) transactions() error {
 		})
 }
 
-// annex puts the documents of transactions into them.
+// annex adds documents to transactions.
 func (z *archive) annex(to map[passerelle.TransactionID]*wire.Transaction) error {
 	found, err := bankstore.From(z.DB).DocumentsOf(z.ctx, bankstore.DocumentFilter{Domain: z.domain.ID, User: z.user, All: true}, slices.Collect(maps.Keys(to)))
 	for _, d := range found {
@@ -259,7 +257,7 @@ func (z *archive) annex(to map[passerelle.TransactionID]*wire.Transaction) error
 	return err
 }
 
-// note puts what is noted about transactions into them.
+// note adds notes to transactions.
 func (z *archive) note(of map[passerelle.TransactionID]*wire.Transaction) error {
 	noted, err := bankstore.From(z.DB).Informations(z.ctx, z.domain.ID, slices.Collect(maps.Keys(of)))
 	for _, n := range noted {
@@ -268,7 +266,7 @@ func (z *archive) note(of map[passerelle.TransactionID]*wire.Transaction) error 
 	return err
 }
 
-// attach puts the attachments of transactions into them.
+// attach adds attachments to transactions.
 func (z *archive) attach(to map[passerelle.TransactionID]*wire.Transaction) error {
 	found, err := bankstore.From(z.DB).Attachments(z.ctx, z.domain.ID, z.user, slices.Collect(maps.Keys(to)))
 	for _, a := range found {
@@ -359,7 +357,7 @@ func assets[D, W any](z *archive, name string, kind bankstore.AssetKind, show fu
 	return listed(z, name, name, readAssets[D](z, kind), assetPlace[D], each(func(a passerelle.Asset[D]) W { return show(a, z.zone) }))
 }
 
-// endings are those of the names of files by their media types.
+// endings are file name extensions by media type.
 var endings = map[string]string{"application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg", "text/plain": ".txt"}
 
 // files writes the files of documents and of transactions that are here, under

@@ -1,10 +1,10 @@
 // Package audit makes the audit log tamper-evident. Each act has a place in the chain of its
 // domain, with a hash over its stored content and the hash of the act before.
 //
-// It owns the hash, the order of the acts, and the search for the first broken place. It
-// does not own the acts, which use cases record in their transactions, their storage, or who
-// may read them. Whoever can write to the database can rebuild a whole chain; a checkpoint
-// that is kept elsewhere reveals that.
+// It owns the hash, the order of the acts, and the search for the first broken place. It does
+// not own the acts, which use cases record in their transactions, their storage, or who may
+// read them. A person who can write to the database can rebuild a complete chain. A checkpoint
+// that is stored elsewhere reveals that.
 //
 // It fails with the errors of the store. A broken chain is a result and no error.
 package audit
@@ -31,14 +31,14 @@ const (
 // release limits how long the release of the lease may take when the process stops.
 const release = time.Second
 
-// Log gives acts their places. Of several processes one works at a time; Name tells
-// this one from the others.
+// Log gives acts their places. One process works at a time. Name distinguishes this one from
+// others.
 type Log struct {
 	DB   *store.DB
 	Name string
 }
 
-// format begins what is hashed, so that another form can be told from this one.
+// format begins the hashed text, so that another form can be distinguished.
 const format = "passerelle audit 1\n"
 
 // Origin is the hash before the first act of a chain.
@@ -55,11 +55,10 @@ func hashOf(previous []byte, number int64, content []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Chain gives the acts that have no place one after the end of their chain. It does
-// nothing while another process does that. Acts get their places in the order of
-// their ids, and so, whatever the clocks said and however long their units took,
-// after all that were chained before. A chain that cannot be lengthened does not
-// keep the others from it.
+// Chain gives the acts that have no place one after the end of their chain. It does nothing
+// while another process does that. Acts get their places in the order of their ids, and after
+// all that have a place, whatever clocks and transactions did. A chain that cannot be
+// lengthened does not keep the others from it.
 func (l *Log) Chain(ctx context.Context) error {
 	_, err := operatorstore.From(l.DB).NextUnchained(ctx, first)
 	if errors.Is(err, store.ErrNotFound) {
@@ -120,7 +119,7 @@ func (l *Log) release(ctx context.Context) error {
 	})
 }
 
-// lengthen puts what waits for a chain behind its end, batch by batch.
+// lengthen adds waiting acts to the end of a chain, batch by batch.
 func (l *Log) lengthen(ctx context.Context, chain passerelle.DomainID) error {
 	for {
 		acts, err := operatorstore.From(l.DB).UnchainedAudit(ctx, chain, batch)

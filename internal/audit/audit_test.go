@@ -60,7 +60,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// act puts acts on record, each in a unit of its own.
+// act records acts, each in a unit of its own.
 func (o office) act(domain passerelle.DomainID, n int) {
 	o.t.Helper()
 	for i := range n {
@@ -78,7 +78,7 @@ func (o office) verify(chain passerelle.DomainID, seen *audit.Checkpoint) audit.
 	return v
 }
 
-// holds says that a chain is intact and has as many acts.
+// holds checks that a chain is intact and has a number of acts.
 func (o office) holds(chain passerelle.DomainID, acts, waiting int64) {
 	o.t.Helper()
 	if v := o.verify(chain, nil); !v.Intact() || v.Last.Number != acts || v.Waiting != waiting {
@@ -109,8 +109,8 @@ func TestActsAreChainedByDomain(t *testing.T) {
 	})
 }
 
-// The places are in the order of the acts, whatever the clocks said, and what a
-// unit that was undone would have put on record leaves no gap.
+// The places are in the order of the acts for any clocks, and a unit that was rolled back
+// leaves no gap.
 func TestClocksAndUndoneUnitsLeaveNoTrace(t *testing.T) {
 	each(t, func(t *testing.T, o office) {
 		undone := errors.New("undone")
@@ -139,8 +139,8 @@ func TestClocksAndUndoneUnitsLeaveNoTrace(t *testing.T) {
 	})
 }
 
-// breakages change a chain of ten acts by hand. In the statements, # is its domain
-// and @ the other one.
+// breakages change a chain of ten acts by hand. In the statements, # is its domain and @ the
+// other domain.
 var breakages = []struct {
 	name       string
 	statements []string
@@ -214,8 +214,8 @@ func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 	})
 }
 
-// Who may write everything can make a chain anew. A checkpoint that was kept
-// elsewhere shows it.
+// A person who can write everything can rebuild a chain. A checkpoint that was kept elsewhere
+// shows it.
 func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 	each(t, func(t *testing.T, o office) {
 		o.act(o.domain, 5)
@@ -255,8 +255,7 @@ func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 	})
 }
 
-// A chain that somebody broke so that it cannot be lengthened leaves the others be,
-// and is told of.
+// A chain that is broken and cannot be extended does not affect others, and is reported.
 func TestAStuckChainIsAlone(t *testing.T) {
 	each(t, func(t *testing.T, o office) {
 		o.act(o.domain, 5)

@@ -34,16 +34,15 @@ func ParseCheckpoint(field, text string) (Checkpoint, error) {
 	return Checkpoint{n, hash}, nil
 }
 
-// ChainCheck is what became of reading a chain from its first act on.
+// ChainCheck is the result of reading a chain from its first act on.
 type ChainCheck struct {
-	// Chain is a domain, or zero for the acts that are of none.
+	// Chain is a domain, or zero for acts without a domain.
 	Chain passerelle.DomainID
 	// Last is the last act that was read whose hash is right.
 	Last Checkpoint
-	// Waiting acts have no place yet; MaxWaiting stands for as many or more.
+	// Waiting acts have no place yet. MaxWaiting means that many or more.
 	Waiting int64
-	// Broken is the first place that does not hold, zero when all do, and Why says
-	// what is wrong there.
+	// Broken is the first wrong place, zero for none, and Why says what is wrong there.
 	Broken int64
 	Why    string
 }
@@ -51,7 +50,7 @@ type ChainCheck struct {
 // MaxWaiting is as far as the acts that have no place yet are counted.
 const MaxWaiting = 10_000
 
-// Intact reports whether the whole chain holds.
+// Intact reports whether the complete chain is right.
 func (v ChainCheck) Intact() bool { return v.Broken == 0 }
 
 // page is how many acts are read at once.
@@ -60,20 +59,20 @@ const page = 1000
 // reading is a chain that is being held against its hashes.
 type reading struct {
 	ChainCheck
-	// marks are hashes that are known besides those in the log.
+	// marks are hashes that are known from other places than the log.
 	marks []mark
 }
 
-// mark is a hash that is known of a place, and what is wrong when the log has
-// another there, or ends before.
+// mark is the known hash of a place, and what is wrong when the log has another one or ends
+// before.
 type mark struct {
 	Checkpoint
 	other, missing string
 }
 
-// Verify reads a chain, page by page, and finds the first place where it does not
-// hold. Seen may be nil. Acts may be done and get their places meanwhile. Progress
-// is told how many acts were read.
+// Verify reads a chain, page by page, and finds the first place where it does not hold. Seen
+// may be nil. Acts may be done and get their places meanwhile. Progress gets the number of acts
+// read so far.
 func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, seen *Checkpoint, progress func(acts int64)) (ChainCheck, error) {
 	before, err := operatorstore.From(db).AuditEnd(ctx, chain)
 	if err != nil {
@@ -97,7 +96,7 @@ func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, se
 	return r.ChainCheck, nil
 }
 
-// walk goes through the acts, until one does not hold.
+// walk checks the acts until one is wrong.
 func (r *reading) walk(ctx context.Context, db *store.Reader, progress func(int64)) error {
 	var last operatorstore.AuditLink
 	for {
@@ -118,7 +117,7 @@ func (r *reading) walk(ctx context.Context, db *store.Reader, progress func(int6
 	}
 }
 
-// step holds an act against the one before it.
+// step compares an act with the one before it.
 func (r *reading) step(act operatorstore.AuditLink) {
 	next := r.Last.Number + 1
 	switch {
@@ -136,7 +135,7 @@ func (r *reading) step(act operatorstore.AuditLink) {
 	}
 }
 
-// compare holds the act that was just read against what is known of its place.
+// compare compares the act with the marks for its place.
 func (r *reading) compare() {
 	for _, m := range r.marks {
 		if m.Number == r.Last.Number && !bytes.Equal(m.Hash, r.Last.Hash) {
@@ -146,7 +145,7 @@ func (r *reading) compare() {
 	}
 }
 
-// end looks whether the log goes as far as it has to, and no farther.
+// end checks that the log ends where it must.
 func (r *reading) end(ctx context.Context, db *store.Reader) error {
 	for _, m := range r.marks {
 		if m.Number > r.Last.Number {

@@ -1,10 +1,10 @@
 // Package background runs the work that no request waits for: loops that
 // start, stop and can be woken.
 //
-// It owns when a pass runs and what becomes of its failure; it does not own
-// what a pass does, nor locks against other processes. A pass that fails or
-// panics is logged and tried again when the next is due; it never ends its
-// loop. Stopping waits for the pass under way, whose context is cancelled.
+// It owns when a pass runs and what happens when it fails. It does not own what a pass does, or
+// locks against other processes. A pass that fails or panics is logged and repeated when the
+// next is due. It never ends its loop. Stopping cancels the context of the running pass and
+// waits for it.
 package background
 
 import (
@@ -21,14 +21,14 @@ import (
 // last pass ended, and whenever it is woken. The fields are set before Start
 // and not changed after. Methods are safe for concurrent use.
 type Loop struct {
-	// Name tells the loop from others in logs.
+	// Name identifies the loop in logs.
 	Name string
-	// Every is the pause between passes; zero leaves it to Wake alone.
+	// Every is the pause between passes. With zero, only Wake starts passes.
 	Every time.Duration
 	// Pass does one round of work. It should return soon once its context is
 	// cancelled, for Stop waits for it.
 	Pass func(context.Context) error
-	// Log receives failures; it is required.
+	// Log receives failures. It is required.
 	Log *slog.Logger
 
 	once   sync.Once
@@ -41,7 +41,7 @@ type Loop struct {
 	passes, failures atomic.Int64
 }
 
-// Counts are how many passes have ended, and how many of them failed.
+// Counts are the numbers of finished and of failed passes.
 func (l *Loop) Counts() (int64, int64) { return l.passes.Load(), l.failures.Load() }
 
 // state is the life of a loop, which only goes forward.
@@ -67,8 +67,8 @@ func (l *Loop) Start() {
 	go l.run(ctx, l.done)
 }
 
-// Wake makes a pass due now. It never blocks. Any number of calls during one
-// pass make one further pass; calls before Start are satisfied by the first.
+// Wake makes a pass due now. It never blocks. Any number of calls during a pass cause one
+// further pass. The first pass serves calls before Start.
 func (l *Loop) Wake() {
 	l.init()
 	select {
@@ -77,9 +77,8 @@ func (l *Loop) Wake() {
 	}
 }
 
-// Stop cancels the pass under way and returns when it has ended. Stopping
-// twice is harmless, and so is stopping before Start, which then does nothing.
-// A pass must not stop its own loop.
+// Stop cancels the running pass and returns when it has ended. Stopping twice is harmless, and
+// so is stopping before Start, which then does nothing. A pass must not stop its own loop.
 func (l *Loop) Stop() {
 	l.mu.Lock()
 	l.state = stopped
@@ -105,7 +104,7 @@ func (l *Loop) run(ctx context.Context, done chan<- struct{}) {
 	}
 }
 
-// drain forgets what was asked for before the first pass, which serves it.
+// drain drops requests from before the first pass, which serves them.
 func (l *Loop) drain() {
 	select {
 	case <-l.wake:

@@ -14,7 +14,7 @@ import (
 type Pool struct {
 	// Size is how many pieces it does at once.
 	Size int
-	// Log receives panics; it is required.
+	// Log receives panics. It is required.
 	Log *slog.Logger
 
 	mu      sync.Mutex
@@ -25,9 +25,8 @@ type Pool struct {
 	working sync.WaitGroup
 }
 
-// Go begins a piece of work, whose context ends when the pool is stopped. It is
-// false, and nothing is begun, while there is as much work as the pool can do and
-// once it was stopped.
+// Go begins a piece of work, whose context ends when the pool is stopped. It starts nothing and
+// returns false while the pool is full, and after it was stopped.
 func (p *Pool) Go(work func(context.Context)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,8 +53,7 @@ func (p *Pool) do(work func(context.Context)) {
 	work(p.ctx)
 }
 
-// Stop ends the context of all work under way and returns when all of it has
-// ended.
+// Stop cancels the contexts of all running work and returns when it has ended.
 func (p *Pool) Stop() {
 	p.mu.Lock()
 	p.stopped = true

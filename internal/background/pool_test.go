@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/background"
 )
 
-// A pool takes as much work as it can do, takes more when some is done, outlives
-// work that panics, and ends what is under way when it is stopped.
+// A pool takes work up to its size, takes more when some has ended, survives panics, and
+// cancels running work when it stops.
 func TestCrew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -1,13 +1,11 @@
-// Package backup makes consistent copies of a database while it is in use, and
-// brings them back.
+// Package backup copies a database consistently while it is in use, and restores copies.
 //
-// It owns what a copy is: one file, for its owner alone, of SQLite's own format or
-// of pg_dump's, which carries everything but the key file and the bytes of
-// documents, and is written under another name until it is whole. It does not own
-// the schema, and looks at no row.
+// It owns the form of a copy: one file, readable by its owner, in the format of SQLite or
+// pg_dump, with everything except the key file and the contents of documents. It has another
+// name until it is complete. It does not own the schema, and reads no rows.
 //
-// It fails before it touches anything that is there: a copy is never written over
-// a file, and never restored over a database that holds something.
+// It fails before it changes anything: it never overwrites a file, and never restores over a
+// database with content.
 package backup
 
 import (
@@ -26,12 +24,12 @@ import (
 	"passerelle/internal/database"
 )
 
-// unfinished ends the name of a copy that is not whole.
+// unfinished ends the name of an incomplete copy.
 const unfinished = ".part"
 
-// Make copies the database at an address to a file that does not exist. Others go
-// on reading and writing; the copy is of one moment between the beginning and the
-// end of the call. Progress may be looked at in the file Unfinished names.
+// Make copies the database at an address to a file that does not exist. Other processes
+// continue. The copy is of one moment during the call. Progress may be looked at in the file
+// Unfinished names.
 func Make(ctx context.Context, address, file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return passerelle.InvalidField("--to", "%s is there already and stays as it is", file)
@@ -90,9 +88,8 @@ func write(ctx context.Context, address, part string) error {
 	return postgres(ctx, address, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--file="+part)
 }
 
-// Restore makes the database at an address from a copy. SQLite's file and its logs
-// must not exist; a PostgreSQL database must be there and hold no table. It is all or
-// nothing.
+// Restore makes the database at an address from a copy. The files of SQLite must not exist. A
+// PostgreSQL database must exist without tables. It is all or nothing.
 func Restore(ctx context.Context, file, address string) error {
 	path, sqlite := strings.CutPrefix(address, "sqlite:")
 	if err := fits(file, sqlite); err != nil {
@@ -122,9 +119,8 @@ const (
 	ofPostgres = "PGDMP"
 )
 
-// fits refuses a file that is not there and a copy of the other database, which
-// carries tables of its own and is of no use here; whatever is no copy at all is
-// refused by the program that reads it.
+// fits refuses a missing file, and a copy of the other kind of database. The reading program
+// refuses everything else.
 func fits(file string, sqlite bool) error {
 	opened, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -146,8 +142,7 @@ func fits(file string, sqlite bool) error {
 	return nil
 }
 
-// restoreSQLite copies by SQLite as well, which reads the whole file and refuses
-// another format.
+// restoreSQLite copies with SQLite, which reads the complete file and refuses other formats.
 func restoreSQLite(ctx context.Context, file, path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return passerelle.InvalidField("--database", "%s is there already and stays as it is", path)
@@ -166,9 +161,9 @@ func restoreSQLite(ctx context.Context, file, path string) error {
 	return nil
 }
 
-// leftLog is a log that a program which was killed has left beside its database,
-// empty when there is none. SQLite replays it into whatever has the name of the
-// database, which makes a damaged one of another.
+// leftLog returns the log that a killed program left beside its database, empty for none.
+// SQLite replays such a log into the file with the database's name, and would damage another
+// database.
 func leftLog(path string) string {
 	for _, log := range []string{path + "-wal", path + "-journal"} {
 		if about, err := os.Stat(log); err == nil && about.Size() > 0 {

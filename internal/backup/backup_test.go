@@ -13,8 +13,8 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// TestRestoreBesideAnotherLog has the file of a database be gone, but not the log
-// that a killed program left: whatever is put there would have it replayed.
+// TestRestoreBesideAnotherLog: a missing database with a log left by a killed program is not
+// restored, because the log would be replayed.
 func TestRestoreBesideAnotherLog(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err := backup.Make(t.Context(), storetest.SQLite(t), copied); err != nil {
@@ -41,7 +41,7 @@ func TestRestoreBesideAnotherLog(t *testing.T) {
 	}
 }
 
-// TestACopyOfTheOtherDatabase is refused for what it is, before anything is made.
+// TestACopyOfTheOtherDatabase: it is refused with the reason before anything is created.
 func TestACopyOfTheOtherDatabase(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err := backup.Make(t.Context(), storetest.SQLite(t), copied); err != nil {

@@ -1,8 +1,8 @@
-// Package bankcall calls connectors, for payments, banking data and files alike. A connector
-// is not trusted: it may hang, panic, end its goroutine, or ignore its deadline.
+// Package bankcall calls connectors, for payments, banking data and files. A connector is not
+// trusted: it may hang, panic, end its goroutine, or ignore its deadline.
 //
-// It owns the deadline of a call, and what becomes of a call whose connector does not come
-// back. It does not own what is asked, nor what the answer means or how large it may be.
+// It owns the deadline of a call, and what happens when a connector does not return. It does
+// not own the question, the meaning of the answer, or its size.
 //
 // A call fails with the error of the connector, whose words [connector.Guard] keeps out of
 // logs, with connector.ErrPanicked, with ErrExited or with ErrAbandoned.
@@ -18,8 +18,8 @@ import (
 )
 
 var (
-	// ErrAbandoned reports a connector that did not come back after the end of its context.
-	// It may still be at work, and what it returns later is dropped.
+	// ErrAbandoned reports a connector that did not come back after the end of its context. It
+	// may still be running, and its late result is dropped.
 	ErrAbandoned = errors.New("the connector does not heed its deadline")
 	// ErrExited reports a connector that ended its goroutine. It is an ErrPanicked as well.
 	ErrExited = fmt.Errorf("%w: it ended its goroutine", connector.ErrPanicked)
@@ -27,24 +27,24 @@ var (
 
 // Limits bound a call.
 type Limits struct {
-	// Deadline is that of the context that the connector gets.
+	// Deadline is the deadline in the connector's context.
 	Deadline time.Duration
 	// Grace is how long the connector is waited for after the end of its context.
 	Grace time.Duration
-	// Meanwhile is called each Interval while the call is under way; nil for none. It ends
-	// the call by cancelling a context that the call's is made from.
+	// Meanwhile is called each Interval during the call; nil for none. It ends the call by
+	// cancelling a context that the call's is made from.
 	Meanwhile func()
 	Interval  time.Duration
 }
 
-// answer is what a connector returned.
+// answer is the result of a connector.
 type answer[T any] struct {
 	value T
 	err   error
 }
 
-// Do makes a call in another goroutine and waits for the answer. Beside an error it returns
-// what the connector returned with it, and nothing when the connector was abandoned.
+// Do makes a call in another goroutine and waits for the answer. With an error it also returns
+// the connector's result, and none when the connector was abandoned.
 func Do[T any](ctx context.Context, limits Limits, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limits.Deadline)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/bankcall"
 )
 
-// ignores goes on for so long after its deadline.
+// ignores runs for a time after its deadline.
 func ignores(ctx context.Context, d time.Duration) (string, error) {
 	<-ctx.Done()
 	<-time.After(d)

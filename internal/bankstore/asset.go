@@ -25,7 +25,7 @@ const (
 	Amortizations AssetKind = "amortization"
 )
 
-// NewAsset is an asset as an institution reports it. Details are of the type that belongs to
+// NewAsset is an asset as an institution reports it. Details have the type that belongs to
 // Kind.
 type NewAsset struct {
 	Kind AssetKind
@@ -65,8 +65,8 @@ func (tx Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsset
 	return tx.value(domain, a, passerelle.AssetID(id), n)
 }
 
-// UpdateAsset stores an asset's new details, and keeps those of the last earlier day. A
-// deleted asset exists again.
+// UpdateAsset stores an asset's new details, and keeps those of the last earlier day. A deleted
+// asset exists again.
 func (tx Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, n NewAsset, at time.Time, reading int64) error {
 	details, err := EncodeDetails(n.Details)
 	if err != nil {
@@ -138,8 +138,8 @@ type AssetFilter struct {
 	// Reading selects assets that this read changed, and positions with a pocket that it
 	// changed; zero for all.
 	Reading int64
-	// All includes assets of disabled and deleted accounts, and those that no longer exist
-	// at the institution.
+	// All includes assets of disabled and deleted accounts, and assets that the institution no
+	// longer lists.
 	All bool
 }
 
@@ -229,9 +229,9 @@ func (r Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainID
 	return database.Collect(ctx, r.rows, scanInvestmentValue, sql, c.Args...)
 }
 
-// InvestmentValuesOf lists what units of all investments of a user were worth,
-// investment by investment, the oldest first; those of disabled and deleted
-// accounts are among them. Positions are the investment, the day and the id.
+// InvestmentValuesOf lists the values of all investments of a user, by investment, oldest
+// first, including those of disabled and deleted accounts. Positions are the investment, the
+// day and the id.
 func (r Reader) InvestmentValuesOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w store.Window) ([]passerelle.InvestmentValue, error) {
 	from := w.From
 	if len(from) == 0 {

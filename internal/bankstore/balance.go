@@ -12,16 +12,16 @@ import (
 	"passerelle/internal/database"
 )
 
-// A sum of values is taken in two parts, of which neither can overflow.
+// A sum is computed in two parts, neither of which can overflow.
 const halves = 1_000_000_000
 
-// partialSums are the sums of the values that come in, and of those that go out.
+// partialSums are the sums of incoming and outgoing values.
 const partialSums = `CAST(SUM(CASE WHEN t.value > 0 THEN t.value / 1000000000 ELSE 0 END) AS BIGINT), CAST(SUM(CASE WHEN t.value > 0 THEN t.value % 1000000000 ELSE 0 END) AS BIGINT),
 	CAST(SUM(CASE WHEN t.value < 0 THEN t.value / 1000000000 ELSE 0 END) AS BIGINT), CAST(SUM(CASE WHEN t.value < 0 THEN t.value % 1000000000 ELSE 0 END) AS BIGINT)`
 
-// Movements returns the sums of booked transactions of accounts in one currency, for each
-// day from first to last that has any. The days are booking days, which one index finds.
-// Everything after the last day is one more movement, on the day after it.
+// Movements returns the sums of booked transactions of accounts in one currency, for each day
+// from first to last that has any. The days are booking days, which one index finds. Everything
+// after the last day counts as one more movement on the day after it.
 func (r Reader) Movements(ctx context.Context, accounts []StoredAccount, first, last passerelle.Date) ([]passerelle.Movement, error) {
 	var c database.Clauses
 	later := c.Bind(last.AddDays(1).String())

@@ -13,10 +13,10 @@ import (
 // StoredAccount is a bank account with its bookkeeping.
 type StoredAccount struct {
 	passerelle.BankAccount
-	// Digest is of the details, to see whether they changed.
+	// Digest is a digest of the details, to detect changes.
 	Digest int64
-	// Transactions counts the existing transactions, and DeletedTransactions those that no
-	// longer exist at the institution.
+	// Transactions counts existing transactions, and DeletedTransactions those that the
+	// institution no longer lists.
 	Transactions, DeletedTransactions int64
 	// Changed is the sync that last changed the row.
 	Changed int64
@@ -71,10 +71,10 @@ type AccountFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
-	// Connections are several; nil for all.
+	// Connections selects several connections; nil for all.
 	Connections []passerelle.ConnectionID
 	IDs         []passerelle.AccountID // nil for all
-	// All includes those that are disabled or deleted.
+	// All includes disabled and deleted accounts.
 	All bool
 }
 
@@ -110,15 +110,14 @@ func (r Reader) CountBankAccounts(ctx context.Context, f AccountFilter) (int64, 
 	return f.selection().Count(ctx, r.rows)
 }
 
-// AccountsOf lists all accounts of a connection, whoever sees them, for the
-// one who synchronises it.
+// AccountsOf lists all accounts of a connection for its sync.
 func (r Reader) AccountsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredAccount, error) {
 	return database.Collect(ctx, r.rows, scanAccount, `SELECT `+accountColumns+` FROM bank_account a WHERE a.domain_id = $1 AND a.connection_id = $2 ORDER BY a.id`,
 		int64(domain), int64(connection))
 }
 
-// NewAccountID is the id of an account to be stored: the event of the unit that
-// stores it tells it.
+// NewAccountID reserves the id of a new account, because the event in the same unit contains
+// it.
 func NewAccountID(ctx context.Context, db *store.DB) (passerelle.AccountID, error) {
 	var id passerelle.AccountID
 	err := db.Write(ctx, func(tx *store.Tx) error {
@@ -143,7 +142,7 @@ func (tx Tx) CreateAccount(domain passerelle.DomainID, a *StoredAccount) error {
 	return nil
 }
 
-// UpdateAccount stores what an institution now says of an account.
+// UpdateAccount stores an institution's new details of an account.
 func (tx Tx) UpdateAccount(domain passerelle.DomainID, a *StoredAccount) error {
 	details, err := EncodeDetails(a.AccountDetails)
 	if err != nil {
@@ -183,9 +182,8 @@ func (tx Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, i
 		int64(domain), int64(user), int64(id))
 }
 
-// DisableAccount withdraws an account: what was read of it is out of sight at
-// once and erased in small steps, first of all where it is on its way to
-// receivers. ErrConflict when it was disabled already.
+// DisableAccount withdraws an account: its rows are hidden at once and erased in small steps,
+// first of all from undelivered events. ErrConflict when it was disabled already.
 func (tx Tx) DisableAccount(domain passerelle.DomainID, user passerelle.UserID, a StoredAccount, now time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET disabled = $1, error = NULL, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
 		WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`, database.Micros(now), int64(domain), int64(user), int64(a.ID))

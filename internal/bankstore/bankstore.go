@@ -1,10 +1,9 @@
-// Package bankstore keeps what end users share from their institutions: connections, bank
-// accounts, balances, transactions, investments, subscriptions, documents and files, and the
-// consents to all of it. It is beside package store, in the same database and schema.
+// Package bankstore stores what end users share from their institutions: connections, bank
+// accounts, balances, transactions, investments, subscriptions, documents, files, and consents.
+// It uses the same database and schema as package store.
 //
 // It owns the SQL about these tables. It does not own the schema, the migrations, users,
-// payments, webhooks and events, which are those of package store, or any rule: a use case
-// decides.
+// payments, webhooks and events, which are in package store, or any rule: use cases decide.
 //
 // A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
 // store: a change here, its event and the event's deliveries commit together or not at all.

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// OwnCategories lists the categories that a user made, by their numbers; ids
-// selects some of them, nil all.
+// OwnCategories lists the categories that a user created, by number. ids selects some of them,
+// nil all.
 func (r Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.CategoryID) ([]passerelle.Category, error) {
 	s := database.Selection{From: "category"}.And("domain_id = $%d", int64(domain)).And("user_id = $%d", int64(user))
 	if ids != nil {
@@ -27,9 +27,8 @@ func (r Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, u
 	}, `SELECT id, parent_id, name, income, refundable, color FROM category WHERE `+s.Conditions()+` ORDER BY id`, s.Args...)
 }
 
-// CreateCategory stores a category of a user, who is held in the same unit, and
-// gives it its number. The unit is undone with an error when the user would have
-// more than most.
+// CreateCategory stores a category of a user, locks the user in the same unit, and sets the
+// number. The unit is undone with an error when the user would have more than most.
 func (tx Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, most int, beyond error) error {
 	id, err := tx.unit.NewID("category")
 	if err != nil {

@@ -19,7 +19,7 @@ type ClusterFilter struct {
 	Connection passerelle.ConnectionID // zero for all
 	Account    passerelle.AccountID    // zero for all
 	ID         passerelle.ClusterID    // zero for all
-	// All includes those of disabled and deleted accounts.
+	// All includes clusters of disabled and deleted accounts.
 	All bool
 }
 
@@ -40,7 +40,7 @@ func (f ClusterFilter) where() *database.Clauses {
 
 const clusterColumns = `s.id, s.account_id, s.key, s.wording, s.mean, s.increment, s.next_date, s.category, s.enabled, s.deleted IS NOT NULL`
 
-// StoredCluster is a cluster, or one that a person does not want.
+// StoredCluster is a cluster, possibly one that the person removed.
 type StoredCluster struct {
 	passerelle.Cluster
 	Deleted bool
@@ -77,8 +77,7 @@ func (r Reader) CountClusters(ctx context.Context, f ClusterFilter) (int64, erro
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+clusterSource+c.String(), c.Args...)
 }
 
-// ClustersOf lists the clusters of an account that were found, also those that
-// the person does not want, for the one who synchronises it.
+// ClustersOf lists the clusters found in an account for its sync, including removed ones.
 func (r Reader) ClustersOf(ctx context.Context, a StoredAccount, limit int) ([]StoredCluster, error) {
 	return database.Collect(ctx, r.rows, scanCluster, `SELECT `+clusterColumns+` FROM transaction_cluster s WHERE s.account_id = $1 AND s.epoch = $2 AND s.key IS NOT NULL ORDER BY s.id LIMIT $3`,
 		int64(a.ID), a.Epoch, limit)
@@ -99,8 +98,7 @@ func (tx Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passe
 	return nil
 }
 
-// UpdateCluster stores what is known of a cluster now. ErrNotFound when it is not
-// there for the user.
+// UpdateCluster stores a changed cluster. ErrNotFound when it is not there for the user.
 func (tx Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, c passerelle.Cluster) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE transaction_cluster SET wording = $1, mean = $2, increment = $3, next_date = $4, category = $5, enabled = $6
 		WHERE +domain_id = $7 AND +user_id = $8 AND id = $9 AND deleted IS NULL`,
@@ -114,9 +112,9 @@ func (tx Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, i
 	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, int64(id))
 }
 
-// Cluster puts transactions of an account into a cluster.
+// Cluster assigns transactions of an account to a cluster.
 func (tx Tx) Cluster(a StoredAccount, c passerelle.ClusterID, transactions []passerelle.TransactionID) {
-	// The signs keep SQLite from going through the whole account.
+	// The signs keep SQLite from reading the complete account.
 	s := database.Among(database.Selection{}.And("+account_id = $%d", int64(a.ID)).And("+epoch = $%d", a.Epoch), "id", transactions)
 	cluster := s.Bind(int64(c))
 	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = `+cluster+` WHERE `+s.Conditions(), s.Args...)

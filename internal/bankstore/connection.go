@@ -23,14 +23,14 @@ type Connection struct {
 	Connector string // its UUID
 	Created   time.Time
 	State     passerelle.ConnectionState
-	// Message is the institution's text, Fields what it asks for, as JSON, and
-	// URL where it sends the person. They belong to the state.
+	// Message is the institution's text, Fields what it asks for, as JSON, and URL the page for
+	// the person. They belong to the state.
 	Message string
 	Fields  string
 	URL     string
 	// Active connections are read in the background.
 	Active bool
-	// Established is the first time everything was read.
+	// Established is when everything was read for the first time.
 	Established, LastUpdate, LastPush *time.Time
 	// Expire is when it is removed unless it is established before.
 	Expire       *time.Time
@@ -43,9 +43,9 @@ type Connection struct {
 	Unattended     int64
 	// Soon is true when its person has shared something that is still to be read.
 	Soon bool
-	// Version is that of its last event, Sync the number of its last read.
+	// Version is the version of its last event, and Sync the number of its last read.
 	Version, Sync int64
-	// Locked is true while somebody reads.
+	// Locked is true while the connection is being read.
 	Locked bool
 }
 
@@ -83,16 +83,16 @@ func (r Reader) Connections(ctx context.Context, domain passerelle.DomainID, use
 		int64(domain), int64(user), p.From, w.Limit, w.Offset)
 }
 
-// standing is the condition that a connection is not deleted. It is looked up by its id:
-// of EXISTS PostgreSQL may make a hash of all connections, and an index that has only
-// those that are not deleted leads nowhere.
+// standing is the condition that a connection is not deleted. It is looked up by id, because
+// PostgreSQL may turn EXISTS into a hash of all connections, and an index without deleted ones
+// does not help.
 func standing(id string) string {
 	return "(SELECT c.id FROM connection c WHERE c.id = " + id + " AND +c.deleted IS NULL) IS NOT NULL"
 }
 
-// SomeConnections are connections of a connector, or of all when it is empty, of all users, from a random one on
-// and on from the first, in the order of their ids; those in a state alone, or those
-// that are well when it is empty, or all when it is nil.
+// SomeConnections returns connections of all users, of one connector or of all when it is
+// empty, in the order of their ids from a random one on. state selects a state, success when it
+// is empty, and all when it is nil.
 func (r Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID, uuid string, state *passerelle.ConnectionState, n int) ([]Connection, error) {
 	s := database.Selection{From: "connection"}.And("domain_id = $%d", int64(domain))
 	well := "state IS NULL"
@@ -133,8 +133,8 @@ func (r Reader) CountConnections(ctx context.Context, domain passerelle.DomainID
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM connection WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL`, int64(domain), int64(user))
 }
 
-// ConnectionSecrets loads what a connector needs to speak for a person: the
-// values they gave, and what its last sync left.
+// ConnectionSecrets loads what a connector needs: the person's values, and the memory of the
+// last sync.
 func (r Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (map[string]string, []byte, error) {
 	sealed, err := database.One(ctx, r.rows, scanSecrets, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	if err != nil {
@@ -196,8 +196,8 @@ func (tx Tx) sealFor(c Connection, column string, plain []byte) ([]byte, error) 
 	return sealed, nil
 }
 
-// CreateConnection stores a connection with the values the person gave, and
-// gives it its id. Holder has its lease from the start, for as long.
+// CreateConnection stores a connection with the person's values, and sets its id. Holder has
+// its lease from the start, for as long.
 func (tx Tx) CreateConnection(c *Connection, values map[string]string, holder string, lease time.Duration) error {
 	id, err := tx.unit.NewID("connection")
 	if err != nil {
@@ -215,8 +215,8 @@ func (tx Tx) CreateConnection(c *Connection, values map[string]string, holder st
 	return nil
 }
 
-// LeaseConnection makes holder the only one who reads through a connection.
-// Write fails with ErrConflict while somebody else does, or when it is gone.
+// LeaseConnection makes holder the only reader of a connection. Write fails with ErrConflict
+// while another process reads it, or when it is gone.
 func (tx Tx) LeaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET holder = $1, lease_until = {now} + $2
 		WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`, holder, lease.Microseconds(), int64(domain), int64(id))
@@ -234,13 +234,13 @@ type Leased struct {
 	Connection
 	// BrokenOff is set by BrokenOff.
 	BrokenOff bool
-	// Sources are those of the connection, oldest first.
+	// Sources are the sources of the connection, oldest first.
 	Sources []ConnectionSource
 	sealed  sealedSecrets
 }
 
-// Leased reads the connection that the unit leases, with its sources and secrets, in the
-// same round trip.
+// Leased reads the connection that the unit leases, with sources and secrets, in the same round
+// trip.
 func (tx Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, into *Leased) {
 	tx.unit.OnRetry(func() { *into = Leased{} })
 	tx.unit.Returning(func(row database.Row) error {
@@ -262,7 +262,7 @@ func (tx Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, into
 	}, `SELECT `+sourceColumns+` FROM connection_source WHERE domain_id = $1 AND connection_id = $2 ORDER BY id`, int64(domain), int64(id))
 }
 
-// Secrets are what ConnectionSecrets returns for the connection.
+// Secrets are the result of ConnectionSecrets for the connection.
 func (r Reader) Secrets(l Leased) (map[string]string, []byte, error) {
 	return r.openSecrets(l.Domain, l.ID, l.sealed)
 }
@@ -274,8 +274,8 @@ func (tx Tx) KeepConnection(domain passerelle.DomainID, id passerelle.Connection
 		WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now} AND deleted IS NULL`, lease.Microseconds(), int64(domain), int64(id), holder)
 }
 
-// ReleaseConnection ends a lease; one that has lapsed is left alone. Broken off, it stays known
-// that an earlier read has never ended.
+// ReleaseConnection ends a lease. It does nothing when the lease has lapsed. With brokenOff,
+// the connection keeps the mark that an earlier read never ended.
 func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, brokenOff bool) {
 	left := ""
 	if brokenOff {
@@ -297,8 +297,8 @@ func (tx Tx) SaveConnection(c Connection, former int64) {
 		int64(c.Domain), int64(c.ID), former)
 }
 
-// SetUpdateError stores the state of a connection as the error of its enabled
-// accounts and subscriptions; a connection without one clears it.
+// SetUpdateError copies the state of a connection to its enabled accounts and subscriptions as
+// their error, or clears their errors.
 func (tx Tx) SetUpdateError(c Connection) {
 	for _, table := range []string{"bank_account", "subscription"} {
 		tx.unit.Exec(`UPDATE `+table+` SET error = $1 WHERE connection_id = $2 AND domain_id = $3 AND disabled IS NULL AND error IS DISTINCT FROM $1`,
@@ -306,7 +306,7 @@ func (tx Tx) SetUpdateError(c Connection) {
 	}
 }
 
-// SetConnectionValues replaces the values a person gave.
+// SetConnectionValues replaces the person's values.
 func (tx Tx) SetConnectionValues(c Connection, values map[string]string) error {
 	sealed, err := tx.sealValues(c, values)
 	if err != nil {
@@ -326,14 +326,13 @@ func (tx Tx) SetConnectionMemory(c Connection, memory []byte) error {
 	return nil
 }
 
-// keptForTermination is what a deletion at $1 leaves of a connection for its termination:
-// zero and an instant make the instant, and NULL stays NULL.
+// keptForTermination computes terminate for a deletion at $1: zero and an instant become the
+// instant, and NULL stays NULL.
 const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
 
-// DeleteConnection takes a connection and all that is below it out of sight,
-// with its secrets but those that end the consent, and leaves the erasing of the rest to EraseWithdrawn. What
-// was agreed to for it is on record as withdrawn. ErrNotFound when it is not
-// there.
+// DeleteConnection hides a connection and everything below it, and removes its secrets, except
+// those that end the consent. EraseWithdrawn erases the rest. Its consents are recorded as
+// withdrawn. ErrNotFound when it is not there.
 func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL
 		WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND deleted IS NULL`, database.Micros(now), []byte{}, int64(domain), int64(user), int64(id))
@@ -346,24 +345,24 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: database.Micros(now)})
 }
 
-// ConnectionsDue lists the connections of a domain that are due at its instant and that
-// nobody reads, the longest overdue first.
+// ConnectionsDue lists the due connections of a domain that nobody reads, the longest overdue
+// first.
 func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} ORDER BY next_try, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// ConnectionsExpired lists those that were never established in time.
+// ConnectionsExpired lists connections that were not established in time.
 func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND expire <= $2 AND deleted IS NULL AND lease_until < {now} ORDER BY expire, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// ConnectionsLapsing lists the connections whose consent has ended at the domain's instant,
-// that nobody reads and that do not yet ask their person for a new one. It begins after a
-// connection, the longest overdue first.
+// ConnectionsLapsing lists connections whose consent has ended, that nobody reads, and that do
+// not yet ask their person for a new one. It begins after a connection, the longest overdue
+// first.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {
@@ -376,9 +375,9 @@ func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.Domain
 		int64(domain), database.Micros(now), since, id, limit)
 }
 
-// HoldUserAs makes Write fail with ErrConflict unless the user is still temporary or
-// permanent as it was read. The events of a temporary user are held, and would never be sent
-// if the user had become permanent meanwhile.
+// HoldUserAs makes Write fail with ErrConflict unless the user is still temporary or permanent
+// as it was read. Events of a temporary user are held, and would never be sent if the user had
+// become permanent meanwhile.
 func (tx Tx) HoldUserAs(u passerelle.User) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
 		int64(u.Domain), int64(u.ID), u.Permanent == nil)
@@ -425,7 +424,7 @@ type ConnectionLogFilter struct {
 	Connection passerelle.ConnectionID
 	// Source is zero for all.
 	Source passerelle.SourceID
-	// From is inclusive, Until exclusive; zero is no bound.
+	// From is inclusive and Until exclusive; zero means no bound.
 	From, Until time.Time
 }
 
@@ -460,8 +459,8 @@ func (r Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainID
 	if len(from) == 0 {
 		from = []any{int64(0), int64(0), int64(0)}
 	}
-	// What comes first of each connection bounds the index; only of the one at
-	// which the page begins is that an instant.
+	// The first sync of each connection bounds the index. Only for the connection at which the
+	// page begins is that an instant.
 	return database.Collect(ctx, r.rows, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(connectionLogColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
 		WHERE c.domain_id = $1 AND c.user_id = $2 AND c.deleted IS NULL AND c.id >= $3 AND l.connection_id = c.id
 			AND l.at >= CASE WHEN c.id = $3 THEN CAST($4 AS BIGINT) ELSE 0 END AND (c.id > $3 OR (l.at, l.id) > ($4, $5))
@@ -489,7 +488,7 @@ func scanConnectionLog(row database.Row) (ConnectionLog, error) {
 	return l, err
 }
 
-// ConnectionSource is one access channel of a connection.
+// ConnectionSource is one source of a connection.
 type ConnectionSource struct {
 	ID                                                  passerelle.SourceID
 	Connection                                          passerelle.ConnectionID

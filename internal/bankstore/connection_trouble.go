@@ -15,13 +15,13 @@ import (
 // were last tried.
 type TroubleFilter struct {
 	Domain passerelle.DomainID
-	// State is the one they are in, Connector the UUID of theirs; empty for all.
+	// State is their state, and Connector the UUID of their connector; empty for all.
 	State     passerelle.ConnectionState
 	Connector string
 }
 
-// ConnectionsInTrouble lists connections by id. The page is put together from the
-// beginnings of the lists of each state, which are in the order of an index.
+// ConnectionsInTrouble lists connections by id. The page is merged from the lists of each
+// state, which an index has in order.
 func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w store.Window) ([]Connection, error) {
 	states := passerelle.ConnectionStates()
 	if f.State != "" {

@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Consent is what a person agreed to share, in which words and where.
+// Consent is what a person agreed to share, with the text and the place.
 type Consent struct {
 	ID           int64
 	User         passerelle.UserID
@@ -78,9 +78,8 @@ func (r Reader) CountConsents(ctx context.Context, f ConsentFilter) (int64, erro
 // Place is the position of a consent in the list.
 func (c Consent) Place() []any { return []any{database.Micros(c.Granted), c.ID} }
 
-// HastenRead has a connection read in the background now, where it is to be read later, or
-// at a later instant where its person is at the institution. One that waits for something
-// else is left as it is.
+// HastenRead makes a connection due now when it is due later, or at a later instant when its
+// person is at the institution. A connection that waits for something else does not change.
 func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
 	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled')": later} {
 		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))

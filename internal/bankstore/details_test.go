@@ -13,8 +13,8 @@ import (
 	"passerelle"
 )
 
-// TestDetails: what says nothing is not stored, nothing else is lost, and the digest
-// is that of the whole, by which rows of earlier versions are not taken for changed.
+// TestDetails: empty values are not stored, nothing else is lost, and the digest is that of the
+// full encoding, so rows of earlier versions do not count as changed.
 func TestDetails(t *testing.T) {
 	nothing := decimal.MustParse("0.00")
 	for name, d := range map[string]passerelle.TransactionDetails{

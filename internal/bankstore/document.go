@@ -74,8 +74,8 @@ func (tx Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d 
 	return tx.createDocument(domain, s, d, reading, false)
 }
 
-// CreateManualDocument stores a document that a program creates, of which nothing is
-// said yet, and returns it. No synchronisation changes it.
+// CreateManualDocument stores an empty document for a program, and returns it. No
+// synchronisation changes it.
 func (tx Tx) CreateManualDocument(domain passerelle.DomainID, s StoredSubscription, at time.Time) (passerelle.Document, error) {
 	d := passerelle.Document{Found: at, LastUpdate: at}
 	err := tx.createDocument(domain, s, &d, s.NextReading(), true)
@@ -111,9 +111,9 @@ func (tx Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d 
 	return nil
 }
 
-// UpdateDocument stores a provider's new details of a document. What the person set stays,
-// and so does the day when the details have none. A deleted document exists again. Its file
-// is fetched again.
+// UpdateDocument stores a provider's new details of a document. The person's values stay, and
+// so does the day when the details have none. A deleted document exists again. Its file is
+// fetched again.
 func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
@@ -137,8 +137,8 @@ func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id
 	return nil
 }
 
-// expectAgain has the file of a document fetched once more, unless it is the
-// person's own, and gives one to a document that had none.
+// expectAgain makes the file of a document due again, unless it is the person's own, and
+// creates one for a document without a file.
 func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
 	file, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -146,8 +146,8 @@ func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id pa
 	}
 	const which = `id = $1 AND +domain_id = $2 AND subscription_id = $3 AND epoch = $4`
 	named := []any{int64(id), int64(domain), int64(s.ID), s.Epoch}
-	// Who is fetching it may have the bytes from before, and finds that the lease is
-	// not theirs any more; it still keeps the next one away until they are done.
+	// A process that is fetching it may have the old content. It loses its lease, but still
+	// keeps others away until it is done.
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0, failures = 0, lease_until = CASE WHEN lease_until > {now} THEN lease_until + 1 ELSE 0 END WHERE NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE `+which+`)`, named...)
 	tx.unit.Exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
 		SELECT CAST($5 AS BIGINT), domain_id, user_id, (SELECT connector_uuid FROM connection WHERE id = $8), CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0
@@ -156,7 +156,7 @@ func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id pa
 	return nil
 }
 
-// LoseDocument marks one that the provider no longer shows.
+// LoseDocument marks a document that the provider no longer lists.
 func (tx Tx) LoseDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, at time.Time, reading int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE document SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND subscription_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
 		database.Micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
@@ -173,24 +173,23 @@ type DocumentFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
-	// Subscription is the only one, in its present Epoch; zero for all.
+	// Subscription selects one subscription in its present Epoch; zero for all.
 	Subscription passerelle.SubscriptionID
 	Epoch        int64
 	ID           passerelle.DocumentID // zero for all
 	Types        []string              // nil for all
-	// Transaction is the only one whose documents are selected; zero for all.
+	// Transaction selects the documents of one transaction; zero for all.
 	Transaction passerelle.TransactionID
 	// From and Until are the first and the last day, both inclusive.
 	From, Until passerelle.Date
-	// Since and Before limit the timestamp: the first instant of the document's day in Zone,
-	// or its discovery when it has no day. Before is exclusive; zero means no limit.
+	// Since and Before limit the timestamp: the first instant of the document's day in Zone, or
+	// its discovery without a day. Before is exclusive; zero means no limit.
 	Since, Before time.Time
 	Zone          *time.Location
-	// Least and Most bound the total, both inclusive; a document without one is
-	// outside of any bound.
+	// Least and Most limit the total, inclusively. A document without a total matches no limit.
 	Least, Most *decimal.Decimal
-	// All includes documents of disabled and deleted subscriptions, and those that the
-	// provider no longer shows.
+	// All includes documents of disabled and deleted subscriptions, and those that the provider
+	// no longer lists.
 	All bool
 }
 
@@ -239,10 +238,9 @@ func (f DocumentFilter) where(c *database.Clauses) {
 	f.bounds(c)
 }
 
-// stamped compares the timestamp of a document with an instant, in one way for
-// those that have no day of their own and in another for the rest. What details
-// say in quotes has its quotes escaped, so that the pattern finds the key alone, which
-// is not there or has an empty text without a day.
+// stamped compares the timestamp of a document with an instant, differently for documents with
+// and without a day. Quotes in the details are escaped, so the pattern finds only the key,
+// which is absent or empty without a day.
 const stamped = `CASE WHEN d.custom_date = '' OR d.custom_date IS NULL AND d.details NOT LIKE '%%"Date":"____-__-__"%%' THEN d.found `
 
 func (f DocumentFilter) bounds(c *database.Clauses) {

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// ownColumns are what a person set of a document, over what the provider says.
+// ownColumns are the person's values of a document, which have precedence over the provider's.
 const ownColumns = `d.category, d.custom_type, d.custom_name, d.custom_date, d.custom_due, d.custom_total, d.custom_untaxed, d.custom_vat, d.custom_income`
 
 // ownOfDocument is a row of ownColumns.
@@ -26,7 +26,7 @@ func (o *ownOfDocument) into() []any {
 	return []any{&o.category, &o.kind, &o.name, &o.date, &o.due, &o.total, &o.untaxed, &o.vat, &o.income}
 }
 
-// over puts what the person set over the details.
+// over applies the person's values to the details.
 func (o *ownOfDocument) over(d *passerelle.Document) error {
 	d.Category = database.ID[int64](o.category)
 	for _, own := range []struct {
@@ -54,8 +54,7 @@ func (o *ownOfDocument) over(d *passerelle.Document) error {
 	return nil
 }
 
-// A day or an amount that a person cleared is an empty text: what the provider says
-// of it does not come back.
+// A cleared day or amount is an empty text, so the provider's value does not come back.
 
 func ownDay(into *passerelle.Date) func(string) error {
 	return func(s string) error {
@@ -77,14 +76,14 @@ func ownAmount(into **decimal.Decimal) func(string) error {
 	}
 }
 
-// Own is what a person sets of one thing: nothing, a value of their own, or none.
+// Own is the person's setting of one value: unchanged, a value, or none.
 type Own[T any] struct {
 	Set   bool
 	Value *T
 }
 
-// DocumentEdit is what a person may change of a document. Without a name of their own
-// it has the one of the provider; the rest is then nothing.
+// DocumentEdit is what a person may change in a document. Without a name of its own it has the
+// provider's name. The rest is then empty.
 type DocumentEdit struct {
 	Type                *string
 	Name                Own[string]
@@ -92,16 +91,16 @@ type DocumentEdit struct {
 	Date, Due           Own[passerelle.Date]
 	Total, Untaxed, VAT Own[decimal.Decimal]
 	Income, ReadOnly    *bool
-	// File is one that was uploaded, in place of the one it has.
+	// File is an uploaded file that replaces the present one.
 	File *StoredFile
 }
 
-// None reports whether nothing is to be changed.
+// None reports whether the edit changes nothing.
 func (e DocumentEdit) None() bool { return e == DocumentEdit{} }
 
-// EditDocument stores what the person set. ErrNotFound when the document is not
-// there for them, or is read-only and stays so; ErrConflict when the time of the
-// upload is over.
+// EditDocument stores what the person set. It fails with ErrNotFound when the document does not
+// exist for them, or is read-only and stays so, and with ErrConflict when the upload has
+// expired.
 func (tx Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e DocumentEdit, at time.Time) error {
 	var total, scale *int64
 	if e.Total.Value != nil {

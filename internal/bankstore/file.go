@@ -16,14 +16,14 @@ import (
 type StoredFile struct {
 	ID   passerelle.FileID
 	User passerelle.UserID
-	// Connector is whose it is to be fetched from; empty for an uploaded one.
+	// Connector is the connector that fetches it; empty for an uploaded file.
 	Connector string
 	MediaType string
-	// Size is zero until the bytes are there, which they are since Stored.
+	// Size is zero until the content is stored, which happened at Stored.
 	Size    int64
 	Created time.Time
 	Stored  *time.Time
-	// due is when an upload is over that was not given to anything.
+	// due is when an unused upload expires.
 	due int64
 }
 
@@ -41,19 +41,18 @@ func scanFile(row database.Row) (StoredFile, error) {
 	return f, err
 }
 
-// held holds for the files of documents and of transactions that are there: what
-// was withdrawn is erased later.
+// held matches files of present documents and transactions. Withdrawn ones are erased later.
 const held = `f.due IS NULL AND (EXISTS (SELECT 1 FROM document d JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch WHERE d.file_id = f.id)
 	OR EXISTS (SELECT 1 FROM attachment x JOIN bank_account a ON a.id = x.account_id AND a.epoch = x.epoch WHERE x.file_id = f.id))`
 
-// File loads what is known of a user's file, or ErrNotFound. One that nobody
-// has any more is not there.
+// File loads a user's file. It fails with ErrNotFound when there is none. A file that nothing
+// refers to does not exist.
 func (r Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
 	return database.One(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE +f.domain_id = $1 AND +f.user_id = $2 AND f.id = $3 AND `+held,
 		int64(domain), int64(user), int64(id))
 }
 
-// Files lists the files of a user that are there, by id and after one of them.
+// Files lists a user's files by id, after one of them.
 func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
 	return database.Collect(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f
 		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,
@@ -67,8 +66,8 @@ func fileKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "stored_file", Column: "sealed_key", Row: id}
 }
 
-// sealFileKey makes the key of a file, which stays the same for as long as there is the
-// file, whatever bytes it has.
+// sealFileKey makes the key of a file, which does not change while the file exists, even with
+// new content.
 func (tx Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) {
 	key := make([]byte, fileKeySize)
 	if _, err := rand.Read(key); err != nil {
@@ -118,8 +117,8 @@ func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from
 	return passerelle.FileID(id), nil
 }
 
-// BeginUpload stores that the bytes of a file are about to come. Unless the
-// file is given to a document within the time allowed, it is removed again.
+// BeginUpload stores that the bytes of a file are about to come. The file is removed unless a
+// document gets it in time.
 func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time.Duration) error {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -136,9 +135,9 @@ func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time
 	return nil
 }
 
-// replaceFile gives an uploaded file to a document in place of the one it has,
-// in the unit in which the document gets its id. ErrConflict when the time of
-// the upload is over: whoever removes it then has moved its end.
+// replaceFile replaces the file of a document with an uploaded one, in the unit in which the
+// document gets its id. It fails with ErrConflict when the upload has expired, because whoever
+// removes it has changed its end.
 func (tx Tx) replaceFile(domain passerelle.DomainID, user passerelle.UserID, document passerelle.DocumentID, f StoredFile) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND due = $6 AND due > {now}`,
 		f.Size, database.OptionalMicros(f.Stored), int64(domain), int64(user), int64(f.ID), f.due)
@@ -165,8 +164,7 @@ func (tx Tx) leaseFiles(into *[]LeasedFile, sql string, args ...any) {
 	}, sql, args...)
 }
 
-// ClaimFiles leases up to limit files of a domain that are to be fetched from a
-// connector.
+// ClaimFiles leases up to limit files of a domain that are due from a connector.
 func (tx Tx) ClaimFiles(domain passerelle.DomainID, connector string, lease time.Duration, limit int, into *[]LeasedFile) {
 	tx.leaseFiles(into, `WITH wanted AS MATERIALIZED (
 			SELECT id FROM stored_file WHERE connector = $1 AND domain_id = $2 AND next_fetch <= {now} AND lease_until < {now} AND due IS NULL
@@ -184,8 +182,8 @@ func (tx Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease t
 		lease.Microseconds(), int64(domain), int64(id))
 }
 
-// KeepFile ends a lease: the bytes are there. ErrConflict when the lease lapsed,
-// the file is another since, or nobody has it any more, who removes it in due time.
+// KeepFile ends a lease: the content is stored. It fails with ErrConflict when the lease
+// lapsed, the file has changed, or nothing refers to it; it is then removed later.
 func (tx Tx) KeepFile(domain passerelle.DomainID, l LeasedFile, mediaType string, size int64, at time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
 		WHERE +domain_id = $4 AND id = $5 AND lease_until = $6 AND due IS NULL`, database.Micros(at), size, mediaType, int64(domain), int64(l.ID), l.Until)
@@ -196,16 +194,16 @@ func (tx Tx) ReleaseFile(domain passerelle.DomainID, l LeasedFile) {
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND lease_until = $3 AND due IS NULL`, int64(domain), int64(l.ID), l.Until)
 }
 
-// PostponeFile ends a lease without the bytes: they are fetched after a while,
-// or, when wait is zero, once somebody asks for them.
+// PostponeFile ends a lease without content. The file is fetched after a while or, when wait is
+// zero, on request.
 func (tx Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.Duration) {
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0, failures = failures + 1, next_fetch = CASE WHEN $1 = 0 THEN NULL ELSE {now} + $1 END
 		WHERE +domain_id = $2 AND id = $3 AND lease_until = $4 AND due IS NULL`, wait.Microseconds(), int64(domain), int64(l.ID), l.Until)
 }
 
-// waiting and the id of a connection are together the next_fetch of a file that
-// waits for that connection to be read: later than any instant, and one look into
-// the index finds the files of a connection.
+// waiting plus the id of a connection is the next_fetch of a file that waits for a read of that
+// connection. It is later than any instant, and one index lookup finds the files of a
+// connection.
 const waiting = 1 << 62
 
 // AwaitSync ends a lease without the bytes and without a failure: the file is fetched after
@@ -224,15 +222,14 @@ func (tx Tx) ResumeFiles(c Connection) {
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0 WHERE connector = $1 AND domain_id = $2 AND next_fetch = $3`, c.Connector, int64(c.Domain), waiting+int64(c.ID))
 }
 
-// FileOrigin is where a file comes from, in the words of the institution: a
-// document of a subscription, or an attachment of a transaction.
+// FileOrigin is the institution's name for a file: a document of a subscription, or an
+// attachment of a transaction.
 type FileOrigin struct {
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID
-	// Sync is that of the connection at the same moment.
+	// Sync is the number of the connection's last read at the same moment.
 	Sync int64
-	// Gone is true when the institution showed it no more when it was last read,
-	// which it may do again.
+	// Gone means that the last read did not list it; a later one may.
 	Gone bool
 	Name struct{ Subscription, Document, Account, Transaction, Attachment string }
 }
@@ -243,7 +240,7 @@ func scanOrigin(row database.Row) (FileOrigin, error) {
 	return o, err
 }
 
-// FileOrigin tells where a file comes from, or ErrNotFound when it is withheld.
+// FileOrigin returns where a file comes from. It fails with ErrNotFound when it is withheld.
 func (r Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id passerelle.FileID) (FileOrigin, error) {
 	return database.One(ctx, r.rows, scanOrigin, `SELECT c.user_id, c.id, c.sync, d.deleted IS NOT NULL OR s.deleted IS NOT NULL, s.key, d.key, '', '', '' FROM document d
 			JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch JOIN connection c ON c.id = s.connection_id
@@ -254,8 +251,8 @@ func (r Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id p
 		int64(domain), int64(id))
 }
 
-// ClaimForgotten leases up to limit files that nobody refers to any more, so that their
-// bytes are removed.
+// ClaimForgotten leases up to limit files that nothing refers to, so that their content is
+// removed.
 func (tx Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH over AS MATERIALIZED (
 			SELECT id FROM stored_file f WHERE due < {now} AND NOT EXISTS (SELECT 1 FROM document d WHERE d.file_id = f.id) AND NOT EXISTS (SELECT 1 FROM attachment x WHERE x.file_id = f.id)
@@ -263,22 +260,22 @@ func (tx Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
 		UPDATE stored_file SET due = {now} + $1 WHERE id IN (SELECT id FROM over) AND due < {now} RETURNING id`, lease.Microseconds())
 }
 
-// ForgetFiles removes what is known of files whose bytes were removed.
+// ForgetFiles removes the rows of files whose content was removed.
 func (tx Tx) ForgetFiles(ids []int64) {
 	var c database.Clauses
 	over := database.AnyOf(&c, ids)
 	tx.unit.Exec(`DELETE FROM stored_file WHERE due IS NOT NULL AND id IN (`+over+`)`, c.Args...)
 }
 
-// forgetFilesOf marks the files of up to limit rows of a table as unused. It takes any rows:
-// an order by id would search the whole table.
+// forgetFilesOf marks the files of up to limit rows of a table as unused. It takes any rows: an
+// order by id would search the whole table.
 func (tx Tx) forgetFilesOf(table, condition string, limit int, args []any) {
 	tx.unit.Exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL%s)`,
 		store.ForgottenFile, table, condition, database.UpTo(limit)), args...)
 }
 
-// noFile holds for rows of a table whose file nobody has any more: what is
-// erased without that would leave the bytes behind.
+// noFile matches rows whose file nothing refers to. Erasing other rows would leave content
+// behind.
 func noFile(table string) string {
 	return fmt.Sprintf(` AND NOT EXISTS (SELECT 1 FROM stored_file f WHERE f.id = %s.file_id AND f.due IS NULL)`, table)
 }

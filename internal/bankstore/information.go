@@ -16,7 +16,7 @@ type Information struct {
 	Key, Value  string
 }
 
-// Informations lists what is noted about transactions, by transaction and id.
+// Informations lists the notes about transactions, by transaction and id.
 func (r Reader) Informations(ctx context.Context, domain passerelle.DomainID, transactions []passerelle.TransactionID) ([]Information, error) {
 	s := database.Among(database.Selection{From: "transaction_information"}.And("domain_id = $%d", int64(domain)), "transaction_id", transactions)
 	return database.Collect(ctx, r.rows, func(row database.Row) (Information, error) {
@@ -26,8 +26,7 @@ func (r Reader) Informations(ctx context.Context, domain passerelle.DomainID, tr
 	}, `SELECT id, transaction_id, key, value FROM transaction_information WHERE `+s.Conditions()+` ORDER BY transaction_id, id`, s.Args...)
 }
 
-// presentTransaction selects a transaction of a user; one of an account that was
-// emptied since is none.
+// presentTransaction selects a transaction of a user, unless its account was emptied since.
 const presentTransaction = `FROM bank_transaction t WHERE +t.domain_id = $1 AND +t.user_id = $2 AND t.id = $3
 	AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = t.account_id AND a.epoch = t.epoch)`
 
@@ -44,15 +43,15 @@ func (tx Tx) SetInformation(domain passerelle.DomainID, user passerelle.UserID, 
 	return nil
 }
 
-// LimitInformations notes the time of a change of what is known about a
-// transaction, and undoes the unit with an error when it is more than most.
+// LimitInformations records the time of a change of a transaction's notes, and fails the unit
+// when there are more than most.
 func (tx Tx) LimitInformations(domain passerelle.DomainID, transaction passerelle.TransactionID, at time.Time, most int, beyond error) {
 	tx.unit.ExecOne(beyond, `UPDATE bank_transaction SET last_update = $1 WHERE +domain_id = $2 AND id = $3
 		AND (SELECT count(*) FROM transaction_information WHERE transaction_id = $3) <= $4`, database.Micros(at), int64(domain), int64(transaction), most)
 }
 
-// DeleteInformations forgets what is noted about a transaction of a user: one
-// thing, for which ErrNotFound says that it is not there, or all when id is zero.
+// DeleteInformations removes one note about a transaction of a user, or all when id is zero.
+// Write fails with ErrNotFound when the note does not exist.
 func (tx Tx) DeleteInformations(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, id int64) {
 	const of = `DELETE FROM transaction_information WHERE transaction_id IN (SELECT t.id ` + presentTransaction + `)`
 	args := []any{int64(domain), int64(user), int64(transaction)}

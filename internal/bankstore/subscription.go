@@ -17,7 +17,7 @@ type StoredSubscription struct {
 	Digest    int64
 	Documents int64
 	Changed   int64
-	// Readings is how often its documents were read, as those of an account.
+	// Readings counts the complete reads of its documents, as for accounts.
 	Readings int64
 }
 
@@ -52,7 +52,7 @@ type SubscriptionFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
-	// Connections are several; nil for all.
+	// Connections selects several connections; nil for all.
 	Connections []passerelle.ConnectionID
 	IDs         []passerelle.SubscriptionID // nil for all
 	All         bool
@@ -85,7 +85,7 @@ func (r Reader) Subscriptions(ctx context.Context, f SubscriptionFilter, w store
 		subscriptionColumns, c.String(), p.Order, c.Bind(w.Limit), c.Bind(w.Offset)), c.Args...)
 }
 
-// ConnectionsByID finds those of a user's connections that have one of the ids.
+// ConnectionsByID finds a user's connections by their ids.
 func (r Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID]Connection, error) {
 	var c database.Clauses
 	c.And("domain_id = %s AND user_id = %s AND deleted IS NULL", int64(domain), int64(user))
@@ -105,8 +105,7 @@ func (r Reader) CountSubscriptions(ctx context.Context, f SubscriptionFilter) (i
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM subscription s WHERE `+c.String(), c.Args...)
 }
 
-// SubscriptionsOf lists all subscriptions of a connection for the one who
-// synchronises it.
+// SubscriptionsOf lists all subscriptions of a connection for its sync.
 func (r Reader) SubscriptionsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredSubscription, error) {
 	return database.Collect(ctx, r.rows, scanSubscription, `SELECT `+subscriptionColumns+` FROM subscription s WHERE s.domain_id = $1 AND s.connection_id = $2 ORDER BY s.id`,
 		int64(domain), int64(connection))
@@ -136,7 +135,7 @@ func (tx Tx) CreateSubscription(domain passerelle.DomainID, s *StoredSubscriptio
 	return nil
 }
 
-// UpdateSubscription stores what a provider now says of a subscription.
+// UpdateSubscription stores a provider's new details of a subscription.
 func (tx Tx) UpdateSubscription(domain passerelle.DomainID, s *StoredSubscription) error {
 	details, err := EncodeDetails(s.SubscriptionDetails)
 	if err != nil {

@@ -47,7 +47,7 @@ func (s SyncedRows) where() database.Clauses {
 	return c
 }
 
-// Known is what a sync needs of a stored row that has a key of the institution.
+// Known is what a sync needs of a stored row with an institution's key.
 type Known struct {
 	ID      int64
 	Key     string
@@ -61,7 +61,7 @@ func scanKnown(row database.Row) (Known, error) {
 	return k, err
 }
 
-// KnownByKey returns the rows that have one of the keys, with one query.
+// KnownByKey returns the rows with one of the keys, with one query.
 func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (map[string]Known, error) {
 	c := s.where()
 	var names []string
@@ -112,7 +112,7 @@ func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date,
 	})
 }
 
-// OneKey returns the key of one of the rows that EachKey selects, or an empty text.
+// OneKey returns the key of one row that EachKey selects, or an empty text.
 func (r Reader) OneKey(ctx context.Context, s SyncedRows) (string, error) {
 	c := s.where()
 	if s.manual {
@@ -126,15 +126,14 @@ func (r Reader) OneKey(ctx context.Context, s SyncedRows) (string, error) {
 	return strings.Join(first, ""), err
 }
 
-// Details are an institution's details of one thing as they are stored, with a digest that
-// shows whether they change.
+// Details are an institution's details of an object as they are stored, with a digest to detect
+// changes.
 type Details struct {
 	text   string
 	Digest int64
 }
 
-// maxDetails limits the details of one thing: longer ones are no account, transaction or
-// document.
+// maxDetails limits the details of one object.
 const maxDetails = 64 << 10
 
 // EncodeDetails encodes an institution's details. A transaction that comes again in another file
@@ -159,8 +158,8 @@ func EncodeDetails(details any) (Details, error) {
 	return Details{text, int64(binary.BigEndian.Uint64(sum[:8]))}, err //nolint:gosec // any 64 bits do
 }
 
-// decodeDetails decodes an institution's details. It uses the second version of
-// encoding/json, which is three times as fast, because lists do little else.
+// decodeDetails decodes an institution's details. It uses the second version of encoding/json,
+// which is three times as fast, because lists do little else.
 func decodeDetails(text string, into any) error { return jsonv2.Unmarshal([]byte(text), into) }
 
 // compact removes the null and empty members of an object: half of what institutions send,

@@ -16,23 +16,23 @@ type Termination struct {
 	Connection passerelle.ConnectionID
 	User       passerelle.UserID
 	Connector  string // its UUID
-	// Memory is what the last read left.
+	// Memory is from the last read.
 	Memory []byte
-	// Tries counts those that failed.
+	// Tries counts failures.
 	Tries int64
 
 	due int64
 }
 
-// TerminableMemory replaces what a sync left, and has the institution told when the
-// connection is deleted.
+// TerminableMemory replaces the memory of a sync, and marks the connection: when it is deleted,
+// its consent must be ended at the institution.
 func (tx Tx) TerminableMemory(c Connection, memory []byte) error {
 	tx.unit.Exec(`UPDATE connection SET terminate = 0 WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(c.Domain), int64(c.ID))
 	return tx.SetConnectionMemory(c, memory)
 }
 
-// TerminationsDue lists the consents of a domain that are to be ended at an instant of it,
-// the longest overdue first.
+// TerminationsDue lists the consents of a domain that must be ended now, the longest overdue
+// first.
 func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
 	all, err := database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
@@ -51,15 +51,14 @@ func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID,
 	return all, err
 }
 
-// TryTermination records that the institution is being told now, and when to tell it again
-// unless EndTermination records success. Write fails with ErrConflict when another process
-// is telling it.
+// TryTermination records an attempt, and when to try again unless EndTermination records
+// success. Write fails with ErrConflict when another process is trying.
 func (tx Tx) TryTermination(t Termination, next time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET terminate = $1, failures = $2 WHERE +domain_id = $3 AND id = $4 AND terminate = $5`,
 		database.Micros(next), t.Tries+1, int64(t.Domain), int64(t.Connection), t.due)
 }
 
-// EndTermination leaves what is left of the connection to EraseWithdrawn.
+// EndTermination leaves the rest of the connection to EraseWithdrawn.
 func (tx Tx) EndTermination(t Termination, now time.Time) {
 	tx.unit.Exec(`UPDATE connection SET terminate = NULL, memory = NULL WHERE +domain_id = $1 AND id = $2`, int64(t.Domain), int64(t.Connection))
 	tx.withdraw(withdrawal{domain: int64(t.Domain), user: int64(t.User), kind: "connection", subject: int64(t.Connection), at: database.Micros(now)})

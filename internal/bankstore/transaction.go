@@ -55,18 +55,18 @@ func coefficient(d decimal.Decimal) (int64, error) {
 	return value, nil
 }
 
-// NewTransaction is a transaction to be stored. Its details are encoded again
-// unless they are given.
+// NewTransaction is a transaction to be stored. Its details are encoded again unless they are
+// given.
 type NewTransaction struct {
 	*passerelle.Transaction
 	Details Details
-	// Manual marks a transaction that a client created: it gets a key of its own, and no
-	// sync changes it.
+	// Manual marks a transaction that a client created: it gets a key of its own, and no sync
+	// changes it.
 	Manual bool
 }
 
-// CreateTransactions stores transactions that were found in an account and gives
-// them their ids. Reading is the number of the one that found them.
+// CreateTransactions stores transactions that were found in an account and gives them their
+// ids. Reading is the number of the read that found them.
 func (tx Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, reading int64, found ...NewTransaction) error {
 	first, err := tx.unit.NewIDs("bank_transaction", len(found))
 	if err != nil {
@@ -103,8 +103,8 @@ func (tx Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, rea
 var transactionRow = database.NewRowType(`bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale,
 	wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded, manual)`)
 
-// UpdateTransaction stores what an institution now says of a transaction; what
-// the person set stays. A deleted one is back.
+// UpdateTransaction stores an institution's new details of a transaction. The person's values
+// stay. A deleted transaction is restored.
 func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
@@ -122,8 +122,8 @@ func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id p
 	return tx.keepAttachments(domain, a, id, d.Attachments, at, reading)
 }
 
-// DeleteManualTransactions marks those of an account that programs created, and moves
-// the counters of the account. ErrConflict when it was emptied meanwhile.
+// DeleteManualTransactions marks the transactions of an account that programs created, and
+// updates the account's counters. ErrConflict when it was emptied meanwhile.
 func (tx Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccount, at time.Time) {
 	const theirs = `account_id = $1 AND epoch = $2 AND manual AND deleted IS NULL`
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // nobody adds some from here on
@@ -132,7 +132,7 @@ func (tx Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccoun
 	tx.unit.Exec(`UPDATE bank_transaction SET deleted = $3, last_update = $3, changed = $4 WHERE `+theirs, int64(a.ID), a.Epoch, database.Micros(at), a.NextReading())
 }
 
-// LoseTransaction marks one that the institution no longer shows.
+// LoseTransaction marks a transaction that the institution no longer lists.
 func (tx Tx) LoseTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, at time.Time, reading int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_transaction SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
 		database.Micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
@@ -145,8 +145,8 @@ func (tx Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, pres
 		present, deleted, int64(domain), int64(a.ID), a.Epoch)
 }
 
-// TransactionEdit is a person's change of a transaction. Nil leaves a field as it is; an
-// empty text or list removes it.
+// TransactionEdit is a person's change of a transaction. Nil leaves a field as it is. An empty
+// text or list removes the value.
 type TransactionEdit struct {
 	Wording, Comment *string
 	ApplicationDate  *passerelle.Date
@@ -154,7 +154,7 @@ type TransactionEdit struct {
 	Categories       []string
 }
 
-// None reports whether nothing is to be changed.
+// None reports whether the edit changes nothing.
 func (e TransactionEdit) None() bool {
 	return e.Wording == nil && e.Comment == nil && e.ApplicationDate == nil && e.Active == nil && e.Categories == nil
 }

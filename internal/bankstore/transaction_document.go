@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// attachedCount is how many documents of a transaction t are there for its user;
-// one that has none, as nearly all, costs a look into an index.
+// attachedCount counts the documents of a transaction t that its user can see. For a
+// transaction without any, as nearly all are, it costs one index lookup.
 const attachedCount = `CASE WHEN (SELECT x.id FROM transaction_document x WHERE x.transaction_id = t.id LIMIT 1) IS NOT NULL THEN
 	(SELECT count(*) FROM transaction_document x JOIN document d ON d.id = x.document_id JOIN subscription s ON s.id = d.subscription_id JOIN connection sc ON sc.id = s.connection_id
 		WHERE x.transaction_id = t.id AND d.deleted IS NULL AND s.epoch = d.epoch AND s.disabled IS NULL AND s.deleted IS NULL AND sc.deleted IS NULL) ELSE 0 END`
@@ -21,7 +21,7 @@ type AttachedDocument struct {
 	StoredDocument
 }
 
-// after scans some columns before those that a function knows.
+// after scans some columns before the ones that a function scans.
 type after struct {
 	database.Row
 	first []any
@@ -29,9 +29,8 @@ type after struct {
 
 func (a after) Scan(into ...any) error { return a.Row.Scan(append(a.first, into...)...) }
 
-// DocumentsOf lists those of the documents that a filter selects which are attached
-// to transactions of the user, who are known to have these: by transaction, the
-// newest first. It costs one query for all of them.
+// DocumentsOf lists the documents of a filter that are attached to transactions of the user, by
+// transaction, newest first. The transactions must have attached documents. It takes one query.
 func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions []passerelle.TransactionID) ([]AttachedDocument, error) {
 	var c database.Clauses
 	f.where(&c)
@@ -46,12 +45,12 @@ func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions 
 	}, `SELECT x.transaction_id, `+documentColumns+` FROM transaction_document x CROSS JOIN `+documentSource+c.String()+` ORDER BY x.transaction_id, d.date DESC, d.id DESC`, c.Args...)
 }
 
-// AttachDocument attaches a document to a transaction of the same user, and
-// undoes the unit with an error when these are more than most. ErrNotFound when
-// one of them is not there for them. One that is attached already stays so.
+// AttachDocument attaches a document to a transaction of the same user, and undoes the unit
+// with an error when these are more than most. It fails with ErrNotFound when one does not
+// exist for them. An attached document stays attached.
 //
-// Both rows are held until the unit is written: who erases one of them meanwhile
-// waits, and then finds what was attached.
+// Both rows are locked until the end of the unit: an eraser waits, and then finds the
+// attachment.
 func (tx Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_document")
 	if err != nil {
@@ -69,9 +68,9 @@ func (tx Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID, 
 	return nil
 }
 
-// DetachDocuments takes a document from a transaction of a user, or all when it is
-// zero; the documents stay. ErrNotFound when the transaction is not there for
-// them, or does not have the document.
+// DetachDocuments detaches a document from a transaction of a user, or all when it is zero. The
+// documents are kept. ErrNotFound when the transaction is not there for them, or does not have
+// the document.
 func (tx Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time) {
 	tx.touchTransaction(domain, user, transaction, at)
 	const of = `DELETE FROM transaction_document WHERE domain_id = $1 AND user_id = $2 AND transaction_id = $3`
@@ -83,8 +82,7 @@ func (tx Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID,
 	tx.unit.ExecOne(store.ErrNotFound, of+` AND document_id = $4`, append(args, int64(document))...)
 }
 
-// touchTransaction notes the time of a change of what hangs on a transaction that
-// is there for a user.
+// touchTransaction records the time of a change below a transaction of a user.
 func (tx Tx) touchTransaction(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, at time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE bank_transaction SET last_update = $4 WHERE id IN (SELECT t.id `+presentTransaction+`)`, int64(domain), int64(user), int64(transaction), database.Micros(at))
 }

@@ -13,34 +13,34 @@ import (
 	"passerelle/internal/store"
 )
 
-// TransactionFilter selects transactions of a user, who is required: the zero
-// value selects none.
+// TransactionFilter selects transactions of a user, who is required: the zero value selects
+// none.
 type TransactionFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
-	// Account is the only one, in its present Epoch; zero for all.
+	// Account selects one account in its present Epoch; zero for all.
 	Account passerelle.AccountID
 	Epoch   int64
 	IDs     []passerelle.TransactionID // nil for all
-	// All includes transactions of disabled and deleted accounts. Deleted includes those
-	// that no longer exist at the institution.
+	// All includes transactions of disabled and deleted accounts. Deleted includes transactions
+	// that the institution no longer lists.
 	All, Deleted bool
 	// ByDate orders and bounds by the field date instead of application_date.
 	ByDate bool
-	// From and Until are the first and the last day; no date is no bound.
+	// From and Until are the first and the last day; a zero date is no bound.
 	From, Until passerelle.Date
-	// Since selects those that changed after an instant.
+	// Since selects transactions that changed after an instant.
 	Since *time.Time
 	// Income selects incoming transactions when true, and outgoing ones when false.
 	Income *bool
-	// Wording is part of a label; Search of a label, a day, a value or a category.
+	// Wording is part of a label. Search is part of a label, a day, a value or a category.
 	Wording, Search string
-	// Least and Most bound the value; Values are the only ones, when there are any.
+	// Least and Most limit the value. Values, when set, are the only values.
 	Least, Most *decimal.Decimal
 	Values      []decimal.Decimal
-	// within are the accounts that were found to be meant, or nil; undocumented tells
-	// that nothing in the accounts that are meant has a document.
+	// within are the selected accounts as they were found, or nil. undocumented means that
+	// nothing in these accounts has a document.
 	within       []accountEpoch
 	undocumented bool
 }
@@ -51,13 +51,12 @@ type accountEpoch struct {
 	currency       passerelle.Currency
 }
 
-// MaxWithin is how many accounts are told to a query; each transaction is held
-// against all of them.
+// MaxWithin is how many accounts a query lists. Each transaction is compared with all of them.
 const MaxWithin = 16
 
-// Within narrows the filter to the accounts of its span, which saves looking up the
-// account of each transaction, where the span has noted them, and its documents, where
-// none has any. What is withdrawn after the span was taken is shown once more.
+// Within limits the filter to the accounts of its span. That saves looking up the account of
+// each transaction, and its documents when none has any. An account that is withdrawn after the
+// span was read is shown once more.
 func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	f.undocumented = s.documented == 0
 	if f.Account == 0 {
@@ -66,9 +65,9 @@ func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	return f
 }
 
-// among is the condition that a transaction is of one of the accounts. As a CASE it
-// leads to no index, and says nothing of how many there are: otherwise both databases
-// would look the accounts up, and sort all they have.
+// among is the condition that a transaction belongs to one of the accounts. A CASE uses no
+// index and gives no estimate. Otherwise both databases would look up the accounts, and sort
+// all their transactions.
 func (f TransactionFilter) among(c *database.Clauses) {
 	var each []string
 	for _, r := range database.Padded(f.within) {
@@ -92,8 +91,8 @@ func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
 	return t.ApplicationDate
 }
 
-// Plain reports that the filter only narrows to accounts, so that TransactionSpan
-// has how many it selects.
+// Plain reports whether the filter only selects accounts, so that TransactionSpan has the
+// count.
 func (f TransactionFilter) Plain() bool {
 	return f.IDs == nil && f.From.IsZero() && f.Until.IsZero() && f.Since == nil && f.Income == nil && f.Wording == "" && f.Search == "" &&
 		f.Least == nil && f.Most == nil && f.Values == nil
@@ -114,9 +113,8 @@ func (f TransactionFilter) accounts(c *database.Clauses) {
 	}
 }
 
-// exact is a stored decimal in two parts: how many ones, and how many ten-billionths
-// beside them, both with its sign. In one number they would be beyond 64 bits, which
-// SQLite takes for a float.
+// exact is a stored decimal in two parts, ones and ten-billionths, both with its sign. In one
+// number they would be beyond 64 bits, which SQLite takes for a float.
 type exact struct{ whole, rest string }
 
 // exactly is a column that has its scale in another, of the same name with _scale.
@@ -190,8 +188,7 @@ func (f TransactionFilter) bounds(c *database.Clauses) {
 // label holds a text in any case.
 const label = `COALESCE(t.custom_folded, t.folded) LIKE %s ESCAPE '!'`
 
-// search is the condition that a text is part of a label, of a day or of a
-// category, or is the value.
+// search is the condition that a text is part of a label, a day or a category, or is the value.
 func (f TransactionFilter) search(c *database.Clauses) {
 	part := c.Bind(contains(database.Fold(f.Search)))
 	clause := fmt.Sprintf(label+" OR t.date LIKE %[1]s ESCAPE '!' OR t.application_date LIKE %[1]s ESCAPE '!' OR LOWER(COALESCE(t.categories, '')) LIKE %[1]s ESCAPE '!'", part)
@@ -231,9 +228,9 @@ func contains(part string) string {
 	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(part) + "%"
 }
 
-// source has both databases walk the index of transactions, which is in the order
-// of the list, and look the account of each up: a CROSS JOIN keeps SQLite from
-// beginning with the accounts and sorting all they have.
+// source makes both databases read the index of transactions, which is in the order of the
+// list, and look up each account: a CROSS JOIN keeps SQLite from starting with the accounts and
+// sorting all their transactions.
 func (f TransactionFilter) source() string {
 	if f.within != nil {
 		return `bank_transaction t WHERE `
@@ -276,8 +273,8 @@ func (r Reader) CountTransactions(ctx context.Context, f TransactionFilter) (int
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+f.source()+c.String(), c.Args...)
 }
 
-// TransactionSpan has the number of transactions, and the first and last day, of the
-// accounts that a filter selects, whatever else it selects.
+// TransactionSpan has the number of transactions, and their first and last day, in the accounts
+// of a filter, whatever else the filter selects.
 type TransactionSpan struct {
 	Accounts, Transactions int64
 	First, Last            passerelle.Date
@@ -287,7 +284,7 @@ type TransactionSpan struct {
 	noted []accountEpoch
 }
 
-// Currency is that of an account, where the span has noted it.
+// Currency is the currency of an account, where the span has recorded it.
 func (s TransactionSpan) Currency(id passerelle.AccountID) (passerelle.Currency, bool) {
 	for _, a := range s.noted {
 		if a.account == int64(id) {
@@ -320,7 +317,7 @@ func (r Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (Trans
 	return s, err
 }
 
-// add adds what there is in an account.
+// add adds the transactions of an account.
 func (s *TransactionSpan) add(row database.Row) error {
 	var (
 		of                 accountEpoch

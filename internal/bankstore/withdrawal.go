@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// withdrawal is what was withdrawn and is still to be erased.
+// withdrawal is a withdrawn object that is still to be erased.
 type withdrawal struct {
 	id, domain, subject int64
 	user                int64
@@ -31,34 +31,34 @@ func scanWithdrawal(row database.Row) (withdrawal, error) {
 	return e, err
 }
 
-// Holding is the account with what was read of it since it was last shared.
+// Holding is the account with what was read since it was last shared.
 func (a StoredAccount) Holding() store.Holding {
 	return store.HoldingOf("account", int64(a.ID), &a.Epoch)
 }
 
-// Holding is the subscription with what was read of it since it was last shared.
+// Holding is the subscription with what was read since it was last shared.
 func (s StoredSubscription) Holding() store.Holding {
 	return store.HoldingOf("subscription", int64(s.ID), &s.Epoch)
 }
 
-// Holding is the connection with all that is below it.
+// Holding is the connection with everything below it.
 func (c Connection) Holding() store.Holding { return store.HoldingOf("connection", int64(c.ID), nil) }
 
-// A subject is withdrawn at once for whoever looks, and its rows are erased soon
-// after, in steps. Bodies that hold it go first.
+// A withdrawn object is hidden at once, and its rows are erased soon after, in steps. Bodies
+// that hold it go first.
 
-// maxVoided is how many bodies are done away with in the unit of the withdrawal;
-// a receiver that has been away for long may have more to come.
+// maxVoided is how many bodies are removed in the unit of the withdrawal. A receiver that was
+// away for long may have more to come.
 const maxVoided = 500
 
-// withdraw gives up what holds a subject and leaves the rest to EraseWithdrawn.
+// withdraw removes bodies that contain an object, and leaves the rest to EraseWithdrawn.
 func (tx Tx) withdraw(e withdrawal) {
 	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, epoch, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		e.domain, e.user, e.kind, e.subject, e.epoch, e.at)
 	tx.void(e, maxVoided, func() {})
 }
 
-// holding is what the bodies are looked for that go with the subject.
+// holding is what identifies bodies that contain the object.
 func (e withdrawal) holding() store.Holding { return store.HoldingOf(e.kind, e.subject, e.epoch) }
 
 // void does away with the bodies of events that hold the subject, at most limit.
@@ -66,9 +66,8 @@ func (tx Tx) void(e withdrawal, limit int, voided func()) {
 	tx.units.VoidBodiesWith(passerelle.DomainID(e.domain), passerelle.UserID(e.user), e.holding(), database.Instant(e.at), limit, voided)
 }
 
-// erasable are the tables below each kind of subject in the order in which they
-// are emptied; the condition has the subject as $1 and, for accounts, the last
-// epoch as $2.
+// erasable are the tables below each kind of object, in the order in which they are emptied.
+// The condition has the object as $1 and, for accounts, the last epoch as $2.
 var erasable = map[string][]struct{ table, condition string }{
 	"account": {
 		{"investment_value", "account_id = $1 AND epoch <= $2"},
@@ -101,9 +100,9 @@ var erasable = map[string][]struct{ table, condition string }{
 	},
 }
 
-// EraseWithdrawn removes up to limit rows of what was withdrawn, the oldest withdrawal
-// first, in one short unit, and reports whether there is more. It is meant to
-// be called again and again by one loop; several at once only waste work.
+// EraseWithdrawn removes up to limit rows of withdrawn objects, the oldest withdrawal first, in
+// one short unit, and reports whether there are more. One loop calls it repeatedly. Several at
+// once only waste work.
 func EraseWithdrawn(ctx context.Context, db *store.DB, limit int) (bool, error) {
 	e, err := database.One(ctx, db.Rows(), scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
 	if errors.Is(err, store.ErrNotFound) {
@@ -119,8 +118,7 @@ func EraseWithdrawn(ctx context.Context, db *store.DB, limit int) (bool, error) 
 	return true, err
 }
 
-// eraseStep does away with some of what a withdrawal is of, and forgets it when
-// nothing is left.
+// eraseStep erases some rows of a withdrawal, and ends it when nothing is left.
 func (e withdrawal) eraseStep(ctx context.Context, db *store.DB, limit int) error {
 	if voided, err := e.voidSome(ctx, db, maxVoided); err != nil || voided > 0 {
 		return err
@@ -136,15 +134,15 @@ func (e withdrawal) eraseStep(ctx context.Context, db *store.DB, limit int) erro
 	})
 }
 
-// holdWithdrawal has others who erase the same wait for the end of the unit.
-// Without that, one who finds no more rows in a table, because another has not
-// committed yet, goes on with the next, and what is below an account is not
-// found any more without it. One that was ended is ErrConflict.
+// holdWithdrawal makes other erasers of the same object wait for the end of the unit. Otherwise
+// an eraser that finds no more rows in a table, because another has not committed yet, would go
+// on to the next table, and rows below an account could not be found any more. Write fails with
+// ErrConflict for a withdrawal that has ended.
 func (tx Tx) holdWithdrawal(e withdrawal) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE withdrawal SET created = created WHERE id = $1`, e.id)
 }
 
-// args are those of the conditions.
+// args are the arguments of the conditions.
 func (e withdrawal) args() []any {
 	if e.epoch == nil {
 		return []any{e.subject}
@@ -195,8 +193,8 @@ func (e withdrawal) eraseSome(ctx context.Context, db *store.DB, table, conditio
 	return gone, nil
 }
 
-// HoldAccount keeps an account as shared as it was read, until the unit is
-// written. One that was withdrawn since is ErrConflict.
+// HoldAccount keeps an account as shared as it was read, until the unit is written. Write fails
+// with ErrConflict for an object that was withdrawn since.
 func (tx Tx) HoldAccount(domain passerelle.DomainID, a StoredAccount) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
 }
@@ -206,16 +204,16 @@ func (tx Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) 
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(s.ID), s.Epoch)
 }
 
-// DeleteUser removes a user as it was read, so that nothing of it can be reached
-// any more, drops its held events, and leaves the rest to Erase and EraseWithdrawn. A user
-// who changed meanwhile, by an event or by becoming permanent, is ErrConflict.
+// DeleteUser removes a user as it was read, which hides everything of the user, drops held
+// events, and leaves the rest to Erase and EraseWithdrawn. Write fails with ErrConflict when
+// the user has changed meanwhile, by an event or by becoming permanent.
 func (tx Tx) DeleteUser(u passerelle.User, realNow time.Time) {
 	tx.units.RemoveUser(u, realNow)
 	tx.withdrawUser(u.Domain, u.ID, realNow)
 }
 
-// withdrawUser takes all connections of a user who is deleted out of sight, and
-// leaves the erasing of what is below them to EraseWithdrawn.
+// withdrawUser hides all connections of a deleted user, and leaves what is below them to
+// EraseWithdrawn.
 func (tx Tx) withdrawUser(domain passerelle.DomainID, user passerelle.UserID, now time.Time) {
 	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, created) SELECT domain_id, user_id, 'connection', id, $1 FROM connection WHERE domain_id = $2 AND user_id = $3 AND deleted IS NULL ORDER BY id`,
 		database.Micros(now), int64(domain), int64(user))

@@ -22,14 +22,14 @@ import (
 	"passerelle/internal/blob"
 )
 
-// place is a store and the names of all it keeps, complete or not.
+// place is a store, and the names of all complete and incomplete files.
 type place struct {
 	blob.Store
 	names func() []string
 }
 
-// each runs a test on each kind of store; a bucket's server is a real one, in
-// this process.
+// each runs a test on each kind of store. The server of a bucket is a real one, in this
+// process.
 func each(t *testing.T, run func(t *testing.T, p place)) {
 	t.Run("folder", func(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "files")
@@ -47,7 +47,7 @@ func each(t *testing.T, run func(t *testing.T, p place)) {
 	})
 }
 
-// sealed keeps files under keys by their numbers; number 13 has none.
+// sealed encrypts files with keys by their numbers; number 13 has none.
 func sealed(in blob.Store) blob.Sealed {
 	return blob.Sealed{Store: in, Key: func(_ context.Context, id passerelle.FileID) ([]byte, error) {
 		if id == 13 {
@@ -106,7 +106,7 @@ func bucket(t *testing.T) place {
 	}}
 }
 
-// content is of a length that takes more than one part, and says where it is.
+// content needs more than one part, and each position can be recognised.
 func content(n int) []byte {
 	text := make([]byte, n)
 	for i := range text {
@@ -117,7 +117,7 @@ func content(n int) []byte {
 
 func put(t *testing.T, s blob.Store, id passerelle.FileID, text []byte) {
 	t.Helper()
-	// A reader of which nobody can tell the length, and that gives little at once.
+	// A reader of unknown length that returns little at a time.
 	size, err := s.Put(t.Context(), id, iotest.HalfReader(bytes.NewReader(text)))
 	if err != nil || size != int64(len(text)) {
 		t.Fatalf("put %d: size %d, error %v", len(text), size, err)
@@ -183,8 +183,7 @@ func TestAFileIsReadFromAnyPlace(t *testing.T) {
 	})
 }
 
-// Whatever breaks an upload off, nothing of it is there, and what was there
-// before still is.
+// An upload that breaks off leaves nothing, and an earlier file stays.
 func TestWhatBrokeOffIsNotThere(t *testing.T) {
 	failure := errors.New("the provider went away")
 	each(t, func(t *testing.T, p place) {
@@ -235,8 +234,7 @@ func TestRemoving(t *testing.T) {
 	})
 }
 
-// A process that died left something incomplete; that of another that is at work
-// is left alone.
+// Incomplete files of a dead process are removed, and those of a working one are left alone.
 func TestAFolderIsClearedOfWhatWasAbandoned(t *testing.T) {
 	folder := t.TempDir()
 	open(t, folder)
@@ -322,9 +320,8 @@ func TestABucketThatRefuses(t *testing.T) {
 	}
 }
 
-// What is kept under a key says nothing of the file, is read in any part, and is not
-// read where it was altered, cut off or put in another file's place. A file without a
-// key is as it is.
+// An encrypted file shows nothing of its content, can be read in any part, and cannot be read
+// after it was altered, cut, or swapped with another. A file without a key is as it is.
 func TestSealedFiles(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "files")
 	clear := open(t, folder)

@@ -21,12 +21,12 @@ import (
 const bucketScheme = "s3://"
 
 const (
-	// partSize is how much of an upload is in memory: what a server cannot be
-	// told the length of goes there in parts.
+	// partSize is how much of an upload is in memory. Content of unknown length is uploaded in
+	// parts.
 	partSize = 8 << 20
-	// tries is how often a request is made before a failure is one.
+	// tries is how often a request is made before it fails.
 	tries = 3
-	// defaultRegion is what servers that have no regions call theirs.
+	// defaultRegion is the region of servers without regions.
 	defaultRegion = "us-east-1"
 )
 
@@ -36,10 +36,9 @@ type Bucket struct {
 	name, prefix string
 }
 
-// NewBucket makes the store of s3://KEY:SECRET@HOST/BUCKET, which may go on with
-// a prefix of all keys and with the parameters region (us-east-1) and tls; none
-// there speaks plain HTTP to a server on this machine. It does not speak to the
-// server yet.
+// NewBucket makes the store of s3://KEY:SECRET@HOST/BUCKET, optionally with a prefix for all
+// keys and the parameters region (us-east-1) and tls. With tls=none it uses plain HTTP to a
+// server on this machine. It does not speak to the server yet.
 func NewBucket(place string) (*Bucket, error) {
 	u, err := url.Parse(place)
 	if err != nil || u.Scheme+"://" != bucketScheme || u.Host == "" {
@@ -89,9 +88,8 @@ var (
 
 func (b *Bucket) key(id passerelle.FileID) string { return path.Join(b.prefix, name(id)) }
 
-// Put uploads; the server shows the object once it is complete. What fits into
-// one part is sent as a whole, since servers differ about uploads in parts that
-// have none.
+// Put uploads a file, which becomes visible when it is complete. A file that fits into one part
+// is sent in one request, because servers differ about uploads without parts.
 func (b *Bucket) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
 	content = reading{ctx, content}
 	head, err := io.ReadAll(io.LimitReader(content, partSize))
@@ -111,8 +109,7 @@ func (b *Bucket) Put(ctx context.Context, id passerelle.FileID, content io.Reade
 	return stored.Size, nil
 }
 
-// Open asks whether the object is there, and reads it in the ranges that are
-// asked for.
+// Open checks that the object exists, and reads it in the requested ranges.
 func (b *Bucket) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
 	object, err := b.client.GetObject(ctx, b.name, b.key(id), minio.GetObjectOptions{})
 	if err == nil {

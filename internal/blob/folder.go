@@ -17,11 +17,11 @@ import (
 // incoming is where a file is until it is complete.
 const incoming = "incoming"
 
-// abandoned is after how long what is incomplete is nobody's any more.
+// abandoned is the age from which an incomplete file belongs to nobody.
 const abandoned = 24 * time.Hour
 
-// Folder keeps files in a folder that is its own. Several processes may share
-// it, as long as it is on a disk that renames atomically.
+// Folder stores files in a folder of its own. Several processes may share it, as long as it is
+// on a disk that renames atomically.
 type Folder struct{ root *os.Root }
 
 // NewFolder opens a folder, makes it if it is not there, and removes what
@@ -62,7 +62,7 @@ func (f *Folder) clear(before time.Time) error {
 	return nil
 }
 
-// Put writes beside and renames once everything is on the disk.
+// Put writes a temporary file, and renames it when the content is on the disk.
 func (f *Folder) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
 	beside := path.Join(incoming, rand.Text())
 	size, err := f.write(ctx, beside, content)
@@ -129,7 +129,7 @@ func (f *Folder) drop(name string) error {
 	return err
 }
 
-// Open opens a file. One that is removed meanwhile can be read to its end.
+// Open opens a file. A file that is removed meanwhile can be read to its end.
 func (f *Folder) Open(_ context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
 	file, err := f.root.Open(name(id))
 	if errors.Is(err, fs.ErrNotExist) {

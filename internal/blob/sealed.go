@@ -11,11 +11,10 @@ import (
 	"passerelle"
 )
 
-// Sealed encrypts files in another store, each under its own key, so that readers of the
-// folder or bucket learn nothing of them. A file without a key is stored as it is. The
-// format is DARE 2.0: pieces of 64 KiB, each encrypted and authenticated with its place. Any
-// part can be read by itself, and a file that was altered, cut or exchanged fails to be
-// read.
+// Sealed encrypts files in another store, each with its own key, so the folder or bucket
+// reveals nothing of them. A file without a key is stored as it is. The format is DARE 2.0:
+// pieces of 64 KiB, each encrypted and authenticated with its place. Any part can be read by
+// itself, and reading fails for a file that was altered, cut or exchanged.
 type Sealed struct {
 	Store
 	// Key is the key of a file, 32 bytes, or nil.
@@ -31,7 +30,7 @@ func (s Sealed) config(ctx context.Context, id passerelle.FileID) (sio.Config, b
 	return sio.Config{Key: key, MinVersion: sio.Version20, CipherSuites: []byte{sio.AES_256_GCM}}, key != nil, nil
 }
 
-// Put seals what it reads. The size is that of what was read.
+// Put encrypts the content. It returns the size of the plain content.
 func (s Sealed) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
 	config, sealed, err := s.config(ctx, id)
 	if err != nil {
@@ -51,7 +50,7 @@ func (s Sealed) Put(ctx context.Context, id passerelle.FileID, content io.Reader
 	return counted.n, nil
 }
 
-// counting counts what is read.
+// counting counts the bytes that are read.
 type counting struct {
 	r io.Reader
 	n int64

@@ -2,7 +2,7 @@
 // docs/scenarios.md.
 //
 // It owns the sentences of the page and the orders to test banks that it names. It does not own
-// the scenarios, which are those of package sandbox.
+// the scenarios, which are in package sandbox.
 //
 // It fails when the writer does.
 package catalogue
@@ -48,12 +48,12 @@ func Write(w io.Writer) error {
 
 // BankScenario is an order that its payer approves at a test bank of another program.
 type BankScenario struct {
-	// Bank is its profile. Creditor is the beneficiary's name, by which the bank does what
-	// it Shows. Result is the payment's state, with its code.
+	// Bank is the profile of the bank. Creditor is the beneficiary's name, which makes the bank
+	// do what it Shows. Result is the payment's state, with its code.
 	Bank, Creditor, Shows, Result string
 }
 
-// BankScenarios are of test banks that dev --bank starts.
+// BankScenarios are scenarios of the test banks that dev --bank starts.
 var BankScenarios = []BankScenario{
 	{"redirect", "Shop", "The payer approves on the bank's page.", "done"},
 	{"redirect-explicit", "Shop", "The connector starts the authorisation.", "done"},
@@ -102,14 +102,14 @@ these rows the payer approves, and time passes at the bank.
 |---|---|---|---|
 `
 
-// inRow keeps what is written in a row from ending it.
+// inRow escapes characters that would end a row.
 func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// usual is the beneficiary of which a row says nothing.
+// usual is the beneficiary when a row has none.
 func usual() sandbox.ScenarioAccount { return sandbox.Scenarios()[0].Lines[0].Beneficiary }
 
-// steering is what makes the bank do it: amount and label of the first line, its
-// accounts and day where they are not the usual ones, and what the domain needs.
+// steering is what makes the bank behave so: amount and label of the first line, unusual
+// accounts and days, and settings of the domain.
 func steering(s sandbox.Scenario) string {
 	first := s.Lines[0]
 	parts := []string{first.Amount + " " + string(first.Currency), "`" + first.Label + "`"}
@@ -131,7 +131,7 @@ func steering(s sandbox.Scenario) string {
 	return strings.Join(parts, ", ")
 }
 
-// day is when a line is to be executed, counted from today.
+// day is the execution day of a line, counted from today.
 func day(l sandbox.ScenarioLine) string {
 	if l.DateType == payment.Instant {
 		return string(l.DateType)
@@ -150,7 +150,7 @@ func day(l sandbox.ScenarioLine) string {
 	return text
 }
 
-// course is what is done, in order.
+// course has the moves in order.
 func course(moves []sandbox.Move) string {
 	done := make([]string, len(moves))
 	for i, m := range moves {

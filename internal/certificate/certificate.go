@@ -1,8 +1,7 @@
 // Package certificate writes certificates of account ownership as PDF.
 //
-// It owns how such a page looks and nothing else: what is certified comes in,
-// and the same comes out for the same, byte for byte. It does not decide who
-// may have a certificate, and keeps none. It fails only when the writer does.
+// It owns the form of such a page: equal certificates give equal files, byte for byte. It does
+// not decide who may have a certificate, and stores none. It fails only when the writer does.
 package certificate
 
 import (
@@ -16,7 +15,7 @@ import (
 	"golang.org/x/image/font/gofont/goregular"
 )
 
-// Certificate is what is certified.
+// Certificate is the certified data.
 type Certificate struct {
 	// Institution is where the accounts are.
 	Institution string
@@ -36,7 +35,7 @@ type CertifiedAccount struct {
 	Consent time.Time
 }
 
-// Holder is somebody who has to do with an account.
+// Holder is a person with a role in an account.
 type Holder struct {
 	Name string
 	// Role is a word of the interface, such as holder or attorney.
@@ -122,7 +121,7 @@ func grouped(iban string) string {
 	return strings.Join(append(groups, iban), " ")
 }
 
-// fact writes a label and its value; nothing where there is none.
+// fact writes a label and its value, and nothing without a value.
 func (p *page) fact(label, value string) {
 	if value == "" {
 		return

@@ -35,8 +35,7 @@ func written(t *testing.T, c certificate.Certificate) []byte {
 	return out.Bytes()
 }
 
-// shown is all that the pages of a file show, as the writer encodes it: texts
-// are UTF-16 in compressed streams.
+// shown has the text of a file's pages as the writer encodes it: UTF-16 in compressed streams.
 func shown(t *testing.T, pdf []byte) string {
 	t.Helper()
 	var all []byte
@@ -63,8 +62,7 @@ func encoded(text string) string {
 	return string(b)
 }
 
-// Everything that is certified is on the pages, in any script, however many
-// accounts there are.
+// All certified data is on the pages, in any script, for any number of accounts.
 func TestEverythingIsOnThePages(t *testing.T) {
 	c := sample(12)
 	c.Accounts[11].IBAN, c.Accounts[11].Number, c.Accounts[11].BIC, c.Accounts[11].Holders[0].Role = "", "40-47-84 70872490", "", "unknown"

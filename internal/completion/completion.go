@@ -1,8 +1,8 @@
 // Package completion writes scripts that complete the commands of a program in shells.
 //
-// It owns what the scripts of bash, zsh and fish are like. It does not know any command, and
-// never starts the program: the scripts have all words in them. It fails only when it
-// cannot write.
+// It owns the form of the scripts for bash, zsh and fish. It does not know any command, and
+// never starts the program: the scripts have all words in them. It fails only when it cannot
+// write.
 package completion
 
 import (
@@ -12,15 +12,15 @@ import (
 	"text/template"
 )
 
-// Junction is a place on the command line: the words that lead there, each behind a space, and
-// the words that may follow.
+// Junction is a place on the command line: the words before it, each with a space, and the
+// words that may follow.
 type Junction struct {
 	Path  string
 	Words []string
 }
 
-// scripts walk along the words before the cursor as far as they are commands,
-// and offer what may follow there, or files.
+// scripts follow the words before the cursor while they are commands, and offer what may
+// follow, or files.
 var scripts = map[string]string{
 	"bash": `_passerelle() {
 	local path= word words=
@@ -63,8 +63,7 @@ end
 `,
 }
 
-// Write writes the script for a shell: bash, zsh or fish. The first step is that before any
-// command.
+// Write writes the script for a shell: bash, zsh or fish. The first step is before any command.
 func Write(out io.Writer, shell string, steps []Junction) error {
 	script, err := template.New(shell).Funcs(template.FuncMap{"join": strings.Join, "below": pathsBelow}).Parse(scripts[shell])
 	if err != nil {

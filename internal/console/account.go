@@ -18,7 +18,7 @@ func (c *Console) accountRoutes() []page.Route {
 	}
 }
 
-// accountData is what operators see of themselves.
+// accountData is an operator's own account.
 type accountData struct {
 	SecondFactor bool
 	// Proposal is the second factor that waits for its first code, nil for none.
@@ -26,7 +26,7 @@ type accountData struct {
 	Sessions []sessionRow
 }
 
-// sessionRow is one of the operator's sessions, with times in UTC.
+// sessionRow is one session of the operator, with times in UTC.
 type sessionRow struct {
 	ID                     int64
 	Created, Seen, Expires string
@@ -55,7 +55,7 @@ func (c *Console) account(pc *page.Context) error {
 	return pages.Send(pc, "account", "Your account", data)
 }
 
-// backToAccount shows the account anew, or what is wrong with the form.
+// backToAccount shows the account again, or what is wrong with the form.
 func (c *Console) backToAccount(pc *page.Context, err error) error {
 	return pc.After(err, page.Root+"account", c.account)
 }

@@ -12,8 +12,8 @@ import (
 	"passerelle/payment"
 )
 
-// concern is something that waits for the operator: what it is, and the one thing to do
-// about it, on the page at Address.
+// concern is something that needs the operator: what it is, and one remedy, on the page at
+// Address.
 type concern struct {
 	// Grave concerns keep money or events from moving.
 	Grave                         bool
@@ -28,7 +28,7 @@ const (
 	consentsSoon = 7 * 24 * time.Hour
 )
 
-// concerns are what needs attention in the domain, the gravest kinds first.
+// concerns are what needs attention in the domain, gravest kinds first.
 func (c *Console) concerns(pc *page.Context) ([]concern, error) {
 	var grave, other []concern
 	for _, find := range []func(*page.Context) ([]concern, error){
@@ -49,7 +49,7 @@ func (c *Console) concerns(pc *page.Context) ([]concern, error) {
 	return append(grave, other...), nil
 }
 
-// unknownConcerns are orders of which nobody knows whether the bank has them.
+// unknownConcerns are orders with an unknown outcome.
 func (c *Console) unknownConcerns(pc *page.Context) ([]concern, error) {
 	ids, err := c.DB.UnknownOutcomes(pc, pc.Domain.ID, maxConcerns)
 	var all []concern
@@ -130,7 +130,7 @@ func (c *Console) bankConcerns(pc *page.Context) ([]concern, error) {
 	return all[:min(len(all), maxConcerns)], err
 }
 
-// openConcerns is the payment that has been on its way longest, if that is long.
+// openConcerns is the payment that has been under way longest, if that is long.
 func (c *Console) openConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, state := range []payment.State{payment.Validating, payment.Pending} {
@@ -148,7 +148,7 @@ func (c *Console) openConcerns(pc *page.Context) ([]concern, error) {
 	return all, nil
 }
 
-// troubles say what connections in a state wait for, by who can end it.
+// troubles say what connections in a state wait for, by who can end the state.
 var troubles = map[passerelle.Resolution]struct{ one, many, detail string }{
 	passerelle.ByNobody: {"1 connection waits for its bank", "%s connections wait for their banks", "It ends by itself."},
 	passerelle.ByPerson: {"1 connection waits for its user", "%s connections wait for their users", "Ask them to come back to the webview."},
@@ -184,7 +184,7 @@ func (c *Console) consentConcerns(pc *page.Context) ([]concern, error) {
 	}}, nil
 }
 
-// operatorConcerns is what the operator's own account lacks.
+// operatorConcerns is what is missing in the operator's own account.
 func (c *Console) operatorConcerns(pc *page.Context) ([]concern, error) {
 	if pc.Certain() {
 		return nil, nil

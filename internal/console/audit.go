@@ -23,8 +23,8 @@ func (c *Console) auditRoutes() []page.Route {
 	}
 }
 
-// auditTimeout is how long a page reads the chain of a domain; the command reads
-// one that takes longer.
+// auditTimeout limits how long a page reads the chain of a domain. The command reads longer
+// chains.
 const auditTimeout = 20 * time.Second
 
 // maxOperators is how many operators are named and offered.
@@ -48,13 +48,12 @@ type operatorOption struct {
 	Name string
 }
 
-// actRow is an act. Address is where what it was done to is shown, empty for
-// nowhere.
+// actRow is an act. Address is the page of the subject, empty for none.
 type actRow struct {
 	ID                                     int64
 	At, By, Act, Subject, Address, Request string
 	Refused                                bool
-	// Number is its place in the chain, zero while it has none.
+	// Number is its place in the chain, zero without one.
 	Number int64
 }
 
@@ -85,7 +84,7 @@ func (c *Console) showAudit(pc *page.Context, data auditData) error {
 	return pages.Send(pc, "audit", "Audit log", data)
 }
 
-// auditFilter reads what is looked for from the address.
+// auditFilter reads the filter from the address.
 func (c *Console) auditFilter(pc *page.Context, data *auditData) (operatorstore.AuditFilter, error) {
 	f := operatorstore.AuditFilter{Domain: pc.Domain.ID}
 	all, err := operatorstore.From(c.DB).Operators(pc, maxOperators)
@@ -126,7 +125,7 @@ func auditDays(pc *page.Context, data *auditData, f *operatorstore.AuditFilter) 
 	return err
 }
 
-// addChain says how far the chain of the domain goes.
+// addChain adds the state of the domain's chain.
 func (c *Console) addChain(pc *page.Context, data *auditData) error {
 	end, err := operatorstore.From(c.DB).AuditEnd(pc, pc.Domain.ID)
 	if err != nil {
@@ -144,7 +143,7 @@ func (c *Console) addChain(pc *page.Context, data *auditData) error {
 	return nil
 }
 
-// verifyAudit reads the whole chain of the domain, and says whether it holds.
+// verifyAudit reads the domain's complete chain, and reports whether it is intact.
 func (c *Console) verifyAudit(pc *page.Context) error {
 	ctx, cancel := context.WithTimeout(pc, auditTimeout)
 	defer cancel()
@@ -163,7 +162,7 @@ func (c *Console) verifyAudit(pc *page.Context) error {
 	return c.showAudit(pc, data)
 }
 
-// subjectPaths are where things are shown to which acts are done.
+// subjectPaths are the pages of subjects of acts.
 var subjectPaths = map[string]string{
 	"payment": "/payments/%d", "user": "/users/%d", "webhook": "/webhooks/%d", "client": "/clients/%d", "token": "/tokens?id=%d", "domain": "/domain",
 }

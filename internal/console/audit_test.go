@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// The page lists what was done in its domain, narrowed as asked, with the state of
-// the chain, and says where it does not hold.
+// The page lists the acts in its domain with a filter and the state of the chain, and says
+// where the chain is broken.
 func TestTheAuditLogOfADomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		d := newFixture(t, servicetest.Start(t, url, servicetest.Options{}))
@@ -60,8 +60,8 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 	})
 }
 
-// Somebody signs in with a provider: they are told who they are there, are linked,
-// come in, and give our second factor when theirs is not believed.
+// An operator signs in with a provider: they see who they are there, are linked, get in, and
+// give our second factor when the provider's is not accepted.
 func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name          string
@@ -104,8 +104,7 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	}
 }
 
-// Who did not leave from here does not arrive, and there is no way to a provider
-// where there is none.
+// A sign-in that did not begin here fails, and without a provider there is no way to one.
 func TestTheWayBackFromAProvider(t *testing.T) {
 	id := oidctest.Start(t, false)
 	config := oidc.Config{Issuer: id.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret}

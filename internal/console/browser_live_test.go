@@ -30,8 +30,8 @@ func arriveAt(t *testing.T, s *servicetest.Instance, role operators.Role, width,
 	return p
 }
 
-// Lists and payments are renewed where they are, politely: focus stays, readers are
-// told, and what was typed is not touched.
+// Lists and payments are renewed in place: focus stays, screen readers get an announcement, and
+// typed text is not touched.
 func TestPagesAreRenewedInABrowser(t *testing.T) {
 	p := arrive(t, operators.Developer, 1280, 900)
 	token := p.Token("payments:admin")
@@ -62,7 +62,7 @@ func TestPagesAreRenewedInABrowser(t *testing.T) {
 	p.says.Silent(t)
 }
 
-// A file is saved with its progress shown; the form works without the script too.
+// A file is saved with a progress display. The form works without the script too.
 func TestSavingAFileInABrowser(t *testing.T) {
 	p := arrive(t, operators.Acting, 1280, 900)
 	p.shop()

@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// hostile is what a page must show and not do.
+// hostile is text that a page must show and not execute.
 const hostile = `<b id="planted">"x"</b><script>document.title="planted"</script>&amp;`
 
 // person works in the console with a real browser.
@@ -54,7 +54,7 @@ func (p *person) follow(end string) {
 	p.do(servicetest.Follow(fmt.Sprintf(`#menu a[href$=%q]`, end)))
 }
 
-// value is what a script on the page comes to.
+// value is the result of a script on the page.
 func (p *person) value(script string) string {
 	p.t.Helper()
 	got, err := chromedp.Run(p.ctx, chromedp.Evaluate[any](script))
@@ -70,13 +70,13 @@ func (p *person) typeAndGo(button string, fields ...string) {
 	p.do(servicetest.Follow(button))
 }
 
-// checked looks at what every page has to be, and takes pictures of it.
+// checked checks what holds for every page, and takes pictures of it.
 func (p *person) checked(name string) {
 	p.t.Helper()
 	servicetest.Inspect(p.ctx, p.t, "console-"+name)
 }
 
-// phoneCode is what an app shows for a key at an instant.
+// phoneCode is the code that an app shows for a key at an instant.
 func phoneCode(t *testing.T, key string, now time.Time) string {
 	t.Helper()
 	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(key, " ", ""))
@@ -174,7 +174,7 @@ func (p *person) enrol(window, password string, time *clock) string {
 	return key
 }
 
-// No page makes the browser complain: not of what it may not load, not of a mistake.
+// No page causes a complaint of the browser, about blocked content or an error.
 func TestABrowserHasNothingToSay(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)

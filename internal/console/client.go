@@ -53,8 +53,7 @@ type clientRow struct {
 	Redirects int
 }
 
-// clientForm is what a form says about an application, with one redirect URI to
-// a line.
+// clientForm is a form about an application, with one redirect URI in each line.
 type clientForm struct {
 	Name, RedirectURIs, PrimaryColor, SecondaryColor    string
 	Description, DescriptionBanks, DescriptionProviders string
@@ -110,7 +109,7 @@ func (c *Console) createClient(pc *page.Context) error {
 	return c.showClient(pc, made, secret)
 }
 
-// clientData is one application, and its secret when that has just been made.
+// clientData is one application, with its secret when that is new.
 type clientData struct {
 	clientRow
 	Form      clientForm
@@ -118,8 +117,7 @@ type clientData struct {
 	Secret    string
 	// Logo is where its picture is, empty for none.
 	Logo string
-	// Kept are the texts that its programs keep with it, and KeptKey and KeptText
-	// what was typed of one.
+	// Kept are the texts of its programs, and KeptKey and KeptText the typed one.
 	Kept              []page.DetailRow
 	KeptKey, KeptText string
 	MaySetUp          bool
@@ -152,7 +150,7 @@ func (c *Console) showClient(pc *page.Context, one store.Client, secret string) 
 	return pages.Send(pc, "client", fmt.Sprintf("Client %d", one.ID), data)
 }
 
-// changeClient changes what is said about an application.
+// changeClient changes an application.
 func (c *Console) changeClient(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

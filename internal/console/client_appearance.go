@@ -16,7 +16,7 @@ import (
 
 func clientID(pc *page.Context) passerelle.ClientID { return passerelle.ClientID(pc.Numbers[1]) }
 
-// makeKeys gives an application a new pair of keys. Nobody sees the private one.
+// makeKeys gives an application a new pair of keys. The private key is never shown.
 func (c *Console) makeKeys(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -26,8 +26,7 @@ func (c *Console) makeKeys(pc *page.Context) error {
 	return c.afterClient(pc, err)
 }
 
-// afterClient shows the application anew, or what kept an act on it from being
-// done.
+// afterClient shows the application again, or why an act failed.
 func (c *Console) afterClient(pc *page.Context, err error) error {
 	return pc.After(err, pc.Path("/clients/%d", clientID(pc)), c.client)
 }
@@ -59,8 +58,7 @@ func (c *Console) setLogo(pc *page.Context) error {
 	return c.afterClient(pc, err)
 }
 
-// deleteLogo removes the picture of an application; one that is gone already is no
-// fault.
+// deleteLogo removes the logo of an application. A missing logo is no error.
 func (c *Console) deleteLogo(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -24,10 +24,10 @@ const actConfigure = "change configuration"
 // keyRow is a configuration key.
 type keyRow struct {
 	Name, Aliases, Value, Default, Takes, Help string
-	// Set is set when the domain gave it a value; By and At are who and when.
+	// Set reports whether the domain has set it; By and At are who and when.
 	Set, Unused bool
 	By, At      string
-	// Address is that of its page.
+	// Address is the address of its page.
 	Address string
 }
 

@@ -30,7 +30,7 @@ const (
 	actDeleteConnection = "delete connection"
 )
 
-// resolutions say what brings a connection out of a state.
+// resolutions say how a connection leaves a state.
 var resolutions = map[passerelle.ConnectionState]string{
 	passerelle.SCARequired:                 "The person has to confirm at the institution: let them reconnect in the webview.",
 	passerelle.WebauthRequired:             "The person has to sign in on the page of the institution: let them reconnect in the webview.",
@@ -51,9 +51,9 @@ type connectionRow struct {
 	ID                              passerelle.ConnectionID
 	User                            passerelle.UserID
 	Connector, State, Created, Read string
-	// Next is when it is read again without anybody asking, empty for never.
+	// Next is when it is read without a request, empty for never.
 	Next string
-	// Address is that of its page.
+	// Address is the address of its page.
 	Address string
 }
 
@@ -65,8 +65,8 @@ func (c *Console) connectionRow(pc *page.Context, one bankstore.Connection) conn
 	}
 }
 
-// readerName names the connector of a connection, by its UUID when this program
-// does not have it any more.
+// readerName is the name of a connection's connector, or its UUID when this program no longer
+// has it.
 func (c *Console) readerName(uuid string) string {
 	if reader, known := c.Aggregation.Connectors.DataReader(uuid); known {
 		return reader.Profile().Name
@@ -117,8 +117,7 @@ func (c *Console) connections(pc *page.Context) error {
 	return pages.Send(pc, "connections", "Connections", data)
 }
 
-// bankNamed is the UUID of the connector that a text names by that or by name; no
-// text names none.
+// bankNamed is the UUID of the connector with a UUID or name; empty for an empty text.
 func bankNamed(banks []wire.Bank, text string) (string, bool) {
 	if text == "" {
 		return "", true
@@ -137,7 +136,7 @@ type connectionData struct {
 	Sources []sourceRow
 	Syncs   []syncRow
 	Pager   page.Pager
-	// Reading is set while somebody reads.
+	// Reading means that it is being read.
 	Reading, MayAct bool
 }
 
@@ -153,8 +152,7 @@ type syncRow struct {
 	Attended                 bool
 }
 
-// readingPause is after how long the page of a connection that is being read is
-// shown anew.
+// readingPause is when the page of a connection that is being read reloads.
 const readingPause = 3 * time.Second
 
 func connectionIDs(pc *page.Context) (passerelle.UserID, passerelle.ConnectionID) {

@@ -31,7 +31,7 @@ type connectorRow struct {
 	ID                                       int64
 	Name, Countries, Reads, Pays, Mechanisms string
 	Hidden                                   bool
-	// Disabled is how many of its sources are out of use.
+	// Disabled is how many of its sources are disabled.
 	Disabled int
 	// Disturbed connectors have failed several times in a row. Expires is the day on which
 	// a certificate of the bank file ends, when that is soon.
@@ -39,7 +39,7 @@ type connectorRow struct {
 	Expires   string
 }
 
-// connectorsData is a page of the connectors whose names have what was searched for.
+// connectorsData is a page of connectors whose names match the search.
 type connectorsData struct {
 	Search string
 	Rows   []connectorRow
@@ -95,7 +95,7 @@ func countries(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// mechanisms are the ways in which a person lets an institution be read.
+// mechanisms are the ways in which a person authorises reading.
 func mechanisms(b wire.Bank) []passerelle.AuthMechanism {
 	var all []passerelle.AuthMechanism
 	for _, s := range b.Sources {
@@ -118,13 +118,13 @@ func listed[T ~string](words []T) string {
 type connectorData struct {
 	wire.Bank
 	Reading, Paying []page.DetailRow
-	// Health is how the bank does; none for a connector that does not say.
+	// Health is the bank's health; none when the connector does not report it.
 	Health  []page.DetailRow
 	Calls   []callRow
 	Amounts []amountsRow
 	Choices []passerelle.AuthMechanism
-	// Own is what the domain wants: hidden "1", shown "0", or empty for what the
-	// connector itself says; and the mechanism and the days, empty likewise.
+	// Own has the domain's settings: hidden "1", shown "0", or empty for the connector's
+	// default, and the mechanism and the days, likewise.
 	OwnHidden, OwnMechanism, OwnDays string
 	MaySetUp                         bool
 }
@@ -169,7 +169,7 @@ func since(pc *page.Context, at time.Time) string {
 	return pc.Time(at)
 }
 
-// amountsRow is what a payment of a type may come to.
+// amountsRow is the limits for a type of payment.
 type amountsRow struct {
 	DateType         payment.DateType
 	Minimum, Maximum string
@@ -209,7 +209,7 @@ func (c *Console) connectorPage(pc *page.Context) error {
 	return pages.Send(pc, "connector", b.Name, data)
 }
 
-// readingFacts are what a connector is and reads.
+// readingFacts describe a connector and what it reads.
 func readingFacts(b wire.Bank) []page.DetailRow {
 	var fields []string
 	for _, f := range b.ConnectionFields {
@@ -261,8 +261,8 @@ func payingFacts(s payment.Settings) []page.DetailRow {
 	return facts
 }
 
-// amounts are the bounds of payments by their type. Those of a connector are in
-// units of its first currency.
+// amounts are the bounds of payments by their type. Amounts of a connector are in units of its
+// first currency.
 func amounts(s payment.Settings) []amountsRow {
 	var rows []amountsRow
 	bound := func(bounds map[payment.DateType]int64, of payment.DateType) string {

@@ -1,10 +1,10 @@
 // Package console has the pages on which operators sign in, watch a domain, find payments
 // and act on them.
 //
-// It owns its pages, the sign-in on them, and which role sees which page and button. It
-// does not decide about payments (package initiation does, as for the API) or about who may
-// sign in (package operators). Package page finds the page of a request and shows failures.
-// Package webhooks has the pages about webhooks.
+// It owns its pages, the sign-in on them, and which role sees which page and button. It does
+// not decide about payments, as package initiation does for the API too, or who may sign in, as
+// package operators does. Package page finds the page of a request and shows failures. Package
+// webhooks has the pages about webhooks.
 //
 // It fails as package page does, with plain words for people.
 package console
@@ -46,10 +46,10 @@ type Config struct {
 	Files      blob.Store
 	Simulation *simulation.Simulation
 	Programs   *programs.Programs
-	// Scenarios and Logins are what the simulated banks can be made to do.
+	// Scenarios and Logins are what the simulated banks can do.
 	Scenarios []wire.Scenario
 	Logins    []wire.Login
-	// Provider vouches for operators; nil for nobody does.
+	// Provider identifies operators; nil without one.
 	Provider *oidc.Provider
 }
 

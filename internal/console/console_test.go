@@ -114,8 +114,7 @@ func TestAddressesThatAreNot(t *testing.T) {
 	})
 }
 
-// What a role may do: the buttons it sees and what becomes of forms it has no
-// button for.
+// What a role may do: the buttons it sees, and the result of forms without a button.
 func TestRoles(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		token := d.Token("payments:admin")
@@ -195,7 +194,7 @@ func TestActsAreThoseOfTheUseCasesAndOnRecord(t *testing.T) {
 	})
 }
 
-// What a bank is told is on record with the intention to tell it.
+// An act at a bank is recorded together with the intent.
 func TestABankIsAskedOnRecord(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// inWindows runs a subtest in a browser of each size, with an administrator who has
-// signed in to a domain in which hostile texts are planted.
+// inWindows runs a subtest in a browser of each size, with a signed-in administrator of a
+// domain with hostile texts.
 func inWindows(t *testing.T, run func(p *person, window string, have plants)) {
 	for _, window := range []struct {
 		name          string
@@ -33,14 +33,13 @@ func inWindows(t *testing.T, run func(p *person, window string, have plants)) {
 	}
 }
 
-// plants are a user, their connections, one in order, one that cannot be read and
-// one that waits, and a client.
+// plants are a user with connections, one working, one failing and one waiting, and a client.
 type plants struct {
 	user, client int64
 	connections  []int64
 }
 
-// plant puts hostile texts wherever somebody may write one.
+// plant puts hostile texts into every field for texts.
 func (p *person) plant() (have plants) {
 	user, token := p.fixture.user()
 	have.user = user
@@ -58,8 +57,7 @@ func (p *person) plant() (have plants) {
 	return have
 }
 
-// openPages opens pages and looks at what each has to be. The browser has nothing to
-// say about any of them.
+// openPages opens pages and checks each. The browser complains about none of them.
 func (p *person) openPages(window string, pages map[string]string) {
 	p.t.Helper()
 	for name, path := range pages {

@@ -81,8 +81,8 @@ func (c *Console) domains(pc *page.Context) error {
 	return pages.Send(pc, "domains", "Domains", data)
 }
 
-// createDomain makes a domain; a live one wants a second factor from its maker, as
-// every act in it will.
+// createDomain creates a domain. A live one needs the operator's second factor, as every act in
+// it does.
 func (c *Console) createDomain(pc *page.Context) error {
 	if !pc.Who.May(operators.SetUp) {
 		return page.ErrForbidden
@@ -132,8 +132,8 @@ func (c *Console) showDomain(pc *page.Context, moved bool) error {
 	return pages.Send(pc, "domain", "Domain "+pc.Domain.Name, data)
 }
 
-// moveDomain gives the domain another base URL. The browser stays where it is: its
-// session is known at this host alone.
+// moveDomain gives the domain another base URL. The browser stays on this host, because its
+// session is known only here.
 func (c *Console) moveDomain(pc *page.Context) error {
 	if !pc.Who.May(operators.SetUp) || !pc.Certain() {
 		return page.ErrForbidden

@@ -54,7 +54,7 @@ func TestPartsOfPages(t *testing.T) {
 	})
 }
 
-// A page that asks by itself keeps nobody signed in.
+// A page that reloads by itself does not extend the session.
 func TestAPageLeftOpenEnds(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		clock := newClock()

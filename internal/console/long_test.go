@@ -42,7 +42,7 @@ func (d *fixture) crowd(n int) {
 	d.Aggregation.Connectors, d.Initiation.Connectors = registry, registry
 }
 
-// bank is what a bank of the sandbox does.
+// bank is a bank of the sandbox.
 type bank interface {
 	connector.DataReader
 	connector.Initiator
@@ -58,7 +58,7 @@ func (n named) Profile() connector.Profile { return n.profile }
 
 var asset = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
 
-// weight is how many bytes a page has with all that belongs to it.
+// weight is the size of a page in bytes with everything it loads.
 func (d *fixture) weight(path string) int {
 	d.t.Helper()
 	a := d.get(path)
@@ -72,8 +72,7 @@ func (d *fixture) weight(path string) int {
 	return total
 }
 
-// Lists of what there is a great deal of are turned and searched, and their pages
-// stay small.
+// Long lists have pages and a search, and their pages stay small.
 func TestLongListsAreTurned(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -13,12 +13,12 @@ import (
 // maxBars is how many rows a chart has.
 const maxBars = 10
 
-// bar is a row of a chart: a text, a number as people read it, and how long it
-// is in hundredths of the longest.
+// bar is a row of a chart: a text, a number for people, and its length in hundredths of the
+// longest.
 type bar struct {
 	Label, Note, Count string
 	Length             int64
-	// Address is where the rows are that were counted, empty for nowhere.
+	// Address lists the counted rows, empty for none.
 	Address string
 }
 
@@ -30,20 +30,19 @@ type chart struct {
 
 // overviewData is how a domain is doing.
 type overviewData struct {
-	// Concerns are what needs the operator.
+	// Concerns need the operator.
 	Concerns []concern
-	// Hours are the payments registered in each of the last 24 hours, and how many there were
-	// together, beside the 24 hours before.
+	// Hours are the payments of each of the last 24 hours, with their sum and that of the 24
+	// hours before.
 	Hours    []hourColumn
 	Payments string
 	Before   string
 	Banks    []bankRow
 	Charts   []chart
-	// Success is the share of requests to webhooks that were accepted, in percent,
-	// and Requests how many there were.
+	// Success is the percentage of accepted webhook requests, and Requests their number.
 	Success  string
 	Requests int64
-	// Oldest is the payment that has waited longest, nil when none waits.
+	// Oldest is the payment that has waited longest, nil for none.
 	Oldest *oldest
 	// Clock is the time of a sandbox, and Frozen that it stands still.
 	Clock  string
@@ -75,7 +74,7 @@ func (c *Console) attention(pc *page.Context, data *overviewData) error {
 	return err
 }
 
-// add draws a chart of counts and what they are of.
+// add draws a chart of counts and their subjects.
 func (d *overviewData) add(caption string, bars []bar, counts []int64) {
 	longest := int64(1)
 	for _, n := range counts {

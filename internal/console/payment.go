@@ -20,9 +20,9 @@ import (
 type paymentData struct {
 	ID    passerelle.PaymentID
 	State string
-	// Amount and Payee are what the payment is, Next what it waits for.
+	// Amount and Payee describe the payment, and Next is what it waits for.
 	Amount, Payee, Next string
-	// Code is why the payment was rejected, and Advice what that means.
+	// Code is why the payment was rejected, and Advice its meaning.
 	Code         string
 	Advice       advice
 	Facts        []page.DetailRow
@@ -70,7 +70,7 @@ func (c *Console) load(pc *page.Context, sensitive bool) (*payment.Payment, erro
 // payment shows a payment with what personal there is hidden.
 func (c *Console) payment(pc *page.Context) error { return c.show(pc, false) }
 
-// reveal shows a payment whole, and puts on record that it was looked at.
+// reveal shows a payment without masks, and records that.
 func (c *Console) reveal(pc *page.Context) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
@@ -84,8 +84,8 @@ func (c *Console) reveal(pc *page.Context) error {
 	return c.show(pc, true)
 }
 
-// mayDo reports whether the operator may do what a button says: what a bank hears
-// of, only with a second factor.
+// mayDo reports whether the operator may do what a button says. Acts at a bank need a second
+// factor.
 func mayDo(pc *page.Context, act string) bool {
 	if act == actSimulate {
 		return pc.Who.May(operators.Simulate)
@@ -93,7 +93,7 @@ func mayDo(pc *page.Context, act string) bool {
 	return pc.Who.May(operators.Act) && pc.Certain()
 }
 
-// nameText keeps what may name a real person to those who asked to see it.
+// nameText shows the names of real people only after a reveal.
 func nameText(pc *page.Context, text string, revealed bool) string {
 	if revealed || text == "" || pc.Domain.Kind == passerelle.Sandbox {
 		return text
@@ -130,8 +130,7 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	return pages.Send(pc, "payment", fmt.Sprintf("Payment %d", p.ID), data)
 }
 
-// evidence is what the payer saw, oldest first. Whom they paid is for those who
-// asked to see it.
+// evidence is what the payer saw, oldest first. The payees are shown only after a reveal.
 func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
 	kept, err := c.DB.Evidence(pc, pc.Domain.ID, id)
 	if err != nil {
@@ -155,7 +154,7 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 	return rows, nil
 }
 
-// facts are the rows about a payment as a whole.
+// facts are the rows about the payment itself.
 func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []page.DetailRow {
 	facts := page.Details(
 		"Registered", passerelle.FormatDateTime(p.Created, pc.Zone),
@@ -180,7 +179,7 @@ func totalText(p *payment.Payment) string {
 	return amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()})
 }
 
-// payeeText is who is paid: the first beneficiary, and how many there are besides.
+// payeeText is the first beneficiary, and the number of others.
 func payeeText(pc *page.Context, p *payment.Payment, revealed bool) string {
 	first := nameText(pc, p.Instructions[0].Beneficiary.Label, revealed)
 	if more := len(p.Instructions) - 1; more > 0 {
@@ -189,8 +188,8 @@ func payeeText(pc *page.Context, p *payment.Payment, revealed bool) string {
 	return first
 }
 
-// connector names the connector of a payment, by its UUID when this program does
-// not have it any more.
+// connector is the name of a payment's connector, or its UUID when this program no longer has
+// it.
 func (c *Console) connector(p *payment.Payment) string { return c.connectorName(p.Connector) }
 
 func (c *Console) connectorName(uuid string) string {
@@ -241,7 +240,7 @@ func newInstructionRow(pc *page.Context, in *payment.Instruction, revealed bool)
 	}
 }
 
-// acts are what the operator's role and the payment's state leave to be done.
+// acts are the acts that the operator's role and the payment's state allow.
 func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 	var acts []actButton
 	if mayDo(pc, actCancel) {
@@ -258,7 +257,7 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 	return acts
 }
 
-// clientActs are those of the application, which an operator may do for it.
+// clientActs are acts of the application, which an operator may do for it.
 func (c *Console) clientActs(p *payment.Payment) []actButton {
 	var acts []actButton
 	if p.Action == payment.Confirm {
@@ -313,8 +312,8 @@ func (c *Console) confirmAct(pc *page.Context) error {
 	})
 }
 
-// act does what a button says, through the use case that the JSON interface calls
-// for it. The state may have changed since the page was shown: the use case knows.
+// act does what a button says, with the same use case as the API. The state may have changed
+// since the page was shown: the use case knows.
 func (c *Console) act(pc *page.Context) error {
 	act := pc.Field("act")
 	p, err := c.load(pc, false)

@@ -16,17 +16,17 @@ import (
 // listField is one field of the form that selects payments.
 type listField struct {
 	name, label string
-	// kind is that of an input, "" for text.
+	// kind is the type of an input, "" for text.
 	kind string
 	// rare fields are folded away.
 	rare bool
-	// personal fields select by what names people. In live domains they are for those
-	// who may see it: whoever may guess learns what is masked.
+	// personal fields select by what names people. In live domains they need the right to
+	// reveal, because guessing would show what is masked.
 	personal bool
-	// choices are the values of a field that is chosen, nil when it is typed in;
-	// perhaps only the first, when there are more than a page has.
+	// choices are the values of a selection, nil for a typed field. They may be only the first
+	// ones, when there are more than a page has.
 	choices func(*Console, *page.Context) ([]choice, error)
-	// among reports whether a value is one of those that are not among the first.
+	// among reports whether a value exists that is not in the first choices.
 	among func(c *Console, pc *page.Context, value string) (bool, error)
 	// take narrows the list to a value that is not empty.
 	take func(*page.Context, *listing, string) error
@@ -44,7 +44,7 @@ type shownField struct {
 	Choices                  []choice
 }
 
-// none stands for payments without a connector.
+// none selects payments without a connector.
 const none = "none"
 
 // listFields are the fields, in the order they are shown: all filters that the
@@ -72,7 +72,7 @@ var listFields = []listField{
 	{name: "website", label: "Website", rare: true, take: takeText(func(l *listing) *string { return &l.Website })},
 }
 
-// fieldValue is what a form has in a field.
+// fieldValue is the value of a form's field.
 func fieldValue(values url.Values, name string) string { return strings.TrimSpace(values.Get(name)) }
 
 // showFields fills in the form.
@@ -105,8 +105,7 @@ func maySearch(pc *page.Context) bool {
 	return pc.Domain.Kind == passerelle.Sandbox || pc.MayReveal()
 }
 
-// maxChoices is how many choices a page has for a field; where there are more, one
-// is typed.
+// maxChoices is how many choices a field has. With more, the field is typed.
 const maxChoices = 100
 
 func (f *shownField) choose(all []choice, field listField) {
@@ -127,7 +126,7 @@ func (f *shownField) choose(all []choice, field listField) {
 // maxFilter is how many characters a field takes.
 const maxFilter = 200
 
-// listing is what a form selects. What is wrong with it is Invalid, on the field.
+// listing is what a form selects. It fails with Invalid on the field.
 func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) {
 	list := listing{PaymentFilter: store.PaymentFilter{Domain: pc.Domain.ID}, order: "register_date"}
 	for _, field := range listFields {
@@ -154,7 +153,7 @@ func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) 
 	return list, nil
 }
 
-// checkField is what a field stands for that may be a choice, or the name of one.
+// checkField returns the value for a field that may be a choice or the name of one.
 func (c *Console) checkField(pc *page.Context, field listField, value string) (string, error) {
 	if err := passerelle.CheckText(field.name, value, maxFilter); err != nil || field.choices == nil {
 		return value, err
@@ -178,7 +177,7 @@ func (c *Console) checkField(pc *page.Context, field listField, value string) (s
 	return value, passerelle.InvalidField(field.name, "is none of those to choose from")
 }
 
-// within leaves the connectors that are among the given ones.
+// within keeps the connectors that are in the given list.
 func (l *listing) within(uuids []string) {
 	if l.Connectors == nil {
 		l.Connectors = uuids
@@ -187,7 +186,7 @@ func (l *listing) within(uuids []string) {
 	l.Connectors = slices.DeleteFunc(l.Connectors, func(one string) bool { return !slices.Contains(uuids, one) })
 }
 
-// arrange chooses the order in which an index has what is selected.
+// arrange selects the order in which an index has the selected rows.
 func (l *listing) arrange() {
 	switch {
 	case l.LabelStart != "":
@@ -248,7 +247,7 @@ func takeClient(_ *page.Context, l *listing, value string) error {
 // endLength is how many characters are the end of an account number.
 const endLength = 4
 
-// takeAccount takes a whole account number or the end of one.
+// takeAccount takes a complete account number or its end.
 func takeAccount(of func(*listing) (whole, end *string)) func(*page.Context, *listing, string) error {
 	return func(_ *page.Context, l *listing, value string) error {
 		whole, end := of(l)

@@ -18,14 +18,14 @@ import (
 // filePage is how many payments of a file are in memory at a time.
 const filePage = 100
 
-// The acts of taking payments along.
+// The acts of exporting payments.
 const (
 	actExport      = "export payments"
 	actExportWhole = "export personal data"
 )
 
-// sendPayments sends a list as a file, a line for each instruction. Whole files
-// have names and account numbers that pages hide.
+// sendPayments sends a list as a file, a line for each instruction. Complete files have names
+// and account numbers that pages mask.
 func (c *Console) sendPayments(pc *page.Context, list listing, whole bool) error {
 	act := actExport
 	if whole {

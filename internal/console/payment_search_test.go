@@ -36,13 +36,12 @@ func listed(a answer) string {
 	return strings.Join(ids, " ")
 }
 
-// line is a line of a draft, which is to be changed.
+// line is a line of a draft, which the test changes.
 func line(draft map[string]any) map[string]any {
 	return draft["instructions"].([]any)[0].(map[string]any)
 }
 
-// shop makes three payments that differ in what operators look for, and returns
-// their numbers.
+// shop makes three payments with different properties, and returns their ids.
 func (d *fixture) shop() (a, b, c int64) {
 	d.t.Helper()
 	token := d.Token("payments:admin")
@@ -123,7 +122,7 @@ func TestSearchingPayments(t *testing.T) {
 // sorted is a list of numbers in one order, whatever that of the page.
 func sorted(ids string) []string { return slices.Sorted(slices.Values(strings.Fields(ids))) }
 
-// A list by label turns pages like any other, and keeps what it was asked for.
+// A list by label has pages like any other, and keeps its filter.
 func TestSearchTurnsPages(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -237,7 +236,7 @@ func TestALongFile(t *testing.T) {
 	})
 }
 
-// planted is a payment of a live domain whose label, payer and state name somebody.
+// planted is a payment of a live domain whose label, payer and state name a person.
 func (d *fixture) planted() passerelle.PaymentID {
 	d.t.Helper()
 	client, _, err := d.Access.Register(d.t.Context(), d.Domain.ID, "shop", []string{"https://shop.example/back"})
@@ -254,8 +253,8 @@ func (d *fixture) planted() passerelle.PaymentID {
 	return made.ID
 }
 
-// In live domains a search by what names people is for those who may see it, and on
-// record; nobody else learns by guessing what pages mask, nor by files or addresses.
+// In live domains, a search by personal data needs the right to reveal and is recorded. Nobody
+// else learns masked values by guessing, from files or addresses.
 func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -315,8 +314,8 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	})
 }
 
-// searchResults is a planted payment of which its bank, and the pages that its payer saw, name
-// somebody as well.
+// searchResults is a planted payment for which the bank and the payer's pages name a person as
+// well.
 func (d *fixture) searchResults() int64 {
 	d.t.Helper()
 	p, err := d.DB.Payment(d.t.Context(), d.Domain.ID, d.planted(), true)
@@ -335,8 +334,8 @@ func (d *fixture) searchResults() int64 {
 	return int64(p.ID)
 }
 
-// Pages and files of live domains have nothing of what names people, whoever said it,
-// until somebody who may see it asks.
+// Pages and files of live domains show no personal data from any source until an operator with
+// the right asks.
 func TestWhatNamesPeopleIsMaskedInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

@@ -10,9 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// support is the data of a payment that may be sent to somebody who helps with it. It
-// contains only the named fields: no name, label, account number or address, and no text of
-// a bank or an application.
+// support is the data of a payment that may be sent to support. It contains only the named
+// fields: no name, label, account number or address, and no text of a bank or an application.
 type support struct {
 	Domain       passerelle.DomainKind `json:"domain_kind"`
 	Written      string                `json:"written"`

@@ -21,18 +21,18 @@ const (
 	timelineDelivery = "delivery"
 )
 
-// timelineRow is one thing that happened to a payment, or came of it.
+// timelineRow is one event in a payment's life, or its effect.
 type timelineRow struct {
 	At   string `json:"at"`
 	Kind string `json:"kind"`
 	What string `json:"what"`
-	// Because says what it followed from.
+	// Because is the cause.
 	Because string `json:"because,omitempty"`
 	Who     string `json:"who,omitempty"`
 	Bank    string `json:"bank_status,omitempty"`
 	// Text may hold words of a bank.
 	Text string `json:"-"`
-	// Requests are those of a delivery, oldest first.
+	// Requests are the requests of a delivery, oldest first.
 	Requests []string `json:"requests,omitempty"`
 	// Effect rows came of the row of a state above them.
 	Effect bool `json:"-"`
@@ -40,8 +40,8 @@ type timelineRow struct {
 	at time.Time
 }
 
-// timeline is all that happened to a payment: what was asked for, what was said to the
-// bank, what became of it, and who was told.
+// timeline is everything that happened to a payment: requests, calls of the bank, changes, and
+// deliveries.
 func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) ([]timelineRow, error) {
 	timelines, err := c.DB.Timeline(pc, pc.Domain.ID, []passerelle.PaymentID{p.ID})
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) 
 	return rows, nil
 }
 
-// causes are what led to a change of state.
+// causes describe the causes of a change of state.
 var causes = map[payment.Trigger]string{
 	payment.Validated: "a bank was chosen, and has the order",
 	payment.Approved:  "approved at the bank",
@@ -107,7 +107,7 @@ var outcomes = map[string]string{
 	store.AttemptOpen: "no answer yet", store.AttemptAnswered: "answered", store.AttemptUnknown: "outcome unknown, the bank is asked",
 }
 
-// exchange is something said to the bank.
+// exchange is a call of the bank.
 func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	row := timelineRow{At: pc.Time(a.Created), Kind: timelineBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
 	switch a.Kind {
@@ -128,8 +128,7 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	return row
 }
 
-// deliveriesByTransition are the deliveries about a payment by the number of the transition they tell
-// of.
+// deliveriesByTransition are the deliveries about a payment, by the number of the transition.
 func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.PaymentID) (map[int64][]timelineRow, error) {
 	deliveries, err := c.DB.DeliveriesAbout(pc, pc.Domain.ID, string(webhook.SubjectPayment), int64(id))
 	if err != nil {

@@ -24,10 +24,10 @@ func words(body string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(body, " "))), " ")
 }
 
-// secrets are what no support file has, nor any page that hides.
+// secrets are texts that no support file and no masked page has.
 var secrets = []string{"FR7630006000011234567890189", "Erika", "Mustermann", "erika@mail.example", "secret-state", "shop.example", "secret label", "Secret Shop"}
 
-// secretDraft is a payment full of what is sensitive.
+// secretDraft is a payment with much sensitive data.
 func secretDraft() map[string]any {
 	draft := servicetest.Draft()
 	draft["client_state"] = "secret-state"
@@ -38,8 +38,8 @@ func secretDraft() map[string]any {
 	return draft
 }
 
-// Cause and effect: what was asked, what the bank heard, what became of it and
-// who was told, in this order.
+// Cause and effect: the request, the call of the bank, the result and the deliveries, in this
+// order.
 func TestTimelineOfAPayment(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

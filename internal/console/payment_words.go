@@ -2,9 +2,9 @@ package console
 
 import "passerelle/payment"
 
-// Sentences about a payment for an operator who does not know the interface by heart.
+// Sentences about a payment for an operator who does not know the API by heart.
 
-// nextByAction says what a payment waits for, by what the interface expects next.
+// nextByAction says what a payment waits for, by its action.
 var nextByAction = map[payment.Action]string{
 	payment.Redirect:      "The payer is at the bank's page. The payment goes on when they come back, or when the bank says what they did.",
 	payment.Decoupled:     "The payer is to approve the payment in the bank's app.",
@@ -13,8 +13,7 @@ var nextByAction = map[payment.Action]string{
 	payment.PSUValidation: "The payer is to validate the payment on the webview.",
 }
 
-// nextByState says the same where nothing in particular is expected, and what a final state
-// means.
+// nextByState says the same without an action, and what a final state means.
 var nextByState = map[payment.State]string{
 	payment.Created:    "The payer has not chosen a bank yet.",
 	payment.Validating: "The bank has the order and has not said yet whether the payer approved it.",
@@ -26,7 +25,7 @@ var nextByState = map[payment.State]string{
 	payment.Expired:    "No final answer came in time, and the bank is not asked any more. Look at the account before you pay again.",
 }
 
-// nextStep is what a payment waits for, or what its end means.
+// nextStep is what a payment waits for, or the meaning of its end.
 func nextStep(p *payment.Payment) string {
 	switch {
 	case p.Detail == payment.Cancelling:
@@ -37,7 +36,7 @@ func nextStep(p *payment.Payment) string {
 	return nextByState[p.State]
 }
 
-// advice is what an error code means, and what to do about it.
+// advice is the meaning of an error code, and what to do about it.
 type advice struct{ Meaning, Remedy string }
 
 // adviceByCode has every error code of the interface.

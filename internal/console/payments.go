@@ -33,9 +33,9 @@ type listData struct {
 	Open, Selected bool
 	Rows           []listRow
 	Pager          page.Pager
-	// MayReveal is set when the operator may have the file with all it holds.
+	// MayReveal means that the operator may have the complete file.
 	MayReveal bool
-	// Still lists do not follow what happens: each look at one is on record.
+	// Still lists are not renewed, because each view of one is recorded.
 	Still bool
 }
 
@@ -43,11 +43,11 @@ type listRow struct {
 	ID                                                  passerelle.PaymentID
 	Address                                             string
 	Registered, State, Code, Amount, Payee, Label, Bank string
-	// Lines is how many instructions there are; the texts are those of the first.
+	// Lines is the number of instructions; the texts are those of the first.
 	Lines int
 }
 
-// listing is what a form selects, and in which order it is read.
+// listing is what a form selects, and its order.
 type listing struct {
 	store.PaymentFilter
 	order string
@@ -55,8 +55,8 @@ type listing struct {
 	personal bool
 }
 
-// byLabel reports whether the list is in the order of labels, which begins at a
-// beginning; all others begin with the newest or the largest.
+// byLabel reports whether the list is ordered by label, ascending. All others begin with the
+// newest or largest.
 func (l listing) byLabel() bool { return l.order == "label" }
 
 // payments lists the payments of a domain, the newest first.
@@ -97,7 +97,7 @@ func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 	}
 }
 
-// amountText is an amount with its whole units in groups of three, as English has them.
+// amountText is an amount with thousands separators, as in English.
 func amountText(m passerelle.Money) string {
 	text := m.Decimal()
 	whole := len(text)
@@ -121,9 +121,9 @@ func (l listing) window(pc *page.Context, query url.Values) store.Window {
 	return w
 }
 
-// place reads a place in the list as links have it: a key and a number with a
-// dash, or sealed where the key is a label. It selects nothing, so whoever changes one sees another part of the same
-// list; what is no place is none.
+// place reads a place in the list as links have it: a key and a number with a dash, or sealed
+// where the key is a label. It selects nothing, so a changed position shows another part of the
+// same list. An invalid position counts as none.
 func (l listing) place(pc *page.Context, text string) ([]any, bool) {
 	if l.byLabel() {
 		return pc.TextPlace(text)
@@ -146,8 +146,8 @@ const maxPlace = 100
 // actSearch is to select payments by what names people.
 const actSearch = "search by personal data"
 
-// recordSearch puts on record that a list of a live domain was selected by what names
-// people, and reports whether it was.
+// recordSearch records that a list of a live domain was selected by personal data, and reports
+// whether it was.
 func (c *Console) recordSearch(pc *page.Context, l listing) (bool, error) {
 	if !l.personal || pc.Domain.Kind == passerelle.Sandbox {
 		return false, nil
@@ -155,8 +155,7 @@ func (c *Console) recordSearch(pc *page.Context, l listing) (bool, error) {
 	return true, pc.RecordNow(actSearch, "", 0)
 }
 
-// exportPayments sends the payments that a form selects as a file, and puts that on
-// record.
+// exportPayments sends the selected payments as a file, and records that.
 func (c *Console) exportPayments(pc *page.Context) error {
 	values := url.Values{}
 	for _, field := range listFields {

@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// pictured are the main pages: where they are, below the domain unless they begin
-// with the console, and what has to be there.
+// pictured are the main pages: their paths, below the domain unless they begin with the
+// console, and an element that must be shown.
 var pictured = []struct {
 	name, path, seen string
 }{
@@ -49,9 +49,8 @@ var sittings = []struct {
 	scheme        string
 }{{"light", 1280, 800, "light"}, {"dark", 1280, 800, "dark"}, {"phone", 390, 780, "light"}}
 
-// TestPictures takes the pictures of the documentation anew where
-// PASSERELLE_DOC_PICTURES is set, and holds what there is against the pages: all of
-// it shown, nothing besides, small together.
+// TestPictures takes the pictures of the documentation when PASSERELLE_DOC_PICTURES is set, and
+// checks that the pages show all of them and no others, and that they are small.
 func TestPictures(t *testing.T) {
 	if os.Getenv("PASSERELLE_DOC_PICTURES") != "" {
 		for _, sitting := range sittings {
@@ -126,7 +125,7 @@ func populate(t *testing.T, s *servicetest.Instance) {
 	s.Received("shop")
 }
 
-// fewColours is a picture of a page in the colours it has most, which are few.
+// fewColours reduces a picture to its most frequent colours.
 func fewColours(t *testing.T, shot []byte) []byte {
 	t.Helper()
 	whole, err := png.Decode(bytes.NewReader(shot))

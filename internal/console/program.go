@@ -37,7 +37,7 @@ type programsData struct {
 	MayChange bool
 }
 
-// programRow is a program, and what there is to know of it.
+// programRow is a program with its facts.
 type programRow struct {
 	Number    int64
 	Name      string
@@ -124,7 +124,7 @@ func (c *Console) changeProgram(pc *page.Context, change func(programs.Program) 
 	return pc.After(change(one), page.Root+"programs", c.programs)
 }
 
-// addProgram asks a program what it is and adds it for all domains.
+// addProgram reads a program's description, and adds the program for all domains.
 func (c *Console) addProgram(pc *page.Context) error {
 	may, err := c.mayChangePrograms(pc)
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *Console) addProgram(pc *page.Context) error {
 	return pc.After(err, page.Root+"programs", c.programs)
 }
 
-// checkProgram asks a program again what it is.
+// checkProgram reads a program's description again.
 func (c *Console) checkProgram(pc *page.Context) error {
 	return c.changeProgram(pc, func(p programs.Program) error {
 		return c.Programs.Check(pc, p, pc.Record(actCheckProgram, "connector", p.Number()))

@@ -17,8 +17,8 @@ import (
 
 const listOfPrograms = "/console/programs"
 
-// TestConnectorPrograms: a program is added, asked again and removed, each act on record once
-// it was done, and is a connector of the domain meanwhile.
+// TestConnectorPrograms: a program is added, checked and removed, each act is recorded, and
+// meanwhile it is a connector of the domain.
 func TestConnectorPrograms(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		folder := t.TempDir()
@@ -76,8 +76,8 @@ func (d *fixture) wantProgramActs(operator store.OperatorID, want ...string) {
 	}
 }
 
-// TestWhoChangesPrograms: administrators do, with a second factor where a domain is live;
-// everybody sees them.
+// TestWhoChangesPrograms: administrators do, with a second factor where a domain is live.
+// Everybody sees them.
 func TestWhoChangesPrograms(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		wants := func(f *fixture, status int) {

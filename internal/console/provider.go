@@ -13,14 +13,13 @@ import (
 	"passerelle/internal/web"
 )
 
-// providerCookie is what a browser keeps while it is at the provider of identities,
-// for as long as awayLife.
+// providerCookie is the cookie for the time at the identity provider, for awayLife.
 const (
 	providerCookie = "console_provider"
 	awayLife       = 10 * time.Minute
 )
 
-// away is somebody who went to the provider.
+// away is a sign-in that is at the provider.
 type away struct {
 	oidc.Departure
 	Until time.Time
@@ -40,7 +39,7 @@ func (c *Console) back(pc *page.Context) (string, error) {
 	return u.Scheme + "://" + u.Host + page.Root + "provider/back", nil
 }
 
-// toProvider sends somebody to the provider.
+// toProvider sends the browser to the provider.
 func (c *Console) toProvider(pc *page.Context) error {
 	if c.Provider == nil {
 		return page.ErrNoPage
@@ -64,7 +63,7 @@ func (c *Console) toProvider(pc *page.Context) error {
 	return nil
 }
 
-// fromProvider lets in for whom the provider vouches.
+// fromProvider signs in a person whom the provider identifies.
 func (c *Console) fromProvider(pc *page.Context) error {
 	if c.Provider == nil {
 		return page.ErrNoPage
@@ -101,8 +100,8 @@ func (c *Console) fromProvider(pc *page.Context) error {
 	return c.letInFromElsewhere(pc, pass)
 }
 
-// letInFromElsewhere is letIn for a request that another site led to: the
-// browser shows the session's cookie only to pages that a page of ours leads to.
+// letInFromElsewhere is letIn for a request from another site: the browser sends the session's
+// cookie only with links from our own pages.
 func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSession) error {
 	next, err := c.inside(pc, pass)
 	if err != nil {
@@ -112,8 +111,8 @@ func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSess
 	return pages.Send(pc, "signed-in", "Signed in", next)
 }
 
-// notVouched shows the sign-in page again to a person whom the provider does not identify.
-// The reason is logged.
+// notVouched shows the sign-in page again to a person whom the provider does not identify. The
+// reason is logged.
 func (c *Console) notVouched(pc *page.Context, err error) error {
 	c.Log.WarnContext(pc, "the provider of identities did not vouch for somebody", "error", err)
 	pc.Problem = c.Provider.Host() + " did not confirm who you are. Try again."

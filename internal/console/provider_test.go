@@ -27,8 +27,8 @@ func (d *fixture) onlyProvider() store.AuthProvider {
 	return all[0]
 }
 
-// A provider that signs: its secret is seen once, the new one beside it signs at
-// once, and it is not deleted while a webhook has it.
+// A signing provider: its secret is shown once, a new one signs at once beside it, and it is
+// not deleted while a webhook uses it.
 func TestProvidersThatSign(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -76,8 +76,7 @@ func TestProvidersThatSign(t *testing.T) {
 	})
 }
 
-// A provider that gets access tokens: what is secret comes back on no page, and
-// stays as it is unless it is typed anew.
+// An OAuth provider: secrets are on no page, and stay unless they are typed again.
 func TestProvidersThatGetTokens(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
@@ -116,7 +115,7 @@ func TestProvidersThatGetTokens(t *testing.T) {
 	})
 }
 
-// Who may not set the domain up sees providers, and no way to change them.
+// Operators without the right see providers, and no way to change them.
 func TestProvidersAreForWhoSetsUp(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.Subscribe("USER_CREATED", "signer")

@@ -14,12 +14,11 @@ import (
 )
 
 const (
-	// A page has so many requests of the built-in receiver, and so many bytes of
-	// each body.
+	// How many requests of the built-in receiver a page shows, and how many bytes of each body.
 	receiverPage = 10
 	receiverBody = 3000
-	// A request has at most so many headers here, and so much of each: anybody may
-	// send any.
+	// How many headers of a request it shows, and how much of each, because anybody can send
+	// any.
 	receiverHeaders = 30
 	receiverHeader  = 200
 )

@@ -22,7 +22,7 @@ func (c *Console) searchRoutes() []page.Route {
 // maxFound is how many rows of a kind a search shows. The list of payments has the rest.
 const maxFound = 5
 
-// searchData is what was found, by kind.
+// searchData is the result of a search, by kind.
 type searchData struct {
 	Query  string
 	Groups []foundGroup
@@ -30,12 +30,12 @@ type searchData struct {
 	Hidden bool
 }
 
-// foundGroup is what was found of a kind.
+// foundGroup is the results of one kind.
 type foundGroup struct {
 	Name     string
 	Payments []listRow
 	Links    []foundLink
-	// All is where the rest is, empty when there is none.
+	// All is the address of the rest, empty for none.
 	All string
 }
 
@@ -47,7 +47,7 @@ type textSearch struct {
 	fits        *regexp.Regexp
 }
 
-// textSearches are the fields that a search looks into. Each has an index.
+// textSearches are the fields that a search uses. Each has an index.
 var textSearches = []textSearch{
 	{"Payments by end-to-end id", "reference", regexp.MustCompile(`^\S{1,35}$`)},
 	{"Payments by the bank's reference", "bank", regexp.MustCompile(`^\S+$`)},
@@ -56,8 +56,8 @@ var textSearches = []textSearch{
 	{"Payments by the beginning of a label", "label", regexp.MustCompile(`..`)},
 }
 
-// search finds what a text names in the domain. What names people is searched only for
-// operators who may see it, and in a live domain the search is put on record.
+// search finds what a text names in the domain. Personal data is searched only for operators
+// with the right to reveal, and in a live domain the search is recorded.
 func (c *Console) search(pc *page.Context) error {
 	pc.Query = strings.TrimSpace(pc.Request.URL.Query().Get("q"))
 	data := searchData{Query: pc.Query, Hidden: !maySearch(pc)}

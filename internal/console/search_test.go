@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSearch finds each kind of thing by what people have of it, and nothing of others.
+// TestSearch finds each kind of object by what people know of it, and no others.
 func TestSearch(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -77,8 +77,8 @@ func TestSearchHasFive(t *testing.T) {
 	})
 }
 
-// TestSearchInLiveDomains looks into what names people for those alone who may see it, and
-// puts that on record once.
+// TestSearchInLiveDomains searches personal data only for operators with the right, and records
+// it once.
 func TestSearchInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -119,7 +119,7 @@ func TestSearchInLiveDomains(t *testing.T) {
 	})
 }
 
-// TestNeedsAttention names what waits for the operator, with the page where it is mended.
+// TestNeedsAttention lists what needs the operator, with the page for the remedy.
 func TestNeedsAttention(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

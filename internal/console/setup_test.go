@@ -82,8 +82,8 @@ func (d disturbed) Health() connector.BankHealth {
 	}
 }
 
-// TestHealthOfABank: operators see that a bank fails, in which calls, and which certificate
-// is to be renewed.
+// TestHealthOfABank: operators see that a bank fails, which calls fail, and which certificate
+// expires.
 func TestHealthOfABank(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -300,8 +300,8 @@ func TestDomains(t *testing.T) {
 	})
 }
 
-// What a sandbox is set up like, developers may change; domains and live ones only
-// administrators.
+// Developers may change the configuration of a sandbox. Only administrators may change domains
+// and live ones.
 func TestWhoSetsUp(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		for role, may := range map[operators.Role]struct{ sandbox, domains int }{

@@ -22,18 +22,17 @@ func (c *Console) signInRoutes() []page.Route {
 	}
 }
 
-// signInCookie ties the form on which somebody signs in to the browser it was shown
-// in.
+// signInCookie ties the sign-in form to the browser that got it.
 const signInCookie = "console_door"
 
-// signInData is what the sign-in pages show.
+// signInData is the content of the sign-in pages.
 type signInData struct {
 	Form, Name string
-	// Provider is who vouches for operators, empty for nobody.
+	// Provider is the name of the identity provider, empty for none.
 	Provider string
 }
 
-// sendSignIn shows a form to somebody who is not signed in.
+// sendSignIn shows a form to a person who is not signed in.
 func (c *Console) sendSignIn(pc *page.Context, page, title, name string) error {
 	secret, is := pc.Cookie(signInCookie)
 	if !is {
@@ -88,7 +87,7 @@ func (c *Console) letIn(pc *page.Context, pass operators.IssuedSession) error {
 	return nil
 }
 
-// inside gives the browser its session, and says where it leads.
+// inside gives the browser its session, and redirects it.
 func (c *Console) inside(pc *page.Context, pass operators.IssuedSession) (string, error) {
 	waits, err := c.Operators.AwaitsSecondFactor(pc, pass.Token)
 	if err != nil {

@@ -45,19 +45,19 @@ const (
 type simulationData struct {
 	Now    string
 	Frozen bool
-	// May is set when the operator may do more than look.
+	// May means that the operator may act.
 	May bool
-	// Fired is what was done by the last act, empty when there was none.
+	// Fired is the result of the last act, empty without one.
 	Fired []page.DetailRow
-	// Truncated is set when some of it was left.
+	// Truncated means that some of it was left.
 	Truncated bool
 	Steps     []string
 }
 
-// steps are what the clock is often moved by.
+// steps are the usual steps of the clock.
 var steps = []string{"15m", "1h", "1d", "7d", "31d"}
 
-// fired are what an act in the simulation did, as addresses carry it.
+// fired are the results of an act in the simulation, as parameters of the address.
 var fired = []struct{ name, label string }{
 	{"payments", "Payments asked about, or expired"}, {"syncs", "Connections read"}, {"deliveries", "Webhook requests sent"},
 }
@@ -111,7 +111,7 @@ func (c *Console) runSandbox(pc *page.Context) error {
 	return c.backToSimulation(pc, ran, err)
 }
 
-// backToSimulation tells what an act did, or what was wrong with it.
+// backToSimulation shows the result of an act, or what was wrong with it.
 func (c *Console) backToSimulation(pc *page.Context, ran simulation.Result, err error) error {
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
@@ -131,7 +131,7 @@ func (c *Console) backToSimulation(pc *page.Context, ran simulation.Result, err 
 	return nil
 }
 
-// scenariosData is the catalogue, with what became of the scenario last played.
+// scenariosData is the list of scenarios, with the result of the last one.
 type scenariosData struct {
 	Scenarios []scenarioRow
 	Logins    []wire.Login
@@ -146,7 +146,7 @@ type scenarioRow struct {
 	Needs []page.DetailRow
 }
 
-// played is a payment that a scenario made, beside what the scenario promised.
+// played is a payment of a scenario, next to the scenario's outcome.
 type played struct {
 	Payment            passerelle.PaymentID
 	Name, Ended, Wants string
@@ -215,8 +215,7 @@ func asked(pc *page.Context, name string) int64 {
 	return n
 }
 
-// played looks up the payment that the address says was just made. Which scenario
-// it is of, its own state says.
+// played loads the payment in the address. Its client_state names the scenario.
 func (c *Console) played(pc *page.Context) (*played, error) {
 	id := asked(pc, "payment")
 	if id == 0 {
@@ -262,7 +261,7 @@ func (c *Console) connected(pc *page.Context) (*connected, error) {
 	return &connected{one.ID, one.User, state}, nil
 }
 
-// playScenario makes the payment of a scenario and does what the scenario says.
+// playScenario creates the payment of a scenario and does its moves.
 func (c *Console) playScenario(pc *page.Context) error {
 	entry, err := simulated(pc, actPlay, "payment")
 	if err != nil {

@@ -117,8 +117,8 @@ func TestReceiverOfASandbox(t *testing.T) {
 	})
 }
 
-// Who may only look has no buttons, and forms without them change nothing; a live
-// domain has no simulation.
+// Operators who may only view have no buttons, and their forms change nothing. A live domain
+// has no simulation.
 func TestWhoMayUseTheSimulation(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		live, err := service.EnsureDomain(t.Context(), d.DB, passerelle.Domain{Name: "live", Kind: passerelle.Live, BaseURL: "https://live.example/2.0", Created: d.Domain.Created})

@@ -18,7 +18,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// fixture is a service, and somebody's browser without scripts.
+// fixture is a service, and a browser without scripts.
 type fixture struct {
 	*servicetest.Instance
 	t       *testing.T
@@ -46,7 +46,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// answer is what the browser got.
+// answer is the answer to the browser.
 type answer struct {
 	status         int
 	location, body string
@@ -89,7 +89,7 @@ func (d *fixture) do(request *http.Request) answer {
 
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// token is that of the forms of a page.
+// token is the token of the forms on a page.
 func (d *fixture) token(path string) string {
 	d.t.Helper()
 	found := formToken.FindStringSubmatch(d.get(path).body)
@@ -135,8 +135,7 @@ func (d *fixture) paymentPath(id int64) string {
 	return d.domainPath("/payments/" + strconv.FormatInt(id, 10))
 }
 
-// acts lists what is on record in the domain, oldest first, without the
-// requests.
+// acts lists the recorded acts of the domain, oldest first, without request ids.
 func (d *fixture) acts() []string {
 	d.t.Helper()
 	all, err := operatorstore.From(d.DB).AuditOfDomain(d.t.Context(), d.Domain.ID, 100)

@@ -25,10 +25,9 @@ const (
 	actRevokeToken = "revoke token"
 )
 
-// tokensData is a page of tokens, and the text of the one that has just been made,
-// if any.
+// tokensData is a page of tokens, with the text of a new one, if any.
 type tokensData struct {
-	// All is set when tokens of users and of single payments are listed too.
+	// All means that tokens of users and payments are listed too.
 	All      bool
 	ID       string
 	Rows     []tokenRow
@@ -94,8 +93,7 @@ func (c *Console) createToken(pc *page.Context) error {
 	return c.showTokens(pc, tokensData{Text: made.Text})
 }
 
-// revokeToken ends the validity of a token, of whatever kind; one that is over
-// already is not there.
+// revokeToken ends the validity of a token of any kind. One that has ended is not found.
 func (c *Console) revokeToken(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -72,7 +72,7 @@ func (c *Console) users(pc *page.Context) error {
 	return pages.Send(pc, "users", "Users", data)
 }
 
-// soughtUser lists the user of a number, if there is one.
+// soughtUser lists the user with a number, if there is one.
 func (c *Console) soughtUser(pc *page.Context, data usersData) error {
 	id, err := strconv.ParseInt(data.ID, 10, 64)
 	if err != nil || id <= 0 {
@@ -93,8 +93,7 @@ func newUserRow(pc *page.Context, u passerelle.User) userRow {
 	return userRow{ID: u.ID, Created: pc.Moment(&u.Created), Platform: string(u.Platform), Expires: pc.Moment(u.Expires)}
 }
 
-// userData is a page about one user: the facts, and a page of one of the lists of
-// what the user has.
+// userData is a page about one user: the facts, and a page of one of the user's lists.
 type userData struct {
 	userRow
 	// MayDelete and MayExport are set where the operator's role leaves it.
@@ -143,7 +142,7 @@ func (c *Console) user(pc *page.Context) error {
 	return pages.Send(pc, "user", fmt.Sprintf("User %d", data.ID), data)
 }
 
-// exportUser sends all that is kept of a user, which is on record before.
+// exportUser sends the archive of a user, after recording it.
 func (c *Console) exportUser(pc *page.Context) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden

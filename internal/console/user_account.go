@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/console/page"
 )
 
-// accountRow is a bank account. What may name a person, and what they have, is
-// hidden until it is asked for.
+// accountRow is a bank account. Names, balances and the like are hidden until they are
+// revealed.
 type accountRow struct {
 	ID                                             passerelle.AccountID
 	Connection                                     passerelle.ConnectionID
@@ -20,11 +20,10 @@ type accountRow struct {
 
 func (c *Console) accounts(pc *page.Context) error { return c.showAccounts(pc, false) }
 
-// revealAccounts shows the accounts whole, and puts on record that they were
-// reveal at.
+// revealAccounts shows the accounts without masks, and records that.
 func (c *Console) revealAccounts(pc *page.Context) error { return c.revealUser(pc, c.showAccounts) }
 
-// revealUser shows something of the user of the address whole, on record.
+// revealUser shows a list of the user in the address without masks, and records that.
 func (c *Console) revealUser(pc *page.Context, show func(pc *page.Context, revealed bool) error) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
@@ -71,8 +70,8 @@ func newAccountRow(pc *page.Context, a passerelle.BankAccount, revealed bool) ac
 	return row
 }
 
-// numberText is a number of an account or a contract, masked unless it was asked
-// for; none stays none.
+// numberText is the number of an account or contract, masked unless it is revealed, and empty
+// for none.
 func numberText(number string, scheme passerelle.AccountScheme, revealed bool) string {
 	if number == "" {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/console/page"
 )
 
-// consentRow is one time that something was shared.
+// consentRow is one consent.
 type consentRow struct {
 	ID                                   int64
 	Connection                           passerelle.ConnectionID

@@ -18,8 +18,7 @@ type subscriptionRow struct {
 
 func (c *Console) subscriptions(pc *page.Context) error { return c.showSubscriptions(pc, false) }
 
-// revealSubscriptions shows the subscriptions whole, and puts on record that they
-// were looked at.
+// revealSubscriptions shows the subscriptions without masks, and records that.
 func (c *Console) revealSubscriptions(pc *page.Context) error {
 	return c.revealUser(pc, c.showSubscriptions)
 }

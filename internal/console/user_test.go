@@ -21,7 +21,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// user makes an end user who stays, with a token.
+// user creates a permanent user with a token.
 func (d *fixture) user() (id int64, token string) {
 	d.t.Helper()
 	var made struct {
@@ -32,7 +32,7 @@ func (d *fixture) user() (id int64, token string) {
 	return made.ID, made.Token
 }
 
-// connect connects a user to the test bank, which treats them as the login says.
+// connect connects a user to the test bank, with a login that selects its behaviour.
 func (d *fixture) connect(token, login string) int64 {
 	d.t.Helper()
 	var made struct{ ID int64 }
@@ -46,7 +46,7 @@ func (d *fixture) userPath(id int64, more string) string {
 	return d.domainPath(fmt.Sprintf("/users/%d%s", id, more))
 }
 
-// rows counts those of the tables of a page.
+// rows counts the rows of the tables on a page.
 func rows(a answer) int { return strings.Count(a.body, `<tr><th scope="row"`) }
 
 // wantOnRecord compares the acts in the domain with those expected.
@@ -67,7 +67,7 @@ func (d *fixture) wants(page, to string, status int, text string, values ...stri
 	return a
 }
 
-// shows wants a page to be there with some texts, and without others.
+// shows wants a page with some texts and without others.
 func (d *fixture) shows(path string, texts []string, hidden ...string) answer {
 	d.t.Helper()
 	a := d.get(path)
@@ -122,8 +122,8 @@ func TestUsersAreListedAndFound(t *testing.T) {
 	})
 }
 
-// What a user has is shown; what may name a person and numbers of accounts only on
-// record, to those who may see it.
+// A user's data is shown. Personal data and account numbers are shown only on record, to
+// operators with the right.
 func TestOneUser(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -170,8 +170,8 @@ func TestOneUser(t *testing.T) {
 	})
 }
 
-// Acts on users and connections are those of the interface, with its events, and on
-// record; without the number typed by hand nothing is deleted.
+// Acts on users and connections are those of the API, with its events, and are recorded.
+// Without the typed number nothing is deleted.
 func TestActsOnUsers(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -217,8 +217,7 @@ func TestActsOnUsers(t *testing.T) {
 	})
 }
 
-// An institution is not read without its person more often than it allows, whoever
-// asks.
+// An institution is not read without its person more often than it allows, whoever asks.
 func TestReadingNowKeepsToTheBound(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -262,7 +261,7 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// live makes a live domain with a user who has a connection and an account.
+// live makes a live domain with a user, a connection and an account.
 func (d *fixture) live() (passerelle.Domain, passerelle.UserID, passerelle.ConnectionID) {
 	d.t.Helper()
 	now := time.Now().Truncate(time.Microsecond)
@@ -282,7 +281,7 @@ func (d *fixture) live() (passerelle.Domain, passerelle.UserID, passerelle.Conne
 	return live, u.ID, c.ID
 }
 
-// twice has the operator who is signed in give a second factor.
+// twice gives the second factor of the signed-in operator.
 func (d *fixture) twice(password string) {
 	d.t.Helper()
 	d.wants("/console/account", "/console/account/second-factor", 303, "", "present", password)
@@ -326,8 +325,7 @@ func TestLiveDomainsWantASecondFactor(t *testing.T) {
 	})
 }
 
-// Pages about data are for those who are signed in, and forms for those whose role
-// allows the act.
+// Data pages need a session, and forms a role that allows the act.
 func TestLinksToDataAndSettings(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		id, token := d.user()

@@ -18,19 +18,19 @@ type hourColumn struct {
 	Text                            string
 }
 
-// bankRow is what became of the payments through a bank.
+// bankRow is the results of payments through a bank.
 type bankRow struct {
 	Name, Address              string
 	Registered, Good, Rejected string
 }
 
-// hoursShown is how many hours the home page shows, beside as many before them.
+// hoursShown is how many hours the overview shows, beside as many before them.
 const hoursShown = 24
 
-// goodStates are those in which a bank executed or accepted a payment, or a part of it.
+// goodStates are the states after a bank executed or accepted a payment or a part of it.
 var goodStates = []payment.State{payment.Done, payment.Accepted, payment.Partial}
 
-// counts are what became of some payments.
+// counts are the results of some payments.
 type counts struct{ registered, good, rejected int64 }
 
 func (n *counts) add(v store.Volume) {
@@ -43,8 +43,8 @@ func (n *counts) add(v store.Volume) {
 	}
 }
 
-// volumeFigures are the payments of the last hours: by hour beside a day before, by bank, by
-// state, and by reason where they were rejected.
+// volumeFigures are the payments of recent hours: by hour beside the day before, by bank, by
+// state, and by reason of rejection.
 func (c *Console) volumeFigures(pc *page.Context, data *overviewData) error {
 	last := pc.Now().Unix() / 3600
 	first := last - hoursShown + 1
@@ -170,8 +170,7 @@ func (c *Console) rejectionFigures(pc *page.Context, data *overviewData, recent 
 	data.add("Rejected among them, by code and connector", bars, many)
 }
 
-// listOf is where the payments of the time are that a figure counts, by names of
-// fields and their values.
+// listOf is the address of the payments in a figure, by names of fields and their values.
 func (c *Console) listOf(pc *page.Context, fields ...string) string {
 	query := url.Values{"first": {pc.Now().Add(-hoursShown * time.Hour).In(pc.Zone).Format(time.DateOnly)}}
 	for i := 0; i+1 < len(fields); i += 2 {

@@ -60,7 +60,7 @@ func (d *fixture) register(event, address string, provider any) int64 {
 	return out.ID
 }
 
-// receiver is somebody's server that keeps what it gets.
+// receiver is a server that keeps what it gets.
 type receiver struct {
 	URL    string
 	mu     sync.Mutex
@@ -112,7 +112,7 @@ func (d *fixture) pay() int64 {
 	return id
 }
 
-// deliveries are what is for a webhook, oldest first, as the JSON interface shows it.
+// deliveries are the deliveries of a webhook, oldest first, as in the API.
 func (d *fixture) deliveries(id int64) []map[string]any {
 	d.t.Helper()
 	var out struct{ Data []map[string]any }
@@ -264,7 +264,7 @@ func TestHealthAtAGlance(t *testing.T) {
 	})
 }
 
-// What is set for the whole domain is said of each webhook.
+// Settings of the domain are shown with each webhook.
 func TestHowBodiesAreSent(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -284,8 +284,8 @@ func TestHowBodiesAreSent(t *testing.T) {
 
 var sentBytes = regexp.MustCompile(`(?s)aria-label="What is sent"><mark>(.*?)</mark>(.*?)</pre>`)
 
-// What the page says was signed gives the signature that the receiver got, and
-// what it says was sent is what the receiver got.
+// The signed text on the page gives the signature that the receiver got, and the sent text is
+// what the receiver got.
 func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -483,7 +483,7 @@ func TestSignaturesAreChecked(t *testing.T) {
 	})
 }
 
-// webhookForms are the forms about webhooks, with what each takes beside its token.
+// webhookForms are the forms about webhooks, with their fields other than the token.
 func webhookForms(d *fixture, hook, data int64) map[string][]string {
 	return map[string][]string{
 		"resend":   {d.dataPath(hook, data) + "/resend"},
@@ -503,7 +503,7 @@ func webhookForms(d *fixture, hook, data int64) map[string][]string {
 	}
 }
 
-// refusedForms sends every form and lists those that the role does not send.
+// refusedForms sends every form and lists those that the role may not send.
 func refusedForms(d *fixture, hook, data int64) map[string]bool {
 	d.t.Helper()
 	refused := map[string]bool{}

@@ -32,7 +32,7 @@ var balanceFacts = tell("5.4",
 	row{fact: "GET /users/{u}/connections/{c}/balances", by: "D", call: "GET /2.0/users/me/connections/{connection}/balances?period=15days", as: "user", status: 200, shapes: "Balances"},
 )
 
-// Section 5.6: what accounts hold besides money.
+// Section 5.6: assets.
 var assetFacts = tell("5.6",
 	row{fact: "GET /users/{u}/investments", by: "PYP", call: "GET /2.0/users/me/investments", as: "Bearer {wealth token}", status: 200, shapes: "Investments"},
 	row{fact: "GET /users/{u}/investments?expand=details", by: "D", call: "GET /2.0/users/me/investments?expand=details", as: "Bearer {wealth token}", status: 200, shapes: "Investments Detailed.List"},

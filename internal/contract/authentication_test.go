@@ -30,7 +30,7 @@ var headerFacts = tell("1.1",
 	row{fact: "a kind of token that is of no use", by: "interface.md", call: "GET /2.0/users/me", as: "service", status: 403, shapes: "Error", says: []string{`"forbidden"`}},
 )
 
-// Section 1.2: the kinds of tokens, by what they open.
+// Section 1.2: what each kind of token can reach.
 var tokenFacts = tell("1.2",
 	row{fact: "user token, temporary", by: "D", call: "GET /2.0/users/me", as: "temporary", status: 200, shapes: "User"},
 	row{fact: "temporary code where a token is wanted", by: "D", call: "GET /2.0/users/me", as: "Bearer {new code}", status: 403, shapes: "Error"},

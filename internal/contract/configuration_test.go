@@ -32,8 +32,8 @@ var configurationFacts = tell("10",
 	row{fact: "GET /config/logs", by: "SW", call: "GET /2.0/config/logs?min_date=2026-01-01&search=biapi.manager&type=add", as: "config", status: 200, shapes: "ConfigLogs"},
 )
 
-// Section 9.4: what manages webhooks; how they are delivered is proven by the
-// tests of packages webhook, delivery and api.
+// Section 9.4: managing webhooks. Tests of packages webhook, delivery and api prove the
+// delivery.
 var webhookFacts = tell("9.4",
 	row{fact: "POST /webhooks/auth in the query, without version", by: "FORM", call: "POST /webhooks/auth?type=hmac_signature&name=formanceabcde", as: "config", kind: asJSON, status: 200, shapes: "Provider Secret"},
 	row{fact: "GET /webhooks/auth, without version", by: "FORM", call: "GET /webhooks/auth?limit=100", as: "config", status: 200, shapes: "Providers"},

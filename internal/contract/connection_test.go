@@ -24,7 +24,7 @@ WebauthURL      exactly url url
 Inside          connector Located
 Inside.List     connections [Inside]+`
 
-// Section 4.1: the endpoints of connections; 4.2, 4.5 and 4.6 are the shapes.
+// Section 4.1: the endpoints of connections. The shapes are 4.2, 4.5 and 4.6.
 var connectionFacts = tell("4.1",
 	row{fact: "POST /users/{u}/connections", by: "SURE", call: "POST /2.0/users/me/connections", as: "user", kind: asJSON, body: `{"connector_uuid":"{test connector}","login":"one","password":"1234"}`, status: 200, shapes: "Connection SDK.Connection PYP.Connection", says: []string{`"state":null`}},
 	row{fact: "POST /users/{u}/connections in a form by id_connector", by: "CASH", call: "POST /2.0/users/me/connections", as: "user", kind: asForm, body: `id_connector=40&login=one&password=1234&website=par`, status: 200, shapes: "Connection"},

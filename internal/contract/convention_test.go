@@ -15,7 +15,7 @@ Instruction reference_id text, execution_date_type text, label text, amount num,
 Beneficiary id int, id_account int?, label text, scheme_name text, identification text, issuer str?, disabled_date str?, merchant_scheme_name str?, merchant_identification str?, bic str?
 Terms       terms obj, content text, language text`
 
-// Section 0: the rules that decide whether existing clients work.
+// Section 0: the rules that existing clients depend on.
 var ruleFacts = tell("0",
 	row{fact: "rule 1: the version in front", by: "FORM", call: "GET /2.0/users/me", as: "user", status: 200, shapes: "User"},
 	row{fact: "rule 1: the version twice", by: "FORM", call: "GET /2.0/2.0/users/me", as: "user", status: 200, shapes: "User"},
@@ -52,8 +52,7 @@ var ruleFacts = tell("0",
 	row{fact: "rule 13: closed sets, connectors", by: "SDK", call: "GET /2.0/connectors", status: 200, shapes: "SDK.Connectors"},
 )
 
-// Rule 8: what is read without a token, with one of a user and with one of the
-// configuration.
+// Rule 8: reads without a token, with a user's token and with a config token.
 var openFacts = tell("0 rule 8:", open(
 	"Connectors /connectors", "Connector /connectors/{test connector}", "AccountTypes /account_types", "Currencies /currencies",
 	"Banks /banks", "Connector /banks/40", "Providing /providers", "Connector /providers/64", "DocumentTypes /documenttypes", "JWK /publickey", "Terms /terms",
@@ -81,8 +80,8 @@ var errorFacts = tell("11",
 	row{fact: "a scope that lacks", by: "SDK", call: "GET /2.0/users", as: "user", status: 403, shapes: "Error", says: []string{`"code":"forbidden"`}},
 )
 
-// Section 12: the addresses of pages, as programs build them. What is on the
-// pages the tests of package webview prove.
+// Section 12: the addresses of pages, as programs build them. Tests of package webview prove
+// the content of pages.
 var webviewFacts = tell("12.1",
 	row{fact: "{base}/auth/webview/{lang}/payment", by: "OLD, SYMF", call: "GET /2.0/auth/webview/fr/payment?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}", status: 303, leads: "/2.0/auth/webview/fr/payment?payment_id={payment}"},
 	row{fact: "{webview}/{lang}/payment", by: "PYX, BART", call: "GET /webview/en/payment?domain=127.0.0.1&client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}&state=x", status: 303, leads: "/webview/en/payment?payment_id={payment}"},

@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// eventShapes are the bodies of webhooks by event, section 9.1, besides
-// PAYMENT_STATE_UPDATED, which is a Payment.
+// eventShapes are the bodies of webhooks by event, section 9.1, except PAYMENT_STATE_UPDATED,
+// which is a Payment.
 const eventShapes = `
 USER_CREATED             id_webhook_data int, id int, signin time, platform text
 USER_DELETED             id_webhook_data int, id int, signin time, platform text
@@ -44,8 +44,7 @@ SyncedSubscription       id int, label text, documents [Document]
 FORM.Currency            id text, precision int
 FORM.Transaction         id int, id_account int, date date, datetime time?, value num, type text, original_wording str, date_scraped time, last_update time`
 
-// Section 9.1: the bodies of all events that a client meets on its way, and 9.3,
-// that all of them are signed.
+// Section 9.1: the bodies of all events that a client gets, and 9.3: all are signed.
 func TestEvents(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
@@ -81,8 +80,8 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// live is the life of a user: two banks, everything shared, read again, one thing
-// withheld, and the end; and a payment besides.
+// live is the life of a user: two banks, everything shared, read again, one account withheld,
+// and the end; and a payment.
 func (w *world) live(t *testing.T) {
 	t.Helper()
 	_, other := w.user(t)
@@ -104,8 +103,8 @@ func (w *world) live(t *testing.T) {
 	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil))
 }
 
-// Rule 10: the headers of the signature in both pairs, with the same values, and
-// spelt as the papers spell them: not every receiver takes names in any case.
+// Rule 10: both pairs of signature headers, with equal values and the documented spelling,
+// because some receivers are case-sensitive.
 func TestSignatureHeaders(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	url, heads := listens(t)

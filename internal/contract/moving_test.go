@@ -19,7 +19,7 @@ import (
 // movingPage is the guide whose lines these tests play.
 const movingPage = "../../docs/moving-in.md"
 
-// move is what proves a line of the guide: rows, and what rows cannot say.
+// move proves a line of the guide, with rows and with what rows cannot check.
 type move struct {
 	// line is the first cell of the line in the guide.
 	line  string
@@ -283,7 +283,7 @@ func config(body string) row {
 	return row{call: "POST /2.0/config", as: "config", kind: asJSON, body: body, status: 200, shapes: "Config"}
 }
 
-// says is the row of a setting as it is.
+// says is the row of a setting with its present value.
 func says(key, value string) row {
 	return row{call: "GET /2.0/config?search=" + key, as: "config", status: 200, shapes: "Config", says: []string{`"` + key + `":"` + value + `"`}}
 }
@@ -309,7 +309,7 @@ func drafts(instruction string, status int) row {
 		`,"currency":"EUR","label":"Invoice","beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"Shop"}}]}`}
 }
 
-// refuses proves that a link opens a page that says what is wrong with it.
+// refuses proves that a link opens a page with the error.
 func refuses(link string) func(t *testing.T, w *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()
@@ -384,7 +384,7 @@ func proveLive(t *testing.T, w *world) {
 	}
 }
 
-// Every line of the guide is proven, and what is proven is a line of it.
+// Every line of the guide is proven, and every proof belongs to a line.
 func TestMovingIn(t *testing.T) {
 	all := read(t, every...)
 	lines := tableLines(t, movingPage)

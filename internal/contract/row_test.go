@@ -1,12 +1,11 @@
 // Package contract_test holds the service to what the known programs of this
 // API family send it and read from its answers.
 //
-// It owns the list of those facts, one row for each, in the order of the paper
-// they are from (wire facts, by section), and the shapes of the answers as the
-// strictest readers of each program declare them. It does not own behaviour,
-// which the scenarios of package api prove, and takes nothing from the code it
-// tests: it speaks HTTP to a whole service. A row fails with the place in the
-// answer that its reader would stumble over.
+// It owns one row for each of those facts, in the order of their paper (wire facts, by
+// section), and the shapes of answers as the strictest reader of each program declares them. It
+// does not own behaviour, which the scenarios of package api prove, and uses no code under
+// test: it sends HTTP to a complete service. A row fails with the place in the answer that its
+// reader would stumble over.
 package contract_test
 
 import (
@@ -23,29 +22,28 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// row is one fact: a request exactly as a program sends it, and what its
-// answer is.
+// row is one fact: a request exactly as a program sends it, and its answer.
 type row struct {
-	// fact begins with the section of the paper; by is who sends this, or who
-	// reads the answer so.
+	// fact begins with the section of the paper. by is the program that sends the request or
+	// reads the answer.
 	fact, by string
-	// call is the method and the address below the host; {words} in it, in the
-	// body and in as stand for things of the world.
+	// call is the method and the address without the host. {words} in it, in the body and in as
+	// stand for objects of the test.
 	call string
-	// as is the Authorization header, "" for none; user, config, users,
-	// service and basic are short for the usual ones.
+	// as is the Authorization header, "" for none. user, config, users, service and basic are
+	// short forms.
 	as string
 	// kind is the content type of body.
 	kind, body string
 	status     int
-	// shapes are those the answer has, one for each reader; with none the
-	// answer has no body.
+	// shapes are the shapes of the answer, one for each reader. Without any, the answer has no
+	// body.
 	shapes string
 	// leads is how the address begins that a redirect leads to.
 	leads string
 	// gives is the media type of an answer that is a file.
 	gives string
-	// says are texts that the answer contains, word for word.
+	// says are texts in the answer, word for word.
 	says []string
 }
 
@@ -69,7 +67,7 @@ var every = []string{
 	conventionShapes, paymentShapes, aroundShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, assetShapes,
 }
 
-// tell puts the section before what each row of it says.
+// tell puts the section before the texts of its rows.
 func tell(section string, rows ...row) []row {
 	for i := range rows {
 		rows[i].fact = section + " " + rows[i].fact
@@ -77,7 +75,7 @@ func tell(section string, rows ...row) []row {
 	return rows
 }
 
-// Every row is what the paper says, on both databases.
+// Every row matches the paper, on both databases.
 func TestFacts(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
@@ -88,7 +86,7 @@ func TestFacts(t *testing.T) {
 	})
 }
 
-// check sends the request and holds the answer against the row.
+// check sends the request and compares the answer with the row.
 func (r row) check(t *testing.T, w *world, all shapes) {
 	a := w.Do(r.request(t, w))
 	if a.Status != r.status {
@@ -141,7 +139,7 @@ func (r row) request(t *testing.T, w *world) *http.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The address goes on the wire as it is written.
+	// The address is sent as it is written.
 	request.URL.Opaque = w.fill(t, address)
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)
@@ -163,7 +161,7 @@ func authorization(as string) string {
 	return as
 }
 
-// parts sends what is written as a form in the parts of a multipart body.
+// parts sends a form as multipart.
 func parts(t testing.TB, text string) (body io.Reader, kind string) {
 	t.Helper()
 	var b strings.Builder
@@ -183,8 +181,7 @@ func parts(t testing.TB, text string) (body io.Reader, kind string) {
 // thing is a word in braces.
 var thing = regexp.MustCompile(`\{([a-z][a-z ]*)\}`)
 
-// fill puts the things of the world into a text. What is new is made for each
-// use.
+// fill replaces words in braces by objects. New objects are made for each use.
 func (w *world) fill(t testing.TB, text string) string {
 	t.Helper()
 	return thing.ReplaceAllStringFunc(text, func(spelled string) string {

@@ -12,8 +12,7 @@ import (
 	"unicode"
 )
 
-// A shape says which keys an object has and what each holds, in a line or
-// several:
+// A shape lists the keys of an object with their kinds, in one or several lines:
 //
 //	Code    code str, type (temporary), access (single|standard), expires_in int
 //	Page    _links Links, total int, card str?, loan? Loan
@@ -120,8 +119,7 @@ func inside(kind string) (inner string, nested bool) {
 	return "", false
 }
 
-// fits says what of a value is not of a kind, as "place: complaint", or
-// nothing.
+// fits returns how a value differs from a kind, as "place: complaint", or nothing.
 func (all shapes) fits(place, kind string, value any) []string {
 	kind, nullable := strings.CutSuffix(kind, "?")
 	inner, nested := inside(kind)
@@ -220,8 +218,7 @@ var kinds = map[string]func(any) bool{
 	"url":    spelled(`https?://[^ ]+`),
 }
 
-// written are numbers by how they are written: a number with a fraction of
-// zeros is whole to people, and not to the readers of integers.
+// written are numbers by their spelling: some readers of integers fail on a fraction of zeros.
 func written(pattern string) func(any) bool {
 	form := regexp.MustCompile(`^(` + pattern + `)$`)
 	return func(v any) bool {
@@ -238,7 +235,7 @@ func spelled(pattern string) func(any) bool {
 	}
 }
 
-// The shapes themselves refuse what they are to refuse.
+// Shapes fail for values that do not fit.
 func TestShapes(t *testing.T) {
 	all := read(t, `
 Small   id int, name? str?, at time, of (a|b)?

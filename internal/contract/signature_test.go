@@ -61,8 +61,8 @@ type signedPayload struct {
 	Answer json.RawMessage `json:"response_payload"`
 }
 
-// verified checks a signed answer with nothing but what it says and what is
-// found there, and gives its payload.
+// verified checks a signed answer only with its own content and the keys it names, and returns
+// its payload.
 func (w *world) verified(t *testing.T, all shapes, a servicetest.Answer) signedPayload {
 	t.Helper()
 	parts := strings.Split(string(a.Body), ".")

@@ -16,10 +16,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// Section 12.1 and 12.2: links as programs build them. Each begins a journey: the
-// browser is led on, to an address that names the journey and has neither the code
-// nor anything else of the link. What the parameters do the tests of package webview
-// prove.
+// Section 12.1 and 12.2: links as programs build them. Each begins a journey: the browser is
+// redirected to an address with the journey and without the code or the rest of the link. What
+// the parameters do the tests of package webview prove.
 var journeyFacts = slices.Concat(
 	tell("12.1",
 		begins("{base}/auth/webview/{lang}/connect", "OLD, SYMF", "/2.0/auth/webview/fr/connect?response_type=code", "/2.0/auth/webview/fr/connect"),
@@ -72,16 +71,15 @@ func begins(fact, by, link, leads string) row {
 	return row{fact: fact, by: by, call: "GET " + link + glue + "client_id={client}&redirect_uri=" + url.QueryEscape(receives), status: 303, leads: leads}
 }
 
-// ending is a fact of section 12.3: what an application is told when a person comes
-// back to it.
+// ending is a fact of section 12.3: what an application gets when a person returns.
 type ending struct {
 	fact, by string
-	// link is the flow and what its link has besides the usual.
+	// link is the flow with its unusual parameters.
 	link string
-	// walk is what the person does on the way.
+	// walk is what the person does.
 	walk func(p *person, s page) page
-	// shown are the parameters of the callback, and no others; {one} in them is the
-	// last connection of the person, and * any text.
+	// shown are the only parameters of the callback. {one} is the person's last connection, and
+	// * any text.
 	shown string
 }
 
@@ -140,14 +138,14 @@ func (e ending) check(t *testing.T, s *servicetest.Instance) {
 	}
 }
 
-// person is somebody with a browser.
+// person is a person with a browser.
 type person struct {
 	*world
 	t       *testing.T
 	browser *http.Client
 }
 
-// page is what a browser shows, and where.
+// page is the browser's page and address.
 type page struct {
 	at      *url.URL
 	status  int
@@ -256,7 +254,7 @@ func (p *person) at(s page, pairs ...string) page {
 	return p.open(to.String())
 }
 
-// What people do on the way.
+// The person's actions.
 
 func stay(_ *person, s page) page { return s }
 

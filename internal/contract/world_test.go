@@ -20,7 +20,7 @@ const (
 	providerConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
 )
 
-// picture is one pixel, as a logo.
+// picture is a logo of one pixel.
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 // opening is the instant at which everything here happens.
@@ -75,7 +75,7 @@ func (w *world) connect(t testing.TB, token, login string) string {
 	return made.ID.String()
 }
 
-// share connects a user and shares everything that is found.
+// share connects a user and shares everything found.
 func (w *world) share(t testing.TB, token string) string {
 	t.Helper()
 	connection := w.connect(t, token, "ordinary")
@@ -84,7 +84,7 @@ func (w *world) share(t testing.TB, token string) string {
 	return connection
 }
 
-// shareAll shares all of a kind and has it read.
+// shareAll shares and reads everything of a kind.
 func (w *world) shareAll(t testing.TB, token, kind string) {
 	t.Helper()
 	ids := w.of(t, token, "/users/me/"+kind+"?all", kind)
@@ -208,7 +208,7 @@ func (w *world) made(t testing.TB, token, path, body string) string {
 	return out.ID.String()
 }
 
-// number is a member of the first item of a list that anybody may read.
+// number is a member of the first item of a public list.
 func (w *world) number(t testing.TB, path, key, member string) string {
 	t.Helper()
 	var out map[string]json.RawMessage
@@ -284,7 +284,7 @@ func (w *world) account(t testing.TB, kind string) string {
 	}
 	w.JSON(w.OK(w.Call("GET", "/users/me/connections/"+w.things["connection"]+"/accounts?all", w.things["user token"], nil)), &out)
 	if kind == "disabled" {
-		// One that no other row reads: the first of a connection of its own.
+		// An object that no other row reads: the first of a connection of its own.
 		other := w.connect(t, w.things["user token"], "one")
 		return w.all(t, "/users/me/connections/"+other+"/accounts?all", "accounts")[0]
 	}

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// BenchmarkWrite measures units of three rows: with one caller each waits for
-// its own fsync, with many they share it.
+// BenchmarkWrite measures units of three rows. One caller waits for its own fsync each time,
+// and many share it.
 func BenchmarkWrite(b *testing.B) {
 	for name, address := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
 		for _, callers := range []int{1, 8, 32} {

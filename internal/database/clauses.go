@@ -30,7 +30,7 @@ func (c *Clauses) And(clause string, values ...any) {
 // String is all conditions in one.
 func (c *Clauses) String() string { return strings.Join(c.All, " AND ") }
 
-// AnyOf binds ids and lists their placeholders; none is never one of them.
+// AnyOf binds ids and lists their placeholders. Without ids, the list matches nothing.
 func AnyOf[T ~int64](c *Clauses, ids []T) string {
 	names := []string{"-1"}
 	for _, id := range Padded(ids) {

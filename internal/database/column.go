@@ -9,7 +9,7 @@ import (
 )
 
 // Micros is an instant as it is stored: microseconds since the epoch, in UTC. Both databases
-// compare them alike, and nothing depends on a session's time zone.
+// compare them alike, independently of a session's time zone.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
 // Instant is the instant of stored microseconds.
@@ -43,7 +43,7 @@ func OptionalText[T ~string](s T) *string {
 	return &text
 }
 
-// Text is the text of a column; NULL is the empty string.
+// Text returns the text of a column; NULL is the empty string.
 func Text[T ~string](s *string) T {
 	if s == nil {
 		return ""
@@ -60,7 +60,7 @@ func OptionalID[T ~int64](id T) *int64 {
 	return &n
 }
 
-// ID is the id in a column; NULL is zero.
+// ID returns the id in a column; NULL is zero.
 func ID[T ~int64](id *int64) T {
 	if id == nil {
 		return 0
@@ -85,7 +85,6 @@ func Date(s *string) (passerelle.Date, error) {
 	return passerelle.ParseDate("stored date", *s)
 }
 
-// Fold is a text by which texts are compared whatever the case of their letters,
-// accents kept: it is written beside them, since the databases do not know the
-// same letters.
+// Fold returns a text in which case does not matter but accents do. It is stored beside the
+// text, because the databases differ about letters.
 func Fold(text string) string { return cases.Fold().String(text) }

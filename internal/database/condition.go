@@ -27,9 +27,8 @@ func (r *Querier) Clock(ctx context.Context) (time.Time, error) {
 	return time.UnixMicro(now).UTC(), nil
 }
 
-// CheckFile has a database that is one file look for damage in it, and for
-// references that lead nowhere; it reads the whole file. PostgreSQL has programs
-// of its own for that, and enforces references at all times.
+// CheckFile checks a database file for damage and broken references. It reads the whole file.
+// PostgreSQL has programs of its own for that, and enforces references at all times.
 func (r *Querier) CheckFile(ctx context.Context) error {
 	var found []error
 	for _, check := range r.engine.words().checks {
@@ -44,5 +43,5 @@ func (r *Querier) CheckFile(ctx context.Context) error {
 	return errors.Join(found...)
 }
 
-// maxFindings is how many findings of one check are reported: one is enough to stop.
+// maxFindings is how many findings a check reports: one is enough to stop.
 const maxFindings = 20

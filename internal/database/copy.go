@@ -10,9 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CopySQLite writes what the database file at a path holds at one moment to
-// another file, which must not exist, and reads the copy again. The database may
-// be in use, by other processes as well.
+// CopySQLite writes the state of a database file at one moment to a new file, and reads the
+// copy again. The database may be in use, by other processes as well.
 func CopySQLite(ctx context.Context, path, to string) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("there is no database to copy: %w", err)
@@ -35,7 +34,7 @@ func CopySQLite(ctx context.Context, path, to string) (err error) {
 	return checkCopy(ctx, to)
 }
 
-// checkCopy has SQLite look for damage in a file that nobody uses.
+// checkCopy has SQLite check an unused file for damage.
 func checkCopy(ctx context.Context, path string) (err error) {
 	copied := &sqliteEngine{path: path, dialect: SQLiteDialect()}
 	pool := copied.connect("query_only(ON)")
@@ -50,8 +49,8 @@ func checkCopy(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// Analyze has a PostgreSQL database count what it holds. One that was just filled
-// does not know, and reads whole tables again and again until it does.
+// Analyze makes PostgreSQL collect statistics. A database that was just filled has none, and
+// would read whole tables until it collects them.
 func Analyze(ctx context.Context, url string) error {
 	return once(ctx, url, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, `ANALYZE`)
@@ -59,8 +58,8 @@ func Analyze(ctx context.Context, url string) error {
 	})
 }
 
-// Filled reports whether the PostgreSQL database at an address holds any table
-// where a restore would put its own.
+// Filled reports whether the PostgreSQL database at an address has tables where a restore would
+// create its own.
 func Filled(ctx context.Context, url string) (bool, error) {
 	var filled bool
 	err := once(ctx, url, func(conn *pgx.Conn) error {

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// CounterShards spreads one total over rows, so that concurrent transactions
-// seldom wait for each other; a reader adds them up.
+// CounterShards spreads one total over rows, so that concurrent transactions seldom wait for
+// each other. A reader adds the rows up.
 const CounterShards = 16
 
-// total is a row of which units change the number.
+// total is a row whose number units change.
 type total struct {
 	domain int64
 	name   string
@@ -33,9 +33,9 @@ func (u *Unit) Count(domain int64, name string, spread, delta int64) {
 const changeTotal = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, $3, $4)
 	ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + excluded.n`
 
-// tallies change the totals of units that share a transaction, as its last
-// statements: each total once, since whoever changes it keeps others waiting until
-// COMMIT, and in one order, so that two transactions never wait for each other.
+// tallies change the totals of units in a shared transaction, as its last statements. Each
+// total is changed once, because a change keeps others waiting until COMMIT, and all in one
+// order, so that no two transactions wait for each other.
 func tallies(units ...*Unit) []statement {
 	changes := map[total]int64{}
 	for _, u := range units {

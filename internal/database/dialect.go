@@ -9,28 +9,28 @@ import (
 	"sync/atomic"
 )
 
-// Dialect is what differs between the databases in SQL text.
+// Dialect has the differences between the databases in SQL text.
 type Dialect struct {
 	// Name is "sqlite" or "postgres".
 	Name string
-	// EqualsApart says that an index on (key, id) does not lead to a place
-	// among equal keys, when id is the key of the table.
+	// EqualsApart means that an index on (key, id) does not lead to a place among equal keys,
+	// when id is the key of the table.
 	EqualsApart bool
-	// Alone, before the name of a table, waits until no other transaction has read it,
-	// and keeps others from it; it is empty where writers are alone anyhow.
+	// Alone, before the name of a table, waits for transactions that have read it and blocks
+	// others. It is empty where only one writer exists.
 	Alone string
-	// about asks for the version; checks find damage, a line each.
+	// about asks for the version. checks find damage, one line each.
 	about  string
 	checks []string
 	tokens *strings.Replacer
-	// parameters rewrites those of a statement; nil leaves them as they are.
+	// parameters rewrites the parameters of a statement; nil leaves them.
 	parameters func(sql string) string
 	texts      sync.Map // of string or ofOneRow to string, as statements are written and as they run
 	kept       atomic.Int64
 }
 
-// ofOneRow is a statement of which the server itself sees to it that it touches, or
-// finds, exactly one row: it fails with notOne otherwise, and what follows is not executed.
+// ofOneRow is a statement that the server itself fails with notOne when it does not change or
+// find exactly one row. What follows is then not executed.
 type ofOneRow string
 
 // notOne is the error code for that: division by zero.
@@ -56,7 +56,7 @@ func (d *Dialect) textOfOneRow(sql string) string {
 // of each list.
 const maxTexts = 4096
 
-// SQLiteDialect is that of SQLite, whose clock has milliseconds.
+// SQLiteDialect is the dialect of SQLite, whose clock has milliseconds.
 func SQLiteDialect() *Dialect {
 	return &Dialect{Name: "sqlite", EqualsApart: true, parameters: unnamed, about: `SELECT sqlite_version()`, checks: []string{
 		`SELECT integrity_check FROM pragma_integrity_check LIMIT 20`,
@@ -70,8 +70,8 @@ func SQLiteDialect() *Dialect {
 	)}
 }
 
-// PostgresDialect is that of PostgreSQL, whose statement_timestamp is stable within a statement,
-// which clock_timestamp is not: an index can serve "lease < {now}".
+// PostgresDialect is the dialect of PostgreSQL. Its statement_timestamp is stable within a
+// statement, unlike clock_timestamp, so an index can serve "lease < {now}".
 func PostgresDialect() *Dialect {
 	return &Dialect{Name: "postgres", Alone: "LOCK TABLE ", about: `SELECT current_setting('server_version')`, tokens: strings.NewReplacer(
 		"{now}", "CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS BIGINT)",
@@ -82,18 +82,17 @@ func PostgresDialect() *Dialect {
 	)}
 }
 
-// UpTo returns a limit written out. Of one among the arguments PostgreSQL, which plans for
-// any, believes that it is a tenth of all there is: it would read a table from end to
-// end to erase a few of its rows.
+// UpTo returns a limit written out. PostgreSQL estimates a limit in the arguments as a tenth of
+// the table, because it plans for any value, and would read the whole table to erase a few
+// rows.
 func UpTo(rows int) string { return " LIMIT " + strconv.Itoa(rows) }
 
-// watch is told each statement, see [Watch]; nil but in tests.
+// watch gets each statement, see [Watch]; nil outside tests.
 var watch func(database, sql string)
 
-// Watch has fn called, in the goroutine that asks for it, with each statement as it is
-// written and the kind of database that it is for, but for queries that are meant to go
-// through whole tables. It is there for tests, which plan whatever any of them sends, and
-// is called before a store is opened.
+// Watch registers fn for tests. It gets each statement with the kind of its database, in the
+// goroutine that executes it, except queries for whole tables. Tests plan these statements.
+// Call it before a store is opened.
 func Watch(fn func(database, sql string)) { watch = fn }
 
 func (d *Dialect) seen(sql string) {
@@ -122,10 +121,9 @@ func (d *Dialect) Text(sql string) string {
 
 var parameter = regexp.MustCompile(`(LIMIT )?\$(\d+)`)
 
-// unnamed is a statement for SQLite whose parameters have no names where their place
-// says which they are: to SQLite $1 is a name, and the driver has all names gone
-// through for each argument. A limit is hidden in a sum: SQLite looks at a bare one
-// while it plans, and then plans anew whenever another is bound, even to the same value.
+// unnamed replaces $1 by ? in a statement for SQLite where positions suffice: to SQLite $1 is a
+// name, and the driver searches all names for each argument. A limit is hidden in a sum: SQLite
+// uses the value of a bare parameter in its plan, and plans again whenever a value is bound.
 func unnamed(sql string) string {
 	highest := 0
 	return parameter.ReplaceAllStringFunc(sql, func(found string) string {

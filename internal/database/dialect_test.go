@@ -2,8 +2,8 @@ package database
 
 import "testing"
 
-// TestUnnamed: SQLite gets the arguments of a statement by their places where these say
-// which they are, and never sees what a limit is before it runs.
+// TestUnnamed: SQLite gets arguments by position where possible, and no limit before it
+// executes a statement.
 func TestUnnamed(t *testing.T) {
 	for name, test := range map[string]struct{ sql, want string }{
 		"in order":       {"INSERT INTO t VALUES ($1, $2), ($3, $4)", "INSERT INTO t VALUES (?, ?), (?, ?)"},

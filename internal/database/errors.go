@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// The errors that callers tell apart. Every other error is a fault of the program or of the
+// The errors that callers distinguish. Every other error is a fault of the program or of the
 // database.
 var (
 	// ErrNotFound reports that a query for one row found none.
@@ -22,12 +22,12 @@ var (
 	ErrConflict = errors.New("the row has changed meanwhile")
 	// ErrDuplicate reports the violation of a unique constraint.
 	ErrDuplicate = errors.New("a row with this key exists")
-	// ErrConstraint reports that the schema refuses a row, by a check, a
-	// reference, a mandatory column or a trigger.
+	// ErrConstraint means that the schema refuses a row: a check, a reference, a mandatory
+	// column or a trigger.
 	ErrConstraint = errors.New("the schema refuses the row")
-	// ErrUnknown reports a connection lost during COMMIT, when the server
-	// could not be asked in time what became of the transaction. It is the
-	// only error after which the unit may have been written.
+	// ErrUnknown means that the connection was lost during COMMIT, and the server could not be
+	// asked in time for the outcome. It is the only error after which the unit may have been
+	// written.
 	ErrUnknown = errors.New("the outcome of the transaction is unknown")
 	// ErrClosed reports a write after Close.
 	ErrClosed = errors.New("the database is closed")
@@ -87,7 +87,7 @@ func kindOf(err error) error {
 	return nil
 }
 
-// isCut reports that there was no connection to the server, or not any more.
+// isCut reports whether the connection to the server was missing or lost.
 func isCut(err error) bool {
 	var unreachable *pgconn.ConnectError
 	var network *net.OpError

@@ -14,19 +14,17 @@ import (
 type Config struct {
 	// Migrations has the steps of the schema, see [Handle.Migrate]; nil has none.
 	Migrations fs.FS
-	// Log takes what operators should know; nil discards it.
+	// Log receives messages for operators; nil discards them.
 	Log *slog.Logger
-	// MaxConns bounds the connections that read on SQLite, all connections on
-	// PostgreSQL; zero is twice the processors, and 16.
+	// MaxConns limits reading connections on SQLite and all connections on PostgreSQL. Zero is
+	// twice the processors, and 16.
 	MaxConns int
-	// Alone gives each unit a transaction of its own: it is there to measure what
-	// sharing one gains.
+	// Alone gives each unit a transaction of its own, to measure the gain of sharing.
 	Alone bool
-	// Limit is how long a query or a unit may take, the wait for a connection
-	// included, before it is given up with context.DeadlineExceeded or as
-	// passerelle.Unavailable; zero is as long as it likes, which is right for
-	// commands that read whole tables. COMMIT, and what a unit shares with others, is
-	// waited for beyond it, for seconds.
+	// Limit is how long a query or unit may take, with the wait for a connection, before it
+	// fails with context.DeadlineExceeded or passerelle.Unavailable. Zero is no limit, for
+	// commands that read whole tables. COMMIT, and what a unit shares with others, is waited
+	// for beyond it, for seconds.
 	Limit time.Duration
 }
 
@@ -55,11 +53,11 @@ func (r *Querier) bounded(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, r.limit)
 }
 
-// engine is what the two databases do differently.
+// engine has what the two databases do differently.
 type engine interface {
-	// read calls row for each row until it says no more or fails.
+	// read calls row for each row until it stops or fails.
 	read(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
-	// readWhole is read for a query that goes through whole tables.
+	// readWhole is read for a query that reads whole tables.
 	readWhole(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
 	// write executes the unit. A nil error means that it is durable.
 	write(ctx context.Context, u *Unit) error
@@ -72,10 +70,9 @@ type engine interface {
 	words() *Dialect
 }
 
-// Open opens the database at an address: "sqlite:PATH", created when missing and
-// readable by its owner only; "sqlite::memory:", a private temporary file that
-// Close removes; or "postgres://…", in the form libpq reads. The schema is not
-// touched.
+// Open opens the database at an address: "sqlite:PATH", a file that is created when missing and
+// readable by its owner only; "sqlite::memory:", a private temporary file that Close removes;
+// or "postgres://…", as libpq reads it. The schema is not touched.
 func Open(ctx context.Context, url string, config Config) (*Handle, error) {
 	migrations, err := loadMigrations(config.Migrations)
 	if err != nil {
@@ -91,7 +88,7 @@ func Open(ctx context.Context, url string, config Config) (*Handle, error) {
 	return &Handle{Querier: Querier{engine: engine, limit: config.Limit}, log: config.Log, migrations: migrations}, nil
 }
 
-// openEngine names no address in its errors, which may hold a password.
+// openEngine leaves addresses out of errors, because they may have a password.
 func openEngine(ctx context.Context, url string, config Config) (engine, error) {
 	scheme, path, _ := strings.Cut(url, ":")
 	switch scheme {
@@ -111,8 +108,7 @@ func (p *Handle) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for the writes under way and closes all connections. A second
-// call does nothing.
+// Close waits for running writes and closes all connections. A second call does nothing.
 func (p *Handle) Close() error {
 	if p.closed.Swap(true) {
 		return nil
@@ -126,10 +122,9 @@ func (p *Handle) Close() error {
 // Dialect returns what statements have to know about the database.
 func (r *Querier) Dialect() *Dialect { return r.engine.words() }
 
-// Observe has fn called with the statements of each query and of each unit before it is
-// executed, but for queries that go through whole tables. An error of fn is that of the query
-// or the unit. Observe is there for tests, which measure and plan statements, and is called
-// while nothing else uses the database.
+// Observe has fn called with the statements of each query and unit before it is executed,
+// except queries for whole tables. An error of fn becomes that of the query or unit. Tests
+// measure and plan statements with it. Call it while nothing else uses the database.
 func (p *Handle) Observe(fn func(ctx context.Context, statements []Statement) error) { p.observer = fn }
 
 // observe reports a query.

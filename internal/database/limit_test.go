@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// A unit that somebody else keeps from ending, and one that gets no connection,
-// are given up in the time they have, and what they held is free again.
+// A unit that another blocks, and one without a connection, fail in time and release what they
+// held.
 func TestUnitsHaveALimit(t *testing.T) {
 	url := storetest.Postgres(t)
 	slow := open(t, url)

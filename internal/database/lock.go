@@ -12,7 +12,7 @@ import (
 var ErrServed = errors.New("another process serves from this SQLite database")
 
 // LockOut keeps other servers away from a SQLite database until the pool is closed or the
-// process ends, and fails with ErrServed when another one does. It returns false for
+// process ends. It fails with ErrServed when another server is there. It returns false for
 // PostgreSQL, from which several processes serve.
 func (p *Handle) LockOut(ctx context.Context) (bool, error) {
 	single, ok := p.engine.(*sqliteEngine)
@@ -23,8 +23,8 @@ func (p *Handle) LockOut(ctx context.Context) (bool, error) {
 }
 
 // lockOut locks the database for one server. The lock is a transaction on a file beside the
-// database, which no command that merely reads or writes rows opens; SQLite
-// takes it in the way of each operating system.
+// database, which commands that read or write rows do not open. SQLite locks it with the means
+// of each operating system.
 func (s *sqliteEngine) lockOut(ctx context.Context) error {
 	if err := privateFile(s.path + "-serving"); err != nil {
 		return fmt.Errorf("make the file of the one server: %w", err)

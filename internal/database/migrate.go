@@ -47,11 +47,11 @@ const (
 
 var errPending = errors.New("the schema is not up to date; run the command migrate")
 
-// Migrate brings the schema up to date, all of it or nothing. It is idempotent;
-// of several migrators one works and the others wait. On PostgreSQL it gives way to
-// transactions that use the tables, and fails when some do not end for minutes. It
-// fails when a migration was edited after it had been applied. A schema newer than this program is
-// left alone: replicas of two versions run side by side.
+// Migrate brings the schema up to date, completely or not at all. It is idempotent. One
+// migrator works and others wait. On PostgreSQL it lets transactions on the tables go first,
+// and fails when some do not end for minutes. It fails when a migration was edited after it had
+// been applied. A schema newer than this program is left alone: replicas of two versions run
+// side by side.
 func (p *Handle) Migrate(ctx context.Context) error {
 	var applied []string
 	err := p.engine.migrate(ctx, func(s session) error {
@@ -83,7 +83,7 @@ func (p *Handle) SchemaCurrent(ctx context.Context) error {
 	return err
 }
 
-// bringUp applies what is missing, and names it.
+// bringUp applies missing migrations and returns their names.
 func (p *Handle) bringUp(ctx context.Context, s session) ([]string, error) {
 	var names []string
 	pending, err := p.missing(ctx, s)
@@ -119,7 +119,7 @@ type PendingMigration struct{ Name, Statements string }
 var errUndo = errors.New("nothing is to change")
 
 // Pending lists what Migrate would apply, in order, and changes nothing. It waits for other
-// migrators, and for nobody else. It fails as Migrate does when a migration was edited.
+// migrators only. It fails as Migrate does when a migration was edited.
 func (p *Handle) Pending(ctx context.Context) ([]PendingMigration, error) {
 	var all []PendingMigration
 	err := p.engine.migrate(ctx, func(s session) error {

@@ -24,7 +24,7 @@ const probeTable = `CREATE TABLE probe (
 	parent BIGINT REFERENCES probe (id)
 );`
 
-// ownTables are those that the engines need.
+// ownTables are the tables of the engines.
 const ownTables = `CREATE TABLE sequence (name TEXT NOT NULL PRIMARY KEY, next BIGINT NOT NULL);
 CREATE TABLE counter (domain_id BIGINT NOT NULL, name TEXT NOT NULL, shard BIGINT NOT NULL, n BIGINT NOT NULL, PRIMARY KEY (domain_id, name, shard));
 -- only postgres
@@ -90,8 +90,8 @@ func insert(id int64, name string) func(*Unit) error {
 	}
 }
 
-// wantNames compares the rows of the probe with the names given, in the order
-// of ids, separated by spaces.
+// wantNames compares the rows of the probe, in the order of ids, with names separated by
+// spaces.
 func wantNames(t *testing.T, db *Handle, want string) {
 	t.Helper()
 	names, err := Collect(context.Background(), &db.Querier, ScanString, `SELECT name FROM probe ORDER BY id`)
@@ -132,7 +132,7 @@ func TestOpenRefusesAddresses(t *testing.T) {
 	}
 }
 
-// TestServerKeepsWhatItAcknowledged refuses one that does not.
+// TestServerKeepsWhatItAcknowledged refuses a server that does not.
 func TestServerKeepsWhatItAcknowledged(t *testing.T) {
 	url := storetest.Postgres(t)
 	for setting, want := range map[string]error{"off": errNotDurable, "local": nil, "on": nil} {

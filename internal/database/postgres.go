@@ -28,8 +28,7 @@ type postgresEngine struct {
 	log         *slog.Logger
 }
 
-// errPostgresAddress stands for what the driver says, which may repeat a
-// password.
+// errPostgresAddress replaces the driver's error, which may contain a password.
 var errPostgresAddress = errors.New("read the PostgreSQL address: it is not of the form postgres://user:password@host:port/database?parameters, or a file it refers to cannot be read")
 
 func openPostgres(ctx context.Context, url string, options Config) (engine, error) {
@@ -69,9 +68,8 @@ func openPostgres(ctx context.Context, url string, options Config) (engine, erro
 	return p, nil
 }
 
-// durable refuses a server that answers COMMIT before the transaction is on its
-// disk: what clients were told would be lost with it. Whether a standby has to have
-// it as well is the operator's choice.
+// durable refuses a server that answers COMMIT before the transaction is on disk: acknowledged
+// data could be lost. Whether a standby has to have it as well is the operator's choice.
 func durable(ctx context.Context, pool *pgxpool.Pool) error {
 	var setting string
 	if err := pool.QueryRow(ctx, `SHOW synchronous_commit`).Scan(&setting); err != nil {
@@ -86,12 +84,12 @@ func durable(ctx context.Context, pool *pgxpool.Pool) error {
 var errNotDurable = errors.New("open the PostgreSQL database: synchronous_commit is off for this server, database or role, so that what was acknowledged could be lost; set it to on, local or remote_apply")
 
 // parameters are the server settings unless the address has others. Statements here read few
-// rows by an index that has them in order. Compiling them takes longer than it saves,
-// because the costs of a LIMIT are overestimated. Planning them for each set of arguments
-// takes longer than executing them, with the same result. A bitmap scan loses the order, so
-// that each page would read and sort the whole backlog when statistics are old, and a table
-// that was small would be read completely. A LIMIT parameter is estimated as a tenth of all
-// rows, which justifies a hash or sort of each joined table.
+// rows by an index that has them in order. Compiling them takes longer than it saves, because
+// the costs of a LIMIT are overestimated. Planning them for each set of arguments takes longer
+// than executing them, with the same result. A bitmap scan loses the order, so with old
+// statistics each page would read and sort the whole backlog, and a table that was small would
+// be read completely. A LIMIT parameter is estimated as a tenth of all rows, which justifies a
+// hash or sort of each joined table.
 var parameters = map[string]string{
 	"application_name":  "passerelle",
 	"jit":               "off",
@@ -102,8 +100,7 @@ var parameters = map[string]string{
 	"enable_mergejoin":  "off",
 }
 
-// forWholeTables takes back, for a transaction, what is right for few rows only, plans
-// that are made for any domain included.
+// forWholeTables undoes, for one transaction, settings for few rows, including generic plans.
 const forWholeTables = `SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL enable_bitmapscan = on;
 	SET LOCAL plan_cache_mode = force_custom_plan`
 
@@ -114,8 +111,8 @@ func PostgresParameters() map[string]string { return maps.Clone(parameters) }
 // connectLimit is how long a server may take to accept a connection.
 const connectLimit = 10 * time.Second
 
-// bound has the server itself end statements and transactions of which the
-// client is gone: it would notice hours later, and hold their locks meanwhile.
+// bound limits statements and transactions on the server. It would notice a lost client only
+// after hours, and hold its locks meanwhile.
 func bound(config *pgx.ConnConfig, limit time.Duration) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectLimit

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// mark identifies a transaction in the database: a number in a slot, perhaps the slot's
-// first. process is the server process while there is a connection, and lost reports that
-// there is none any more.
+// mark identifies a transaction in the database: a number in a slot, perhaps the slot's first.
+// process is the server process while there is a connection, and lost means that there is none
+// any more.
 type mark struct {
 	slot, unit int64
 	first      bool
@@ -30,8 +30,7 @@ func (m *mark) on(conn *pgx.Conn) {
 	m.since, _ = conn.PgConn().CustomData()[connectedSince].(time.Time)
 }
 
-// slots are those that no transaction uses. Their numbers are by chance, so that
-// other processes have others.
+// slots are the unused slots. Their numbers are by chance, so that other processes have others.
 type slots struct {
 	mu   sync.Mutex
 	free []int64
@@ -51,8 +50,8 @@ func (s *slots) take() *mark {
 	return m
 }
 
-// give ends the use of a slot. One that a server may still hold, because a
-// connection was lost, is not used again: who comes next would wait for it.
+// give ends the use of a slot. A slot that a server may still lock after a lost connection is
+// not used again: the next transaction would wait for it.
 func (s *slots) give(m *mark, held bool) {
 	if held {
 		return

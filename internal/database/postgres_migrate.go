@@ -11,13 +11,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// way is how a migration gives way to those who use the tables it changes. While it
-// waits for one of their transactions, all that comes after waits behind it, so that
-// it waits for a moment only, undoes everything, and tries again later.
+// way is how a migration lets users of its tables go first. While it waits for one of their
+// transactions, everything else waits behind it. So it waits only for a moment, undoes
+// everything, and tries again later.
 type way struct {
 	lock time.Duration // how long it waits for a lock
-	// pause is between the first two tries; each further one is twice as long, up
-	// to longest.
+	// pause is between the first two tries. Each further pause is twice as long, up to longest.
 	pause, longest time.Duration
 	tries          int
 }
@@ -25,8 +24,8 @@ type way struct {
 // givingWay lets the others through for about two minutes.
 var givingWay = way{lock: 2 * time.Second, pause: time.Second, longest: 5 * time.Second, tries: 20}
 
-// migrate waits for other migrators of the same schema, and tries again when it
-// would have to wait for anybody else.
+// migrate waits for other migrators of the schema, and tries again when it would wait for
+// others.
 func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) error {
 	length := p.giving.pause
 	for try := 1; ; try++ {
@@ -77,8 +76,8 @@ func (p *postgresEngine) migrateOnce(ctx context.Context, fn func(session) error
 	})
 }
 
-// selectHolders names who has held a table of the schema for as long as a migration
-// waits. What they execute could hold anything, and is left out.
+// selectHolders lists who has held a table of the schema for as long as a migration waits. It
+// leaves out their statements, which could contain anything.
 const selectHolders = `SELECT format('process %s of %s (%s%s)', a.pid, COALESCE(NULLIF(a.application_name, ''), 'no name'), COALESCE(a.state, 'not shown to this role'),
 		COALESCE(', for ' || CAST(extract(epoch FROM clock_timestamp() - a.xact_start) AS BIGINT) || ' s', ''))
 	FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND COALESCE(a.xact_start < clock_timestamp() - make_interval(secs => $1), TRUE)
@@ -86,7 +85,7 @@ const selectHolders = `SELECT format('process %s of %s (%s%s)', a.pid, COALESCE(
 			WHERE l.pid = a.pid AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
 	ORDER BY a.xact_start, a.pid LIMIT 3`
 
-// holders are those a migration has waited for, in words.
+// holders describes transactions that a migration has waited for.
 func (p *postgresEngine) holders(ctx context.Context) string {
 	rows, err := p.pool.Query(ctx, selectHolders, p.giving.lock.Seconds())
 	if err == nil {

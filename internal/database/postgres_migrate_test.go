@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// reportOn reads a table in a transaction that stays open until it is told to end.
+// reportOn reads a table in a transaction that stays open until it is released.
 func reportOn(t *testing.T, url, table string) (end func()) {
 	t.Helper()
 	config, err := pgx.ParseConfig(url)
@@ -36,7 +36,7 @@ func reportOn(t *testing.T, url, table string) (end func()) {
 
 const widening = "ALTER TABLE one ADD COLUMN more BIGINT;\nINSERT INTO one (more) VALUES (7);"
 
-// migrator is a program that wants to change a table, and gives way often.
+// migrator changes a table, and lets others go first often.
 func migrator(t *testing.T, url string, tries int) *Handle {
 	t.Helper()
 	db := openOnly(t, url, stepOne, widening)
@@ -44,8 +44,8 @@ func migrator(t *testing.T, url string, tries int) *Handle {
 	return db
 }
 
-// TestAMigrationGivesWay has one wait for somebody who reads a table for long: others
-// read it all the same, and the migration comes when that one has ended.
+// TestAMigrationGivesWay: while a migration waits for a long read of a table, others read it,
+// and the migration runs when the read has ended.
 func TestAMigrationGivesWay(t *testing.T) {
 	url := storetest.Postgres(t)
 	if _, err := migrating(t, url, stepOne); err != nil {
@@ -72,8 +72,8 @@ func TestAMigrationGivesWay(t *testing.T) {
 	}
 }
 
-// TestAMigrationThatGivesUp says who would not end, leaves everything as it was, and
-// can be repeated.
+// TestAMigrationThatGivesUp names the transaction that does not end, changes nothing, and can
+// be repeated.
 func TestAMigrationThatGivesUp(t *testing.T) {
 	url := storetest.Postgres(t)
 	if _, err := migrating(t, url, stepOne); err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// sharing is how many transactions that units share are under way at once: while
-// one waits for the disk, the next comes together.
+// sharing is how many shared transactions run at once: while one waits for the disk, the next
+// is collected.
 const sharing = 2
 
 // How long a shared transaction may wait for a lock, and how long it may last up to COMMIT:
@@ -19,18 +19,18 @@ const (
 	limitLocks  = `SET LOCAL lock_timeout = '1s'`
 )
 
-// sharedStatements is how many a unit may have to share a transaction, so that a
-// whole group of them is over long before sharedLimit.
+// sharedStatements limits the statements of a unit in a shared transaction, so that a group
+// ends long before sharedLimit.
 const sharedStatements = 64
 
 // errApart tells a unit that it needs a transaction of its own: the shared one failed, and
-// nothing of the unit was written.
+// wrote nothing.
 var errApart = errors.New("the transaction was shared in vain")
 
-// sharers execute units that only add rows: those that wait together share a transaction.
-// The transaction has its own context, so that no caller can interrupt the units of others.
-// The context ends soon, so that no unit waits much longer than its caller wanted. There are
-// no savepoints: after any failure each unit gets its own transaction and its own result.
+// sharers execute units that only add rows. Waiting units share a transaction. The transaction
+// has its own context, so that no caller can interrupt the units of others. The context ends
+// soon, so that no unit waits much longer than its caller wanted. There are no savepoints:
+// after any failure each unit gets its own transaction and its own result.
 type sharers struct {
 	attempt func(ctx context.Context, statements []statement) error
 	queue   chan *queued // unbuffered: what was sent has been taken
@@ -47,8 +47,8 @@ func newSharers(attempt func(ctx context.Context, statements []statement) error,
 	return s
 }
 
-// submit waits until somebody has taken the unit, or the context ends; then for the
-// outcome, whatever the context does, which is sharedLimit and a COMMIT at most.
+// submit waits until the unit is taken or the context ends, and then for the outcome, which
+// takes sharedLimit and a COMMIT at most, whatever the context does.
 func (s *sharers) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err

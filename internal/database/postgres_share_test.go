@@ -48,8 +48,8 @@ func TestUnitsShareATransaction(t *testing.T) {
 	wantTransactions(t, db, 3, 5)
 }
 
-// TestUnitsWithAConditionShare: one of those that come together asks for all whether the
-// value is that of today, and when it is another, each learns so by itself.
+// TestUnitsWithAConditionShare: one unit of a group checks for all whether the value is still
+// the same, and when it is not, each checks for itself.
 func TestUnitsWithAConditionShare(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	script(t, db, `CREATE TABLE version (n BYTEA); INSERT INTO version (n) VALUES ('1')`)
@@ -102,7 +102,7 @@ func TestUnitsWithAConditionShare(t *testing.T) {
 	}
 }
 
-// TestLargeUnitsHaveTheirOwn writes a unit of many statements where nobody shares.
+// TestLargeUnitsHaveTheirOwn writes a unit with many statements, which shares with nobody.
 func TestLargeUnitsHaveTheirOwn(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	engine := db.engine.(*postgresEngine)
@@ -136,8 +136,8 @@ func wantTransactions(t *testing.T, db *Handle, transactions, total int64) {
 	}
 }
 
-// hold adds a row to the probe in a transaction that stays open until the end of the
-// test, or until it is told to end.
+// hold adds a row to the probe in a transaction that stays open until the end of the test, or
+// until it is released.
 func hold(t *testing.T, url string, id int64) (end func()) {
 	t.Helper()
 	holder, err := pgx.Connect(t.Context(), url)
@@ -158,7 +158,7 @@ func hold(t *testing.T, url string, id int64) (end func()) {
 	}
 }
 
-// awaitWaiting returns when so many wait in the database for a transaction to end.
+// awaitWaiting returns when a number of transactions wait for another one.
 func awaitWaiting(t *testing.T, db *Handle, many int64) {
 	t.Helper()
 	for t.Context().Err() == nil {
@@ -172,9 +172,9 @@ func awaitWaiting(t *testing.T, db *Handle, many int64) {
 	}
 }
 
-// TestUnitsThatWaitHoldUpNobody has as many units as can share wait for a row that
-// somebody adds and does not commit: others are written meanwhile; who waits is heeded
-// when its context ends, and written when the row is free.
+// TestUnitsThatWaitHoldUpNobody: while the maximum number of sharing units wait for an
+// uncommitted row, others are written. A waiting unit ends with its context, and is written
+// when the row is free.
 func TestUnitsThatWaitHoldUpNobody(t *testing.T) {
 	url := storetest.Postgres(t)
 	db := open(t, url)

@@ -17,16 +17,15 @@ const (
 	// attempts is how often a unit is executed when the server asks for it
 	// again or the connection is lost.
 	attempts = 6
-	// firstPause precedes the second attempt, give or take half; each further
-	// one is twice as long.
+	// firstPause precedes the second attempt, give or take half. Each further pause is twice as
+	// long.
 	firstPause = 5 * time.Millisecond
-	// settleLimit is how long COMMIT may take, and how long the server is asked
-	// afterwards what became of it.
+	// settleLimit is how long COMMIT may take, and how long the server is asked for the outcome
+	// afterwards.
 	settleLimit = 15 * time.Second
 )
 
-// errAgain wraps an error after which nothing was written and the unit may be
-// executed anew.
+// errAgain wraps an error after which nothing was written and the unit may run again.
 var errAgain = errors.New("try again")
 
 func (p *postgresEngine) write(ctx context.Context, tx *Unit) error {
@@ -85,9 +84,8 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 	return err
 }
 
-// try is attempt, but for a transaction that failed when COMMIT was on its way already:
-// what became of it is doubtful. A connection released within a transaction is closed by
-// the pool, which rolls back.
+// try is attempt, except for a transaction that failed during COMMIT, whose outcome is unknown.
+// A connection released within a transaction is closed by the pool, which rolls back.
 func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (bool, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
@@ -116,19 +114,19 @@ func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statemen
 }
 
 const (
-	// leaveMark fails in a slot that somebody gave up who asked what became of the unit.
+	// leaveMark fails in a slot that was given up to settle the unit's outcome.
 	leaveMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, $2, {now}) ON CONFLICT (slot) DO UPDATE SET unit = excluded.unit, at = excluded.at
 		WHERE unit_mark.unit >= 0`
 	// sweepMarks removes the slots of processes that are gone.
 	sweepMarks = `DELETE FROM unit_mark WHERE slot IN (SELECT slot FROM unit_mark WHERE at < {now} - CAST(86400000000 AS BIGINT) FOR UPDATE SKIP LOCKED)`
 )
 
-// errAbandoned tells a unit that its caller no longer waits for it.
+// errAbandoned tells a unit that its caller no longer waits.
 var errAbandoned = errors.New("the transaction was given up before it began")
 
-// pipeline sends BEGIN, the mark, the statements and, unless somebody has to judge what
-// they return, COMMIT in one round trip, and reads the results. The server executes
-// nothing after a statement that failed.
+// pipeline sends BEGIN, the mark, the statements and COMMIT in one round trip, and reads the
+// results. When somebody must check results, it leaves out COMMIT. The server executes nothing
+// after a statement that failed.
 func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement, whole bool) (err error) {
 	all := append([]statement{{sql: leaveMark, args: []any{m.slot, m.unit}, mismatch: errAbandoned}}, statements...)
 	if m.first {
@@ -207,8 +205,7 @@ func (p *postgresEngine) rollback(ctx context.Context, conn *pgxpool.Conn) {
 	_, _ = conn.Exec(ctx, "ROLLBACK")
 }
 
-// settling is a context in which a transaction is brought to its end although
-// the caller may have left.
+// settling is a context in which a transaction ends although the caller may have left.
 func (p *postgresEngine) settling(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), p.settleLimit)
 }
@@ -219,7 +216,7 @@ func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	return committed(conn.Exec(within, "COMMIT"))
 }
 
-// committed is what the answer to COMMIT means.
+// committed returns what the answer to COMMIT means.
 func committed(tag pgconn.CommandTag, err error) error {
 	if err == nil && tag.String() != "COMMIT" {
 		err = fmt.Errorf("the server answered %s", tag)
@@ -230,11 +227,11 @@ func committed(tag pgconn.CommandTag, err error) error {
 	return nil
 }
 
-// settle finds out what became of a transaction whose COMMIT was answered by
-// cause, or not at all. An undone one may be executed again if again says so.
+// settle finds the outcome of a transaction whose COMMIT failed with cause or was not answered.
+// A transaction that was rolled back may run again if again says so.
 //
-// Not even an error of the driver that calls itself safe to retry tells: it says so
-// of a connection that ended after COMMIT was sent.
+// An error of the driver that is marked safe to retry is not enough: the driver marks a
+// connection that ended after COMMIT was sent.
 func (p *postgresEngine) settle(ctx context.Context, m *mark, cause error, again bool) error {
 	within, cancel := p.settling(ctx)
 	defer cancel()
@@ -253,14 +250,14 @@ const (
 	// endBackend ends the server process of a connection that is lost, if it is still that
 	// one: it might wait for a lock, or for its client, for hours.
 	endBackend = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid = $1 AND backend_start <= clock_timestamp() - CAST($2 AS BIGINT) * INTERVAL '1 microsecond'`
-	// selectMark writes to the slot, and so waits for the transaction to end. One that has
-	// not come yet finds that its slot was given up, however late it comes.
+	// selectMark writes to the slot, and so waits for the transaction to end. A transaction
+	// that arrives later finds that its slot was given up.
 	selectMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, -1, {now}) ON CONFLICT (slot) DO UPDATE
 		SET unit = CASE WHEN unit_mark.unit = $2 THEN unit_mark.unit ELSE -1 END, at = excluded.at RETURNING unit`
 )
 
-// outcome reports whether the transaction was committed, or that the server could
-// not tell before the context ended. What was not committed then never is.
+// outcome reports whether the transaction was committed, or fails when the server could not
+// tell before the context ended. A transaction that was not committed by then never is.
 func (p *postgresEngine) outcome(ctx context.Context, m *mark) (bool, error) {
 	var err error
 	for attempt := 1; ; attempt = min(attempt+1, attempts) {

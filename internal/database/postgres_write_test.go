@@ -82,8 +82,8 @@ func TestContextEndsBeforeCommit(t *testing.T) {
 	}
 }
 
-// holdLock has another session keep the exclusive lock of the probe until the
-// test ends; it lets others read and add rows.
+// holdLock makes another session hold the exclusive lock of the probe until the test ends.
+// Others can read and add rows.
 func holdLock(t *testing.T, db *Handle) {
 	t.Helper()
 	tx, err := db.engine.(*postgresEngine).pool.Begin(t.Context())
@@ -96,8 +96,8 @@ func holdLock(t *testing.T, db *Handle) {
 	}
 }
 
-// TestConnectionLost cuts the connection once, at a place given by the bytes
-// that pass. The unit is written once whatever happens.
+// TestConnectionLost cuts the connection once, after a number of bytes. The unit is written
+// once whatever happens.
 func TestConnectionLost(t *testing.T) {
 	tests := map[string]*cut{
 		"while it is prepared":             {toServer: "INSERT INTO probe"},
@@ -154,13 +154,13 @@ type cut struct {
 	forGood            bool // and nobody can connect any more
 	prepared           bool // after a unit of the same statements
 	judged             bool // and with one whose COMMIT comes by itself
-	// held takes what was not passed on to the server, if it is to come later.
+	// held keeps what was not passed on to the server, when it must arrive later.
 	held   chan []byte
 	server net.Conn
 	done   atomic.Bool
 }
 
-// hideSince has nobody know since when connections were made.
+// hideSince hides when connections were made.
 func hideSince(t *testing.T, db *Handle) {
 	t.Helper()
 	pool := db.engine.(*postgresEngine).pool
@@ -180,7 +180,7 @@ func (c *cut) prepare(t *testing.T, db *Handle, unit func(*Unit) error) {
 	c.done.Store(false)
 }
 
-// deliver passes on what was held, and returns when the server has done with it.
+// deliver passes on what was held, and returns when the server is done with it.
 func (c *cut) deliver(t *testing.T) {
 	t.Helper()
 	if _, err := c.server.Write(<-c.held); err != nil {
@@ -306,8 +306,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestUnitThatComesTooLate has a unit reach the server when its outcome was asked about
-// and it was executed anew: it is not executed twice.
+// TestUnitThatComesTooLate: a unit that reaches the server after its outcome was settled and it
+// ran again is not executed twice.
 func TestUnitThatComesTooLate(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)
@@ -345,7 +345,7 @@ func TestUnitThatComesTooLate(t *testing.T) {
 	}
 }
 
-// TestSlotsAreSwept: what processes have left behind that are gone is removed.
+// TestSlotsAreSwept: slots of dead processes are removed.
 func TestSlotsAreSwept(t *testing.T) {
 	address := storetest.Postgres(t)
 	db := open(t, address)
@@ -363,9 +363,9 @@ func TestSlotsAreSwept(t *testing.T) {
 	}
 }
 
-// TestWholeTables has connections avoid reading and joining whole tables, and plans for
-// what they are asked, unless the address asks for something else or that is what a
-// query is for: the next on its connection is none.
+// TestWholeTables: connections avoid reading and joining whole tables, and plan for the
+// arguments, unless the address says otherwise or a query is for whole tables. The next query
+// is not affected.
 func TestWholeTables(t *testing.T) {
 	plain := storetest.Postgres(t)
 	for name, values := range map[string][2]string{

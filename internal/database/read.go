@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Row is the row at hand.
+// Row is the present row.
 type Row interface {
 	Scan(dest ...any) error
 }
@@ -73,7 +73,7 @@ func (r *Querier) Each(ctx context.Context, sql string, args []any, row func(Row
 	return r.by(ctx, r.engine.read, sql, args, row)
 }
 
-// EachWhole is Each for a query that goes through whole tables.
+// EachWhole is Each for a query that reads whole tables.
 func (r *Querier) EachWhole(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
 	return r.by(ctx, r.engine.readWhole, sql, args, row)
 }

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// rowsAtOnce is how many rows a statement inserts at most: most of what a statement
-// costs is then shared. It has few texts, since each is prepared on each
-// connection: as many rows at once, or one.
+// rowsAtOnce is how many rows a statement inserts, because most of a statement's cost is fixed.
+// It has few texts, since each is prepared on each connection: as many rows at once, or one.
 var rowsAtOnce = []int{50, 10, 1}
 
 // RowType is a table with the columns that rows are inserted with.
@@ -37,7 +36,7 @@ func (r RowType) values(n int) string {
 	return strings.Join(rows, ", ")
 }
 
-// Insert adds rows, whose values are given one row after the other.
+// Insert adds rows. The values are given row after row.
 func (u *Unit) Insert(r RowType, args []any) {
 	for _, n := range rowsAtOnce {
 		for ; len(args) >= n*r.Width; args = args[n*r.Width:] {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Selection is a filter in SQL: a source of rows, conditions and their arguments. Its
-// methods return a selection that is narrower, and leave the one they are called on.
+// Selection is a filter in SQL: a source of rows, conditions and their arguments. Its methods
+// return a narrower selection and do not change the receiver.
 type Selection struct {
 	From  string
 	Where []string
@@ -36,11 +36,11 @@ func (s *Selection) Bind(value any) string {
 	return fmt.Sprintf("$%d", len(s.Args))
 }
 
-// Opaque is a condition of which planners make nothing: they neither look for an index
-// for it, nor believe that few rows fulfil it.
+// Opaque is a condition that planners cannot estimate: they use no index for it, and do not
+// expect few rows.
 func Opaque(clause string) string { return "CASE WHEN " + clause + " THEN TRUE ELSE FALSE END" }
 
-// Among narrows a selection to rows of which a column is one of some ids.
+// Among selects rows whose column is one of some ids.
 func Among[T ~int64](s Selection, column string, ids []T) Selection {
 	if len(ids) == 0 {
 		return s.And("1 = 0")
@@ -64,8 +64,7 @@ func (s Selection) During(column string, from, until time.Time) Selection {
 	return s
 }
 
-// Either narrows the selection to rows of which a clause is true, or a column
-// has one of the values.
+// Either selects rows for which a clause is true, or whose column has one of the values.
 func (s Selection) Either(clause string, value any, column string, values []string) Selection {
 	args := []any{value}
 	for _, one := range values {
@@ -75,9 +74,9 @@ func (s Selection) Either(clause string, value any, column string, values []stri
 	return s.And("("+clause+")", args...)
 }
 
-// Newest writes the query for a window of records of what happened, in the order of an
-// instant and an id, the last first: one stretch of an index in that order. Order and
-// Descending of the window mean nothing.
+// Newest writes the query for a window of records in the order of an instant and an id, newest
+// first. It is one range of an index in that order. Order and Descending of the window mean
+// nothing.
 func (s Selection) Newest(columns, instant, id string, w Window) (string, []any) {
 	direction, sign := "DESC", "<"
 	if w.Backward {

@@ -6,10 +6,9 @@ import (
 	"sync"
 )
 
-// A write reserves blockSize ids at first and twice as many each time, up to
-// maxBlock: who needs many would wait for the disk too often. A restart loses what
-// is left of a block: ids are unique and never reused, but neither dense nor an
-// order.
+// A write reserves blockSize ids at first and twice as many each time, up to maxBlock, because
+// a writer that needs many would wait for the disk too often. A restart loses the rest of a
+// block: ids are unique and never reused, but neither dense nor in order.
 const (
 	blockSize = 100
 	maxBlock  = 6400
@@ -28,17 +27,16 @@ type sequences struct {
 	byName map[string]*block
 }
 
-// block holds the reserved ids from next up to, and without, end. size is how many were
-// reserved. lock guards them: it is a channel and not a mutex, so that waiting for it
-// ends with the context.
+// block has the reserved ids from next up to, and without, end. size is how many were reserved.
+// lock guards them. It is a channel and not a mutex, so that waiting ends with the context.
 type block struct {
 	lock      chan struct{}
 	next, end int64
 	size      int64
 }
 
-// NewID returns the next id of a sequence, from 1. The first of a block is reserved
-// in a write of its own, which stays whatever becomes of this unit.
+// NewID returns the next id of a sequence, from 1. The first of a block is reserved in a write
+// of its own, which stays even when this unit fails.
 func (u *Unit) NewID(sequence string) (int64, error) { return u.NewIDs(sequence, 1) }
 
 // NewIDs returns the first of as many ids as are asked for, one after the other.

@@ -57,7 +57,7 @@ func openSQLite(ctx context.Context, path string, options Config) (_ engine, err
 	return s, s.readers.PingContext(ctx)
 }
 
-// locate makes sure that the file is there, and the owner's alone.
+// locate checks that the file exists and that only its owner can read it.
 func (s *sqliteEngine) locate() error {
 	var err error
 	if s.path == ":memory:" {
@@ -72,8 +72,8 @@ func (s *sqliteEngine) locate() error {
 	return privateFile(s.path)
 }
 
-// privateFile makes a file for the owner alone, or takes it from all others.
-// SQLite gives the files beside a database the mode of the database.
+// privateFile makes a file for the owner alone, or takes it from all others. SQLite gives files
+// beside a database the mode of the database.
 func privateFile(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -86,8 +86,8 @@ func privateFile(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// connect makes a pool of connections with the settings given and those that
-// all share: the file mapped up to 256 MiB, and a cache of 8 MiB each.
+// connect makes a pool of connections with the given and the common settings: the file is
+// mapped up to 256 MiB, with a cache of 8 MiB each.
 func (s *sqliteEngine) connect(settings ...string) *sql.DB {
 	shared := []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "mmap_size(268435456)", "cache_size(-8192)"}
 	address := url.URL{Scheme: "file", Path: s.path, RawQuery: url.Values{"_pragma": append(shared, settings...)}.Encode()}
@@ -133,8 +133,8 @@ func (s *sqliteEngine) readWhole(ctx context.Context, text string, args []any, r
 
 func (s *sqliteEngine) write(ctx context.Context, tx *Unit) error { return s.writer.submit(ctx, tx) }
 
-// migrate works on a connection of its own, without references being enforced,
-// so that a migration can rebuild a table; they are checked at the end.
+// migrate works on a connection of its own without enforcing references, so that a migration
+// can rebuild a table. It checks them at the end.
 func (s *sqliteEngine) migrate(ctx context.Context, fn func(session) error) (err error) {
 	pool := s.connect("foreign_keys(OFF)", "synchronous(FULL)")
 	defer func() { err = errors.Join(err, pool.Close()) }()

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// statementLimit bounds the prepared statements of a connection. The texts come
-// from the code and are fewer; lists of parameters could make more.
+// statementLimit bounds the prepared statements of a connection. The texts come from the code
+// and are fewer, but lists of parameters could make more.
 const statementLimit = 512
 
-// preparer is what the pool of readers and the connection of the writer share.
+// preparer is shared by the pool of readers and the writer.
 type preparer interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)

@@ -16,14 +16,14 @@ const (
 	groupLimit = 256
 	// unitLimit is how long the statements of a unit may take.
 	unitLimit = 30 * time.Second
-	// waryGroups is how many groups guard their changing units by savepoints after
-	// one of them failed without. It bounds what failing units cost others: one
-	// group in so many is executed twice.
+	// waryGroups is how many groups use savepoints for changing units after a unit failed
+	// without one. It limits the cost of failing units for others: one group in that many is
+	// executed twice.
 	waryGroups = 64
 )
 
-// errLost means that the transaction is no longer there, or not as it should
-// be: SQLite may roll a whole one back because of one statement.
+// errLost means that the transaction is no longer there, or not as it should be: SQLite may
+// roll back a whole transaction because of one statement.
 var errLost = errors.New("the transaction is lost")
 
 // errBare means that a unit failed that no savepoint guards.
@@ -35,9 +35,9 @@ type queued struct {
 	done chan error
 }
 
-// writer owns the connection that writes. Its goroutine takes the units that
-// wait and answers them after the COMMIT they share; its contexts are its own,
-// so that no caller can interrupt the units of others.
+// writer owns the connection that writes. Its goroutine takes waiting units and answers them
+// after their common COMMIT. Its contexts are its own, so no caller can interrupt the units of
+// others.
 type writer struct {
 	pool     *sql.DB
 	conn     *sql.Conn // nil until needed, and after a transaction was lost
@@ -69,8 +69,8 @@ func newWriter(ctx context.Context, pool *sql.DB, d *Dialect) (*writer, error) {
 	return w, nil
 }
 
-// submit waits until the writer has taken the unit, or the context ends; then
-// for the outcome, whatever the context does.
+// submit waits until the writer takes the unit or the context ends, and then for the outcome,
+// whatever the context does.
 func (w *writer) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -105,8 +105,7 @@ func (w *writer) run() {
 	}
 }
 
-// gather adds to the first unit those that wait already, and waits for the least
-// number.
+// gather adds waiting units to the first one, and waits for the least number.
 func gather(queue <-chan *queued, first *queued, least, most int) []*queued {
 	group := []*queued{first}
 	for len(group) < least {
@@ -181,9 +180,9 @@ func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 	return results, true
 }
 
-// member executes a unit, at first without a savepoint: SQLite copies every page
-// that is changed under one. A unit that only adds rows seldom fails, any other
-// goes without unless one failed lately.
+// member executes a unit, at first without a savepoint: SQLite copies every page that is
+// changed under one. A unit that only adds rows seldom fails. Others go without a savepoint
+// unless one failed recently.
 func (w *writer) member(u *queued, careful bool) error {
 	if careful || w.wary > 0 && !u.unit.OnlyAdds() || u.unit.controls() {
 		return w.guarded(u)
@@ -281,8 +280,8 @@ func (w *writer) begin() error {
 	return nil
 }
 
-// rollback gives the connection up when there is nothing to roll back, since
-// its state is then not what it should be.
+// rollback closes the connection when nothing can be rolled back, because its state is then
+// wrong.
 func (w *writer) rollback() {
 	if w.control("ROLLBACK") != nil {
 		w.disconnect()

@@ -53,8 +53,8 @@ func runs(sql string) func(*Unit) error {
 
 const endless = `WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c`
 
-// TestNeighboursCommit has groups in which one unit fails after it has written
-// a row; the others are written, in the same transaction where that survives.
+// TestNeighboursCommit: in a group in which one unit fails after it has written a row, the
+// others are written, in the same transaction where that survives.
 func TestNeighboursCommit(t *testing.T) {
 	lost := errors.New("lost")
 	oneTransaction, oneByOne := []int{3}, []int{1, 1, 1}
@@ -107,8 +107,8 @@ func TestNeighboursCommit(t *testing.T) {
 	}
 }
 
-// TestGroupsAfterAFailure shows that a unit that fails without a savepoint makes the
-// next groups use them, and that so many groups later none does again.
+// TestGroupsAfterAFailure: after a unit failed without a savepoint, the next groups use
+// savepoints, and after a number of groups none does.
 func TestGroupsAfterAFailure(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	w := db.engine.(*sqliteEngine).writer
@@ -195,8 +195,8 @@ func TestWithdrawnUnit(t *testing.T) {
 	wantNames(t, db, "a")
 }
 
-// TestTakenUnitIsAnswered ends the context of a unit while it is executed,
-// alone and in a group: it is written, and the answer says so.
+// TestTakenUnitIsAnswered ends the context of a unit during its execution, alone and in a
+// group: it is written, and the answer says so.
 func TestTakenUnitIsAnswered(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -210,8 +210,7 @@ func TestTakenUnitIsAnswered(t *testing.T) {
 	wantNames(t, db, "a b")
 }
 
-// TestAnotherProcessWrites holds the file's lock, as a command would, while a
-// unit waits for it.
+// TestAnotherProcessWrites holds the file's lock, as a command would, while a unit waits.
 func TestAnotherProcessWrites(t *testing.T) {
 	url := storetest.SQLite(t)
 	db, other := open(t, url), another(t, url)
@@ -227,8 +226,8 @@ func TestAnotherProcessWrites(t *testing.T) {
 	wantNames(t, db, "theirs ours")
 }
 
-// TestBusyDatabase has another process that keeps the lock for longer than the
-// writer waits: the whole group fails, and the writer lives on.
+// TestBusyDatabase: when another process keeps the lock longer than the writer waits, the whole
+// group fails, and the writer continues.
 func TestBusyDatabase(t *testing.T) {
 	url := storetest.SQLite(t)
 	db, other := open(t, url), another(t, url)

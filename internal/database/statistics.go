@@ -10,13 +10,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// KeepStatistics keeps the statistics of the query planner current. On PostgreSQL it
-// analyzes tables without statistics, as after a restore, and tables that have doubled
-// since. The server's own daemon comes once a minute at best, and plans for a small table
-// are used until then. SQLite plans by rule, as if every table were large, unless it has
-// statistics; those of a table that was small would make it read the whole table from then
-// on, so they are removed. Call it every few seconds; it costs one query when there is
-// nothing to do. One process at a time analyzes, table by table, and others go on meanwhile.
+// KeepStatistics keeps the statistics of the query planner current. On PostgreSQL it analyzes
+// tables without statistics, as after a restore, and tables that have doubled since. The
+// server's own daemon comes once a minute at best, and plans for a small table are used until
+// then. Without statistics, SQLite plans by rule, as if every table were large. With those of a
+// small table it would read the whole table from then on, so they are removed. Call it every
+// few seconds; it costs one query when there is nothing to do. One process at a time analyzes,
+// table by table, and others go on meanwhile.
 func (p *Handle) KeepStatistics(ctx context.Context) error {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
@@ -38,8 +38,8 @@ func (s *sqliteEngine) keepStatistics(ctx context.Context) error {
 	return s.write(ctx, &Unit{statements: slices.Clone(withoutStatistics)})
 }
 
-// withoutStatistics has a connection of SQLite forget those it has read, and others read
-// that there are none. There are both tables after ANALYZE.
+// withoutStatistics makes a connection of SQLite drop its statistics, and makes others read
+// none. There are both tables after ANALYZE.
 var withoutStatistics = []statement{
 	{sql: `ANALYZE sqlite_schema`},
 	{sql: `DELETE FROM sqlite_stat1`},
@@ -50,10 +50,9 @@ var withoutStatistics = []statement{
 }
 
 // selectUncounted lists the tables to be counted, the smallest first: they take the least time.
-// What is known of their columns cannot be told from their number of pages, which
-// VACUUM puts on record as well. Of a table whose rows are all gone there is nothing to
-// know until others come.
-// A table that is locked, as by a migration, is left for later: to ask for its size waits for the lock.
+// The state of their columns cannot be derived from the number of pages, which VACUUM records
+// as well. An empty table has no statistics until rows come. A locked table, as during a
+// migration, waits for a later call, because asking for its size waits for the lock.
 const selectUncounted = `SELECT quote_ident(t.relname) FROM (
 		SELECT c.oid, c.relname, c.relpages, c.reltuples,
 			CASE WHEN c.oid IN (SELECT l.relation FROM pg_locks l WHERE l.mode = 'AccessExclusiveLock' AND l.relation IS NOT NULL) THEN 0
@@ -64,8 +63,7 @@ const selectUncounted = `SELECT quote_ident(t.relname) FROM (
 			AND NOT EXISTS (SELECT 1 FROM pg_stats s WHERE s.schemaname = current_schema() AND s.tablename = t.relname))
 	ORDER BY t.pages, t.relname`
 
-// Uncounted lists the tables of which [Handle.KeepStatistics] would collect statistics: none on
-// SQLite.
+// Uncounted lists the tables that [Handle.KeepStatistics] would analyze: none on SQLite.
 func (p *Handle) Uncounted(ctx context.Context) ([]string, error) {
 	server, ok := p.engine.(*postgresEngine)
 	if !ok {
@@ -101,8 +99,8 @@ func (p *postgresEngine) keepStatistics(ctx context.Context) error {
 	return nil
 }
 
-// count analyzes a table, unless another process does, holds the lock or has locked the
-// table. Existing plans that use the table are made again.
+// count analyzes a table, unless another process does or the table is locked. Existing plans
+// that use the table are made again.
 func (p *postgresEngine) count(ctx context.Context, table string) (bool, error) {
 	var (
 		mine bool

@@ -9,9 +9,9 @@ import (
 )
 
 // Together answers several questions at once. On PostgreSQL the first reads of all questions
-// are one round trip, their second reads another, and so on. On SQLite, where that saves
-// nothing, the questions run one after the other until one fails. A question reads through
-// the Querier that it gets. Together returns the error of the first question that has one.
+// are one round trip, the second reads another, and so on. On SQLite, where that saves nothing,
+// the questions run one after the other until one fails. A question reads through the Querier
+// that it gets. Together returns the error of the first question that has one.
 func (r *Querier) Together(ctx context.Context, questions ...func(r *Querier) error) error {
 	away, distant := r.engine.(sender)
 	if !distant {

@@ -12,9 +12,8 @@ import (
 // network without TLS.
 var ErrOpenTransport = errors.New("the connection to the database would cross a network without TLS")
 
-// CheckTransport fails with ErrOpenTransport unless every server that an
-// address of [Open] leads to, with the environment and the files that libpq
-// reads, is on this machine or is spoken to through TLS.
+// CheckTransport fails with ErrOpenTransport unless every server of an address of [Open], with
+// the environment and files that libpq reads, is on this machine or reached through TLS.
 func CheckTransport(url string) error {
 	scheme, _, _ := strings.Cut(url, ":")
 	if scheme != "postgres" && scheme != "postgresql" {

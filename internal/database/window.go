@@ -2,10 +2,10 @@ package database
 
 import "math"
 
-// Window is the part of a list to be read: Limit rows in Order, from after the
-// position From (the value of the order's key, nil where there is none, and the
-// id) on, or before it when Backward, the nearest first. Descending turns the
-// order of keys and ids, but leaves rows without a key at the end.
+// Window is the part of a list to be read: A window has Limit rows in Order, from after the
+// position From on, or before it when Backward, nearest first. A position is the value of the
+// order's key, nil for none, and the id. Descending turns the order of keys and ids, but leaves
+// rows without a key at the end.
 type Window struct {
 	Order      string
 	Descending bool
@@ -23,14 +23,14 @@ func (w Window) End() int64 {
 	return int64(w.Limit) + w.Offset
 }
 
-// IDOrder is the way through a list that is ordered by id alone: rows whose id is on
-// the side Sign of From, in Order.
+// IDOrder reads a list ordered by id alone: rows whose id is on the side Sign of From, in
+// Order.
 type IDOrder struct {
 	Sign, Order string
 	From        int64
 }
 
-// ByID reads a window of such a list; its position is the id.
+// ByID reads a window of such a list, whose positions are ids.
 func (w Window) ByID() IDOrder {
 	p := IDOrder{Sign: ">", Order: "ASC"}
 	if w.Descending != w.Backward {

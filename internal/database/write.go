@@ -32,29 +32,27 @@ type Statement struct {
 	Args []any
 }
 
-// statement is one statement of a unit. With scan it returns rows; with
-// mismatch it must touch, or find, exactly one.
+// statement is one statement of a unit. With scan it returns rows. With mismatch it must change
+// or find exactly one row.
 type statement struct {
 	sql      string
 	args     []any
 	mismatch error
 	scan     func(Row) error
-	// judges tells that an error of scan is to undo the unit, which is not to be
-	// committed before.
+	// judges means that an error of scan undoes the unit, so COMMIT comes after it.
 	judges bool
-	// requires means that the statement only checks what [Unit.Require] says. Of units that
-	// share a transaction, one checks for all.
+	// requires means that the statement only checks the condition of [Unit.Require]. Of units
+	// that share a transaction, one checks for all.
 	requires bool
 }
 
 // Write executes the statements that fn collects as one unit: all or none. fn runs in the
-// caller's goroutine, outside any transaction, and Write returns its error unchanged. A
-// Write inside fn is another unit, which stays written whatever happens to this one. On
-// SQLite, a context that ends while the unit waits withdraws it; once the writer has taken
-// the unit, Write waits for the outcome. On PostgreSQL, a context that ends before COMMIT
-// was sent undoes the unit; in a shared transaction, Write learns that when the transaction
-// is over, after a few seconds at most. A panic in fn, or in a function that reads rows,
-// undoes the unit and continues in the caller.
+// caller's goroutine, outside any transaction, and Write returns its error unchanged. A Write
+// inside fn is another unit, which stays even when this one fails. On SQLite, a context that
+// ends while the unit waits withdraws it. Once the writer has taken the unit, Write waits for
+// the outcome. On PostgreSQL, a context that ends before COMMIT was sent undoes the unit. In a
+// shared transaction, Write returns when that is over, after a few seconds at most. A panic in
+// fn, or in a function that reads rows, undoes the unit and continues in the caller.
 func (p *Handle) Write(ctx context.Context, fn func(u *Unit) error) error {
 	u := &Unit{ctx: ctx, handle: p}
 	if err := fn(u); err != nil {
@@ -96,34 +94,34 @@ func (p *Handle) execute(ctx context.Context, u *Unit) error {
 	return nil
 }
 
-// AfterCommit has fn called in the caller's goroutine once the unit is durable,
-// and never when it is not. Functions are called in the order given.
+// AfterCommit has fn called in the caller's goroutine once the unit is durable, and never when
+// it is not. Functions are called in the order of registration.
 func (u *Unit) AfterCommit(fn func()) { u.after = append(u.after, fn) }
 
 // Exec adds a statement that may touch any number of rows.
 func (u *Unit) Exec(sql string, args ...any) { u.add(statement{sql: sql}, args) }
 
-// ExecOne adds a statement that must touch exactly one row; otherwise the unit
-// is undone and Write returns an error that wraps mismatch.
+// ExecOne adds a statement that must change exactly one row. Otherwise the unit is undone and
+// Write returns an error that wraps mismatch.
 func (u *Unit) ExecOne(mismatch error, sql string, args ...any) {
 	u.add(statement{sql: sql, mismatch: mismatch}, args)
 }
 
-// Query adds a statement that returns rows and calls scan for each; an error
-// of scan undoes the unit, which on PostgreSQL is therefore committed by a round trip of
-// its own. What scan has read counts only after Write has returned nil.
+// Query adds a statement that returns rows and calls scan for each. An error of scan undoes the
+// unit, so PostgreSQL needs another round trip for COMMIT. What scan has read counts only after
+// Write has returned nil.
 func (u *Unit) Query(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan, judges: true}, args)
 }
 
-// Returning is Query for a scan that only fills variables: it finds nothing wrong with
-// any row, and when it fails the unit may have been written all the same.
+// Returning is Query for a scan that only sets variables. It checks nothing, and when it fails
+// the unit may have been written.
 func (u *Unit) Returning(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan}, args)
 }
 
-// ReturningIDs is Returning for rows of one id each, which are gathered anew when the unit
-// is executed anew.
+// ReturningIDs is Returning for rows of one id each. They are collected again when the unit
+// runs again.
 func (u *Unit) ReturningIDs(into *[]int64, sql string, args ...any) {
 	u.OnRetry(func() { *into = nil })
 	u.Returning(func(row Row) error {
@@ -135,8 +133,7 @@ func (u *Unit) ReturningIDs(into *[]int64, sql string, args ...any) {
 	}, sql, args...)
 }
 
-// OnRetry has fn called before the unit is executed anew, to forget what scan
-// functions have gathered.
+// OnRetry has fn called before the unit runs again, to drop what scan functions have collected.
 func (u *Unit) OnRetry(fn func()) { u.retries = append(u.retries, fn) }
 
 func (u *Unit) add(s statement, args []any) {
@@ -152,10 +149,9 @@ func (u *Unit) add(s statement, args []any) {
 	u.statements = append(u.statements, s)
 }
 
-// Require has the unit executed only while a query with one argument finds exactly one row
-// for the value at hand. Otherwise nothing is written, renew returns the value of today, and
-// the unit is executed once more with it, or fails with the error of renew. A unit has one
-// such condition at most.
+// Require executes the unit only while a query with one argument finds exactly one row for the
+// known value. Otherwise nothing is written, renew returns the present value, and the unit runs
+// once more with it, or fails with the error of renew. A unit has one such condition at most.
 func (u *Unit) Require(sql string, value []byte, renew func(ctx context.Context) ([]byte, error)) {
 	u.renew = renew
 	u.add(statement{sql: sql, scan: func(Row) error { return nil }, mismatch: errOutdated, requires: true}, []any{value})
@@ -164,7 +160,7 @@ func (u *Unit) Require(sql string, value []byte, renew func(ctx context.Context)
 // errOutdated reports that the value of [Unit.Require] is another one.
 var errOutdated = errors.New("a value that the unit requires has changed")
 
-// renewed prepares a unit of which nothing was written to be executed once more.
+// renewed prepares a unit that wrote nothing to run once more.
 func (u *Unit) renewed(ctx context.Context) error {
 	value, err := u.renew(ctx)
 	if err != nil {
@@ -198,7 +194,7 @@ func (u *Unit) reset() error {
 	return nil
 }
 
-// take gives the row at hand to the function that reads it.
+// take passes the present row to the function that reads it.
 func (s *statement) take(row Row) error {
 	return guard(func() error { return s.scan(row) })
 }
@@ -216,7 +212,7 @@ func (s *statement) check(touched int64) error {
 	return fmt.Errorf("%w (%d rows)", s.mismatch, touched)
 }
 
-// run is what a unit executes when it has a transaction to itself.
+// run is what a unit executes in a transaction of its own.
 func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tallies(u)...) }
 
 // OnlyAdds reports whether the unit only adds rows and changes totals. Such units do not wait
@@ -231,8 +227,8 @@ func (s *statement) adds() bool {
 	return certain && strings.HasPrefix(s.sql, "INSERT INTO ") && !strings.Contains(s.sql, "DO UPDATE")
 }
 
-// controls reports whether a statement of the unit may end the transaction: it is
-// none of those that read or change rows.
+// controls reports whether a statement may end the transaction, because it neither reads nor
+// changes rows.
 func (u *Unit) controls() bool {
 	return slices.ContainsFunc(u.statements, func(s statement) bool {
 		verb, _, _ := strings.Cut(strings.TrimLeft(s.sql, "\n\t "), " ")
@@ -248,8 +244,8 @@ func (s *statement) failed(err error) error {
 	return fmt.Errorf("execute %q: %w", opening(s.sql), err)
 }
 
-// arguments converts values to the few types that both databases store alike.
-// It runs in the caller's goroutine, and so does any Valuer.
+// arguments converts values to the few types that both databases store alike. It runs in the
+// caller's goroutine, and so does any Valuer.
 func arguments(args []any) ([]any, error) {
 	values := make([]any, len(args))
 	for i, arg := range args {

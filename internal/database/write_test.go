@@ -98,8 +98,8 @@ func TestArgumentsRefused(t *testing.T) {
 	})
 }
 
-// TestFailureWritesNothing has units whose first statement is right and that
-// fail later, in every way a statement can.
+// TestFailureWritesNothing: units whose first statement is right fail later, in every way a
+// statement can.
 func TestFailureWritesNothing(t *testing.T) {
 	lost := errors.New("lost")
 	failing := func(*Unit) error { return lost }

@@ -14,9 +14,8 @@ import (
 	"passerelle/webhook"
 )
 
-// What is noted about a user can be added to the payloads of a webhook: each addition is
-// a member of the payload, and the key under which its value is noted. Statements, which
-// are no JSON, get none.
+// Notes about a user can be added to the payloads of a webhook: each addition is a member of
+// the payload, with the key of a note. Statements are not JSON and get none.
 
 // The bounds of additions.
 const (
@@ -28,10 +27,10 @@ const (
 // deliveryMember is the member that every payload has in addition to those of its event.
 const deliveryMember = "id_webhook_data"
 
-// AddToData adds a member to the payloads of a webhook, with what is noted about the user
-// under a key, or null when nothing is or the event has no user. It takes the place of
-// an addition of the same member. Members that payloads have by themselves are Invalid,
-// one too many is a Conflict, and a webhook that is not there is Missing.
+// AddToData adds a member to the payloads of a webhook: the note about the user under a key, or
+// null without a note or user. It takes the place of an addition of the same member. It fails
+// with Invalid for a member that payloads already have, with Conflict beyond the limit, and
+// with Missing when there is no such webhook.
 func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string, acts ...store.Audit) error {
 	if err := checkAddition(member, key); err != nil {
 		return err
@@ -44,8 +43,8 @@ func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id p
 	})
 }
 
-// RemoveFromData removes an addition of a webhook, or all when the member is empty. One that
-// is not there is Missing.
+// RemoveFromData removes an addition of a webhook, or all when the member is empty. It fails
+// with Missing when there is none.
 func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string, acts ...store.Audit) error {
 	return d.changeAdditions(ctx, domain, id, "changed: less is added to its payloads", by, acts, func(all map[string]string) error {
 		if member == "" {
@@ -71,7 +70,7 @@ func checkAddition(member, key string) error {
 	return passerelle.CheckLine("value", key, maxAdditionKey)
 }
 
-// changeAdditions changes what is added, as it is at the moment.
+// changeAdditions changes the present additions.
 func (d *Delivery) changeAdditions(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, what, by string, acts []store.Audit, change func(map[string]string) error) error {
 	w, err := d.registered(ctx, domain, id)
 	if err == nil && w.Deleted != nil {
@@ -127,7 +126,7 @@ func (d *Delivery) additions(ctx context.Context, w store.Webhook, user passerel
 	return out, nil
 }
 
-// additions are those of a user, for which a page asks the database once.
+// additions are the notes about a user, which a page reads once.
 func (a *authority) additions(ctx context.Context, user passerelle.UserID) ([]byte, error) {
 	if len(a.webhook.AddToData) == 0 {
 		return nil, nil

@@ -14,8 +14,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestAdditions: what is noted about the user is in each JSON payload of a webhook that
-// wants it, under the signature, as it is when the request is made; and in nothing else.
+// TestAdditions: each JSON payload of the webhook has the note about the user, signed, as it is
+// at the time of the request. Nothing else has it.
 func TestAdditions(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)
@@ -90,7 +90,7 @@ func TestAdditionsOfNobody(t *testing.T) {
 	})
 }
 
-// TestAdditionsAreBounded: names are such that no payload has a member twice, and few.
+// TestAdditionsAreBounded: names cannot repeat a member, and their number is limited.
 func TestAdditionsAreBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		w := r.webhook("https://client.example/", "")

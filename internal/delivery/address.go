@@ -10,10 +10,9 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// closed are the addresses that no allow-list opens: those at which cloud
-// providers hand out credentials of the machine, or reach into it. The
-// link-local ones are closed altogether, since any of them may be next, and no
-// receiver is there.
+// closed are the addresses that no allow-list opens: those at which cloud providers hand out
+// credentials of the machine, or reach into it. The link-local ones are closed completely,
+// because further ones may be assigned and no receiver is there.
 var closed = prefixes(
 	"169.254.0.0/16", "fe80::/10",
 	"100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
@@ -55,8 +54,8 @@ func (o Outbound) guard() func(network, address string, conn syscall.RawConn) er
 	}
 }
 
-// Refuses says why nothing would be sent to an address and port, such as
-// 192.0.2.1:443; nil when it would.
+// Refuses returns why nothing would be sent to an address and port, such as 192.0.2.1:443; nil
+// when it would.
 func (o Outbound) Refuses(address string) error {
 	network := "tcp4"
 	if strings.HasPrefix(address, "[") {
@@ -72,8 +71,7 @@ func (o Outbound) ports() ssrf.Option {
 	return ssrf.WithPorts(o.Ports...)
 }
 
-// carriesOpen reports whether every address that an open one may stand for is
-// open itself.
+// carriesOpen reports whether every address that an opened one may contain is open itself.
 func (o Outbound) carriesOpen(addr netip.Addr, guardian *ssrf.Guardian) bool {
 	for _, inner := range carried(addr) {
 		if within(inner.addr, closed) || inner.certain && guardian.SafeAddr(inner.addr) != nil {
@@ -112,8 +110,8 @@ type carrier struct {
 	// at are the four bytes, each to be combined with mask.
 	at   [4]int
 	mask byte
-	// vague is a form that the prefix may have among others: what it seems to
-	// hold is refused only where no list would open it.
+	// vague is one of several forms that the prefix may have. The address that it seems to
+	// contain is refused only when no list could open it.
 	vague bool
 }
 

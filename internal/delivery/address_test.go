@@ -20,8 +20,8 @@ import (
 	"passerelle/webhook"
 )
 
-// names is a DNS server. For each name it has the answers to one question after
-// the other; the last one stays.
+// names is a DNS server. For each name it has the answers to successive questions. The last one
+// stays.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][][]netip.Addr
@@ -155,8 +155,7 @@ func sides(t *testing.T) (client *http.Client, port string, reached, entered *at
 	return delivery.NewClient(delivery.Outbound{Networks: []netip.Prefix{netip.PrefixFrom(outside, 32)}}), port, reached, entered
 }
 
-// A name may change what it stands for at any moment; each connection is judged
-// by where it goes.
+// A name may resolve differently at any moment, so each connection is checked by its address.
 func TestNamesThatChange(t *testing.T) {
 	client, port, reached, entered := sides(t)
 	resolve(t, map[string][][]netip.Addr{"receiver.example": {{outside}, {private}}})
@@ -198,7 +197,7 @@ func TestNamesOfSeveralAddresses(t *testing.T) {
 	}
 }
 
-// In a live domain neither a receiver nor a token endpoint can be one of them.
+// In a live domain, neither a receiver nor a token endpoint may have such an address.
 func TestLiveDomainsSendNothingInside(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		r.domain = r.newDomain("live", passerelle.Live)

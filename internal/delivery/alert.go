@@ -17,11 +17,11 @@ import (
 
 // The kinds of mails about webhooks.
 const (
-	// AlertMail says that a run was ended by failures.
+	// AlertMail reports that failures ended a run.
 	AlertMail = "alert"
-	// RecoveryMail says that everything has arrived since.
+	// RecoveryMail reports that everything has arrived since.
 	RecoveryMail = "recovery"
-	// HeldMail says that webhooks lost their authentication provider.
+	// HeldMail reports that webhooks lost their authentication provider.
 	HeldMail = "held"
 )
 
@@ -32,7 +32,7 @@ type notice struct {
 	mails   []store.Mail
 }
 
-// write puts a notice on record; nil is none.
+// write stores a notice, unless it is nil.
 func (n *notice) write(tx *store.Tx) error {
 	if n == nil {
 		return nil
@@ -47,8 +47,8 @@ func (n *notice) write(tx *store.Tx) error {
 }
 
 // notice decides which mail to send after a run. A failing webhook gets one, unless one was
-// sent within the interval that its domain has set. A webhook that was reported gets one
-// when nothing waits for it any more. Only the holder of the lease calls it.
+// sent within the interval of its domain. A webhook that was reported gets one when nothing
+// waits for it any more. Only the holder of the lease calls it.
 func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
 	if !stopped && !to.webhook.Alarmed {
 		return nil, nil
@@ -101,8 +101,8 @@ func (l mailContent) recipients() []string {
 	return slices.DeleteFunc(l.values.List(settings.ManagerEmail), func(one string) bool { return !passerelle.IsEmail(one) })
 }
 
-// notice is one mail to each recipient, so that a server that refuses one does not affect
-// the others. Without recipients, only the alarm ends.
+// notice is one mail to each recipient, so that a server that refuses one does not affect the
+// others. Without recipients, only the alarm ends.
 func (l mailContent) notice(kind string) *notice {
 	n := &notice{webhook: l.webhook}
 	n.webhook.Alarmed = kind == AlertMail
@@ -140,7 +140,7 @@ func (l mailContent) held(webhooks []passerelle.WebhookID) []store.Mail {
 	return mails
 }
 
-// name is that of the domain, on one line.
+// name is the name of the domain on one line.
 func (l mailContent) name() string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -150,8 +150,7 @@ func (l mailContent) name() string {
 	}, l.domain.Name)
 }
 
-// receiver is where a webhook leads, without the path and the query, which may
-// hold secrets.
+// receiver is the address of a webhook without path and query, which may have secrets.
 func (l mailContent) receiver() string {
 	u, err := url.Parse(l.webhook.URL)
 	if err != nil {
@@ -191,7 +190,7 @@ func days(number string) string {
 	return number + " days"
 }
 
-// quoted is one argument of a command, whatever is in it.
+// quoted is one argument of a shell command, with any content.
 func quoted(argument string) string {
 	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }
@@ -222,7 +221,7 @@ Webhook:            {id}, for {event}
 Receiver:           {receiver}
 `
 
-// texts are the mails of each kind. Times are those of the domain, in its zone.
+// texts are the mails of each kind. Times are in the domain's time and zone.
 var texts = map[string]string{
 	AlertMail: `The receiver of a webhook does not accept what it is sent.
 ` + heading + `Failing since:      {since} ({zone})

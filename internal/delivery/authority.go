@@ -13,15 +13,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// credential is what a request shows its receiver, so that it knows who calls.
+// credential identifies the service to a receiver.
 type credential struct {
-	// secret signs; next signs as well while it is to take the place of secret.
-	// Each is empty when there is none.
+	// secret signs. next also signs while it is about to replace secret. Each is empty when
+	// there is none.
 	secret, next string
 	// bearer is the token of the Authorization header, empty for none.
 	bearer string
-	// detail is a sentence for the log of requests, without secrets; it may be
-	// empty.
+	// detail is a sentence for the log of requests, without secrets; it may be empty.
 	detail string
 }
 
@@ -41,7 +40,7 @@ type authority struct {
 	mu sync.Mutex
 	// users are the credentials found so far for events of users.
 	users map[passerelle.UserID]credential
-	// added are what was found so far to be added to the events of users.
+	// added are the additions found so far, by user.
 	added map[passerelle.UserID][]byte
 }
 
@@ -65,9 +64,9 @@ func (s *leaseSession) authority(to store.Addressee, values settings.Values) (*a
 	return a, err
 }
 
-// credential is for a request about an event of a user, who is zero when the
-// event belongs to none. Its error is a short sentence without a secret: it is
-// kept as the failure of the request.
+// credential returns the credential for a request about a user's event; the user is zero for
+// other events. Its error is a short sentence without a secret: it is kept as the failure of
+// the request.
 func (a *authority) credential(ctx context.Context, user passerelle.UserID) (credential, error) {
 	switch {
 	case a.provider != nil && a.provider.Type == OAuth:
@@ -82,13 +81,11 @@ func (a *authority) credential(ctx context.Context, user passerelle.UserID) (cre
 	return a.ofUser(ctx, user)
 }
 
-// renewedToken is said of the second request of an exchange, which is the one on
-// record.
+// renewedToken marks the second request of an exchange, which is the recorded one.
 const renewedToken = "A first request was refused with status 401; this one has a new access token."
 
-// renew answers a receiver that has refused a credential with status 401. It
-// reports whether another request, with the credential returned, should be
-// made.
+// renew answers a receiver that has refused a credential with status 401. It reports whether
+// another request with the returned credential should be made.
 func (a *authority) renew(ctx context.Context, refused credential) (credential, bool, error) {
 	if a.provider == nil || a.provider.Type != OAuth {
 		return refused, false, nil
@@ -101,8 +98,7 @@ func (a *authority) endpoint() endpoint {
 	return endpoint{*a.provider, a.client, a.authorities, a.d.Now, a.limit, a.d.Log, a.d.agent}
 }
 
-// errUserToken is a failure of a request that says nothing of its cause, which
-// is ours and none of the receiver's.
+// errUserToken hides its cause, which is ours and not the receiver's.
 var errUserToken = errors.New("the token of the user cannot be read")
 
 // ofUser returns the token of the event's user. A page asks the database once for each user.
@@ -121,8 +117,8 @@ func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credent
 	return found, nil
 }
 
-// userToken is the newest permanent token that the application of the webhook
-// has of a user. A request without one is made all the same.
+// userToken is the newest permanent token that the application of the webhook has of a user. A
+// request without one is sent anyway.
 func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (credential, error) {
 	client, err := a.application(ctx)
 	switch {
@@ -138,8 +134,7 @@ func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (cred
 	return credential{bearer: token}, err
 }
 
-// application is the webhook's application, or the domain's only one when the webhook has
-// none; zero when there is no such one.
+// application is the webhook's application, or the domain's only one; zero for none.
 func (a *authority) application(ctx context.Context) (passerelle.ClientID, error) {
 	if a.webhook.Client != 0 {
 		return a.webhook.Client, nil

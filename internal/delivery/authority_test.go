@@ -47,17 +47,16 @@ func (r *rig) emitFor(user passerelle.UserID, version int64) {
 	})
 }
 
-// TestUserTokens: without a provider a request about a user carries the newest
-// permanent token that the application of the webhook has of the user, and
-// where there is none the log says why.
+// TestUserTokens: without a provider, a request about a user has the newest permanent token of
+// the webhook's application for the user. Without one, the log says why.
 func TestUserTokens(t *testing.T) {
 	const (
 		none   = "No user token: the webhook belongs to no application, and the domain has not exactly one."
 		absent = "No user token: application %d has no permanent token of user 7 that is valid."
 	)
 	for name, test := range map[string]struct {
-		// clients are those of the domain; the webhook belongs to the first one
-		// when owned.
+		// clients are the applications of the domain. The webhook belongs to the first one when
+		// owned.
 		clients int
 		owned   bool
 		tokens  func(r *rig, clients []passerelle.ClientID)
@@ -124,8 +123,8 @@ func TestUserTokens(t *testing.T) {
 	}
 }
 
-// A provider takes the place of user tokens, and events without a user have
-// none; a receiver that refuses a user's token is not asked twice.
+// A provider replaces user tokens, events without a user have none, and a receiver that refuses
+// a user's token gets no second request.
 func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		client, in := r.application(r.domain.ID, "c"), newGuarded(t)
@@ -152,8 +151,8 @@ func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
 	})
 }
 
-// signers says which of some secrets a request is signed by, as a receiver that
-// has that secret alone finds under either prefix.
+// signers returns which secrets sign a request, as a receiver with that secret alone finds
+// under either prefix.
 func signers(t *testing.T, r *rig, req *http.Request, body []byte, secrets map[string]string) (names string) {
 	t.Helper()
 	for _, name := range []string{"first", "second", "third", "fourth"} {

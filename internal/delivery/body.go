@@ -13,16 +13,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// body is what a request carries. It can be read several times, to sign it, to
-// send it and to send it again; a large one is never in memory as a whole.
+// body is the body of a request. It can be read several times, to sign it, to send it and to
+// send it again. A large one is never in memory completely.
 type body struct {
 	size int64
 	open func() io.Reader
 }
 
-// body is that of an event. JSON, which begins as an object, gets the id of the
-// delivery as its first member and what is added to it after that; other bodies are as
-// they are.
+// body returns the body of an event. JSON objects get the id of the delivery as their first
+// member and then the additions. Other bodies do not change.
 func (s *leaseSession) body(ctx context.Context, d store.Delivery, added []byte) (body, error) {
 	if d.Parted == 0 {
 		return s.whole(ctx, d, added)
@@ -42,7 +41,7 @@ func (s *leaseSession) body(ctx context.Context, d store.Delivery, added []byte)
 	}}, nil
 }
 
-// whole is the body of an event that is in one piece.
+// whole is the body of an event in one piece.
 func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte) (body, error) {
 	whole, err := d.Body, error(nil)
 	if len(whole) == 0 {
@@ -59,11 +58,11 @@ func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte
 	return body{int64(len(whole)), func() io.Reader { return bytes.NewReader(whole) }}, nil
 }
 
-// errEmpty is said of JSON that is not there, which only a broken row has.
+// errEmpty reports a missing JSON body, which only a broken row has.
 var errEmpty = errors.New("the body is empty")
 
-// withID is an event's body, a JSON object, with the delivery's id as its first member,
-// and then what is added. Of nothing it makes nothing.
+// withID returns an event's body, a JSON object, with the delivery's id as its first member,
+// and then the additions. An empty body stays empty.
 func withID(body []byte, id passerelle.DeliveryID, added []byte) []byte {
 	if len(body) == 0 {
 		return nil
@@ -81,7 +80,7 @@ func withID(body []byte, id passerelle.DeliveryID, added []byte) []byte {
 	return append(out, rest...)
 }
 
-// tail is what comes after the first bytes.
+// tail is the rest after the first bytes.
 type tail struct {
 	io.Reader
 	skip int64

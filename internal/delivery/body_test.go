@@ -41,7 +41,7 @@ func (r *rig) emitEvent(e store.EmittedEvent, write func(io.Writer)) {
 	r.write(func(tx *store.Tx) error { return tx.Emit(e) })
 }
 
-// request is what a receiver saw, with the body uncompressed.
+// request is what a receiver got, with the body uncompressed.
 type request struct {
 	header http.Header
 	length int64
@@ -49,7 +49,7 @@ type request struct {
 	fault  error
 }
 
-// verifyingReceiver is a receiver that keeps whole requests and verifies their signatures.
+// verifyingReceiver keeps complete requests and verifies their signatures.
 func (r *rig) verifyingReceiver(secret string) (url string, got *[]request) {
 	got = &[]request{}
 	url = receiver(r.t, func(_ http.ResponseWriter, req *http.Request) {
@@ -72,8 +72,8 @@ func large(size int) func(io.Writer) {
 	}
 }
 
-// TestBodies sends small and large ones, of JSON and other types, as they are
-// and compressed: the signature is always over the bytes before compression.
+// TestBodies sends small and large bodies, JSON and other types, plain and compressed: the
+// signature always covers the uncompressed bytes.
 func TestBodies(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)
@@ -154,9 +154,8 @@ func (p *peak) Write(piece []byte) (int, error) {
 	return p.Hash.Write(piece)
 }
 
-// alive is how much of the heap is in use. What others allocate between a
-// collection and the count is garbage already: the least of some counts has the
-// least of it.
+// alive is how much of the heap is in use. Allocations of others between a collection and the
+// count are garbage; the smallest of several counts has the least of them.
 func alive() uint64 {
 	least := uint64(math.MaxUint64)
 	for range 3 {
@@ -168,8 +167,8 @@ func alive() uint64 {
 	return least
 }
 
-// TestALargeBodyIsNeverInMemory writes, signs and sends 24 MiB, compressed and
-// not, and looks at what is alive on the heap on the way.
+// TestALargeBodyIsNeverInMemory writes, signs and sends 24 MiB, compressed and plain, and
+// measures the live heap meanwhile.
 func TestALargeBodyIsNeverInMemory(t *testing.T) {
 	const size, bound = 24 << 20, 12 << 20
 	onEach(t, func(t *testing.T, r *rig) {
@@ -223,7 +222,7 @@ func (w *without) Write(piece []byte) (int, error) {
 	return len(piece), err
 }
 
-// body reads the body of a delivery, as far as it is there.
+// body reads the present parts of a delivery's body.
 func (r *rig) body(w store.Webhook, id passerelle.DeliveryID) string {
 	r.t.Helper()
 	d, err := r.DB.OneDelivery(r.t.Context(), w, id)
@@ -236,8 +235,7 @@ func (r *rig) body(w store.Webhook, id passerelle.DeliveryID) string {
 	return string(body)
 }
 
-// TestBodiesOfUsersAreErasedOnceDelivered has two webhooks, the second of which
-// fails for a while.
+// TestBodiesOfUsersAreErasedOnceDelivered: the second of two webhooks fails for a while.
 func TestBodiesOfUsersAreErasedOnceDelivered(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in, other := newInbox(t), newInbox(t)
@@ -260,8 +258,8 @@ func TestBodiesOfUsersAreErasedOnceDelivered(t *testing.T) {
 	})
 }
 
-// wantBodies demands the bodies of the first, the third and the fifth delivery,
-// which are those of one of two webhooks.
+// wantBodies checks the bodies of the first, third and fifth delivery, which belong to one of
+// two webhooks.
 func (r *rig) wantBodies(w store.Webhook, want ...string) {
 	r.t.Helper()
 	var got []string
@@ -273,9 +271,8 @@ func (r *rig) wantBodies(w store.Webhook, want ...string) {
 	}
 }
 
-// TestAnErasedBodyIsNotSent erases what a webhook is about to get, and what is
-// held for it: the one is given up, the other never comes, and what follows goes
-// out.
+// TestAnErasedBodyIsNotSent erases the next body of a webhook and a held one: the first
+// delivery is given up, the held one never comes, and later ones go out.
 func TestAnErasedBodyIsNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
@@ -321,8 +318,8 @@ func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
 	})
 }
 
-// TestADeletedWebhookThatComesBackGetsWhatItMissed deletes one of two webhooks of
-// an event of a user: that the other one got it does not take the body away.
+// TestADeletedWebhookThatComesBackGetsWhatItMissed: a body of a user's event stays while one of
+// its two webhooks is deleted.
 func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in, other := newInbox(t), newInbox(t)
@@ -342,8 +339,8 @@ func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
 	})
 }
 
-// TestPartsAreWritten counts what a body that never becomes an event leaves, and
-// refuses those that cannot be sent.
+// TestPartsAreWritten counts the parts that an unfinished body leaves, and refuses bodies that
+// cannot be sent.
 func TestPartsAreWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		emit := func(e store.EmittedEvent) error {
@@ -374,8 +371,8 @@ func TestPartsAreWritten(t *testing.T) {
 	})
 }
 
-// TestAuthoritiesOfADomain trusts one receiver's authority in one domain, and
-// only there, and only while the key says so.
+// TestAuthoritiesOfADomain trusts a receiver's authority in one domain only, and only while the
+// key says so.
 func TestAuthoritiesOfADomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(ok))
@@ -401,8 +398,8 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 	})
 }
 
-// TestWhatNobodyGetsHasNoBody has events of a user for which there is no
-// webhook when they happen, or when a held one is released.
+// TestWhatNobodyGetsHasNoBody: a user's event without a webhook, or a held one without a
+// webhook at its release, has no body.
 func TestWhatNobodyGetsHasNoBody(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		eyes := storetest.Inspect(t, r.url)

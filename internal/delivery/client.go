@@ -1,19 +1,17 @@
 // Package delivery sends webhooks.
 //
-// It owns the guarded way out to addresses that clients of the service name;
-// the registration of webhooks and of the providers that sign for them; when a
-// stored event is sent, in which order, and what a failure leads to; the form
-// and signature of a request; and the built-in receiver. It does not own events
-// or their bodies, nor the loop that calls it.
+// It owns guarded requests to addresses that clients name; registration of webhooks and
+// providers; when and in which order events are sent, and what follows a failure; the form and
+// signature of a request; and the built-in receiver. It does not own events or their bodies,
+// nor the loop that calls it.
 //
-// One sender at a time works for a webhook, under a lease in the database, and
-// webhooks never wait for each other. A request is recorded after it was
-// answered: a sender that dies in between, or whose lease lapses, has its
-// requests repeated by the next one, so that everything arrives at least once.
+// One sender at a time works for a webhook, under a lease in the database, and webhooks never
+// wait for each other. A request is recorded after its answer. When a sender dies in between or
+// its lease lapses, the next one repeats the request, so everything arrives at least once.
 //
-// Registrations fail with *passerelle.Error that names the field. A receiver
-// that fails is not an error but an attempt on record, and nothing is given up
-// unless its webhook is deleted. A refused address is ErrAddress.
+// Registrations fail with *passerelle.Error that names the field. A failing receiver is not an
+// error but a recorded attempt, and nothing is given up unless its webhook is deleted. A
+// refused address is ErrAddress.
 package delivery
 
 import (
@@ -42,27 +40,25 @@ const (
 // ErrAddress means that a host stands for an address that may not be dialled.
 var ErrAddress = errors.New("delivery: the address is not open to outgoing requests")
 
-// Outbound is what the operator allows outgoing requests. The zero value
-// allows public addresses alone.
+// Outbound is what the operator allows for outgoing requests. The zero value allows public
+// addresses alone.
 type Outbound struct {
-	// Timeout bounds a whole exchange; zero means MaxTimeout. The context of a
-	// request shortens it to what its domain has set.
+	// Timeout limits a complete exchange; zero means MaxTimeout. The context of a request
+	// shortens it to what its domain has set.
 	Timeout time.Duration
-	// Loopback opens the machine itself; it is for development.
+	// Loopback opens this machine, for development.
 	Loopback bool
 	// Networks opens private networks of the operator's.
 	Networks []netip.Prefix
-	// Ports are the only ones to be dialled; none named means any.
+	// Ports are the only allowed ports; none means any.
 	Ports []uint16
 }
 
-// NewClient makes the client for requests to addresses that clients of the
-// service chose: webhooks and the token endpoints of their providers. It
-// checks every address it dials, after resolving; it follows no redirect, so
-// that the 3xx comes back as the answer, which is a failed delivery; it reads
-// at most MaxAnswer bytes of a body, after which the body simply ends; it uses
-// no proxy of the environment. It is safe for concurrent use and keeps
-// connections: make one and share it.
+// NewClient makes the client for requests to addresses that clients of the service chose:
+// webhooks and the token endpoints of their providers. It checks every address that it connects
+// to, after resolving. It follows no redirect, so that a 3xx is the answer and a failed
+// delivery. It reads at most MaxAnswer bytes of a body, and uses no proxy of the environment.
+// It is safe for concurrent use and keeps connections: make one and share it.
 func NewClient(o Outbound) *http.Client {
 	return &http.Client{
 		Transport: bounded{o.transport(), cmp.Or(o.Timeout, MaxTimeout)},
@@ -87,9 +83,9 @@ func (o Outbound) transport() *http.Transport {
 	}
 }
 
-// bounded limits how long an exchange takes, and how much of its answer can be read.
-// The limit of an http.Client would cost every request a goroutine, also one whose
-// context ends sooner, which needs none of its own here.
+// bounded limits how long an exchange takes, and how much of its answer can be read. The limit
+// of an http.Client would cost a goroutine for each request, which a context that ends sooner
+// does not need.
 type bounded struct {
 	*http.Transport
 	most time.Duration
@@ -112,14 +108,14 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// shortened ends after MaxAnswer bytes; closing it then drops the connection.
+// shortened ends after MaxAnswer bytes. Closing it then drops the connection.
 type shortened struct {
 	io.LimitedReader
 	whole  io.Closer
 	cancel context.CancelFunc
 }
 
-// Close closes the whole body.
+// Close closes the complete body.
 func (s *shortened) Close() error {
 	defer s.cancel()
 	return s.whole.Close()

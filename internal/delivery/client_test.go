@@ -58,8 +58,8 @@ var inside = map[string][]string{
 	"other spellings": {"localhost", "LOCALHOST"},
 }
 
-// metadata are the addresses of clouds' services for their machines, which
-// nothing opens, and the forms in which they may hide.
+// metadata are addresses of metadata services of clouds, which nothing opens, and the forms
+// that may hide them.
 var metadata = map[string][]string{
 	"most clouds":     {"169.254.169.254", "[fe80::a9fe:a9fe]"},
 	"of containers":   {"169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"},
@@ -111,7 +111,7 @@ func TestMetadataIsRefusedWhateverIsAllowed(t *testing.T) {
 	refused(t, delivery.NewClient(anywhere), metadata)
 }
 
-// What an operator has opened does not open what it may stand for.
+// What an operator opens does not open addresses that it may contain.
 func TestOpenNetworksDoNotOpenWhatTheyCarry(t *testing.T) {
 	only := func(networks ...string) *http.Client {
 		var o delivery.Outbound
@@ -129,7 +129,7 @@ func TestOpenNetworksDoNotOpenWhatTheyCarry(t *testing.T) {
 	refused(t, only("10.0.0.0/8"), map[string][]string{"others": {"172.16.0.1", "127.0.0.1"}})
 }
 
-// port is that of a receiver.
+// port is the port of a receiver.
 func port(t *testing.T, address string) uint16 {
 	t.Helper()
 	at, err := netip.ParseAddrPort(strings.TrimPrefix(address, "http://"))
@@ -233,8 +233,7 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 	}
 }
 
-// hostile is a server that reads a request and then says what it likes, until
-// nobody listens any more.
+// hostile reads a request and then sends what the test wants, until the connection ends.
 func hostile(t *testing.T, say func(w io.Writer) error) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -261,7 +260,7 @@ func hostile(t *testing.T, say func(w io.Writer) error) string {
 	return "http://" + listener.Addr().String()
 }
 
-// endless says something once and something else for ever.
+// endless sends one text once and another one for ever.
 func endless(once, again string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, once)

@@ -16,7 +16,7 @@ const (
 
 // concurrency decides how many requests may be in flight.
 type concurrency struct {
-	// start is how many there may be at first.
+	// start is the limit at the beginning.
 	start int
 
 	successes, failed, timeouts int // the first two in a row
@@ -30,7 +30,7 @@ func (p *concurrency) room() int {
 	if p.ended() {
 		return 0
 	}
-	// A request that timed out is not replaced: the others may time out, too.
+	// A request that timed out is not replaced, because the others may time out too.
 	room := min(p.start+p.successes, maxInFlight) - p.timeouts
 	// Requests in flight count as failures, so that no more than maxFailures fail.
 	return min(room, maxFailures-p.failed)

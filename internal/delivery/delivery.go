@@ -17,9 +17,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxWebhooks is how many webhooks one process works for at once. A webhook that waits
-// for its receiver costs only goroutines and connections, so the limit leaves room for
-// healthy webhooks beside many dead receivers.
+// maxWebhooks is how many webhooks one process works for at once. A webhook that waits for its
+// receiver costs only goroutines and connections, so the limit leaves room for healthy webhooks
+// beside many dead receivers.
 const maxWebhooks = 1000
 
 // Config has what the use cases need. Every field is required.
@@ -27,14 +27,15 @@ type Config struct {
 	DB *store.DB
 	// Client is made by NewClient.
 	Client *http.Client
-	// Now is real time; each domain's clock turns it into its own.
+	// Now is real time. A sandbox domain's clock converts it.
 	Now func() time.Time
 	// Random is the source of signing secrets.
 	Random io.Reader
 	// Name differs from the names of all other processes on the database, also of
 	// earlier ones.
 	Name string
-	// Agent is the User-Agent of requests, such as "Passerelle/1.2.0"; empty is "Passerelle".
+	// Agent is the User-Agent of requests, such as "Passerelle/1.2.0"; empty means
+	// "Passerelle".
 	Agent string
 	Log   *slog.Logger
 }
@@ -71,10 +72,9 @@ const (
 	SubjectData     = "webhook data"
 )
 
-// Counts says what came of the requests of a call.
+// Counts has the results of the requests of a call.
 type Counts struct {
-	// Delivered requests were accepted by their receivers, Failed ones were
-	// not; both are on record.
+	// Delivered requests were accepted, and Failed ones were not. Both are recorded.
 	Delivered, Failed int
 }
 
@@ -83,7 +83,7 @@ func (c *Counts) add(more Counts) {
 	c.Failed += more.Failed
 }
 
-// jobOptions says how to do a job.
+// jobOptions are the options of a job.
 type jobOptions struct {
 	// wait waits for the lease when another sender has it, instead of leaving the job
 	// to that sender.
@@ -92,11 +92,11 @@ type jobOptions struct {
 	more <-chan struct{}
 }
 
-// RunDue does what is due in a domain: it sends new deliveries, and does one run of the
-// flusher for every webhook that is due. It waits for other senders until everything
-// has been tried, and for the sessions of this process until they have stored their
-// mails, or until its context ends. A call works for at most 1,000 webhooks with new
-// deliveries, and 1,000 for which the flusher is due.
+// RunDue does what is due in a domain: it sends new deliveries, and does one run of the flusher
+// for every due webhook. It waits for other senders until everything was tried, and for the
+// sessions of this process until they have stored their mails, or until its context ends. A
+// call works for at most 1,000 webhooks with new deliveries, and 1,000 for which the flusher is
+// due.
 func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
 	jobs, err := d.jobs(ctx, domain)
 	if err != nil {
@@ -112,9 +112,9 @@ type job struct {
 	troubled bool
 }
 
-// jobs lists the webhooks of a domain that have something to do, and those that this
-// process works for: they may still have a mail to write after their last delivery was
-// stored. The active ones are listed last, so that no session begins and ends unseen.
+// jobs lists the webhooks of a domain with something to do, and those that this process works
+// for, which may still have a mail to write. It lists the active ones last, so that no session
+// begins and ends between.
 func (d *Delivery) jobs(ctx context.Context, domain passerelle.Domain) ([]job, error) {
 	fresh, err := d.withNewDeliveries(ctx, domain)
 	if err != nil {
@@ -206,8 +206,8 @@ func rank(j job) int {
 	return 0
 }
 
-// serveAll does many jobs, each in its own goroutine, and returns when all are done. A
-// failure of one does not affect the others.
+// serveAll does many jobs, each in its own goroutine, and returns when all are done. A failure
+// of one does not affect the others.
 func (d *Delivery) serveAll(ctx context.Context, jobs []job) (Counts, error) {
 	var (
 		mu      sync.Mutex

@@ -26,7 +26,7 @@ import (
 	"passerelle/webhook"
 )
 
-// clock is real time that moves when told.
+// clock is real time, which the test advances.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -113,7 +113,7 @@ func (r *rig) emitBody(paymentID, version int64, body string) {
 	})
 }
 
-// run does what is due and demands the counts.
+// run does what is due and checks the counts.
 func (r *rig) run(delivered, failed int) {
 	r.t.Helper()
 	got, err := r.RunDue(r.t.Context(), r.domain)
@@ -130,8 +130,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// inbox is a receiver that remembers what came, as "payment.version", and
-// answers as it is told.
+// inbox is a receiver that remembers requests as "payment.version", and answers as configured.
 type inbox struct {
 	mu     sync.Mutex
 	got    []string
@@ -166,14 +165,14 @@ func (in *inbox) take(t *testing.T, body []byte) int {
 	return in.answer(arrival)
 }
 
-// answers changes what the receiver says.
+// answers sets the receiver's answers.
 func (in *inbox) answers(answer func(arrival string) int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.answer = answer
 }
 
-// want demands what came since the last look.
+// want checks the requests since the last check.
 func (in *inbox) want(t *testing.T, want ...string) {
 	t.Helper()
 	in.mu.Lock()
@@ -184,7 +183,7 @@ func (in *inbox) want(t *testing.T, want ...string) {
 	in.got = nil
 }
 
-// seen is what came since the last look, in any order, as counts.
+// seen counts the requests since the last check, in any order.
 func (in *inbox) seen() map[string]int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -344,8 +343,8 @@ func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
 	})
 }
 
-// TestABacklogComesOnceAndInOrder: pages are read while accounts are being stored, and
-// what is on both is sent once; successors on the same page wait for the account.
+// TestABacklogComesOnceAndInOrder: pages are read while results are stored, and a delivery in
+// both is sent once. Successors on the same page wait for the result.
 func TestABacklogComesOnceAndInOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		const payments, versions = 400, 3
@@ -470,8 +469,8 @@ func TestASuccessMakesFailuresCountAnew(t *testing.T) {
 			r.emit(id+1, 1)
 		}
 		r.run(0, 10)
-		// Two requests at a time may overtake each other, so the good one
-		// stands where at most nine are before and after it.
+		// Two concurrent requests may overtake each other, so the good one is where at most
+		// nine are before and after it.
 		in.answers(func(arrival string) int {
 			if arrival == "8.1" || arrival == "16.1" {
 				return http.StatusOK
@@ -487,7 +486,7 @@ func TestASuccessMakesFailuresCountAnew(t *testing.T) {
 	})
 }
 
-// timeouts is a network in which nobody answers, without the wait.
+// timeouts is a network without answers, and without the wait.
 type timeouts struct {
 	mu    sync.Mutex
 	tries int

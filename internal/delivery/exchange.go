@@ -23,15 +23,14 @@ import (
 // mostHeaders is how many headers a request usually has.
 const mostHeaders = 16
 
-// The headers that are the same for every request, which nobody changes.
+// Headers that are the same for every request and never change.
 var (
 	anything = []string{"*/*"}
 	ofJSON   = []string{"application/json; charset=utf-8"}
 )
 
-// exchange sends a delivery, and sends it again when the receiver refuses a credential that
-// can be renewed. The result is in the domain's time; signature and deadlines are in real
-// time.
+// exchange sends a delivery, and sends it again when the receiver refuses a credential that can
+// be renewed. The result is in the domain's time. Signature and deadlines are in real time.
 func (s *leaseSession) exchange(ctx context.Context, to target, d store.Delivery) (a store.DeliveryAttempt) {
 	ctx, cancel := context.WithTimeout(ctx, to.exchangeTime())
 	defer cancel()
@@ -95,7 +94,7 @@ func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, sh
 	a.Duration, a.Failure, a.Reached = s.d.Now().Sub(sent), failure(a.Status, err), reached.Load()
 }
 
-// request builds the request of a delivery, and returns what of it was signed.
+// request builds the request of a delivery, and returns the signed part.
 func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery, shown credential, now time.Time) (*http.Request, store.Signed, error) {
 	var signed store.Signed
 	added, err := to.authority.additions(ctx, d.User)
@@ -130,7 +129,7 @@ func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery,
 	return r, signed, err
 }
 
-// describe sets the headers that say what the request is about. A body without room for the
+// describe sets the headers about the subject of the request. A body without room for the
 // delivery's id has it in a header.
 func (to target) describe(header http.Header, d store.Delivery) {
 	header["Accept"], header["User-Agent"], header["Content-Type"] = anything, to.agent, ofJSON
@@ -222,9 +221,9 @@ func put(header http.Header, names []string, value string) {
 // maxKept is how many bytes of a failed request's answer are stored.
 const maxKept = 2 << 10
 
-// send sends a request and returns the beginning of an answer that is no success. It reads
-// the rest, so that the connection can be used again; a receiver that does not finish its
-// answer in time has timed out. Once there is a status, other errors do not count.
+// send sends a request and returns the beginning of an answer that is no success. It reads the
+// rest, so that the connection can be used again. A receiver that does not finish its answer in
+// time has timed out. Once there is a status, other errors do not count.
 func send(client *http.Client, r *http.Request) (int, string, error) {
 	var kept string
 	answer, err := client.Do(r)
@@ -258,8 +257,8 @@ func readable(raw []byte) string {
 	}, strings.ToValidUTF8(string(raw), ""))
 }
 
-// failure says in a few words why a request was not accepted, and is empty when it was. It
-// does not repeat errors of the network, which contain addresses.
+// failure says in a few words why a request was not accepted; empty when it was. It does not
+// repeat errors of the network, which contain addresses.
 func failure(status int, err error) string {
 	if err == nil && status/100 == 2 {
 		return ""
@@ -275,7 +274,7 @@ func failure(status int, err error) string {
 	return "request failed"
 }
 
-// reasons are tried in this order: a name that is not resolved in time is a timeout.
+// reasons are tried in this order: a name that does not resolve in time is a timeout.
 var reasons = []struct {
 	text string
 	is   func(error) bool
@@ -296,8 +295,8 @@ const AddressRefused = "address refused"
 
 const nameNotFound = "name not found"
 
-// advice is for failures that are seldom the receiver's. It has no address: what
-// a name stands for inside of the operator's network is nobody else's business.
+// advice is for failures that are seldom the receiver's. It contains no address, because names
+// in the operator's network are private.
 var advice = map[string]string{
 	AddressRefused: "The name or address leads into a private or reserved network, or to a port that is not open; who operates the service opens private networks with --allow-networks and ports with --allow-ports.",
 	nameNotFound:   "The name has no address where the service asks for it; check its spelling, and that it is known there.",

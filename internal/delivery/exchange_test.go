@@ -21,8 +21,8 @@ func (lost) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, &net.DNSError{Err: "no such host", Name: r.URL.Hostname(), Server: "10.1.2.3:53", IsNotFound: true}
 }
 
-// TestFailuresThatOperatorsMayEnd has advice for whoever reads the log, also
-// when it is the token endpoint that cannot be reached, and no address.
+// TestFailuresThatOperatorsMayEnd: the log has advice and no address, also when the token
+// endpoint is unreachable.
 func TestFailuresThatOperatorsMayEnd(t *testing.T) {
 	const (
 		refused  = "The name or address leads into a private or reserved network, or to a port that is not open; who operates the service opens private networks with --allow-networks and ports with --allow-ports."

@@ -8,9 +8,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// scan goes through the deliveries of a webhook in the order of their ids. A run of the
-// flusher begins where the last one ended, and then starts from the beginning. A scan
-// is repeated when a delivery behind it may have become the oldest of its subject.
+// scan goes through the deliveries of a webhook in the order of their ids. A run of the flusher
+// begins where the last one ended, and then starts from the beginning. A scan is repeated when
+// a skipped delivery may have become the oldest of its subject.
 type scan struct {
 	cursor passerelle.DeliveryID
 	ended  bool
@@ -50,8 +50,7 @@ type page struct {
 	err  error
 }
 
-// readPage reads the page after a delivery: new deliveries, or those that the flusher
-// tries.
+// readPage reads the page after a delivery: new deliveries, or those that the flusher tries.
 func (s *leaseSession) readPage(ctx context.Context, fresh, first bool, after passerelle.DeliveryID) (p page) {
 	defer guard(&p.err)
 	s.limitDB(func() { p = s.loadPage(ctx, fresh, first, after) })

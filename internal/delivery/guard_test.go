@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestAPanicDoesNotEndTheProcess has the clock panic once, at each of the places
-// that ask it after a request has arrived, whichever goroutine they are in.
+// TestAPanicDoesNotEndTheProcess makes the clock panic once at each place that reads it after a
+// request has arrived, in whichever goroutine.
 func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		var left atomic.Int64
@@ -59,7 +59,7 @@ func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	})
 }
 
-// endsOfItself waits until no goroutine is in a function of ours any more.
+// endsOfItself waits until no goroutine runs a function of ours.
 func endsOfItself(t *testing.T, function string) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < time.Minute; runtime.Gosched() {
@@ -71,8 +71,8 @@ func endsOfItself(t *testing.T, function string) {
 	t.Errorf("a goroutine stays in %s", function)
 }
 
-// TestAPageThatPanicsEndsItsSession has a sender without keys look for more while a
-// request is under way, of a webhook that has got a secret meanwhile.
+// TestAPageThatPanicsEndsItsSession: a sender without keys reads more deliveries during a
+// request of a webhook that got a secret meanwhile.
 func TestAPageThatPanicsEndsItsSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		db, err := store.Open(t.Context(), r.url, store.Options{})
@@ -109,7 +109,7 @@ func TestAPageThatPanicsEndsItsSession(t *testing.T) {
 	})
 }
 
-// lines are those of a log.
+// lines are the lines of a log.
 type lines chan string
 
 func (l lines) Write(line []byte) (int, error) {

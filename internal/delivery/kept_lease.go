@@ -6,8 +6,7 @@ import (
 	"passerelle"
 )
 
-// keptLeases are the sessions of this process that keep their leases although nothing
-// is left to send.
+// keptLeases are the sessions of this process that keep their leases with nothing to send.
 type keptLeases struct {
 	mu      sync.Mutex
 	giveUps map[passerelle.WebhookID]chan struct{}

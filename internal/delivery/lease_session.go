@@ -23,10 +23,10 @@ const (
 	leasePause = 20 * time.Millisecond
 )
 
-// serve runs sessions for a webhook until nothing new is left. It looks again after
-// each release: a sender that was refused the lease meanwhile left its deliveries to
-// this one. A panic becomes an error, so that one webhook does not end the process.
-// The lease then lapses by itself, because requests may be in flight.
+// serve runs sessions for a webhook until nothing new is left. It checks again after each
+// release, because a sender that was refused the lease meanwhile left its deliveries to this
+// one. A panic becomes an error, so that one webhook does not end the process. The lease then
+// lapses by itself, because requests may be in flight.
 func (d *Delivery) serve(ctx context.Context, j job, e jobOptions) (total Counts, err error) {
 	defer guard(&err)
 	for ctx.Err() == nil {
@@ -67,8 +67,8 @@ type leaseSession struct {
 	// holder names this session and not the process: after the lease has lapsed,
 	// another session of the same process must not pass for it.
 	holder string
-	// until is the earliest instant at which the lease lapses. It counts from before
-	// the call to the database, which may have been slow.
+	// until is the earliest instant at which the lease lapses. The time counts from before the
+	// call to the database, which may have been slow.
 	until  time.Time
 	counts Counts
 	// scanned is the webhook as it was before the last scan of new deliveries. left is
@@ -126,8 +126,8 @@ func (h *activeSessions) jobs(domain passerelle.Domain) []job {
 	return jobs
 }
 
-// work sends the new deliveries, and does a run of the flusher if one is due. When the
-// caller leaves during a run, the run stays due.
+// work sends the new deliveries, and does a run of the flusher if one is due. When the caller
+// leaves during a run, the run stays due.
 func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 	to, err := s.target(ctx)
 	if err != nil {
@@ -150,8 +150,8 @@ func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 	return s.conclude(ctx, l.to, due, l.limit.ended())
 }
 
-// reportable drops errors that callers need not see: that the caller has left, and
-// that the lease lapsed, which it logs.
+// reportable drops errors that callers need not see: that the caller has left, and that the
+// lease lapsed, which it logs.
 func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	lapsed := errors.Is(err, store.ErrConflict)
 	if lapsed {
@@ -215,8 +215,8 @@ func pause(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// conclude ends a run that failures may have stopped. It stores mails about the
-// webhook, and plans the next run of the flusher if this was one.
+// conclude ends a run that failures may have stopped. It stores mails about the webhook, and
+// plans the next run of the flusher after a run.
 func (s *leaseSession) conclude(ctx context.Context, to target, due *time.Time, stopped bool) error {
 	var err error
 	s.limitDB(func() { err = s.finish(ctx, to, due, stopped) })

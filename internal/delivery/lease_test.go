@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// takeOver takes the webhook from whoever has it, as the lapse of a lease would.
+// takeOver takes the lease of the webhook, as if it had lapsed.
 func takeOver(r *rig, w store.Webhook, from, to string) error {
 	return r.DB.Write(context.Background(), func(tx *store.Tx) error {
 		tx.ReleaseWebhook(w, from)
@@ -28,8 +28,8 @@ func takeOver(r *rig, w store.Webhook, from, to string) error {
 	})
 }
 
-// turnedAway demands that a caller who has little time gets nothing sent, because
-// somebody else has the webhook.
+// turnedAway checks that a caller with little time gets nothing sent while somebody else has
+// the webhook.
 func turnedAway(t *testing.T, r *rig, d *delivery.Delivery) {
 	t.Helper()
 	soon, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -111,7 +111,7 @@ func TestALateSenderSendsNoMore(t *testing.T) {
 	})
 }
 
-// answering accepts everything after it was told what arrived.
+// answering accepts everything after the test saw it.
 type answering func(arrival string)
 
 func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -123,8 +123,7 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 }
 
-// TestASlowReceiverIsServedInOneSession has each request take most of the time for
-// which a lease is good beyond it.
+// TestASlowReceiverIsServedInOneSession: each request takes most of the lease's remaining time.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
@@ -140,8 +139,8 @@ func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	})
 }
 
-// TestACrashBetweenSendingAndRecordingRepeats takes the database away from
-// the sender while its request is under way.
+// TestACrashBetweenSendingAndRecordingRepeats takes the database away from the sender during a
+// request.
 func TestACrashBetweenSendingAndRecordingRepeats(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
@@ -189,9 +188,8 @@ func TestTwoSendersSendNothingTwice(t *testing.T) {
 	})
 }
 
-// TestManyWebhooksOfTwoProcesses has two processes on one database send 2,000
-// deliveries to 20 webhooks, woken at the same time again and again: what is
-// accepted is accepted once.
+// TestManyWebhooksOfTwoProcesses: two processes send 2,000 deliveries to 20 webhooks, woken
+// together repeatedly. Each is accepted once.
 func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		const webhooks, events, deliveries = 20, 100, 2000
@@ -238,8 +236,8 @@ func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	})
 }
 
-// TestOneProcessAtAWebhook has a second process look while the first waits for
-// the receiver, and bring an event of its own.
+// TestOneProcessAtAWebhook: a second process comes with an event while the first waits for the
+// receiver.
 func TestOneProcessAtAWebhook(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
@@ -308,9 +306,8 @@ func TestDeadReceiversDoNotDelayAHealthyOne(t *testing.T) {
 	})
 }
 
-// TestNothingIsUnderWayAfterARun has a sender work in the background until all is
-// on record as tried, which is not yet its end: a call that does what is due waits
-// for that.
+// TestNothingIsUnderWayAfterARun: a background sender has recorded all attempts but has not
+// ended, and a call that does what is due waits for it.
 func TestNothingIsUnderWayAfterARun(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
@@ -350,8 +347,7 @@ func TestStopWaitsForRequestsUntilItsDeadline(t *testing.T) {
 	})
 }
 
-// TestRunDueWaitsForTheSender has a request under way in the background when
-// the call comes.
+// TestRunDueWaitsForTheSender: a background request is in flight when the call comes.
 func TestRunDueWaitsForTheSender(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		url, waiting, release := hanging(t)

@@ -22,8 +22,8 @@ import (
 
 // The bounds of asking for access tokens.
 const (
-	// maxTokenTime is how long a token endpoint may take; half of the time that
-	// the receiver has, when that is less.
+	// maxTokenTime is how long a token endpoint may take, or half of the receiver's time when
+	// that is less.
 	maxTokenTime = 5 * time.Second
 	// tokenPause is how long a token endpoint is left alone after it failed, and
 	// after it had to replace a token that a receiver refused.
@@ -34,11 +34,11 @@ const (
 	maxAccessToken = 16 << 10
 	// earlier is how much before its end a token is renewed at most.
 	earlier = 30 * time.Second
-	// forever is the life of a token whose end is not told, and the longest.
+	// forever is the longest life of a token, and the default.
 	forever = 100 * 365 * 24 * time.Hour
 )
 
-// endpoint is a token endpoint and the way to it.
+// endpoint is a token endpoint and how to reach it.
 type endpoint struct {
 	store.AuthProvider
 	// client trusts these authorities.
@@ -53,9 +53,9 @@ type endpoint struct {
 	agent []string
 }
 
-// tokens are the access tokens of the oauth providers that a process sends
-// for. They are in memory alone, and the zero value has none. A token endpoint
-// is asked once for everybody who waits.
+// tokens are the access tokens of the oauth providers that a process sends for. They are in
+// memory alone, and the zero value has none. One request to a token endpoint serves all who
+// wait.
 type tokens struct {
 	mu     sync.Mutex
 	grants map[int64]*grant
@@ -66,7 +66,7 @@ type grant struct {
 	of     endpoint
 	client *http.Client
 	token  string
-	// renew is from when a new token is asked for, end when this one is over.
+	// renew is when a new token is requested, and end when this one expires.
 	renew, end time.Time
 	// replaced is when a receiver last refused a token.
 	replaced time.Time
@@ -74,25 +74,24 @@ type grant struct {
 	// asked for again.
 	failure       error
 	failed, retry time.Time
-	// asking is the request under way, nil when there is none.
+	// asking is the request in flight, nil for none.
 	asking *asking
 }
 
-// asking is one request to a token endpoint, for all who wait for it.
+// asking is one request to a token endpoint, for all who wait.
 type asking struct {
 	done  chan struct{}
 	token string
 	err   error
 }
 
-// get is the access token of a provider, or a sentence that says why there is
-// none.
+// get returns the access token of a provider, or a sentence about why there is none.
 func (t *tokens) get(ctx context.Context, e endpoint) (string, error) {
 	return t.await(ctx, e, "")
 }
 
-// replace is the access token that takes the place of one that was refused; the
-// same when another one was asked for only just now.
+// replace returns a new access token after one was refused, and the same one when it was
+// requested only a moment ago.
 func (t *tokens) replace(ctx context.Context, e endpoint, refused string) (string, error) {
 	return t.await(ctx, e, refused)
 }
@@ -110,8 +109,8 @@ func (t *tokens) await(ctx context.Context, e endpoint, refused string) (string,
 	}
 }
 
-// lookup finds a token, the reason why there is none, or a request in flight, which it
-// starts when needed.
+// lookup finds a token, the reason why there is none, or a request in flight, which it starts
+// when needed.
 func (t *tokens) lookup(ctx context.Context, e endpoint, refused string) (string, *asking, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,8 +137,8 @@ func (t *tokens) lookup(ctx context.Context, e endpoint, refused string) (string
 	return "", g.asking, nil
 }
 
-// grant is the one of a provider; what was got with another configuration, or
-// while other authorities were trusted, is forgotten.
+// grant returns a provider's grant. It drops one from another configuration or other
+// authorities.
 func (t *tokens) grant(e endpoint) *grant {
 	if g := t.grants[e.ID]; g != nil && g.of.authorities == e.authorities && g.of.Secret == e.Secret && *g.of.Endpoint == *e.Endpoint {
 		return g
@@ -168,7 +167,7 @@ func (t *tokens) forget(id int64) {
 	delete(t.grants, id)
 }
 
-// last is the token for as long as it is good, although no other could be got.
+// last returns the token while it is valid, although a renewal failed.
 func (g *grant) last(now time.Time) (string, error) {
 	if g.token != "" && now.Before(g.end) {
 		return g.token, nil
@@ -176,7 +175,7 @@ func (g *grant) last(now time.Time) (string, error) {
 	return "", g.failure
 }
 
-// ask gets a token for all who wait.
+// ask requests a token for all who wait.
 func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -197,7 +196,7 @@ func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
 	close(done.done)
 }
 
-// survive fetches a token. A panic is a failure, since there are some who wait.
+// survive fetches a token. A panic counts as a failure, because others wait.
 func (g *grant) survive(ctx context.Context) (token string, life time.Duration, err error) {
 	var broken error
 	defer func() {
@@ -265,8 +264,8 @@ func (e endpoint) certified() (*http.Client, error) {
 	return &client, nil
 }
 
-// unreached says why a token endpoint did not answer. An alert of the other
-// side mostly means that it wants a certificate, or another one.
+// unreached says why a token endpoint did not answer. An alert of the other side mostly means
+// that it wants a certificate, or another one.
 func unreached(err error) string {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "remote error" {
@@ -275,7 +274,7 @@ func unreached(err error) string {
 	return failure(0, err)
 }
 
-// tokenFault is the failure of a request for which there was no access token.
+// tokenFault is the failure of a request without an access token.
 func tokenFault(why string) error { return errors.New(tokenEndpoint + why) }
 
 // earlierFault is the failure of a token endpoint that is left alone since.
@@ -284,12 +283,12 @@ type earlierFault struct {
 	ago, again time.Duration
 }
 
-// detail says that the failure is not of this request.
+// detail says that the failure is an earlier one.
 func (f earlierFault) detail() string {
 	return fmt.Sprintf("The token endpoint was not asked for this request: it failed so %s ago, and is asked again in %s.", seconds(f.ago), seconds(f.again+time.Second-1))
 }
 
-// seconds writes the whole seconds of a time in words.
+// seconds writes whole seconds in words.
 func seconds(d time.Duration) string {
 	if d/time.Second == 1 {
 		return "1 second"
@@ -300,8 +299,8 @@ func seconds(d time.Duration) string {
 // tokenEndpoint is how failures begin that are not the receiver's.
 const tokenEndpoint = "token endpoint: "
 
-// tokenRefusals are the words for refusals of RFC 6749, section 5.2. Others are
-// not repeated: nobody knows what is in them.
+// tokenRefusals are the words for refusals of RFC 6749, section 5.2. Others are not repeated,
+// because their content is unknown.
 var tokenRefusals = map[string]bool{
 	"invalid_request": true, "invalid_client": true, "invalid_grant": true,
 	"unauthorized_client": true, "unsupported_grant_type": true, "invalid_scope": true,
@@ -340,8 +339,8 @@ func readToken(status int, body []byte) (string, time.Duration, error) {
 
 func outsideHeader(r rune) bool { return r <= ' ' || r >= 0x7f }
 
-// lifetime reads the seconds that a token is valid for. Some servers write them
-// as text; what is no positive number tells nothing.
+// lifetime reads the seconds that a token is valid for. Some servers write them as text.
+// Anything but a positive number counts as missing.
 func lifetime(expiresIn any) time.Duration {
 	seconds, _ := expiresIn.(float64)
 	if text, isText := expiresIn.(string); isText {

@@ -33,7 +33,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// The secrets of these tests, which are to be seen nowhere.
+// The secrets of these tests, which must not appear anywhere.
 const (
 	clientSecret = "canary-secret &="
 	canaryToken  = "canary-token"
@@ -43,7 +43,7 @@ const (
 type tokenServer struct {
 	mu    sync.Mutex
 	asked []url.Values
-	// answer is what the n-th request gets, counted from 1.
+	// answer is the answer to the n-th request, from 1.
 	answer func(n int) (status int, body string)
 	url    string
 }
@@ -72,7 +72,7 @@ func (s *tokenServer) serve(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, body)
 }
 
-// answers changes what it says.
+// answers sets the answers.
 func (s *tokenServer) answers(answer func(n int) (int, string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,8 +89,8 @@ func (s *tokenServer) want(t *testing.T, times int) {
 	}
 }
 
-// guarded is a receiver that accepts the tokens it is told to, and remembers
-// the Authorization header of every request.
+// guarded is a receiver that accepts certain tokens, and remembers the Authorization header of
+// every request.
 type guarded struct {
 	mu      sync.Mutex
 	got     []string
@@ -117,7 +117,7 @@ func newGuarded(t *testing.T) *guarded {
 	return g
 }
 
-// want demands the headers that came since the last look.
+// want checks the headers since the last check.
 func (g *guarded) want(t *testing.T, want ...string) {
 	t.Helper()
 	g.mu.Lock()
@@ -135,7 +135,7 @@ func bearer(numbers ...int) (all []string) {
 	return all
 }
 
-// endpointAt is a whole token endpoint.
+// endpointAt is a complete token endpoint.
 func endpointAt(address string) delivery.EndpointChange {
 	return delivery.EndpointChange{URL: &address, ClientID: new("client é"), ClientSecret: new(clientSecret), GrantType: new(delivery.ClientCredentials)}
 }
@@ -148,8 +148,7 @@ func (r *rig) oauth(name string, e delivery.EndpointChange) store.AuthProvider {
 	return a
 }
 
-// failures are those on record, of all deliveries in their order. No secret is
-// on record.
+// failures are the recorded failures of all deliveries in order. No secret is on record.
 func (r *rig) failures() (all []string) {
 	r.t.Helper()
 	for id := int64(1); ; id++ {
@@ -186,8 +185,8 @@ func TestRequestsCarryAnAccessToken(t *testing.T) {
 	})
 }
 
-// One request to the token endpoint serves all who wait: the endpoint holds the
-// first one back until another comes, and none does.
+// One request to the token endpoint serves all who wait: the endpoint holds the first one back
+// until another comes, and none does.
 func TestATokenIsFetchedOnceForAllWhoWait(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		var asked atomic.Int64
@@ -282,8 +281,7 @@ func TestATokenThatCannotBeRenewedIsUsedToItsEnd(t *testing.T) {
 	})
 }
 
-// A token that a receiver refuses is replaced once, for the request that was
-// refused and for those that come after it.
+// A refused token is replaced once, for the refused request and for later ones.
 func TestRefusedTokensAreReplaced(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -330,8 +328,8 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	})
 }
 
-// Whatever a token endpoint does, nothing is sent, one sentence is on record,
-// and it is asked again only after a pause.
+// Whatever a token endpoint does, nothing is sent, one sentence is recorded, and the next
+// request waits for a pause.
 func TestTokenEndpointsThatFail(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		gone := httptest.NewServer(nil)
@@ -391,8 +389,7 @@ func TestTokenEndpointsThatFail(t *testing.T) {
 	})
 }
 
-// While a token endpoint that failed is left alone, its failure is told as the
-// old one it is.
+// During the pause after a failure, the log repeats it as an earlier failure.
 func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -606,8 +603,8 @@ func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	})
 }
 
-// What a domain trusts counts for token endpoints as it does for receivers: a
-// token got while an authority was trusted is not used once it is not.
+// A domain's authorities apply to token endpoints too: a token from a formerly trusted endpoint
+// is not used.
 func TestAuthoritiesOfADomainVouchForTokenEndpoints(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		tokens, in := newTokenServer(t), newGuarded(t)

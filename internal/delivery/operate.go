@@ -17,13 +17,12 @@ const (
 	// MaxDue is how far undelivered are counted.
 	MaxDue = 10_000
 
-	// operatorTimeout is how long an operator waits for a sender to leave a
-	// webhook; the request may then take as long as every other.
+	// operatorTimeout is how long an operator waits for a sender to release a webhook. The
+	// request may then take as long as every other.
 	operatorTimeout = 5 * time.Second
 )
 
-// Payload is what is sent for a delivery, as text, without what a webhook adds to it. The
-// body must not be erased.
+// Payload is the payload of a delivery as text, without additions. The body must not be erased.
 func Payload(d store.WebhookData) string {
 	if d.MediaType == store.JSON {
 		return string(withID(d.Body, d.ID, nil))
@@ -52,8 +51,7 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 	})
 }
 
-// decide puts on record that a delivery is about to be sent, while nobody else
-// sends to its webhook.
+// decide records that a delivery is about to be sent, under the lease of its webhook.
 func (s *leaseSession) decide(ctx context.Context, w store.Webhook, id passerelle.DeliveryID, acts []store.Audit) error {
 	if len(acts) == 0 {
 		return nil
@@ -95,11 +93,10 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 	return found, nil
 }
 
-// Test sends a payload of the webhook's event that is only a test: the data, or
-// a sample when it is nil. It is sent once, as every other payload is, and kept
-// with the others; its id is returned. It is a Conflict, and leaves nothing,
-// when the webhook is deleted or disabled, or while somebody else sends to it; and
-// refused as Await does.
+// Test sends a test payload of the webhook's event: the data, or a sample when it is nil. It is
+// sent once like every other payload, and stored with the others. Test returns its id. It fails
+// with Conflict, and stores nothing, when the webhook is deleted or disabled, or while another
+// sends to it, and is refused as by Await.
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte, acts ...store.Audit) (passerelle.DeliveryID, error) {
 	var (
 		id  passerelle.DeliveryID
@@ -133,9 +130,9 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 	return id, err
 }
 
-// Recover makes due now what is undelivered of events since an instant, in the
-// domain's time, and says how much that is, counted up to MaxDue. A webhook that
-// failures have stopped goes on. Whoever calls it wakes the sender.
+// Recover makes undelivered events since an instant, in the domain's time, due now, and returns
+// how many there are, counted up to MaxDue. A webhook that failures have stopped continues. The
+// caller wakes the sender.
 func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time, acts ...store.Audit) (int64, error) {
 	var (
 		due int64
@@ -170,8 +167,8 @@ func inUse(w store.Webhook) error {
 	return nil
 }
 
-// sendOne makes one request under the lease of the webhook, for what load finds
-// once it is held, and puts it on record although the caller may have left.
+// sendOne makes one request under the lease of the webhook for the delivery that load returns,
+// and records it although the caller may have left.
 func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession) (store.Delivery, error)) error {
 	leave, err := d.Await(domain.ID)
 	if err != nil {
@@ -195,7 +192,7 @@ func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w stor
 	return errors.Join(err, s.release(ctx))
 }
 
-// busy refuses a request that would be beside somebody else's.
+// busy refuses a request next to another sender's.
 func busy() error {
 	err := passerelle.Conflicting("Other requests to the webhook are under way, or it is not in use any more; try again in a moment.")
 	err.RetryAfter = 1

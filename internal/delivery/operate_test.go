@@ -21,9 +21,8 @@ func conflict(t *testing.T, err error, words string) {
 	}
 }
 
-// TestResendKeepsTheOrderOfASubject has three deliveries about one payment and
-// one about another: only the first of each may be sent before its turn, and
-// what was accepted at any time.
+// TestResendKeepsTheOrderOfASubject: of three deliveries about one payment and one about
+// another, only the first of each may be sent early, and accepted ones at any time.
 func TestResendKeepsTheOrderOfASubject(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
@@ -80,8 +79,8 @@ func TestARefusedTestLeavesNothing(t *testing.T) {
 	})
 }
 
-// timedReceiver accepts everything, and notes how long each request might have taken.
-// Before it answers it does what it is told to.
+// timedReceiver accepts everything, and notes how long each request might have taken. It runs
+// before, and then answers.
 type timedReceiver struct {
 	before func()
 	limits []time.Duration
@@ -121,8 +120,8 @@ func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 	})
 }
 
-// TestWhatIsRecoveredDuringARunStaysDue has an operator ask for a run, once and
-// twice, while one is under way that has passed the first delivery.
+// TestWhatIsRecoveredDuringARunStaysDue: an operator asks for a run, once and twice, during a
+// run that has passed the first delivery.
 func TestWhatIsRecoveredDuringARunStaysDue(t *testing.T) {
 	for times := 1; times <= 2; times++ {
 		onEach(t, func(t *testing.T, r *rig) {

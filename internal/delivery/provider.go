@@ -15,15 +15,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// The types of providers, with their names in the interface specification: those that sign
-// requests with a secret, and those that get access tokens.
+// The types of providers, with their names in the interface specification: HMAC signs requests
+// with a secret, and OAuth gets access tokens.
 const (
 	HMAC  = "hmac_signature"
 	OAuth = "oauth"
 )
 
-// DefaultOverlap is how long a signing secret that is replaced is used beside
-// the new one, unless something else is asked for; MaxOverlap is the longest.
+// DefaultOverlap is the default time in which a replaced signing secret is used beside the new
+// one, and MaxOverlap the longest.
 const (
 	DefaultOverlap = 24 * time.Hour
 	MaxOverlap     = 30 * 24 * time.Hour
@@ -33,7 +33,7 @@ const (
 	maxProviderName = 64
 	secretSize      = 32
 	updateTries     = 5
-	// shownUsers is how many of the webhooks that had a provider are named.
+	// shownUsers is how many webhooks that had a provider are named.
 	shownUsers = 10
 )
 
@@ -91,13 +91,13 @@ func (d *Delivery) keepProvider(ctx context.Context, domain passerelle.Domain, a
 	return a, nil
 }
 
-// logProviderAct puts into the log who did what to a provider. What it is
-// configured with may hold secrets, and is not in it.
+// logProviderAct logs who did what to a provider. It leaves out the configuration, which may
+// have secrets.
 func (d *Delivery) logProviderAct(ctx context.Context, domain passerelle.Domain, what string, id int64, by string) {
 	d.Log.InfoContext(ctx, "provider "+what, "domain", domain.ID, "provider", id, "by", by)
 }
 
-// ProviderChange says what to change of a provider; nil leaves a thing as it is.
+// ProviderChange is a change of a provider; nil leaves a field as it is.
 type ProviderChange struct {
 	Name *string
 	// Endpoint is for oauth providers alone.
@@ -160,7 +160,7 @@ func (c ProviderChange) apply(domain passerelle.Domain, a *store.AuthProvider, n
 	return c.Endpoint.mustBeEmpty()
 }
 
-// Provider loads a provider. One that is not there is passerelle.Missing.
+// Provider loads a provider. It fails with passerelle.Missing when there is none.
 func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id int64) (store.AuthProvider, error) {
 	a, err := d.DB.AuthProvider(ctx, domain.ID, id)
 	return a, providerFault("load", store.AuthProvider{ID: id}, err)
@@ -216,11 +216,11 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 	})
 }
 
-// Rotate replaces the secret of a signing provider with a random one, and returns it with
-// the provider; the caller shows it once. During the overlap, in real time, requests are
-// signed with both secrets, with the new one in the header for the next signature. After it
-// they are signed with the new one only. A zero overlap replaces the secret at once. During
-// an overlap, Rotate replaces the next secret. The overlap is from zero to MaxOverlap.
+// Rotate replaces the secret of a signing provider with a random one, and returns it with the
+// provider. The caller shows it once. During the overlap, in real time, both secrets sign
+// requests, the new one in the header for the next signature. After it they are signed with the
+// new one only. A zero overlap replaces the secret at once. During an overlap, Rotate replaces
+// the next secret. The overlap is from zero to MaxOverlap.
 func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string, acts ...store.Audit) (store.AuthProvider, string, error) {
 	var (
 		a      store.AuthProvider
@@ -256,8 +256,7 @@ func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int6
 	return a, secret, nil
 }
 
-// replace makes a secret the next one of a provider, or the present one when
-// nothing is to overlap.
+// replace makes a secret the next one of a provider, or the present one without an overlap.
 func replace(a *store.AuthProvider, secret string, real time.Time, overlap time.Duration) {
 	if overlap == 0 {
 		a.Secret, a.NextSecret, a.NextFrom = secret, "", nil
@@ -268,7 +267,7 @@ func replace(a *store.AuthProvider, secret string, real time.Time, overlap time.
 	a.NextSecret, a.NextFrom = secret, &from
 }
 
-// providerFault is what to tell of an error of the store.
+// providerFault turns an error of the store into one for clients.
 func providerFault(verb string, a store.AuthProvider, err error) error {
 	switch {
 	case err == nil:
@@ -283,8 +282,8 @@ func providerFault(verb string, a store.AuthProvider, err error) error {
 	return fmt.Errorf("%s provider %d: %w", verb, a.ID, err)
 }
 
-// provider finds a provider by id or, failing that, by name; the empty name is
-// no provider, and zero.
+// provider finds a provider by id or, failing that, by name. The empty name is no provider, and
+// returns zero.
 func (d *Delivery) provider(ctx context.Context, domain passerelle.Domain, name string) (int64, error) {
 	if name == "" {
 		return 0, nil

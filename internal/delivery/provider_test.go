@@ -19,8 +19,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Who changed a provider is in the log, and nothing of what it is configured
-// with; what was refused is not.
+// The log has who changed a provider and nothing of its configuration, and no refused changes.
 func TestChangesOfProvidersAreAudited(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		var log strings.Builder
@@ -84,7 +83,7 @@ func (r *rig) meanwhile(do func()) {
 	}
 }
 
-// Of two updates at once each changes what it names, and none undoes the other.
+// Of two simultaneous updates, each changes what it names, and neither undoes the other.
 func TestUpdatesAtOnceAreBothMade(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		a := r.oauth("p", endpointAt("https://first.example/token"))
@@ -110,7 +109,7 @@ func TestUpdatesAtOnceAreBothMade(t *testing.T) {
 	})
 }
 
-// An update that others are always faster than is refused, and changes nothing.
+// An update that others always overtake is refused, and changes nothing.
 func TestAnUpdateGivesUp(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		a, n := r.oauth("p", endpointAt("https://first.example/token")), 0
@@ -129,8 +128,8 @@ func TestAnUpdateGivesUp(t *testing.T) {
 	})
 }
 
-// Nothing is sent without the signature of a provider that was deleted: what happens is
-// kept, whoever manages the domain gets a mail, and another provider signs all of it.
+// Without the signature of its deleted provider nothing is sent: events are kept, managers of
+// the domain get a mail, and another provider then signs all.
 func TestADeletedProviderHoldsItsWebhooks(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.ManagerEmail: "ops@bank.example, it@bank.example"}, r.clock.Now()))

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// MaxReceivedBody is the largest body that the built-in receiver takes: the
-	// first read of an ordinary customer of a simulated bank has half of it.
+	// MaxReceivedBody is the largest body that the built-in receiver takes. The first read of
+	// an ordinary customer of a simulated bank has half of it.
 	MaxReceivedBody = 4 << 20
 	maxReceiverName = 64
 	// withheld stands for the value of a header that may hold a credential.
@@ -24,9 +24,9 @@ const (
 // credentials are the headers whose values the built-in receiver forgets.
 var credentials = []string{"Authorization", "Proxy-Authorization", "Cookie"}
 
-// Receive is the built-in receiver: it keeps a request, and with it the
-// result on its signature, which it returns. The path is the one on the
-// request line, escaped, without query. A larger body is a TooLarge error.
+// Receive is the built-in receiver: it stores a request with the result of its signature, which
+// it returns. The path is the one on the request line, escaped, without query. A larger body is
+// a TooLarge error.
 func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name string, header http.Header, path string, body []byte) (string, error) {
 	var (
 		result string
@@ -68,8 +68,8 @@ func withoutCredentials(header http.Header) http.Header {
 	return kept
 }
 
-// checkSignature says what a receiver that knew the secrets of all providers of the
-// domain would find.
+// checkSignature returns what a receiver with the secrets of all providers of the domain would
+// find.
 func (d *Delivery) checkSignature(ctx context.Context, domain passerelle.Domain, header http.Header, path string, body []byte) (string, error) {
 	if !signed(header) {
 		return "no signature", nil

@@ -25,8 +25,8 @@ type resultBatch struct {
 	due     *time.Time
 
 	counts Counts
-	// following has the successors of the accepted deliveries, which are now the oldest
-	// of their subjects.
+	// following has the successors of accepted deliveries, which are now the oldest of their
+	// subjects.
 	following page
 	// unwanted means that the webhook was deleted or disabled meanwhile.
 	unwanted bool
@@ -76,9 +76,9 @@ func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err erro
 	return nil
 }
 
-// following reads the successors of the accepted and the void deliveries of a batch.
-// The page is empty when nothing more may be sent. The target is loaded only when the
-// page has deliveries.
+// following reads the successors of the accepted and the void deliveries of a batch. The page
+// is empty when nothing more may be sent. The target is loaded only when the page has
+// deliveries.
 func (s *leaseSession) following(ctx context.Context, b resultBatch) (p page) {
 	defer guard(&p.err)
 	over := b.void

@@ -12,29 +12,27 @@ import (
 	"passerelle/webhook"
 )
 
-// Registration is what can be set of a webhook, as clients write it.
+// Registration is a new webhook as clients write it.
 type Registration struct {
 	// Client is the application it belongs to, zero for none in particular.
 	Client passerelle.ClientID
-	// User limits it to the events of one user; zero is no limit.
+	// User limits it to the events of one user; zero for no limit.
 	User  passerelle.UserID
 	Event string
 	URL   string
-	// Auth is the provider that authenticates requests, by id or name; empty
-	// for none.
+	// Auth is the id or name of the provider that authenticates requests; empty for none.
 	Auth string
-	// Disabled ones are sent nothing until they are enabled.
+	// Disabled webhooks get nothing until they are enabled.
 	Disabled bool
 	// By is who registers, for the log.
 	By        string
 	Execution store.Execution
 }
 
-// Register makes a webhook. The event has to exist, the URL to be absolute,
-// http or in a live domain https, of at most passerelle.MaxURL characters and
-// without user info, and application, user and provider to be of the domain. A
-// domain that has store.MaxWebhooks gets no more of them, and events that are of
-// no user are not limited to one.
+// Register makes a webhook. The event must exist. The URL must be absolute, http or in a live
+// domain https, of at most passerelle.MaxURL characters and without user info. Application,
+// user and provider must be in the domain. A domain has at most store.MaxWebhooks, and events
+// without a user cannot be limited to one.
 func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Registration, acts ...store.Audit) (store.Webhook, error) {
 	now := d.now(domain)
 	c, err := d.check(ctx, domain, WebhookUpdate{Event: &r.Event, URL: &r.URL, Auth: &r.Auth, Client: &r.Client, User: &r.User})
@@ -77,9 +75,9 @@ func (d *Delivery) logAct(ctx context.Context, domain passerelle.Domain, what st
 	d.Log.InfoContext(ctx, "webhook "+what, "domain", domain.ID, "webhook", id, "by", by)
 }
 
-// WebhookUpdate is a change of a webhook. Nil leaves a field as it is. The values are those
-// of Registration. Deleted deletes the webhook or restores it; what was not sent meanwhile
-// is then sent.
+// WebhookUpdate is a change of a webhook. Nil leaves a field as it is. The values are as in
+// Registration. Deleted deletes the webhook or restores it. A restored one gets what was
+// undelivered.
 type WebhookUpdate struct {
 	Event, URL, Auth  *string
 	Client            *passerelle.ClientID
@@ -90,8 +88,8 @@ type WebhookUpdate struct {
 }
 
 // Update changes a webhook. Undelivered events go to the new URL. It fails with Missing when
-// the webhook does not exist or stays deleted, and with Conflict when restoring it exceeds
-// the limit.
+// the webhook does not exist or stays deleted, and with Conflict when restoring it exceeds the
+// limit.
 func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c WebhookUpdate, acts ...store.Audit) (store.Webhook, error) {
 	w, err := d.registered(ctx, domain, id)
 	if err != nil {
@@ -127,8 +125,8 @@ func (c WebhookUpdate) revives() bool { return c.Deleted != nil && !*c.Deleted }
 
 func (c WebhookUpdate) ends() bool { return c.Deleted != nil && *c.Deleted }
 
-// lostProvider names a provider that was deleted meanwhile, where the error of the store
-// only says that something is missing.
+// lostProvider names a provider that was deleted meanwhile, where the store's error only says
+// that something is missing.
 func (d *Delivery) lostProvider(ctx context.Context, w store.Webhook, err error) error {
 	if !errors.Is(err, passerelle.NotFound) || w.Auth == 0 {
 		return err
@@ -139,8 +137,8 @@ func (d *Delivery) lostProvider(ctx context.Context, w store.Webhook, err error)
 	return err
 }
 
-// Delete ends a webhook. Nothing is sent to it any more, but for requests that
-// are under way. One that is not there or deleted is passerelle.Missing.
+// Delete ends a webhook. Nothing more is sent to it, except for requests in flight. It fails
+// with passerelle.Missing when there is none, or when it is deleted.
 func (d *Delivery) Delete(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, by string, acts ...store.Audit) error {
 	yes := true
 	return d.change(ctx, domain, "deleted", id, by, acts, func(tx *store.Tx) {
@@ -184,7 +182,7 @@ func (d *Delivery) change(ctx context.Context, domain passerelle.Domain, what st
 	return nil
 }
 
-// check holds a change against the domain and finds what its names stand for.
+// check compares a change with the domain and resolves its names.
 func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c WebhookUpdate) (store.WebhookChange, error) {
 	out := store.WebhookChange{URL: c.URL, Client: c.Client, User: c.User, Disabled: c.Disabled, Deleted: c.Deleted}
 	if c.Event != nil {
@@ -209,7 +207,7 @@ func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c Webhoo
 	return out, d.checkOwners(ctx, domain, c)
 }
 
-// checkOwners makes sure that application and user are there, zero being none.
+// checkOwners checks that application and user exist; zero is none.
 func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c WebhookUpdate) error {
 	if c.Client != nil && *c.Client != 0 {
 		_, err := d.DB.Client(ctx, domain.ID, *c.Client)
@@ -233,9 +231,9 @@ func checkLimit(event webhook.Event, user passerelle.UserID) error {
 	return nil
 }
 
-// checkChange is checkLimit for what a change makes of a webhook. One that was
-// limited before can still be disabled or deleted. One that waits for a provider does
-// not go on without any.
+// checkChange is checkLimit for what a change makes of a webhook. A webhook that was limited
+// before can still be disabled or deleted. A webhook that waits for a provider does not
+// continue without one.
 func checkChange(w store.Webhook, c store.WebhookChange) error {
 	if w.AuthDeleted && c.Auth != nil && *c.Auth == 0 {
 		return passerelle.InvalidField("id_auth", "must be a provider: the one before was deleted, and what waits for the webhook is not sent without any")

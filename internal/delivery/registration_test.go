@@ -75,8 +75,8 @@ func (r *rig) user() passerelle.UserID {
 	return u.ID
 }
 
-// TestEventsOfNoUserAreNotLimitedToOne changes the event of a webhook, and its
-// user, into what could never be sent.
+// TestEventsOfNoUserAreNotLimitedToOne refuses changes of a webhook's event and user that could
+// never match.
 func TestEventsOfNoUserAreNotLimitedToOne(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		user, none, payments, users := r.user(), passerelle.UserID(0), string(webhook.PaymentStateUpdated), string(webhook.UserSynced)

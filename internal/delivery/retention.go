@@ -12,7 +12,7 @@ import (
 const (
 	// healthKept is for how long requests to webhooks are counted by the hour.
 	healthKept = 30 * 24 * time.Hour
-	// A purge looks at a million rows of a domain at most.
+	// A purge reads at most a million rows of a domain.
 	purgeBatch   = 1000
 	purgeBatches = 1000
 )
@@ -23,9 +23,9 @@ func KeptSince(values settings.Values, now time.Time) time.Time {
 	return now.AddDate(0, 0, -int(values.Int(settings.RetentionDays)))
 }
 
-// Purge removes the events of a domain that are over and older than its setting
-// says, with all that is on record about them, and gives up what is undelivered
-// for deleted webhooks. What is undelivered for others is kept however old it is.
+// Purge removes finished events of a domain that are older than its setting, with their
+// records, and gives up what is undelivered for deleted webhooks. Undelivered events for other
+// webhooks are kept at any age.
 func (d *Delivery) Purge(ctx context.Context, domain passerelle.Domain) error {
 	values, err := settings.Load(ctx, &d.DB.Reader, domain.ID)
 	if err != nil {

@@ -45,10 +45,10 @@ type result struct {
 	attempt  store.DeliveryAttempt
 }
 
-// sendLoop sends the deliveries of a webhook during a lease session. While requests
-// are in flight, it reads pages and stores batches of results, one of each at a time.
-// Only the goroutine of the session touches the fields. Other goroutines hand their
-// findings over through channels.
+// sendLoop sends the deliveries of a webhook during a lease session. While requests are in
+// flight, it reads pages and stores batches of results, one of each at a time. Only the
+// goroutine of the session touches the fields. Other goroutines hand their findings over
+// through channels.
 //
 // A delivery is sent only after the success of its predecessor is stored, because only
 // then does a page have it. A page may have deliveries whose results were stored while
@@ -56,8 +56,8 @@ type result struct {
 type sendLoop struct {
 	session *leaseSession
 	limit   concurrency
-	// due is when this run of the flusher became due, nil outside of a run. stopped
-	// means that failures ended the last run and nothing was accepted since.
+	// due is when this run of the flusher became due, nil outside of a run. stopped means that
+	// failures ended the last run and nothing was accepted since.
 	due     *time.Time
 	stopped bool
 	// more signals new deliveries.
@@ -71,19 +71,19 @@ type sendLoop struct {
 	queue    sendQueue
 	pool     senderPool
 	recorder recorder
-	// done is closed when the loop has ended and nobody receives any more, also
-	// after a panic. err ends the loop.
+	// done is closed when the loop has ended and nobody receives any more, also after a panic.
+	// err ends the loop.
 	done chan struct{}
 	err  error
 }
 
 // pageReader reads pages of deliveries.
 type pageReader struct {
-	// newest goes through the new deliveries, overdue through those that the flusher
-	// tries. last is the one of the two that was read from last.
+	// newest reads the new deliveries, and overdue those that the flusher tries. last is the
+	// one that was read last.
 	newest, overdue scan
 	last            *scan
-	// first is the first page of the present way through the new deliveries.
+	// first is the first page of the present scan of new deliveries.
 	first   page
 	reading bool
 	results chan page
@@ -93,19 +93,18 @@ type pageReader struct {
 type sendQueue struct {
 	waiting []queued
 	places  int // how many deliveries of the flusher were queued
-	// void are deliveries without a body, which are only to be recorded.
+	// void are deliveries without a body, which are only recorded.
 	void []passerelle.DeliveryID
-	// taken deliveries are queued, in flight, or have a result that is not stored;
-	// failed ones were tried and not accepted. Pages that contain them do not queue
-	// them again.
+	// taken deliveries are queued, in flight, or have an unstored result. failed ones were
+	// tried and not accepted. Pages that contain them do not queue them again.
 	taken, failed map[passerelle.DeliveryID]bool
-	// recorded deliveries were stored while a page was being read, which may contain
-	// them. They stay taken until that page is there.
+	// recorded deliveries were stored while a page was being read, which may contain them. They
+	// stay taken until that page is there.
 	recorded []passerelle.DeliveryID
 }
 
-// senderPool sends deliveries in as many goroutines as requests have been in flight at
-// once. A goroutine for each request would grow its stack anew each time.
+// senderPool sends deliveries in as many goroutines as requests have been in flight at once. A
+// goroutine for each request would grow its stack each time.
 type senderPool struct {
 	requests chan queued
 	results  chan result
@@ -125,8 +124,8 @@ type recorder struct {
 	broken bool
 }
 
-// newSendLoop begins a session. A run of the flusher begins with few requests and
-// counts failures anew. Otherwise counting goes on where the last session ended.
+// newSendLoop begins a session. A run of the flusher begins with few requests and counts
+// failures from zero. Otherwise counting continues from the last session.
 func (s *leaseSession) newSendLoop(ctx context.Context, to target, due *time.Time, more <-chan struct{}) (*sendLoop, error) {
 	l := &sendLoop{
 		session: s, to: to, longest: to.lease(), due: due, stopped: to.webhook.Stopped, more: more,
@@ -154,8 +153,8 @@ func (s *leaseSession) newSendLoop(ctx context.Context, to target, due *time.Tim
 	return l, nil
 }
 
-// run sends until nothing is left, failures or the context end it, or something
-// breaks. It then waits for the requests in flight and stores their results.
+// run sends until nothing is left, failures or the context end it, or something breaks. It then
+// waits for the requests in flight and stores their results.
 func (l *sendLoop) run(ctx context.Context) error {
 	defer close(l.done)
 	for l.step(ctx) {
@@ -171,8 +170,7 @@ func handOver[T any](l *sendLoop, to chan<- T, found T) {
 	}
 }
 
-// step starts what can be started and waits for one result. It reports whether there
-// is more to do.
+// step starts what it can, and waits for one result. It reports whether there is more to do.
 func (l *sendLoop) step(ctx context.Context) bool {
 	l.read(ctx)
 	l.send(ctx)
@@ -193,10 +191,9 @@ func (l *sendLoop) step(ctx context.Context) bool {
 	return true
 }
 
-// keepLease keeps the lease of a healthy webhook for keepLeaseTime: the next event
-// would otherwise wait for a write that takes the lease anew. It reports whether there
-// is something to send. It ends early when another session of this process wants the
-// lease.
+// keepLease keeps the lease of a healthy webhook for keepLeaseTime, because the next event
+// would otherwise wait for a write that takes the lease again. It reports whether there is
+// something to send. It ends early when another session of this process wants the lease.
 func (l *sendLoop) keepLease(ctx context.Context) bool {
 	healthy := l.more != nil && l.due == nil && !l.stopped && l.pages.first.left == 0 && l.limit.failed == 0
 	if !healthy || !l.open(ctx) {
@@ -374,8 +371,8 @@ func (l *sendLoop) addResult(r result) {
 	l.recorder.answered = append(l.recorder.answered, r)
 }
 
-// shouldRecord reports whether to store a batch now. A batch may be empty: it then
-// renews the lease for a request that waits.
+// shouldRecord reports whether to store a batch now. An empty batch renews the lease for a
+// waiting request.
 func (l *sendLoop) shouldRecord(ctx context.Context) bool {
 	answered, idle := len(l.recorder.answered), len(l.queue.waiting) == 0 || !l.open(ctx)
 	return len(l.queue.void) > 0 || answered >= fullBatch || answered > 0 && (idle || l.sinceOldest() >= recordDelay) ||
@@ -398,7 +395,7 @@ func (l *sendLoop) record(ctx context.Context) {
 	go func() { handOver(l, r.results, l.session.recordBatch(ctx, b)) }()
 }
 
-// afterRecord goes on after a batch was stored.
+// afterRecord continues after a batch was stored.
 func (l *sendLoop) afterRecord(b resultBatch) {
 	l.recorder.storing = false
 	if b.err != nil {
@@ -431,9 +428,8 @@ func (q *sendQueue) finish(b resultBatch) {
 	q.recorded = append(q.recorded, b.void...)
 }
 
-// queueFollowing queues the successors of the accepted deliveries, which are now the
-// oldest of their subjects. The first success after a stop lets new deliveries through
-// again.
+// queueFollowing queues the successors of accepted deliveries, which are now the oldest of
+// their subjects. The first success after a stop lets new deliveries through again.
 func (l *sendLoop) queueFollowing(b resultBatch) {
 	was := l.stopped
 	l.stopped = b.ended || was && b.counts.Delivered+len(b.void) == 0

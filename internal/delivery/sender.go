@@ -13,13 +13,13 @@ import (
 // receivers are dead, the others find room.
 const maxTroubled = maxWebhooks / 2
 
-// Sender sends webhooks in the background. Each webhook with something to send has a
-// goroutine, which ends when nothing is left. No webhook waits for another: if all
-// shared one pass, the slowest receiver would delay everybody, and a small pool would
-// soon be full of requests that time out.
+// Sender sends webhooks in the background. Each webhook with something to send has a goroutine,
+// which ends when nothing is left. No webhook waits for another: if all shared one pass, the
+// slowest receiver would delay everybody, and a small pool would soon be full of requests that
+// time out.
 //
-// A webhook has one worker at a time, which is signalled when more comes for it. Across
-// processes, the lease in the database decides who sends.
+// A webhook has one worker at a time, which gets a signal when more comes. Across processes,
+// the lease in the database decides who sends.
 type Sender struct {
 	delivery *Delivery
 	// ctx ends when the workers are to stop.
@@ -56,18 +56,18 @@ func NewSender(d *Delivery) *Sender {
 	return s
 }
 
-// Pass starts a worker for every webhook of any domain that has new deliveries or for
-// which the flusher is due, and returns without waiting for them. A loop calls it after
-// each event, and about every second for the flusher, for events of other processes,
-// and for webhooks that found no room. Errors of workers are logged.
+// Pass starts a worker for every webhook of any domain that has new deliveries or for which the
+// flusher is due, and returns without waiting for them. A loop calls it after each event, and
+// about every second for the flusher, for events of other processes, and for webhooks that
+// found no room. Errors of workers are logged.
 func (s *Sender) Pass(ctx context.Context) error {
 	domains, err := s.delivery.DB.Domains(ctx)
 	if err != nil {
 		return fmt.Errorf("list domains: %w", err)
 	}
 	var errs []error
-	// Somebody waits for new deliveries, so they start before the flusher's work is
-	// even listed.
+	// New deliveries start before the flusher's work is listed, because somebody waits for
+	// them.
 	for _, list := range []func(context.Context, passerelle.Domain) ([]job, error){s.delivery.withNewDeliveries, s.delivery.due} {
 		for _, domain := range domains {
 			jobs, err := list(ctx, domain)

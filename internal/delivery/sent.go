@@ -26,16 +26,16 @@ type Sent struct {
 	Payload []byte
 	Size    int64
 	Erased  bool
-	// Headers are in the order of their names, without those that the settings of
-	// the domain have changed since, and without Authorization.
+	// Headers are sorted by name, without Authorization, and without those that settings of the
+	// domain have changed since.
 	Headers []Header
 }
 
 // Header is one header of a request.
 type Header struct{ Name, Value string }
 
-// Sent shows what a delivery looks like on its way to the webhook. A delivery that
-// is not the webhook's is passerelle.Missing.
+// Sent returns a delivery's request to the webhook. A delivery that is not the webhook's is
+// passerelle.Missing.
 func (d *Delivery) Sent(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID) (Sent, error) {
 	found, err := d.DB.OneDelivery(ctx, w, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -64,7 +64,7 @@ func (d *Delivery) Sent(ctx context.Context, domain passerelle.Domain, w store.W
 	return Sent{Payload: begins, Size: b.size, Headers: headers}, nil
 }
 
-// headers are those of the last request for a delivery.
+// headers are the headers of the last request for a delivery.
 func (s *leaseSession) headers(ctx context.Context, w store.Webhook, d store.Delivery) ([]Header, error) {
 	values, err := settings.Load(ctx, &s.d.DB.Reader, s.job.domain.ID)
 	if err != nil {

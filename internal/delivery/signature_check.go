@@ -12,7 +12,7 @@ import (
 	"passerelle/webhook"
 )
 
-// SignedRequest is a request that a receiver got, and whose signature is to be checked.
+// SignedRequest is a received request whose signature is to be checked.
 type SignedRequest struct {
 	// Provider is the id or name of the provider whose secrets are tried.
 	Provider string
@@ -25,8 +25,8 @@ type SignedRequest struct {
 // SignatureCheck is the result of checking a signature.
 type SignatureCheck struct {
 	Valid bool
-	// Reason says in sentences what was found. For a signature that does not match, it
-	// names the mistake of the signer when that can be recognised.
+	// Reason explains the result in sentences. For a signature that does not match, it names
+	// the mistake of the signer when that can be recognised.
 	Reason string
 }
 
@@ -112,7 +112,7 @@ func slashed(u *url.URL) string {
 	return path + "/"
 }
 
-// check looks for the secret that made the signature, and otherwise for a mistake.
+// check searches for the secret that made the signature, and otherwise for a mistake.
 func (q SignedRequest) check(address *url.URL, signed time.Time, secrets []secret, now time.Time) SignatureCheck {
 	for _, s := range secrets {
 		if q.fits(s, address.EscapedPath(), q.Body, signed) {
@@ -143,7 +143,7 @@ func (q SignedRequest) fits(s secret, path, body string, signed time.Time) bool 
 	return webhook.Verifier{Secret: s.text}.Verify(header, path, []byte(body), signed) == nil
 }
 
-// late says that receivers refuse a date, or nothing when they accept it.
+// late says that receivers refuse a date, or returns nothing.
 func late(signed, now time.Time) string {
 	if now.Sub(signed).Abs() <= webhook.DefaultTolerance {
 		return ""

@@ -98,8 +98,8 @@ func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 	})
 }
 
-// TestASuccessInARunLetsNewDeliveriesThrough stops a webhook of which one payload is
-// poison: the others arrive in the run that finds it awake.
+// TestASuccessInARunLetsNewDeliveriesThrough: a webhook stopped because of one bad payload gets
+// the others in the run that finds it working.
 func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
@@ -225,8 +225,8 @@ func (r *rig) emitHeldBack(paymentID, version int64, until time.Time) {
 	})
 }
 
-// TestHeldBackWaitsForItsTime also has a webhook of which something failed: what
-// comes due goes out all the same, before the flusher is due.
+// TestHeldBackWaitsForItsTime also has a failing webhook: a delivery goes out when it is due,
+// before the flusher.
 func TestHeldBackWaitsForItsTime(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := newInbox(t)
@@ -294,8 +294,8 @@ func TestWhatIsDroppedIsOver(t *testing.T) {
 	})
 }
 
-// TestTheRecordOfRequests demands what is kept of each, and the health of which
-// it is counted.
+// TestTheRecordOfRequests checks what is stored of each request, and the health counted from
+// it.
 func TestTheRecordOfRequests(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		long := strings.Repeat("é", 1023) + "x" + "€" // the limit is inside of the last

@@ -10,9 +10,9 @@ import (
 	"passerelle"
 )
 
-// TestPayload reads the payload of a test as people write it: a JSON object of at
-// most MaxTestBody bytes, whose white space outside of texts is left out. The
-// error is Invalid, on the field, and says in which line the mistake is.
+// TestPayload reads the payload of a test as people write it: a JSON object of at most
+// MaxTestBody bytes, whose white space outside of texts is left out. It fails with Invalid on
+// the field, with the line of the mistake.
 func TestPayload(field, text string) ([]byte, error) {
 	if len(text) > MaxTestBody {
 		return nil, passerelle.InvalidField(field, "has %d bytes; a test may have %d", len(text), MaxTestBody)

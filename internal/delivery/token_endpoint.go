@@ -21,14 +21,14 @@ const (
 	MaxPrivateKey  = 8 << 10
 )
 
-// EndpointChange is a change of a token endpoint. Nil leaves a field as it is. The URL must
-// be one that a webhook could have. Certificate and key are PEM and belong together; both or
-// neither are set, and empty values remove them.
+// EndpointChange is a change of a token endpoint. Nil leaves a field as it is. The URL must be
+// allowed for webhooks. Certificate and key are PEM and belong together. Both or neither are
+// set, and empty values remove them.
 type EndpointChange struct {
 	URL, ClientID, ClientSecret, GrantType, PublicCert, PrivateCert *string
 }
 
-// apply checks and makes the change. Nothing is kept of one that is refused.
+// apply checks and makes the change. A refused change changes nothing.
 func (c EndpointChange) apply(domain passerelle.Domain, a *store.AuthProvider, now time.Time) error {
 	var e store.TokenEndpoint
 	if a.Endpoint != nil {
@@ -50,7 +50,7 @@ func (c EndpointChange) apply(domain passerelle.Domain, a *store.AuthProvider, n
 	return nil
 }
 
-// endpointField is one member of the configuration of a provider.
+// endpointField is one member of a provider's configuration.
 type endpointField struct {
 	name     string
 	from, to *string
@@ -92,8 +92,8 @@ func (c EndpointChange) mustBeEmpty() error {
 	return nil
 }
 
-// clientCertificate is what proves to a token endpoint who asks, or nil when
-// it is not asked to. One that has expired at the instant is refused.
+// clientCertificate is the client certificate for a token endpoint, or nil for none. It fails
+// for an expired one.
 func clientCertificate(e store.TokenEndpoint, now time.Time) (*tls.Certificate, error) {
 	switch {
 	case e.PublicCert == "" && e.PrivateCert == "":
@@ -120,8 +120,7 @@ func clientCertificate(e store.TokenEndpoint, now time.Time) (*tls.Certificate, 
 	return &pair, nil
 }
 
-// parseCertificate reads the first certificate of a PEM text; those that issued
-// it may follow.
+// parseCertificate reads the first certificate of a PEM text. Those that issued it may follow.
 func parseCertificate(text string) (*x509.Certificate, error) {
 	return x509.ParseCertificate(firstBlock(text, func(kind string) bool { return kind == "CERTIFICATE" }))
 }

@@ -9,12 +9,11 @@ import (
 	"sync"
 )
 
-// maxTrusts bounds the clients that trust further authorities. Each keeps
-// connections of its own, since one must not carry what is for receivers that
-// another would refuse.
+// maxTrusts bounds the clients that trust further authorities. Each keeps its own connections,
+// because a connection that one client trusts may be refused by another.
 const maxTrusts = 64
 
-// trusts are those clients, by the authorities, the one used last at the end.
+// trusts are these clients by their authorities, the last used one at the end.
 type trusts struct {
 	mu   sync.Mutex
 	kept []trust
@@ -25,7 +24,7 @@ type trust struct {
 	client      *http.Client
 }
 
-// client is one like base that also trusts the authorities of a PEM text.
+// client returns a copy of base that also trusts the authorities in a PEM text.
 func (t *trusts) client(base *http.Client, authorities string) (*http.Client, error) {
 	if authorities == "" {
 		return base, nil

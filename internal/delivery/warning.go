@@ -15,9 +15,9 @@ const (
 	slowRequest  = 5 * time.Second
 )
 
-// Warning says in sentences what an operator should know about a webhook, or nothing: too
-// many requests fail, they take too long, or no request can prove its sender. hasApplication
-// means that there is an application whose user tokens the requests can carry.
+// Warning says in sentences what an operator should know about a webhook, or nothing: too many
+// requests fail, they take too long, or requests prove nothing about their sender.
+// hasApplication means that user tokens of an application can.
 func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
 	var all []string
 	if h.Successes*100 < h.Requests*fewSuccesses {

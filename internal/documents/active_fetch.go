@@ -17,7 +17,7 @@ import (
 type activeFetches struct {
 	mu     sync.Mutex
 	byFile map[passerelle.FileID]*activeFetch
-	// claims are running; the files that they lease will be in byFile.
+	// claims are running claims. The files that they lease will be in byFile.
 	claims map[*activeFetch]struct{}
 	// waiting counts, by connector, the fetches that readers wait for.
 	waiting map[string]int
@@ -131,7 +131,7 @@ func (o *activeFetch) wait(ctx context.Context) error {
 	}
 }
 
-// enter takes one of a connector's places for readers. It reports false when none is left.
+// enter takes one of a connector's places for readers. It returns false when none is left.
 func (e *activeFetches) enter(connector string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,10 +12,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// EditDocument stores what the person sets of a document, with the file they
-// give it, if any, in place of the one it has: all or nothing. A synchronisation
-// overwrites none of it. A read-only document is a Conflict, unless the change
-// ends that.
+// EditDocument stores a person's changes of a document and, if there is one, a file that
+// replaces the present one: all or nothing. No sync overwrites them. A read-only document is a
+// Conflict, unless the change ends that.
 func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, document passerelle.Document, e bankstore.DocumentEdit, content []byte) error {
 	if document.ReadOnly && (e.ReadOnly == nil || *e.ReadOnly) {
 		return passerelle.Conflicting("the document is read-only; set readonly to false first")
@@ -26,9 +25,9 @@ func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, docum
 	return f.write(ctx, document.ID, func(tx *store.Tx) error { return f.edit(tx, d, document, e) })
 }
 
-// CreateDocument creates a document under a subscription that the provider does not know of,
-// with the person's details and file, if any, and returns its id. It fails with NotFound
-// when the subscription is not shared.
+// CreateDocument creates a document that the provider does not have, with the person's details
+// and file, if any, and returns its id. It fails with NotFound when the subscription is not
+// shared.
 func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, under bankstore.StoredSubscription, e bankstore.DocumentEdit, content []byte) (passerelle.DocumentID, error) {
 	var (
 		id  passerelle.DocumentID
@@ -49,7 +48,7 @@ func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, und
 	return id, err
 }
 
-// withFile adds a file to what is set of a document.
+// withFile adds a file to an edit.
 func (f *Documents) withFile(ctx context.Context, d passerelle.Domain, user passerelle.UserID, e *bankstore.DocumentEdit, content []byte) error {
 	if content == nil {
 		return nil
@@ -66,7 +65,7 @@ func (f *Documents) edit(tx *store.Tx, d passerelle.Domain, document passerelle.
 	return bankstore.In(tx).EditDocument(d.ID, document, e, f.now(d))
 }
 
-// write stores what is set of a document, which is zero when it is new.
+// write stores an edit. The document is zero when it is new.
 func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func(tx *store.Tx) error) error {
 	err := f.DB.Write(ctx, fn)
 	switch {

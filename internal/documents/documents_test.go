@@ -34,7 +34,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// archive is an institution that has files; a test says how it gives one.
+// archive is an institution with files, delivered as the test says.
 type archive struct {
 	uuid string
 	id   int64
@@ -69,7 +69,7 @@ func page(_ context.Context, of connector.FileName, w io.Writer) (string, error)
 	return "text/plain", err
 }
 
-// held gives pages once a test lets it, and says when one is asked for.
+// held delivers pages when the test releases it, and signals requests.
 type held struct{ asked, free chan struct{} }
 
 func newHeld() held { return held{make(chan struct{}, 100), make(chan struct{})} }
@@ -84,8 +84,8 @@ func (h held) page(ctx context.Context, of connector.FileName, w io.Writer) (str
 	}
 }
 
-// cabinet is a domain with a user who has documents at two institutions, of which
-// no file was fetched.
+// cabinet is a domain with a user who has documents at two institutions, whose files were not
+// fetched.
 type cabinet struct {
 	*documents.Documents
 	t           *testing.T
@@ -97,7 +97,7 @@ type cabinet struct {
 	bills map[*archive][]passerelle.Document
 	of    map[*archive]bankstore.StoredSubscription
 	log   *bytes.Buffer
-	// working is what goes on in the background, and stop ends it.
+	// working is the background work, and stop ends it.
 	working sync.WaitGroup
 	stop    context.CancelFunc
 }
@@ -169,7 +169,7 @@ func (c *cabinet) write(fn func(tx *store.Tx) error) {
 	must(c.t, c.DB.Write(c.t.Context(), fn))
 }
 
-// fetch has a batch fetched of an archive, and wants it to be of so many.
+// fetch fetches a batch of an archive, and checks its size.
 func (c *cabinet) fetch(a *archive, want int) {
 	c.t.Helper()
 	if n, err := c.FetchFiles(c.t.Context(), c.domain, a.uuid); err != nil || n != want {
@@ -188,7 +188,7 @@ func (c *cabinet) read(ctx context.Context, a *archive, bill int) (string, error
 	return string(content), errors.Join(err, f.Close())
 }
 
-// rows are what is known of the files of an archive, in the order of ids.
+// rows are the stored facts about the files of an archive, in the order of ids.
 func (c *cabinet) rows(a *archive, what string) []string {
 	c.t.Helper()
 	return c.eyes.Lines(map[string]string{"": `SELECT id, ` + what + ` FROM stored_file WHERE connector = '` + a.uuid + `'`})[""]
@@ -208,8 +208,7 @@ func (c *cabinet) wantUnavailable(err error) {
 	}
 }
 
-// TestBatches: a call fetches one bounded batch of one institution, until nothing
-// is left.
+// TestBatches: a call fetches one bounded batch of an institution, until nothing is left.
 func TestBatches(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		for _, want := range []int{4, 2, 0} {
@@ -224,8 +223,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestASlowInstitutionDelaysItselfAlone: while one gives nothing, the files of
-// another come, in the background and to readers.
+// TestASlowInstitutionDelaysItselfAlone: while one institution delivers nothing, files of
+// another arrive, in the background and for readers.
 func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		h := newHeld()
@@ -244,9 +243,8 @@ func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 	})
 }
 
-// TestReadersAreBounded: so many readers have files fetched of an institution at
-// once, and the next is told to come back; who wants what is under way waits for
-// it.
+// TestReadersAreBounded: the number of readers who fetch from an institution is limited, and
+// the next one must come back. Readers of a file in progress wait for it.
 func TestReadersAreBounded(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		h := newHeld()
@@ -285,8 +283,7 @@ func TestReadersAreBounded(t *testing.T) {
 	})
 }
 
-// TestAReaderWhoLeaves: the fetch goes on, and nothing is counted against the
-// institution.
+// TestAReaderWhoLeaves: the fetch continues, and no failure is counted.
 func TestAReaderWhoLeaves(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		h := newHeld()
@@ -310,8 +307,7 @@ func TestAReaderWhoLeaves(t *testing.T) {
 	})
 }
 
-// TestTheProgramStops: what was being fetched is no failure of the institution's,
-// and is due as it was.
+// TestTheProgramStops: an interrupted fetch is no failure of the institution, and stays due.
 func TestTheProgramStops(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		h := newHeld()
@@ -330,8 +326,7 @@ func TestTheProgramStops(t *testing.T) {
 	})
 }
 
-// TestBackOff: a file that did not come is not due at once, others are, and a
-// reader has it fetched all the same.
+// TestBackOff: a failed file is not due at once, others are, and a reader fetches it anyway.
 func TestBackOff(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		c.quick.gives(func(ctx context.Context, of connector.FileName, w io.Writer) (string, error) {
@@ -359,7 +354,7 @@ func TestBackOff(t *testing.T) {
 	})
 }
 
-// TestWhatNeverComes: a file that is larger than any, or empty, is not kept.
+// TestWhatNeverComes: a file that is too large or empty is not stored.
 func TestWhatNeverComes(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		large := bytes.Repeat([]byte{'x'}, 1<<20)
@@ -378,8 +373,8 @@ func TestWhatNeverComes(t *testing.T) {
 	})
 }
 
-// TestWhatWasWithdrawn: a file that its person withdrew before its turn came is no
-// fault of anybody's, and nobody is asked for it.
+// TestWhatWasWithdrawn: a file that was withdrawn before its turn is not requested and counts
+// no failure.
 func TestWhatWasWithdrawn(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		c.quick.gives(func(context.Context, connector.FileName, io.Writer) (string, error) {
@@ -420,8 +415,8 @@ func (c *cabinet) synced(a *archive, state passerelle.ConnectionState) {
 	})
 }
 
-// TestAConnectionThatCannotBeRead: nobody is asked for its files, that is no failure
-// of theirs, and they are left alone until it is read again. Those of others come.
+// TestAConnectionThatCannotBeRead: its files are not requested, count no failures, and wait
+// until the connection is read again. Files of others are fetched.
 func TestAConnectionThatCannotBeRead(t *testing.T) {
 	for _, state := range []passerelle.ConnectionState{passerelle.Wrongpass, passerelle.ActionNeeded, passerelle.WebsiteUnavailable, passerelle.Validating} {
 		t.Run(string(state), func(t *testing.T) {
@@ -457,8 +452,8 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestASyncThatEndsMeanwhile: who found a file gone, or its connection in a bad
-// state, does not make it wait when a visit has ended since.
+// TestASyncThatEndsMeanwhile: a file that was gone, or whose connection was in a bad state,
+// does not wait when a sync has ended since.
 func TestASyncThatEndsMeanwhile(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		s := c.of[c.slow]
@@ -504,8 +499,8 @@ func TestSecretsThatCannotBeOpened(t *testing.T) {
 	})
 }
 
-// TestWhatIsGoneForAWhile: what an institution shows no more is not asked for, and
-// is once it is back.
+// TestWhatIsGoneForAWhile: a file that the institution no longer lists is not requested until
+// it is listed again.
 func TestWhatIsGoneForAWhile(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		s := c.of[c.quick]
@@ -550,8 +545,8 @@ func (c *cabinet) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	return leased
 }
 
-// TestACrashBeforeAFileIsKept: bytes of which nobody knows that they are whole are
-// not given to anybody, and the file is fetched again when the lease has lapsed.
+// TestACrashBeforeAFileIsKept: content that may be incomplete is never delivered, and is
+// fetched again after the lease lapsed.
 func TestACrashBeforeAFileIsKept(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		for _, l := range c.lapsed(c.quick) {
@@ -572,8 +567,8 @@ func TestACrashBeforeAFileIsKept(t *testing.T) {
 	})
 }
 
-// TestALapsedLease: who comes back too late changes nothing of what another has
-// done since.
+// TestALapsedLease: a process whose lease lapsed changes nothing of what another has done
+// since.
 func TestALapsedLease(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		late := c.lapsed(c.quick)
@@ -602,8 +597,8 @@ func TestALapsedLease(t *testing.T) {
 	})
 }
 
-// TestADocumentThatChangesMeanwhile: bytes from before the change are not kept as
-// those of after it.
+// TestADocumentThatChangesMeanwhile: content from before a change is not stored for the changed
+// document.
 func TestADocumentThatChangesMeanwhile(t *testing.T) {
 	atCabinets(t, func(t *testing.T, c *cabinet) {
 		h := newHeld()
@@ -626,7 +621,7 @@ func TestADocumentThatChangesMeanwhile(t *testing.T) {
 	})
 }
 
-// TestLogsHoldNothingPersonal: what a connector says when it fails may be anything.
+// TestLogsHoldNothingPersonal: a connector's error may contain anything.
 func TestLogsHoldNothingPersonal(t *testing.T) {
 	const name, iban = "Zyzzyva Martin", "FR7630006000011234567890189"
 	atCabinets(t, func(t *testing.T, c *cabinet) {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// fetchTime bounds the fetching of a file, fetchLease how long a crash
-	// keeps others from it; a removal waits for the lease as well.
+	// fetchTime limits the fetch of a file, and fetchLease how long a crash keeps others from
+	// it. A removal waits for the lease as well.
 	fetchTime  = 2 * time.Minute
 	fetchLease = 5 * time.Minute
 	// maxFetching is how many files of a connector are fetched at once in the
@@ -27,9 +27,8 @@ const (
 	maxFetching = 4
 	// maxFile is how large a file may be.
 	maxFile = 64 << 20
-	// firstFetch is the pause after the first failure, and each is twice as long as
-	// the one before; after maxFetches, about a day and a half, a file is left until
-	// somebody asks for it.
+	// firstFetch is the pause after the first failure, and each further one is twice as long.
+	// After maxFetches, about a day and a half, a file waits for a reader.
 	firstFetch = time.Minute
 	maxFetches = 12
 )
@@ -72,7 +71,7 @@ func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connect
 	return len(due), errors.Join(failures...)
 }
 
-// fetch fetches a file and stores the outcome. It fails with errors of the database only; a
+// fetch fetches a file and stores the outcome. It fails with errors of the database only. A
 // failure of the institution is stored with the file.
 func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l bankstore.LeasedFile) error {
 	defer f.active.end(l.ID)
@@ -102,8 +101,7 @@ func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l bankstore.
 	return err
 }
 
-// pauseAfter is the pause before the next try after a number of failures; zero means that
-// there is none.
+// pauseAfter is the pause after a number of failures; zero when there is no further try.
 func pauseAfter(failures int64, err error) time.Duration {
 	if failures >= maxFetches || errors.Is(err, errLarge) || errors.Is(err, errWithheld) || errors.Is(err, errGone) {
 		return 0
@@ -111,8 +109,8 @@ func pauseAfter(failures int64, err error) time.Duration {
 	return firstFetch << (failures - 1)
 }
 
-// bring fetches a file from the institution and stores it as it arrives. What a connector
-// that is abandoned still writes is dropped.
+// bring fetches a file from the institution and stores it as it arrives. What a connector that
+// is abandoned still writes is dropped.
 func (f *Documents) bring(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (string, int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()

@@ -15,16 +15,15 @@ import (
 // wait for them.
 const maxAsked = 4
 
-// OpenFile is a file of a user that is being read, and what is known of it.
+// OpenFile is a user's open file with its facts.
 type OpenFile struct {
 	bankstore.StoredFile
 	io.ReadSeekCloser
 }
 
-// Open opens a file of a user, who is known to have it. One that was not fetched
-// yet is fetched, and that goes on when the reader leaves. It is Unavailable
-// when the institution does not give the file now, or too many of its files are
-// being fetched.
+// Open opens a file that the user has. It fetches a missing file, and continues when the reader
+// leaves. It fails with Unavailable when the institution does not deliver the file now, or too
+// many of its files are being fetched.
 func (f *Documents) Open(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.FileID) (OpenFile, error) {
 	file, err := f.file(ctx, d, user, id)
 	if err == nil && file.Stored == nil {
@@ -53,8 +52,7 @@ func (f *Documents) file(ctx context.Context, d passerelle.Domain, user passerel
 	return file, nil
 }
 
-// fetchNow fetches a file, or waits for whoever does. A file that did not come is
-// no error.
+// fetchNow fetches a file, or waits for a running fetch. A file that did not come is no error.
 func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file bankstore.StoredFile) error {
 	if under := f.active.of(file.ID); under != nil {
 		return under.wait(ctx)

@@ -16,12 +16,10 @@ const (
 	removeLease = 10 * time.Minute
 )
 
-// RemoveFiles removes the bytes of files that nobody has any more, and then what
-// is known of them: a crash in between leaves what is known, and the files are
-// removed by the next pass.
+// RemoveFiles removes the content of files that nothing refers to, and then their rows: a crash
+// in between leaves the rows for the next pass.
 //
-// One pass at a time is enough for a process, and who comes second knows after
-// it that nothing is left.
+// A process needs one pass at a time, and a caller that waited knows that nothing is left.
 func (f *Documents) RemoveFiles(ctx context.Context) error {
 	f.removing.Lock()
 	defer f.removing.Unlock()

@@ -4,8 +4,8 @@
 // recognised by. It does not own the content of a domain, or how a request finds its domain
 // (package service).
 //
-// It fails with Invalid, naming the field, for an unusable name or base URL, and with
-// Conflict for one that another domain has.
+// It fails with Invalid, naming the field, for an unusable name or base URL, and with Conflict
+// for one that another domain has.
 package domains
 
 import (
@@ -54,8 +54,8 @@ func Create(ctx context.Context, db *store.DB, d *passerelle.Domain, acts ...sto
 	return taken("base_url", "another domain has the host %s", host)
 }
 
-// Move gives a domain another base URL; requests for the old host find nothing
-// any more. Acts of an operator go on record with it.
+// Move gives a domain another base URL. Requests for the old host then find nothing. Acts of an
+// operator go on record with it.
 func Move(ctx context.Context, db *store.DB, d *passerelle.Domain, baseURL string, acts ...store.Audit) error {
 	host, err := HostOf(d.Kind, baseURL)
 	if err != nil {
@@ -82,9 +82,8 @@ func taken(field, format string, args ...any) error {
 	return conflict
 }
 
-// HostOf checks the base URL of a domain, {scheme}://{host}/2.0 and nothing
-// else, and returns the host by which requests for it are told. It is https
-// for a live domain, except on this machine.
+// HostOf checks the base URL of a domain, exactly {scheme}://{host}/2.0, and returns the host
+// that identifies its requests. It is https for a live domain, except on this machine.
 func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
 	const field = "base_url"
 	u, err := url.Parse(baseURL)
@@ -106,8 +105,8 @@ func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
 // DefaultPorts are left out by clients, who then name the host alone.
 var DefaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// Loopback reports whether a host, with a port or without, is this machine by
-// its name or address. Names are not resolved.
+// Loopback reports whether a host, with or without a port, is this machine by name or address.
+// Names are not resolved.
 func Loopback(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {

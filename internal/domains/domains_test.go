@@ -54,8 +54,8 @@ func TestBaseURLs(t *testing.T) {
 	}
 }
 
-// A domain has a name and a host of its own; what it may not have is refused with
-// the field, and nothing is on record then.
+// A domain has its own name and host. Others are refused with the field, and then no act is
+// recorded.
 func TestDomainsAreMadeAndMoved(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})

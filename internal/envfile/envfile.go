@@ -1,4 +1,4 @@
-// Package envfile reads files of environment variables, as those of systemd and Docker.
+// Package envfile reads files of environment variables, as systemd and Docker do.
 //
 // It owns the format: a line NAME=VALUE each. It does not know which variables there are,
 // and sets none. It fails with the line that is wrong.
@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Read returns the variables of a file as pairs NAME=VALUE, in its order. The name of each
-// begins with the prefix and is there once. Blank lines and lines that begin with # are left
-// out. A value may stand in quotes; nothing in it is replaced.
+// Read returns the variables of a file as pairs NAME=VALUE, in its order. Each name begins with
+// the prefix and occurs once. Blank lines and lines that begin with # are left out. A value may
+// have quotes. Nothing in it is expanded.
 func Read(name, prefix string) ([]string, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package exports makes statements of accounts for package statementfile to write.
 //
-// It owns which transactions a statement has, the balances before and after them, and the names of
-// the formats. It does not own the formats themselves, or who may see an account.
+// It owns which transactions a statement has, the balances before and after them, and the names
+// of the formats. It does not own the formats, or who may see an account.
 //
 // It fails with a *passerelle.Error when there are too many transactions or no balance. When the
 // transactions change while the statement is written, its last entry is an error. It only reads.
@@ -35,8 +35,8 @@ const (
 	pageSize = 1000
 )
 
-// Wish is a statement that somebody wants: its format and its first and last day. A zero first day
-// is that of the first transaction.
+// Wish is a requested statement: its format, and its first and last day. A zero first day is
+// the day of the first transaction.
 type Wish struct {
 	Format      string
 	First, Last passerelle.Date
@@ -114,8 +114,8 @@ func (e *export) bound(ctx context.Context) error {
 	return nil
 }
 
-// statement has the balances of the period: the one after it is the present balance without
-// what was booked later.
+// statement has the balances of the period. The closing one is the present balance without
+// later bookings.
 func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 	a, f := e.account, e.filter
 	w := statementfile.Written{FileStatement: statementfile.FileStatement{
@@ -148,7 +148,7 @@ func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 	return w, nil
 }
 
-// without is an amount less another, nil when one is or when there are too many digits.
+// without subtracts an amount; nil when one is nil or when there are too many digits.
 func without(amount, less *decimal.Decimal) *decimal.Decimal {
 	if less == nil {
 		return nil

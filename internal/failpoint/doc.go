@@ -5,5 +5,5 @@
 // mark, the crash there. It does not own which marks a test tries, or what must be true
 // afterwards. In other programs a mark does nothing.
 //
-// It fails by ending the process like a power cut, which is its purpose.
+// It fails by ending the process like a power cut, on purpose.
 package failpoint

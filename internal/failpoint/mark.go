@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// What a test says in the environment: the name of the mark to die at, with the
-// pass of it after a "#", and the file in which each mark that was passed is named.
+// A test's settings in the environment: the mark to crash at, with the number of its pass after
+// a "#", and the file for the names of passed marks.
 var (
 	dieAt = os.Getenv("PASSERELLE_TEST_DEATH")
 	seen  = os.Getenv("PASSERELLE_TEST_DEATHS_SEEN")
@@ -63,20 +63,20 @@ func note(name string) {
 	}
 }
 
-// shared are functions through which many do the same, so that who called them
-// tells more; the first is in every stack.
+// shared are functions that many use in the same way, so their callers are more telling. The
+// first is in every stack.
 var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
 
-// reservation is of ids, by whoever has used up those before.
+// reservation is the reservation of ids, by the writer that has used up the last ones.
 const reservation = "database.(*Handle).reserve"
 
-// literal is what the compiler calls a function without a name.
+// literal is the compiler's name of a function literal.
 var literal = regexp.MustCompile(`(\.func\d+|\.\d+|-range\d+|\[\.\.\.\])+$`)
 
-// inlined is a literal of a function that the compiler put into another one.
+// inlined is a literal of a function that the compiler has inlined.
 var inlined = regexp.MustCompile(`^(\w+)\..+\.(\(\*\w+\)\.\w+)$`)
 
-// place is the function that does what is marked, which is not how it is done.
+// place is the function that does what is marked, and not one that it uses for it.
 func place() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

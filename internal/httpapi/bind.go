@@ -17,15 +17,14 @@ type binding struct {
 	path path
 	// strict makes unknown names errors.
 	strict bool
-	// user is what "me" stands for in a path.
+	// user is the value of "me" in a path.
 	user passerelle.UserID
 }
 
-// setter puts a node into a field, or says what is wrong with it.
+// setter puts a node into a field, or returns what is wrong with it.
 type setter func(b *binding, v reflect.Value, n *node) error
 
-// nodeReader is a type that reads its own value, such as one that may be a
-// string or an array.
+// nodeReader is a type that reads its own value, such as a string or an array.
 type nodeReader interface {
 	readNode(at *path, n *node) error
 	// schema describes the values it reads.
@@ -84,8 +83,7 @@ func implements[T any](t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[T]())
 }
 
-// as gives a field as an interface its type has; compiling the plan has made
-// sure of that.
+// as returns a field as an interface of its type, which compiling the plan has checked.
 func as[T any](v reflect.Value) T {
 	own, ok := reflect.TypeAssert[T](v.Addr())
 	if !ok {
@@ -150,8 +148,8 @@ func separate(words string) []node {
 	return items
 }
 
-// The bounds of what comes: of a text that has no other, in characters, and of the
-// members of an object whose names clients choose.
+// The default limits of input: the characters of a text, and the members of an object with free
+// names.
 const (
 	maxText    = 4096
 	maxMembers = 1000
@@ -232,7 +230,7 @@ func setInteger(r rules) setter {
 	}
 }
 
-// span says a range in words.
+// span describes a range in words.
 func (r rules) span() string {
 	switch {
 	case r.max == nil:
@@ -245,8 +243,8 @@ func (r rules) span() string {
 
 // pathSetter binds a field to the path. An identifier is a positive decimal number as the
 // service writes it. Anything else names no resource and is answered like every missing
-// resource, not with a description of identifiers. A list of identifiers, separated by
-// commas, is for an update of several things.
+// resource, not with a description of identifiers. A list of identifiers, separated by commas,
+// updates several objects.
 func pathSetter(t reflect.Type, set setter) setter {
 	if t.Kind() == reflect.Slice {
 		return setIdentifiers(t, pathSetter(t.Elem(), nil))
@@ -268,7 +266,7 @@ func pathSetter(t reflect.Type, set setter) setter {
 	}
 }
 
-// maxIdentifiers is how many things a path may name.
+// maxIdentifiers limits the identifiers in a path.
 const maxIdentifiers = 1000
 
 func setIdentifiers(t reflect.Type, set setter) setter {
@@ -287,9 +285,8 @@ func setIdentifiers(t reflect.Type, set setter) setter {
 	}
 }
 
-// set fills a struct from the members of an object. A member that is null is
-// the same as one that did not come, except to types that read their own
-// value and are not required.
+// set fills a struct from the members of an object. A null member is the same as an absent one,
+// except for types that read their own value and are not required.
 func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	if n.shape != object {
 		return b.path.wrong("an object", n)
@@ -314,8 +311,7 @@ func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	return f.complete(b, v, came)
 }
 
-// setOpen fills a struct of which one field takes the members that no other
-// takes.
+// setOpen fills a struct with one field for all members without a field of their own.
 func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	named, rest := node{shape: object}, node{shape: object}
 	for _, member := range n.nodes {

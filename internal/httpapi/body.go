@@ -13,16 +13,16 @@ import (
 	"passerelle"
 )
 
-// formats are the media types a body may have. Clients of the family send all
-// three; a body without a type is taken for JSON.
+// formats are the media types a body may have. Clients of the family send all three. A body
+// without a type is read as JSON.
 var formats = map[string]func(body []byte, parameters map[string]string) (node, error){
 	"application/json":                  func(body []byte, _ map[string]string) (node, error) { return parseJSON(body) },
 	"application/x-www-form-urlencoded": parseForm,
 	"multipart/form-data":               parseMultipart,
 }
 
-// parseBody reads a body into an object. Nothing at all is the empty object,
-// whatever the type says. A body of one of the media types of a field is that field.
+// parseBody reads a body into an object. An empty body is the empty object, whatever its type.
+// A body whose media type belongs to a field is the value of that field.
 func parseBody(body []byte, contentType string, whole *field) (node, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return node{shape: object}, nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// post is a creation whose body is JSON unless the table says otherwise.
+// post is a creation with a JSON body by default.
 func post(body string) call {
 	return call{method: "POST", url: "/2.0/items", token: "second", body: body, contentType: "application/json"}
 }

@@ -18,15 +18,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// Caller is who calls and how: all that an endpoint may know of a request
-// besides its input.
+// Caller is who calls and how: everything about a request that an endpoint may know besides its
+// input.
 type Caller struct {
-	// Principal is zero on public routes. Its Domain is the identifier only;
-	// Caller.Domain hides it.
+	// Principal is zero on public routes. Its Domain is the identifier only. Caller.Domain
+	// hides it.
 	access.Principal
 	// Domain is the domain that the host of the request names.
 	Domain passerelle.Domain
-	// Settings are those of the domain when the request came.
+	// Settings are the domain's settings at the time of the request.
 	Settings settings.Values
 	// Base is the address root as the client called it, without a trailing
 	// slash: "http://127.0.0.1:8080/2.0". Links in answers begin with it.
@@ -37,13 +37,13 @@ type Caller struct {
 	Location *time.Location
 	// Strict is set by "Prefer: handling=strict": unknown names are errors.
 	Strict bool
-	// Execution belongs to the request's idempotency key: pass it to store.Tx.Executed in
-	// the transaction that creates what was requested. Made is what an earlier execution
-	// under the key has created, or zero: the endpoint then shows it and creates nothing.
+	// Execution belongs to the request's idempotency key: pass it to store.Tx.Executed in the
+	// transaction that creates the requested object. Made is what an earlier execution under
+	// the key has created, or zero. The endpoint then shows it and creates nothing.
 	Execution store.Execution
 	Made      int64
-	// render makes the answer of a call from its output. Answer sets kept, which is then
-	// the answer of the call.
+	// render makes the answer of a call from its output. Answer sets kept, which becomes the
+	// answer of the call.
 	render func(out any) (answer, error)
 	kept   *answer
 	// Request identifies the request in logs and error bodies.
@@ -53,8 +53,8 @@ type Caller struct {
 	Address string
 }
 
-// Answer is the answer of the call with the given output, for store.Tx.Answered: the
-// transaction that makes something then keeps what repetitions of the request get.
+// Answer renders an output for store.Tx.Answered: the transaction that creates an object then
+// stores the answer for repetitions.
 func (c *Caller) Answer(out any) ([]byte, error) {
 	result, err := c.render(out)
 	if err != nil {
@@ -64,12 +64,11 @@ func (c *Caller) Answer(out any) ([]byte, error) {
 	return result.keep()
 }
 
-// By names the caller in records of what was changed.
+// By names the caller in records of changes.
 func (c *Caller) By() string { return fmt.Sprintf("token %d", c.Token) }
 
-// Needs says who may call a route. A token passes when its kind is among Kinds and it
-// carries one of AnyScope; an empty list allows all. Only a public route may leave both
-// empty.
+// Needs says who may call a route. A token passes when its kind is in Kinds and it has one
+// scope of AnyScope. An empty list allows all. Only a public route may leave both empty.
 type Needs struct {
 	// Public routes are served without looking at the token at all, except
 	// for calls with the query parameter Guarded.
@@ -88,8 +87,8 @@ var (
 	}}
 )
 
-// open reports whether a call is to be served without looking at the token. A
-// query that cannot be read is refused later, before anything is served.
+// open reports whether the call needs no token. A query that cannot be read is refused later,
+// before anything is served.
 func (n Needs) open(query string) bool {
 	if n.Guarded == "" {
 		return n.Public
@@ -108,7 +107,7 @@ func (n Needs) check(p access.Principal) error {
 	return nil
 }
 
-// Lacking is the refusal of a token that has none of the scopes.
+// Lacking is the refusal of a token without any of the scopes.
 func Lacking(any ...passerelle.Scope) error {
 	return &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "The token needs one of the scopes " + passerelle.Scopes(any).String() + "."}
 }
@@ -122,8 +121,8 @@ func bearer(header http.Header) (string, error) {
 	return Bearer(values[0])
 }
 
-// Bearer is the token of an Authorization header. The scheme's name is
-// case-insensitive (RFC 9110); old programs of this API family call it OAuth.
+// Bearer is the token of an Authorization header. The name of the scheme is case-insensitive
+// (RFC 9110). Old programs of this API family call it OAuth.
 func Bearer(authorization string) (string, error) {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.TrimSpace(token)
@@ -152,9 +151,8 @@ func strict(header http.Header) bool {
 	return false
 }
 
-// Origin is the scheme and host the client called. What a proxy says about
-// them counts only when the connection comes from a trusted one; of several
-// values the last is the one that proxy wrote.
+// Origin is the scheme and host the client called. Headers of a proxy count only when the
+// connection comes from a trusted one. Of several values, that proxy wrote the last.
 func Origin(r *http.Request, trusted []netip.Prefix) (string, string) {
 	scheme, host := "http", r.Host
 	if r.TLS != nil {
@@ -192,9 +190,9 @@ func isProxy(address string, trusted []netip.Prefix) bool {
 	return err == nil && slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
 }
 
-// Address is the IP address that a request came from. Each proxy appends the address of
-// its peer to X-Forwarded-For. The caller is the last address that is no trusted proxy;
-// anybody could have written the addresses before it.
+// Address is the IP address that a request came from. Each proxy appends the address of its
+// peer to X-Forwarded-For. The caller is the last address that is not a trusted proxy. Anybody
+// could have written the addresses before it.
 func Address(r *http.Request, trusted []netip.Prefix) string {
 	address := hostOf(r.RemoteAddr)
 	received := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
@@ -208,8 +206,8 @@ func Address(r *http.Request, trusted []netip.Prefix) string {
 	return address
 }
 
-// withoutPort is an address alone, also where a proxy writes it as Go and others
-// write one with a port: counted with its port, nobody would be the same twice.
+// withoutPort removes the port from an address in any spelling, because with ports no caller
+// would be recognised twice.
 func withoutPort(said string) string {
 	if both, err := netip.ParseAddrPort(said); err == nil {
 		return both.Addr().String()
@@ -225,8 +223,7 @@ func last(values []string) string {
 	return strings.TrimSpace(words[len(words)-1])
 }
 
-// identify resolves host, settings, zone and time, which every request has, and
-// refuses all during maintenance.
+// identify finds host, settings, zone and time, and refuses every request during maintenance.
 func (a *API) identify(ctx context.Context, x *exchange) error {
 	scheme, host := Origin(x.request, a.config.TrustedProxies)
 	token, _ := bearer(x.request.Header) // one that is missing or wrong is told where one is needed
@@ -251,7 +248,7 @@ func (a *API) identify(ctx context.Context, x *exchange) error {
 	return nil
 }
 
-// authorise resolves the token and holds it against what the route needs.
+// authorise looks up the token and compares it with the route's needs.
 func (a *API) authorise(ctx context.Context, x *exchange) error {
 	needs, inAddress := x.endpoint.route.Needs, x.hideToken()
 	if needs.open(x.request.URL.RawQuery) {

@@ -16,19 +16,16 @@ import (
 	"passerelle"
 )
 
-// Content is an output that is not JSON: the bytes of a file, which are sent as
-// they are read, or the ranges of them that the client wants.
+// Content is a file as output. It is sent as it is read, completely or in requested ranges.
 type Content struct {
 	// MediaType is the stated media type of the file. It is never guessed.
 	MediaType string
-	// Name is what a browser calls the file, in any characters.
+	// Name is the file name for the browser, in any characters.
 	Name string
-	// Version changes with the bytes, and Modified says when they last did; zero
-	// for unknown.
+	// Version changes with the content, and Modified is when it last changed; zero for unknown.
 	Version  string
 	Modified time.Time
-	// Public says that everybody gets the same, who may keep it for a day without
-	// asking.
+	// Public files are the same for everybody, who may cache them for a day.
 	Public bool
 	// Body is closed once it was sent.
 	Body io.ReadSeekCloser
@@ -46,13 +43,12 @@ func Made(mediaType, name string, content []byte) Content {
 	return Content{MediaType: mediaType, Name: name, Version: hex.EncodeToString(sum[:8]), Body: inMemory{bytes.NewReader(content)}}
 }
 
-// shownInPage are the types of files that a browser may show by itself. In
-// others a stranger could have put something that runs, with the rights of
-// whoever is signed in here.
+// shownInPage are file types that a browser may display. Others could contain active content
+// from strangers, with the rights of the signed-in person.
 var shownInPage = []string{"application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"}
 
-// contentAnswer starts an answer with the bytes of a file. Whoever has it may
-// keep it, and has to ask whether it is still the same, unless it is public.
+// contentAnswer starts an answer with the bytes of a file. A client may cache it, and must
+// revalidate it unless it is public.
 func contentAnswer(c Content, requestID string) answer {
 	an := newAnswer(http.StatusOK, nil, requestID)
 	an.content = &c
@@ -95,8 +91,8 @@ func (an answer) writeContent(w http.ResponseWriter, r *http.Request, refuse fun
 	http.ServeContent(&strictWriter{ResponseWriter: w, request: r, refuse: refuse}, withoutNothing(r), "", c.Modified, c.Body)
 }
 
-// withoutNothing is a request in which the last 0 bytes are a range that cannot be,
-// which they are by RFC 9110, section 14.1.2; the library would send them.
+// withoutNothing replaces a range of the last 0 bytes, which is unsatisfiable by RFC 9110,
+// section 14.1.2, and which the library would send.
 func withoutNothing(r *http.Request) *http.Request {
 	const beyond = "9223372036854775807-"
 	unit, ranges, some := strings.Cut(r.Header.Get("Range"), "=")
@@ -114,9 +110,8 @@ func withoutNothing(r *http.Request) *http.Request {
 	return asked
 }
 
-// strictWriter puts the error body of the interface in the place of the plain
-// text that the library has for a range that cannot be, and for a file that
-// cannot be read.
+// strictWriter replaces the plain text of the library by our error body, for an unsatisfiable
+// range and an unreadable file.
 type strictWriter struct {
 	http.ResponseWriter
 	request *http.Request
@@ -150,7 +145,7 @@ func (w *strictWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// refusal is what answers an error of a request.
+// refusal is the answer to a request's error.
 func (a *API) refusal(ctx context.Context) func(error) answer {
 	return func(err error) answer { return a.failed(ctx, err) }
 }

@@ -25,7 +25,7 @@ func (b body) Close() error {
 	return nil
 }
 
-// unreadable ends where it begins, and says that it does not.
+// unreadable claims to have content and has none.
 type unreadable struct{ io.Reader }
 
 func (unreadable) Seek(int64, int) (int64, error) { return 0, errors.New("the disk is gone") }

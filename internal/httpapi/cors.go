@@ -9,13 +9,13 @@ import (
 	"passerelle/internal/settings"
 )
 
-// Pages in browsers may call the interface when the domain lists their origin: the
-// browser asks before, and hands a page no answer that does not name its origin
-// (the CORS protocol of the Fetch standard). Tokens come in headers that a page has
-// to set, never in cookies, so that no answer permits credentials.
+// Pages in browsers may call the API when the domain lists their origin: the browser asks
+// first, and shows a page only answers that name its origin (the CORS protocol of the Fetch
+// standard). Tokens come in headers that a page has to set, never in cookies, so that no answer
+// permits credentials.
 
-// sharedHeaders are the request headers that a page may send, and readHeaders the response
-// headers that it may read, in addition to those that are always allowed.
+// sharedHeaders are request headers that a page may send, and readHeaders response headers that
+// it may read, in addition to the ones always allowed.
 var (
 	sharedHeaders = strings.Join([]string{"Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "If-Range", "Prefer", "Range"}, ", ")
 	readHeaders   = strings.Join([]string{
@@ -24,12 +24,10 @@ var (
 	}, ", ")
 )
 
-// A browser asks again after so many seconds what a page may do: that is how long an
-// origin may call that is not listed any more.
+// A browser asks again after this many seconds. For that time a removed origin may still call.
 const preflightLife = "600"
 
-// admit lets a page of another origin read the answer, whatever that will be, when
-// the domain lists the origin, and reports whether it did.
+// admit lets a page of a listed origin read the answer, and reports whether it did.
 func (x *exchange) admit(w http.ResponseWriter) bool {
 	origin := x.request.Header.Get("Origin")
 	if origin == "" {
@@ -45,9 +43,8 @@ func (x *exchange) admit(w http.ResponseWriter) bool {
 	return true
 }
 
-// preflight reports whether a browser asks what a page may do, which is no call: it
-// comes without a token, and is answered during maintenance too, so that the page
-// learns of that from the call.
+// preflight reports whether a request is a preflight. It has no token, and is answered during
+// maintenance too, so that the page gets that from its call.
 func preflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A page of an origin that the domain lists may read every answer, also of what
-// failed; any other page gets answers that browsers keep from it.
+// A page of a listed origin may read every answer, errors included. Browsers hide answers from
+// other pages.
 func TestCallsOfPages(t *testing.T) {
 	s := newService(t)
 	const listed, other = "https://app.example", "https://evil.example"
@@ -57,9 +57,8 @@ func from(origin string, pairs ...string) map[string]string {
 	return header
 }
 
-// A browser that asks before it calls is told the methods of the path and the headers
-// of the interface; where a page may not call, the question is what it always was: a
-// method that no path has.
+// A preflight gets the methods of the path and the headers of the API. From another origin it
+// is what it is without CORS: a method that no path has.
 func TestQuestionsOfBrowsers(t *testing.T) {
 	s := newService(t)
 	const listed = "https://app.example"

@@ -17,12 +17,12 @@ import (
 // what sorts last.
 type Position []any
 
-// cursor is what a link carries from one page to the next.
+// cursor is the content of a link from one page to the next.
 type cursor struct {
 	Position Position `json:"p"`
 	// Backward cursors lead to the page that ends before the position.
 	Backward bool `json:"b,omitempty"`
-	// Total was counted on the first page; later pages repeat it.
+	// Total was counted on the first page, and later pages repeat it.
 	Total int64 `json:"t"`
 }
 
@@ -43,8 +43,8 @@ func (c cursor) seal(mac func(string, []byte) []byte, place []byte) (string, err
 	return cursorText.EncodeToString(content) + "." + cursorText.EncodeToString(tag), nil
 }
 
-// openCursor reads a cursor that seal made for the same place. Whatever else
-// comes is an Invalid error that does not say more.
+// openCursor reads a cursor that seal made for the same place. It fails with Invalid and no
+// detail for anything else.
 func openCursor(sealed string, mac func(string, []byte) []byte, place []byte) (cursor, error) {
 	var c cursor
 	fault := passerelle.InvalidField("cursor", "not a cursor of this list; follow the links of an answer unchanged")

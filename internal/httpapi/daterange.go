@@ -7,10 +7,10 @@ import (
 	"passerelle"
 )
 
-// DateRange is embedded by lists that can be bounded in time. The bounds are
-// days, months or years in the domain's zone. By default both are inclusive
-// and the upper one reaches to the end of the period it names; embedded with
-// the tag `max:"exclusive"` the upper one stops at the first instant of it.
+// DateRange is embedded by lists that can be bounded in time. The bounds are days, months or
+// years in the domain's zone. By default both are inclusive, and the upper one includes its
+// whole period. When it is embedded with the tag `max:"exclusive"`, the upper one stops at the
+// first instant of its period.
 type DateRange struct {
 	MinDate string `query:"min_date" doc:"lower bound: a day YYYY-MM-DD, a month YYYY-MM or a year YYYY"`
 	MaxDate string `query:"max_date" doc:"upper bound: a day YYYY-MM-DD, a month YYYY-MM or a year YYYY"`
@@ -18,11 +18,10 @@ type DateRange struct {
 	from, until time.Time
 }
 
-// From is the first instant that belongs to the range; zero means no bound.
+// From is the first instant in the range; zero means no bound.
 func (d DateRange) From() time.Time { return d.from }
 
-// Until is the first instant that does not belong any more; zero means no
-// bound.
+// Until is the first instant after the range; zero means no bound.
 func (d DateRange) Until() time.Time { return d.until }
 
 func (d *DateRange) settle(x *exchange, tag reflect.StructTag) error {

@@ -66,8 +66,8 @@ var codes = map[string]struct {
 // the key is never empty.
 const fallbackDescription = "The request failed."
 
-// statusClientGone is the status after the client has left. Only the access log shows it, to
-// tell this from a failure of the service.
+// statusClientGone is the status after the client has left. Only the access log shows it, as
+// different from a failure of the service.
 const statusClientGone = 499
 
 // failure is an error ready to be answered.
@@ -121,7 +121,7 @@ type answer struct {
 	stream  *Stream
 }
 
-// newAnswer starts an answer with the headers that all of them have.
+// newAnswer starts an answer with the common headers.
 func newAnswer(status int, body []byte, requestID string) answer {
 	header := http.Header{
 		"Cache-Control":          {"no-store"},
@@ -137,14 +137,14 @@ func newAnswer(status int, body []byte, requestID string) answer {
 	return answer{status: status, header: header, body: body}
 }
 
-// failed turns an error into an answer and logs what the client is not told.
+// failed turns an error into an answer, and logs what the client must not see.
 func (a *API) failed(ctx context.Context, err error) answer {
 	f := classify(err)
 	a.logFailure(ctx, f, err)
 	id := a.config.RequestID(ctx)
 	body, marshalling := encode(f.body(id))
 	if marshalling != nil {
-		// Four strings always encode; this line protects from a later change.
+		// Four strings always encode. This line guards against a later change.
 		body = []byte(`{"code":"bug","description":"An internal error happened.","message":null,"request_id":"` + id + `"}`)
 	}
 	failed := newAnswer(f.status, body, id)
@@ -193,7 +193,7 @@ func (an answer) write(w http.ResponseWriter, r *http.Request, refuse func(error
 	}
 	w.WriteHeader(an.status)
 	if r.Method != http.MethodHead {
-		// The client may have left, and nobody would read the error.
+		// The client may have left, and nobody would see the error.
 		_, _ = w.Write(an.body)
 	}
 }
@@ -201,8 +201,8 @@ func (an answer) write(w http.ResponseWriter, r *http.Request, refuse func(error
 // RawJSON is an output that is JSON already and is sent as it is.
 type RawJSON []byte
 
-// encode renders an output completely, so that a value which cannot be
-// rendered becomes an error answer and not half a body.
+// encode renders an output completely, so that a value that cannot be rendered becomes an error
+// and not half a body.
 func encode(out any) ([]byte, error) {
 	if document, ok := out.(RawJSON); ok {
 		return document, nil

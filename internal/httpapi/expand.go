@@ -10,21 +10,20 @@ import (
 	"passerelle"
 )
 
-// The bounds of an expansion; each name costs one query, whatever the size of
-// the list.
+// The limits of an expansion. Each name costs one query for any size of the list.
 const (
 	maxExpandDepth = 4
 	maxExpandNames = 20
 )
 
-// Expand is embedded by endpoints that can embed linked resources in objects of a
-// type. Its members that have the tag expand are those resources; what can be embedded
-// in one follows from its own type, down to the greatest depth:
+// Expand is embedded by endpoints that can embed linked resources in objects of a type. Its
+// members with the tag expand are these resources. What can be embedded in one follows from its
+// own type, down to the greatest depth:
 //
 //	Connector *Connector `json:"connector,omitempty" expand:"true"`
 //
-// The tag without names members that the endpoint does not embed, separated by commas.
-// Other names are ignored, since clients ask for some that no longer exist.
+// The tag without names members that the endpoint does not embed, separated by commas. Other
+// names are ignored, because clients ask for names that no longer exist.
 type Expand[Of any] struct {
 	Names string `query:"expand" doc:"linked resources to embed, separated by commas, nested ones in brackets"`
 
@@ -61,7 +60,7 @@ func collectLinked(of reflect.Type, found map[string]reflect.Type) {
 	}
 }
 
-// element is what a pointer points to, or a list consists of.
+// element is the type behind a pointer or in a list.
 func element(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -81,7 +80,7 @@ type Branch struct {
 // Has reports whether the name is to be embedded.
 func (e Expansion) Has(name string) bool { return e.find(name) != nil }
 
-// In gives what is to be embedded in the resources of that name.
+// In returns the expansion within the resources of a name.
 func (e Expansion) In(name string) Expansion {
 	if branch := e.find(name); branch != nil {
 		return branch.Nested
@@ -110,7 +109,7 @@ func (e Expansion) String() string {
 	return strings.Join(words, ",")
 }
 
-// Expansion is what the request asked for, without the unknown names.
+// Expansion is the requested expansion without unknown names.
 func (e Expand[Of]) Expansion() Expansion { return e.asked }
 
 func (e *Expand[Of]) settle(x *exchange, tag reflect.StructTag) error {
@@ -131,7 +130,7 @@ func (e *Expand[Of]) known(tag reflect.StructTag) map[string]reflect.Type {
 	return known
 }
 
-// describe lists the names, and those that each can have in brackets.
+// describe lists the names, and the names in their brackets.
 func (e *Expand[Of]) describe(tag reflect.StructTag) string {
 	known := e.known(tag)
 	var words []string
@@ -164,9 +163,8 @@ func (e Expansion) among(known map[string]reflect.Type, strict bool) (Expansion,
 	return kept, nil
 }
 
-// parseExpansion reads names separated by commas, each optionally followed by
-// brackets around the names nested in it. A name given twice at one place
-// counts once, with what both nest.
+// parseExpansion reads names separated by commas, each optionally followed by brackets around
+// the names nested in it. A repeated name counts once, with the nested names of both.
 func parseExpansion(s string) (Expansion, error) {
 	p := expandParser{rest: s}
 	if strings.TrimSpace(s) == "" {
@@ -210,7 +208,7 @@ func (p *expandParser) names(depth int) (Expansion, error) {
 	}
 }
 
-// with adds a branch, joining it with one of the same name.
+// with adds a branch, and joins it with one of the same name.
 func (e Expansion) with(branch Branch) Expansion {
 	same := e.find(branch.Name)
 	if same == nil {
@@ -256,8 +254,7 @@ func (p *expandParser) name() string {
 	return name
 }
 
-// nameByte takes points too: some clients write connection.connector, which is a
-// name that nothing has.
+// nameByte accepts points: some clients write connection.connector, which names nothing.
 func nameByte(c byte) bool {
 	return c == '.' || c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

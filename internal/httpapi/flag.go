@@ -9,8 +9,7 @@ import (
 // case. The empty word is the value-less flag: "?all" means true.
 var flagWords = map[string]bool{"": true, "true": true, "1": true, "false": false, "0": false}
 
-// setFlag reads a boolean: true and false in JSON, one of the flag words in a
-// query or a form.
+// setFlag reads a boolean: true and false in JSON, and flag words in a query or form.
 func setFlag(b *binding, v reflect.Value, n *node) error {
 	if n.shape == boolean {
 		v.SetBool(n.text == "true")
@@ -27,8 +26,7 @@ func setFlag(b *binding, v reflect.Value, n *node) error {
 	return nil
 }
 
-// All is embedded by endpoints where disabled or deleted items are left out
-// unless they are asked for.
+// All is embedded by endpoints that leave out disabled or deleted items by default.
 type All struct {
 	WithDisabled bool `query:"all" doc:"include what is disabled or deleted"`
 }

@@ -61,8 +61,7 @@ func plain(n node) any {
 	return n.text
 }
 
-// FuzzDecodeJSON: what is accepted has the value encoding/json gives it, and
-// no body makes decoding panic.
+// FuzzDecodeJSON: an accepted value equals that of encoding/json, and no body causes a panic.
 func FuzzDecodeJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"text":"a\u00e9\ud83d\ude00","count":12,"flag":true}`, `{"list":[{"label":"x"},null],"map":{"a":"b"}}`,
@@ -130,8 +129,8 @@ type tree struct {
 	C string `json:"c"`
 }
 
-// FuzzExpand: what is accepted prints to something that means the same and
-// prints the same again, within the bounds.
+// FuzzExpand: an accepted expansion prints to one with the same meaning that prints the same,
+// within the limits.
 func FuzzExpand(f *testing.F) {
 	for _, seed := range []string{"", "a", "a,b[c,d[e]]", "a[b],a[c]", " a , b [ c ] ", "a[", "a]", ",", "a[b[c[d[e]]]]"} {
 		f.Add(seed)
@@ -158,7 +157,7 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-// FuzzCursor: only what was sealed for a place opens there, and unchanged.
+// FuzzCursor: only a cursor sealed for a place opens there, unchanged.
 func FuzzCursor(f *testing.F) {
 	mac := func(purpose string, data []byte) []byte { return fakeMAC(purpose, data) }
 	place := []byte("1 0 0 /items?")

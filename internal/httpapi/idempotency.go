@@ -19,12 +19,12 @@ import (
 // maxKey is how long an Idempotency-Key may be, in printable ASCII characters.
 const maxKey = 255
 
-// settleTimeout is how long the end of an execution may take to be recorded
-// after the client has gone; it lies well within the lease of a key.
+// settleTimeout is how long recording the end of an execution may take after the client has
+// left. It is well below the lease of a key.
 const settleTimeout = 10 * time.Second
 
-// repeatable runs a call at most once per Idempotency-Key. Calls without a key
-// and calls without a token, which nobody could own, run as they are.
+// repeatable runs a call at most once per Idempotency-Key. Calls without a key, and calls
+// without a token, which nobody could own, run unchanged.
 func (a *API) repeatable(ctx context.Context, x *exchange) (answer, error) {
 	keys := x.request.Header["Idempotency-Key"]
 	if len(keys) == 0 || !x.endpoint.route.takesKey() || x.caller.Token == 0 {
@@ -63,8 +63,8 @@ func underWay(wait time.Duration) error {
 	return err
 }
 
-// repeatKey tells which request came: method, path, parameters and body. The
-// order of the query does not make another request, its values do.
+// repeatKey identifies a request: method, path, parameters and body. The order of the query
+// does not make another request, its values do.
 func (x *exchange) repeatKey(key string) store.RepeatKey {
 	keyHash := sha256.Sum256([]byte(key))
 	hash := sha256.New()
@@ -75,8 +75,8 @@ func (x *exchange) repeatKey(key string) store.RepeatKey {
 	return store.RepeatKey{Domain: x.caller.Domain.ID, Token: x.caller.Token, Key: keyHash[:], Request: hash.Sum(nil)}
 }
 
-// execute runs the call and keeps its answer, if it is one to keep. The end is
-// recorded even when the client has gone meanwhile.
+// execute runs the call and stores its answer, if it should be stored. The end is recorded even
+// when the client has gone meanwhile.
 func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answer, error) {
 	x.caller.Execution, x.caller.Made = claim.Execution, claim.Subject
 	defer a.config.Answers.HoldKey(ctx, claim.Execution)()
@@ -102,8 +102,8 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 	return result, nil
 }
 
-// keeps reports whether repetitions get the same answer. Failures of the service and passing
-// conflicts are answered anew.
+// keeps reports whether repetitions get the same answer. Server errors and temporary conflicts
+// are not stored.
 func keeps(status int, header http.Header) bool {
 	return status != http.StatusBadRequest && status < statusClientGone && header.Get("Retry-After") == ""
 }
@@ -129,9 +129,8 @@ func replayed(kept []byte) (answer, error) {
 	return answer{status: k.Status, header: k.Header, body: k.Body}, nil
 }
 
-// end records the end of an execution, with the answer to keep or none. When
-// that fails the call has succeeded all the same: its lease lapses, and a
-// repetition finds what it made.
+// end records the end of an execution, with the answer to keep or none. When that fails, the
+// call has still succeeded: its lease lapses, and a repetition finds the created object.
 func (a *API) end(ctx context.Context, x *exchange, keep *answer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()

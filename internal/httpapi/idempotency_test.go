@@ -17,7 +17,7 @@ func keyed(key, body string) call {
 	return c
 }
 
-// recordedAnswer is what a client sees of an answer.
+// recordedAnswer is an answer as a client sees it.
 type recordedAnswer struct {
 	status           int
 	body, replayed   string

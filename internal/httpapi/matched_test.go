@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The pattern that a request found is told, also of one that is then refused;
-// a request that found none is not spoken of.
+// The matched pattern is reported, also for a refused request, and nothing for a request
+// without one.
 func TestPatternsAreReported(t *testing.T) {
 	s := newService(t)
 	for _, c := range []call{

@@ -2,8 +2,8 @@ package httpapi
 
 import "strings"
 
-// nearest is the known name that a misspelt one most likely stands for, or
-// empty when none is within a third of its length.
+// nearest is the known name that is most similar to a misspelt one, or empty when none is
+// within a third of its length.
 func nearest(name string, known []string) string {
 	if len(name) > maxShownName {
 		return ""

@@ -10,9 +10,8 @@ import (
 	"passerelle"
 )
 
-// shape says what a node is. A loose node comes from a form or a query, where
-// everything is text and the field decides what it means; a file comes from a
-// form and is any bytes.
+// shape is the kind of a node. A loose node comes from a form or query, where everything is
+// text and the field decides its meaning. A file comes from a form and has any bytes.
 type shape uint8
 
 const (
@@ -26,14 +25,14 @@ const (
 	file
 )
 
-// shapeNames are what messages call the shapes, with their article.
+// shapeNames are the names of shapes in messages, with article.
 var shapeNames = [...]string{null: "null", boolean: "a boolean", number: "a number", text: "a string", loose: "a string", list: "an array", object: "an object", file: "a file"}
 
 // maxDepth is how deep arrays and objects of a body may nest.
 const maxDepth = 32
 
-// node is a value of a request before anyone knows its type. Numbers keep the
-// digits of the request: nothing here ever becomes a float.
+// node is a value of a request before anyone knows its type. Numbers keep the digits of the
+// request and never become floats.
 type node struct {
 	shape shape
 	// name is the key of a member of an object.
@@ -53,9 +52,9 @@ func (n *node) member(name string) *node {
 	return nil
 }
 
-// parseJSON reads a body of JSON. The standard library decides whether the
-// text is JSON at all; what it tolerates and the interface does not (keys
-// supplied twice, invalid UTF-8, half surrogates) is refused here by name.
+// parseJSON reads a body of JSON. The standard library decides whether the text is JSON. What
+// it tolerates and the API does not (repeated keys, invalid UTF-8, half surrogates) is refused
+// here by name.
 func parseJSON(data []byte) (node, error) {
 	if !json.Valid(data) {
 		return node{}, syntaxError(data)
@@ -248,9 +247,8 @@ func (p *parser) member(depth int, seen *names, of *node) (node, error) {
 	return member, nil
 }
 
-// names finds keys given twice: by looking through the few members an object
-// usually has, and with a set once there are many, so that no body costs the
-// square of its size.
+// names finds repeated keys: by comparing the few members of a usual object, and with a set for
+// many, so that no body costs the square of its size.
 type names struct{ many map[string]bool }
 
 const (

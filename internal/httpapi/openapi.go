@@ -269,7 +269,7 @@ func (e *endpoint) body(s *schemas) *content {
 	return body
 }
 
-// bodies describes what can come as JSON, and what of it can come in a form.
+// bodies describes the JSON body, and the part of it that a form can have.
 func (s *schemas) bodies(e *endpoint) (*schema, *schema) {
 	var (
 		whole *schema
@@ -328,8 +328,8 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 	return out
 }
 
-// failures gives the codes an endpoint can answer, by status: those that
-// follow from its declaration, and those the route names.
+// failures returns the error codes of an endpoint by status: those from its declaration, and
+// those that the route names.
 func (e *endpoint) failures() map[int][]string {
 	words := append([]string{"bug", "maintenance", "rateLimited", "unavailable"}, e.route.Errors...)
 	follow := map[string]bool{

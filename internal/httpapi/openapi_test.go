@@ -108,9 +108,8 @@ func TestDocumentDescribesPaging(t *testing.T) {
 	}
 }
 
-// TestDocumentHoldsTogether checks what readers of the document rely on: every
-// reference leads somewhere, names of operations are unique, every operation
-// says how it fails.
+// TestDocumentHoldsTogether: every reference has a target, names of operations are unique, and
+// every operation documents its failures.
 func TestDocumentHoldsTogether(t *testing.T) {
 	document := newService(t).document(t)
 	var ids []string

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Paging is embedded by every list that can exceed a page. Its handler calls
-// Turn, which does the rest.
+// Paging is embedded by every list that can exceed a page. Its handler calls Turn, which does
+// the rest.
 type Paging struct {
 	Limit  int64  `query:"limit" default:"1000" min:"1" max:"1000" doc:"number of items at most"`
 	Offset int64  `query:"offset" default:"0" min:"0" doc:"number of items to skip"`
@@ -24,16 +24,15 @@ type Paging struct {
 	links    linker
 }
 
-// LimitSet reports whether the request named a limit; some lists ask strict
-// clients for one.
+// LimitSet reports whether the request has a limit. Some lists require one from strict clients.
 func (p Paging) LimitSet() bool { return p.limitSet }
 
 // PageWindow is what a list handler reads from the store.
 type PageWindow struct {
-	// Limit is the number of rows to read; it is one more than the page holds,
-	// so that the page knows whether there are more.
+	// Limit is the number of rows to read, one more than the page, so that the page knows
+	// whether there are more.
 	Limit int
-	// Offset is the number of rows to skip first; only without a position.
+	// Offset is the number of rows to skip first, only without a position.
 	Offset int64
 	// From is the position of the item before the window, or nil for the start
 	// of the list.
@@ -53,7 +52,7 @@ type Link struct {
 	Href string `json:"href" doc:"full address of the page; to be used unchanged"`
 }
 
-// Links are the pages around a page; null where there is none.
+// Links are the pages around a page; null for none.
 type Links struct {
 	Self Link  `json:"self"`
 	Prev *Link `json:"prev"`
@@ -85,9 +84,9 @@ func (p Paging) window() PageWindow {
 	return PageWindow{Limit: int(p.Limit) + 1, Offset: p.Offset, From: p.turn.Position, Backward: p.turn.Backward}
 }
 
-// Turn reads one page. fetch reads the rows of a window in its order; position
-// gives the sort keys of a row, a unique one last; count gives the number of
-// rows of the filtered list, and is called only when the page does not tell.
+// Turn reads one page. fetch reads the rows of a window in its order. position returns the sort
+// keys of a row, a unique one last. count returns the number of rows of the filtered list, and
+// is called only when the page does not show it.
 func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(context.Context, *store.Reader, PageWindow) ([]T, error), position func(T) Position, count func(context.Context, *store.Reader) (int64, error)) ([]T, Listing, error) {
 	window := p.window()
 	var rows []T
@@ -173,8 +172,7 @@ type linker struct {
 	base  string
 	query url.Values
 	self  Link
-	// place is what a cursor is bound to: domain, reach of the token, path and
-	// filters.
+	// place is what a cursor is bound to: domain, reach of the token, path and filters.
 	place []byte
 	mac   func(purpose string, data []byte) []byte
 }
@@ -211,8 +209,8 @@ func (l linker) to(c cursor) (*Link, error) {
 	return &link, nil
 }
 
-// bind names the list a cursor belongs to. The limit is left out: a client may
-// change the size of its pages on the way.
+// bind names the list a cursor belongs to. The limit is left out, because a client may change
+// the size of its pages.
 func (l linker) bind(x *exchange) []byte {
 	filters := url.Values{}
 	for name, values := range l.query {

@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// path is the place of a value in a request. It becomes text only when an
-// error names it: "instructions[0].beneficiary.label".
+// path is the place of a value in a request. It becomes text only when an error names it:
+// "instructions[0].beneficiary.label".
 type path struct{ steps []step }
 
 // step is a key of an object, or a position in a list when index is not
@@ -65,8 +65,7 @@ func (p *path) wrong(want string, n *node) error {
 	return p.invalid("must be %s, not %s", want, shapeNames[n.shape])
 }
 
-// checkText refuses what databases cannot keep and what could be read in two
-// ways.
+// checkText refuses what databases cannot store, and what can be read in two ways.
 func (p *path) checkText(s string) error {
 	if !utf8.ValidString(s) {
 		return p.invalid("not valid UTF-8")

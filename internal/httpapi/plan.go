@@ -12,8 +12,8 @@ import (
 // so that no request reads a struct tag.
 //
 // One of the tags path, query, header and body says where the value of a field comes from,
-// followed by its name and optionally ",required". A field of the path with ",optional" is
-// zero in patterns without it. Further tags:
+// followed by its name and optionally ",required". A field of the path with ",optional" is zero
+// in patterns without it. Further tags:
 //
 //	default  the value of a missing query parameter
 //	min, max the range of an integer; max alone is the length of a string in code points
@@ -23,17 +23,16 @@ import (
 //	example  an example for it
 //	raw      the media types of bodies that are the field, an UploadedFile
 //
-// The fields of an embedded struct count as fields of the input. When the struct has a
-// settle method (Paging, DateRange, Expand, SensitiveInput), it runs after everything is
-// bound.
+// The fields of an embedded struct count as fields of the input. When the struct has a settle
+// method (Paging, DateRange, Expand, SensitiveInput), it runs after everything is bound.
 //
 // A body with unknown keys has a field "*", a map of the keys that no other field takes.
 // With ",query", the map also takes such query parameters.
 //
-// A body field with ",whole" is a list that may also be the body itself.
+// A body field with ",whole" is a list that may also be the complete body.
 //
-// A body that may have several forms has a field for each form: a pointer to a struct of
-// body fields, with the tag variant and a name for the document; see variant.go.
+// A body with several forms has a field for each: a pointer to a struct of body fields, with
+// the tag variant and a name for the document; see variant.go.
 type plan struct {
 	path, query, header fields
 	body                *fields
@@ -55,7 +54,7 @@ type field struct {
 	required bool
 	// optional fields of the path are not in every pattern of their endpoint.
 	optional bool
-	// whole fields are lists that a body may consist of.
+	// whole fields are lists that may be the complete body.
 	whole bool
 	// queried fields of any key take parameters of the query as well.
 	queried  bool
@@ -64,13 +63,13 @@ type field struct {
 	set      setter
 	// scalar fields can come in a form or a query.
 	scalar bool
-	// nullable fields are told about null; to the others it is absence.
+	// nullable fields distinguish null; for the others it is absence.
 	nullable bool
 	typ      reflect.Type
 	members  *fields // of an object, or of the items of a list of objects
 }
 
-// rules are the limits that tags put on a value.
+// rules are the limits from the tags of a value.
 type rules struct {
 	min, max     *int64
 	enum         []string
@@ -85,14 +84,13 @@ type settlement struct {
 	tag   reflect.StructTag
 }
 
-// settler is an embedded convention that needs more than its own parameters:
-// the caller, the address called, the tag it was embedded with.
+// settler is an embedded convention that needs more than its own parameters: the caller, the
+// address, or the tag of the embedding.
 type settler interface {
 	settle(x *exchange, tag reflect.StructTag) error
 }
 
-// describer is an embedded convention whose parameter takes what the tag says, which
-// its documentation tells.
+// describer is an embedded convention whose documentation depends on the tag of the embedding.
 type describer interface {
 	describe(tag reflect.StructTag) string
 }
@@ -187,7 +185,7 @@ func newRules(f reflect.StructField) rules {
 	return r
 }
 
-// rawField is the field that a whole body may be, or nil.
+// rawField is the field that a complete body may be, or nil.
 func (p *plan) rawField() *field {
 	at := slices.IndexFunc(p.body.list, func(f field) bool { return len(f.rules.raw) > 0 })
 	if at < 0 {
@@ -231,7 +229,7 @@ func (f *fields) find(name string) *field {
 	return nil
 }
 
-// objectPlan compiles a struct inside a body, whose fields all have body tags.
+// objectPlan compiles a struct inside a body. All its fields have body tags.
 func objectPlan(t reflect.Type) *fields {
 	p := plan{body: &fields{}}
 	p.collect(t, nil)

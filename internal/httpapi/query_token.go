@@ -7,13 +7,12 @@ import (
 	"passerelle/internal/settings"
 )
 
-// tokenParameter is where old programs of this API family put the token of what
-// they read. Addresses end up where headers do not, so that a domain takes it
-// there only when it was told to.
+// tokenParameter is where old programs of this API family put the token for reads. Addresses
+// are stored in places where headers are not, so a domain accepts it only when configured.
 const tokenParameter = "token"
 
-// presented is the token of a request: the one in the header or, in domains that allow it,
-// the one in the address.
+// presented is the token of a request: from the header or, in domains that allow it, from the
+// address.
 func (x *exchange) presented(inAddress string) (string, error) {
 	if inAddress == "" || len(x.request.Header["Authorization"]) > 0 {
 		return bearer(x.request.Header)
@@ -24,10 +23,8 @@ func (x *exchange) presented(inAddress string) (string, error) {
 	return inAddress, nil
 }
 
-// hideToken takes the token out of the address of what is read, whether or not
-// it is of any use, so that nothing that is made of the address can have it:
-// links, cursors, signatures. Endpoints with a parameter of that name are left
-// theirs.
+// hideToken removes the token from the address of a read, valid or not, so that links, cursors
+// and signatures never contain it. Endpoints with a parameter of that name are left theirs.
 func (x *exchange) hideToken() string {
 	reads := x.request.Method == http.MethodGet || x.request.Method == http.MethodHead
 	if !reads || x.endpoint.plan.query.find(tokenParameter) != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is read may be read with a token in the address, where the domain takes
-// it; the header comes before it, and nothing is written with it.
+// A domain that accepts it allows reads with a token in the address. The header has precedence,
+// and writes never use it.
 func TestTokenInTheAddress(t *testing.T) {
 	s := newService(t)
 	refused := outcome{status: 401, code: "invalidToken", message: "The token is not valid."}
@@ -39,8 +39,7 @@ func TestTokenInTheAddress(t *testing.T) {
 	}
 }
 
-// A token that was in the address is in nothing that is made of it, also where no
-// token was wanted.
+// Nothing made from the address contains its token, even where no token was needed.
 func TestTokenOfTheAddressDoesNotComeBack(t *testing.T) {
 	s := newService(t)
 	for _, url := range []string{

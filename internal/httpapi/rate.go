@@ -12,15 +12,15 @@ import (
 	"passerelle"
 )
 
-// ratePeriod is what a rate is of. Who was quiet for as long may use a whole
-// period's requests at once.
+// ratePeriod is the period of a rate. A source that was quiet for a period may use the whole
+// limit at once.
 const ratePeriod = time.Minute
 
-// networkBits is how much of an IPv6 address tells one customer from another:
-// everybody has that many addresses.
+// networkBits is the part of an IPv6 address that identifies a customer, who has all addresses
+// below it.
 const networkBits = 64
 
-// source is whom requests are counted for: a token or an address, in a domain.
+// source is whose requests are counted: a token or an address, in a domain.
 type source struct {
 	domain  passerelle.DomainID
 	token   int64
@@ -46,7 +46,7 @@ func (x *exchange) fromToken() source {
 // source without a limit.
 type quota struct {
 	limit, remaining int64
-	// reset is when the whole limit is there again, wait when one more request is.
+	// reset is when the whole limit is available again, and wait when one more request is.
 	reset, wait time.Duration
 }
 
@@ -60,7 +60,7 @@ func (q quota) show(header http.Header) {
 	header.Set("RateLimit-Reset", strconv.Itoa(seconds(q.reset)))
 }
 
-// seconds are whole ones, so many that waiting for them is enough.
+// seconds are whole seconds, rounded up.
 func seconds(length time.Duration) int { return int(math.Ceil(length.Seconds())) }
 
 // maxSources bounds what a meter remembers, to a few megabytes.
@@ -70,13 +70,13 @@ const maxSources = 50_000
 // ready for use.
 type meter struct {
 	mu sync.Mutex
-	// whole is when each source has its whole limit again; those for which that is
-	// past are as good as absent.
+	// whole is when each source has its whole limit again. Sources for which that has passed
+	// count as absent.
 	whole map[source]time.Time
 }
 
-// take counts a request. One beyond the limit has to wait, and is not counted:
-// who asks again and again meanwhile waits no longer for it.
+// take counts a request. A request beyond the limit must wait and is not counted, so repeated
+// tries do not extend the wait.
 func (m *meter) take(from source, limit int64, now time.Time) quota {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,8 +96,7 @@ func (m *meter) take(from source, limit int64, now time.Time) quota {
 // evicted is how many sources are looked at for one to be forgotten.
 const evicted = 8
 
-// note remembers a source; when there are too many, some others, which happen to
-// come first, are forgotten for it.
+// note stores a source. When there are too many, it drops some others at random.
 func (m *meter) note(from source, whole, now time.Time) {
 	if m.whole == nil {
 		m.whole = map[source]time.Time{}
@@ -114,8 +113,7 @@ func (m *meter) note(from source, whole, now time.Time) {
 	}
 }
 
-// limit refuses a request of a source that had its share, which is the value of a
-// setting.
+// limit refuses a request of a source that has used its share, which is the value of a setting.
 func (a *API) limit(x *exchange, from source, key, whose string) error {
 	rate := x.caller.Settings.Int(key)
 	if rate == 0 || !x.caller.Settings.Limited(x.caller.Domain.Kind) {

@@ -27,14 +27,14 @@ func rates(token, address string) map[string]string {
 	return map[string]string{settings.RateEnabled: "1", settings.TokenRate: token, settings.AddressRate: address}
 }
 
-// left is what an answer says of a quota.
+// left is what an answer says about a quota.
 func left(w *httptest.ResponseRecorder) string {
 	h := w.Header()
 	return fmt.Sprint(w.Code, " ", h.Get("RateLimit-Limit"), "/", h.Get("RateLimit-Remaining"), "/", h.Get("RateLimit-Reset"), "/", h.Get("Retry-After"))
 }
 
-// Each token has its share of a minute, and gets it back bit by bit. Others are
-// not concerned, wherever they come from.
+// Each token has its share of a minute, and gets it back bit by bit. Other sources are not
+// affected.
 func TestRateOfATokenIsLimited(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("3", "0")
@@ -88,7 +88,7 @@ func TestRateOfAnAddressIsLimited(t *testing.T) {
 	s.check(t, call{url: "/2.0/items/3", token: "reader", remote: "192.0.2.1:1"}, outcome{status: 429, code: "rateLimited", message: "More than 2 requests a minute from this address"})
 }
 
-// Addresses beyond number take a bounded memory, and take nobody's share.
+// Any number of addresses takes bounded memory, and nobody's share.
 func TestRatesTakeABoundedMemory(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("0", "2")

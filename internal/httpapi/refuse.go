@@ -2,9 +2,8 @@ package httpapi
 
 import "net/http"
 
-// Refuse answers a request that fell outside of the API with what the API
-// answers for the error, so that clients of the whole service meet one form of
-// refusal.
+// Refuse answers a request outside the API with the API's answer for the error, so that all
+// refusals have one form.
 func (a *API) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	a.failed(r.Context(), err).write(w, r, a.refusal(r.Context()))
 }

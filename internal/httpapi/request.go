@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// maxBody is how many bytes a body may have unless the route says otherwise. A
-// bulk of 1,000 instructions with identities fits several times.
+// maxBody is the default limit for bodies, in bytes. A bulk of 1,000 instructions with
+// identities fits several times.
 const maxBody = 1 << 20
 
 // read takes the query and the body off the wire.
@@ -151,7 +151,7 @@ func (x *exchange) bindBody(b *binding, in reflect.Value) error {
 	return x.endpoint.plan.bindBody(b, in, &body)
 }
 
-// spread makes an object of a body that is a list, when a field takes it whole.
+// spread makes an object of a body that is a list, when a field takes it.
 func (p *plan) spread(body *node) error {
 	if body.shape != list {
 		return nil
@@ -166,8 +166,8 @@ func (p *plan) spread(body *node) error {
 	return nil
 }
 
-// fromQuery are the parameters of a query that belong to the body: its scalar
-// fields and, where the body takes any key, all that are of nothing else.
+// fromQuery are the query parameters that belong to the body: its scalar fields and, where the
+// body takes any key, all unknown ones.
 func (p *plan) fromQuery(query url.Values) []string {
 	var names []string
 	for _, name := range sorted(query) {
@@ -181,9 +181,8 @@ func (p *plan) fromQuery(query url.Values) []string {
 	return names
 }
 
-// merge adds the scalar fields that came in the query to the body. The body's
-// value wins; that is, its JSON type does, since two different values for one
-// field are a mistake nobody can resolve.
+// merge adds the scalar fields that came in the query to the body. The body's value is used,
+// because of its JSON type; two different values for one field are an error.
 func merge(body *node, query url.Values, names []string) error {
 	for _, name := range names {
 		extra, err := single(name, query[name])

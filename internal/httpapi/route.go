@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Route is one endpoint as data. The table of routes is all there is to know
-// about who may call what; the OpenAPI document is made from it.
+// Route is one endpoint as data. The table of routes has everything about who may call what.
+// The OpenAPI document is made from it.
 type Route struct {
 	// Method is GET, POST, PUT, PATCH, DELETE, or Update.
 	Method string
 	// Pattern is the path below the address root, with parameters in braces:
 	// "/payments/{paymentId}".
 	Pattern string
-	// Aliases are further patterns for the same endpoint. A parameter {userId}
-	// that an alias lacks is "me"; others that it lacks have to be optional.
+	// Aliases are further patterns for the same endpoint. A parameter {userId} that an alias
+	// lacks is "me". Others that it lacks must be optional.
 	Aliases []string
 	// Unversioned routes also answer without the version segment in front.
 	Unversioned bool
@@ -26,20 +26,20 @@ type Route struct {
 	// Summary is a few words for the OpenAPI document, Doc the sentences
 	// below it.
 	Summary, Doc string
-	// MaxBody is how many bytes a body may have, in whole MiB; zero is one MiB.
+	// MaxBody limits the body, in bytes of whole MiB; zero is one MiB.
 	MaxBody int64
 	// Statuses are further success statuses for the OpenAPI document.
 	Statuses []int
-	// Errors are codes of the endpoint in addition to those that follow from its declaration
-	// (400, 401, 403, 404, 500).
+	// Errors are codes of the endpoint in addition to those from its declaration (400, 401,
+	// 403, 404, 500).
 	Errors []string
-	// Tokens tells that the answer hands out a token, which is kept nowhere, so that no
-	// repetition is answered from memory.
+	// Tokens means that the answer has a token, which is not stored, so repetitions are not
+	// answered from memory.
 	Tokens bool
 	// Endpoint is Handle(function).
 	Endpoint Endpoint
-	// Redirects tells that the route is a page of the browser, which another handler
-	// serves: it is only in the document, with 302 as its success.
+	// Redirects means that another handler serves the route as a page. It is only in the
+	// document, with 302 as its success.
 	Redirects bool
 }
 
@@ -57,7 +57,7 @@ var methodsOf = map[string][]string{
 	Update:            {http.MethodPost, http.MethodPut},
 }
 
-// hasBody tells the methods whose body is read.
+// hasBody reports whether a method has a body.
 func hasBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
@@ -74,13 +74,13 @@ type Endpoint struct {
 	call    func(ctx context.Context, c *Caller, bind func(in reflect.Value) error) (any, error)
 }
 
-// Nothing is the output of an endpoint that answers 204 without a body, and
-// the input of one that takes no parameters.
+// Nothing is the output of an endpoint that answers 204 without a body, and the input of one
+// without parameters.
 type Nothing struct{}
 
-// Handle makes an endpoint of a function. In is a struct with tagged fields
-// (see plan); Out is anything that encoding/json renders. The status is 200,
-// 204 when Out is Nothing, or what a method HTTPStatus of Out says.
+// Handle makes an endpoint of a function. In is a struct with tagged fields (see plan). Out is
+// anything that encoding/json renders. The status is 200, 204 when Out is Nothing, or the
+// result of Out's method HTTPStatus.
 func Handle[In, Out any](h func(context.Context, *Caller, In) (Out, error)) Endpoint {
 	return Endpoint{
 		in:  reflect.TypeFor[In](),
@@ -138,7 +138,7 @@ func newEndpoint(r Route) *endpoint {
 
 func (r Route) patterns() []string { return append([]string{r.Pattern}, r.Aliases...) }
 
-// agree panics when the parameters of a pattern are not those of the input.
+// agree panics when a pattern and the input have different parameters.
 func (e *endpoint) agree(pattern string) {
 	names := parameters(pattern)
 	for _, name := range names {

@@ -9,16 +9,16 @@ import (
 	"passerelle"
 )
 
-// router finds the endpoint of a path. It is a tree of segments; net/http's
-// ServeMux would do, but it answers clients by itself, with plain text and
-// with redirects, where the interface promises its error body.
+// router finds the endpoint of a path. It is a tree of segments. net/http's ServeMux would
+// answer some requests itself, with plain text or redirects, where the API promises its error
+// body.
 type router struct {
 	literal map[string]*router
 	any     *router
 	here    *resource
 }
 
-// resource is what lives at one path: its endpoints by method.
+// resource is the endpoints of one path by method.
 type resource struct {
 	methods map[string]handler
 	// allow is the value of the Allow header.

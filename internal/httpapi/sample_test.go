@@ -42,7 +42,7 @@ type line struct {
 	Tags   []string       `body:"tags"`
 }
 
-// product is what the expansions of the sample are of.
+// product is what the expansions of the sample embed.
 type product struct {
 	Parts []string      `json:"parts,omitempty" expand:"true"`
 	Maker *productMaker `json:"maker,omitempty" expand:"true"`
@@ -116,13 +116,13 @@ type accepted struct{}
 
 func (accepted) HTTPStatus() int { return http.StatusAccepted }
 
-// sample holds what the endpoints do besides answering.
+// sample has what the endpoints do besides answering.
 type sample struct {
 	mu      sync.Mutex
 	created int
 	counted int
-	// hold, when set, keeps the creation waiting until it is closed; entered
-	// is told when it begins to wait.
+	// hold, when set, makes the creation wait until it is closed. entered gets a signal when
+	// the wait begins.
 	hold, entered chan struct{}
 	fail          error
 }
@@ -232,7 +232,7 @@ func (s *sample) caller(_ context.Context, c *httpapi.Caller, in struct {
 	return echo{Got: []any{c.Base, c.Now.Format(time.RFC3339), c.Location.String(), c.Strict, c.Request, in.Agent}}, nil
 }
 
-// colors is an input whose body is one of three.
+// colors is an input whose body has one of three forms.
 type colors struct {
 	oneItem
 	Happy *struct {
@@ -259,7 +259,7 @@ func failing[Out any](err error) httpapi.Endpoint {
 	})
 }
 
-// nothing is an endpoint that does nothing with its input.
+// nothing is an endpoint that ignores its input.
 func nothing[In any]() httpapi.Endpoint {
 	return httpapi.Handle(func(context.Context, *httpapi.Caller, In) (httpapi.Nothing, error) { return httpapi.Nothing{}, nil })
 }
@@ -324,8 +324,7 @@ type service struct {
 	*sample
 	http.Handler
 	down bool
-	// rates are settings of all domains about rates; later is how far the clock
-	// went on.
+	// rates are settings of all domains about rates, and later is how far the clock advances.
 	rates map[string]string
 	later time.Duration
 	// matched are the routes found, in order.
@@ -354,7 +353,7 @@ func newService(t testing.TB) *service {
 	return s
 }
 
-// sign signs by saying for whom; a domain without signatures refuses.
+// sign signs with the name of the caller. A domain without signatures refuses.
 func (s *service) sign(_ context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if s.unsigned {
 		return nil, passerelle.InvalidField("sign_response", "not here")
@@ -420,7 +419,7 @@ func authenticate(_ context.Context, d passerelle.Domain, shown access.BearerTok
 	return p, nil
 }
 
-// call is a request in a table; the zero value of a field leaves it out.
+// call is a request in a table. Zero fields are left out.
 type call struct {
 	method, url, token, body, contentType string
 	header                                map[string]string

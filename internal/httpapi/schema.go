@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// schema is the part of JSON Schema 2020-12 that the document uses. It is
-// written by hand, not with a library: inputs are described by the compiled
-// plans, which no library knows, and what remains is these members.
+// schema is the part of JSON Schema 2020-12 that the document uses. It is written by hand: the
+// compiled plans describe inputs, which no library knows, and the rest is these members.
 type schema struct {
 	Ref                  string             `json:"$ref,omitempty"`
 	Type                 any                `json:"type,omitempty"` // a word, or several
@@ -121,8 +120,8 @@ func nullable(s *schema) *schema {
 	return &out
 }
 
-// component gives a struct type a name in the document, made from its own;
-// two types of one name are told apart by their packages.
+// component gives a struct type a name in the document. Two types with one name are
+// distinguished by their packages.
 func (s *schemas) component(t reflect.Type, describe func() *schema) *schema {
 	if t.Name() == "" {
 		return describe()
@@ -160,7 +159,7 @@ func (s *schemas) members(out *schema, t reflect.Type) {
 	}
 }
 
-// optionalMembers are those of an embedded pointer, which come all or none.
+// optionalMembers are the members of an embedded pointer, which occur all or none.
 func (s *schemas) optionalMembers(out *schema, t reflect.Type) {
 	required := out.Required
 	s.members(out, t)
@@ -212,7 +211,7 @@ func (s *schemas) input(f *field) *schema {
 	return out
 }
 
-// bound says how long texts may be, also those in a list or under chosen names.
+// bound adds the length of texts, also in a list or under free names.
 func (r rules) bound(s *schema) {
 	types, several := s.Type.([]string)
 	if (s.Type == "string" || several && slices.Contains(types, "string")) && s.Enum == nil && s.Format == "" {

@@ -19,32 +19,30 @@ import (
 	"passerelle/internal/store"
 )
 
-// Config wires the package to the rest of the service. Every function must be
-// set; they are called concurrently.
+// Config wires the package to the rest of the service. Every function must be set. They are
+// called concurrently.
 type Config struct {
-	// Domain finds what a request has to know of the domain that a host names, and
-	// looks up the bearer token that comes with it, if one does; an unknown host is a
-	// NotFound error.
+	// Domain loads what a request needs of the domain of a host, and looks up the bearer token,
+	// if any. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error)
-	// Authenticate resolves a bearer token of the domain; an unknown, expired
-	// or revoked one is an Unauthenticated error with code invalidToken.
+	// Authenticate resolves a bearer token of the domain. It fails with Unauthenticated, code
+	// invalidToken, for an unknown, expired or revoked one.
 	Authenticate func(ctx context.Context, domain passerelle.Domain, shown access.BearerToken) (access.Principal, error)
 	// MAC authenticates data for a purpose with a secret of the deployment.
 	MAC func(purpose string, data []byte) []byte
-	// Sign finds how an answer to the caller is to be signed; a domain that does
-	// not sign its answers is an Invalid error.
+	// Sign returns how an answer to the caller is signed. It fails with Invalid for a domain
+	// that does not sign.
 	Sign func(ctx context.Context, c *Caller) (SignFunc, error)
 	// RequestID gives the identifier of the request, decimal digits.
 	RequestID func(ctx context.Context) string
-	// Matched hears of the pattern of the route that a request found, with the
-	// version in front: "/2.0/payments/{paymentId}". It is fit for logs and
-	// metrics, which a path with identifiers is not.
+	// Matched receives the pattern of the matched route with the version:
+	// "/2.0/payments/{paymentId}". It is fit for logs and metrics, which a path with
+	// identifiers is not.
 	Matched func(ctx context.Context, pattern string)
 	// Now is the real clock.
 	Now func() time.Time
-	// Unserved says, of the segments of a path that nothing is at, what to tell who
-	// asks for a family of calls that the service does not have; empty for nothing.
-	// It may be nil.
+	// Unserved returns the message for an unknown path in a family of calls that the service
+	// does not have; empty for others. It may be nil.
 	Unserved func(segments []string) string
 	// Answers keeps answers for repetitions under an Idempotency-Key.
 	Answers *store.DB
@@ -53,8 +51,8 @@ type Config struct {
 	Log            *slog.Logger
 }
 
-// API serves the routes it was made with. It is an http.Handler; requests for
-// paths outside of it get the error body of a 404.
+// API serves the routes it was made with. It is an http.Handler. Requests for other paths get
+// the error body of a 404.
 type API struct {
 	config   Config
 	router   router
@@ -62,9 +60,8 @@ type API struct {
 	meter    meter
 }
 
-// New makes the handler of the routes and of the OpenAPI document that
-// describes them. It panics on a route that is declared wrongly, but for what is wrong
-// with its output: the document does, when it is first read.
+// New makes the handler of the routes and of the OpenAPI document that describes them. It
+// panics for a wrongly declared route. A wrong output panics when the document is first read.
 func New(config Config, routes []Route) *API {
 	a := &API{config: config}
 	routes = append(routes[:len(routes):len(routes)], a.documentRoute())
@@ -82,7 +79,7 @@ func New(config Config, routes []Route) *API {
 	return a
 }
 
-// documentRoute serves the OpenAPI document, which is rendered for its first reader:
+// documentRoute serves the OpenAPI document, which is rendered on the first request, because
 // most starts are without one.
 func (a *API) documentRoute() Route {
 	return Route{
@@ -95,20 +92,19 @@ func (a *API) documentRoute() Route {
 // Document is the OpenAPI document of the routes, as it is served.
 func (a *API) Document() RawJSON { return a.document() }
 
-// exchange is one request on its way to an answer.
+// exchange is one request and its answer.
 type exchange struct {
 	request *http.Request // without a token in its address, once a route was found
 	location
 	endpoint *endpoint
-	// pattern is the one of the endpoint's that the path is of; names and
-	// values are the parameters in it.
+	// pattern is the matched pattern of the endpoint, and names and values its parameters.
 	pattern       string
 	names, values []string
 	query         url.Values
 	// raw is the body, for methods that have one.
 	raw    []byte
 	caller Caller
-	// shown is the token, before anybody knows whether one is wanted.
+	// shown is the token, whether or not the route needs one.
 	shown access.BearerToken
 	quota quota
 	mac   func(purpose string, data []byte) []byte
@@ -121,8 +117,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r).write(w, r, a.refusal(r.Context()))
 }
 
-// answer turns everything that can go wrong into an answer, panics included,
-// except the one by which net/http itself aborts a response.
+// answer turns every failure into an answer, panics included, except the one by which net/http
+// aborts a response.
 func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	ctx := r.Context()
 	defer func() {
@@ -146,9 +142,8 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	return result
 }
 
-// serve is the order in which a request is judged. Nothing about a resource
-// can be learned before the token has been checked, and a body is not read
-// for a caller who may not send it.
+// serve is the order in which a request is judged. Nothing about a resource is revealed before
+// the token is checked, and no body is read for a caller who may not send it.
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
 	at, unlocated := locate(x.request.URL)
 	x.location = at
@@ -175,7 +170,7 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (an
 // errClosed refuses calls during maintenance.
 var errClosed = &passerelle.Error{Kind: passerelle.Unavailable, Code: "maintenance", Message: "The service is down for maintenance; try again later.", RetryAfter: 60}
 
-// nowhere is the answer for a path that nothing is at.
+// nowhere is the answer for an unknown path.
 func (a *API) nowhere(x *exchange) error {
 	missing := passerelle.Missing()
 	if a.config.Unserved != nil {
@@ -184,9 +179,8 @@ func (a *API) nowhere(x *exchange) error {
 	return missing
 }
 
-// match finds the endpoint. A path that exists without the method is a 405
-// that names the methods it has; a path that needs the version and comes
-// without it does not exist.
+// match finds the endpoint. A known path without the method is a 405 that names its methods. A
+// path that lacks its version does not exist.
 func (a *API) match(x *exchange) error {
 	found, values := a.router.find(x.segments, nil)
 	if found == nil || x.version == "" && !found.unversioned {
@@ -205,7 +199,7 @@ func (a *API) match(x *exchange) error {
 	return nil
 }
 
-// call decodes, runs the endpoint and renders what it returned.
+// call decodes the input, runs the endpoint, and renders its output.
 func (a *API) call(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
 	x.mac = a.config.MAC
 	if err := x.read(w); err != nil {

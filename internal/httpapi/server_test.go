@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// outcome is what a table expects of an answer: status, code and a part of the
-// message of an error, or the whole body otherwise.
+// outcome is the expected answer: status, and code and part of the message of an error, or the
+// body.
 type outcome struct {
 	status        int
 	code, message string

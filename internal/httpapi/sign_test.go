@@ -2,9 +2,8 @@ package httpapi_test
 
 import "testing"
 
-// An answer that is to be signed is the payload of its signature, byte for byte,
-// with the status it would have had; only successes have one, and nothing is done
-// for who cannot get it.
+// A signed answer is the payload of its signature, byte for byte, with the same status. Only
+// successes are signed, and nothing is done for a caller who cannot get one.
 func TestSignedAnswers(t *testing.T) {
 	s := newService(t)
 	signed := func(url, payload string) outcome {

@@ -6,15 +6,13 @@ import (
 	"net/http"
 )
 
-// Stream is an output whose bytes are made while they are sent, and whose length
-// nobody knows before.
+// Stream is an output of unknown length that is produced while it is sent.
 type Stream struct {
 	MediaType string
-	// Name is what a browser calls the file.
+	// Name is the file name for the browser.
 	Name string
-	// Write writes the bytes. Once the first is on its way nothing can be refused
-	// any more: an error breaks the answer off, so that nobody takes a part of it
-	// for the whole.
+	// Write writes the bytes. After the first byte nothing can be refused: an error breaks the
+	// answer off, so that nobody takes a part for the whole.
 	Write func(w io.Writer) error
 }
 
@@ -28,7 +26,7 @@ func streamAnswer(s Stream, requestID string) answer {
 	return an
 }
 
-// writeStream sends the bytes; to HEAD it says only what they would be.
+// writeStream sends the bytes. For HEAD it sends only headers.
 func (an answer) writeStream(w http.ResponseWriter, r *http.Request, refuse func(error) answer) {
 	w.WriteHeader(an.status)
 	if r.Method == http.MethodHead {

@@ -22,8 +22,7 @@ func streamed(_ context.Context, _ *httpapi.Caller, in whichFile) (httpapi.Strea
 	}}, nil
 }
 
-// TestStream: what is made while it is sent comes as a whole, or visibly breaks
-// off.
+// TestStream: a streamed output arrives completely, or visibly breaks off.
 func TestStream(t *testing.T) {
 	s := newService(t)
 	server := httptest.NewServer(s)

@@ -7,9 +7,8 @@ import (
 	"passerelle"
 )
 
-// Known refuses a strict caller names that are not known, where only the
-// endpoint can tell which are: those of a field "*". Others may send what they
-// like.
+// Known fails for unknown names from a strict caller, for fields "*" whose names only the
+// endpoint knows. Other callers may send any.
 func (c *Caller) Known(supplied map[string]string, known []string) error {
 	if !c.Strict {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Number is a decimal in the digits of the request, written as a JSON number
-// or as a string. It is for amounts and for identifiers that clients also send
-// as strings; the rules about its digits belong to whoever parses it.
+// Number is a decimal in the digits of the request, written as a JSON number or as a string. It
+// is for amounts, and for identifiers that clients also send as strings. Its parser has the
+// rules about digits.
 type Number string
 
 func (d *Number) readNode(at *path, n *node) error {
@@ -42,13 +42,12 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// Nullable is a field for which null means something other than absence: an
-// update that clears a value, or a filter for what has none. In a query or a
-// form null is the word "null".
+// Nullable is a field for which null is different from absence: an update that clears a value,
+// or a filter for missing values. In a query or a form null is the word "null".
 type Nullable[T ~string | ~int64 | ~bool] struct {
 	// Present is false when the field did not come.
 	Present bool
-	// Null is true when it came as null; Value is then zero.
+	// Null is true for null. Value is then zero.
 	Null  bool
 	Value T
 }
@@ -81,8 +80,8 @@ func (o *Nullable[T]) read(at *path, n *node) error {
 	return set(&b, v, n)
 }
 
-// WordList is a list that clients write as an array of strings or as one string;
-// whoever parses the words splits them.
+// WordList is a list that clients write as an array of strings or as one string, which the
+// parser of the words splits.
 type WordList []string
 
 func (w *WordList) readNode(at *path, n *node) error {
@@ -114,8 +113,8 @@ func (w *WordList) readItems(at *path, n *node) error {
 	return nil
 }
 
-// IDOrName names something by its id, as a number or in digits, or by its
-// name. Null, like the empty string, names nothing.
+// IDOrName is an id, as a number or text, or a name. Null, like the empty string, names
+// nothing.
 type IDOrName string
 
 func (r *IDOrName) readNode(at *path, n *node) error {
@@ -131,8 +130,8 @@ func (r *IDOrName) readNode(at *path, n *node) error {
 	return nil
 }
 
-// RawObject is a JSON object that is passed on: its members as they came, in their
-// order, with the digits of its numbers. An absent or null one is nil.
+// RawObject is a JSON object that is passed on unchanged: order of members and digits of
+// numbers. An absent or null object is nil.
 type RawObject []byte
 
 func (o *RawObject) readNode(at *path, n *node) error {
@@ -180,8 +179,8 @@ func quoted(out []byte, s string) []byte {
 	return append(out, raw...)
 }
 
-// FileContent is the content of a file, which comes as a part of a multipart form or as
-// a string in base64.
+// FileContent is the content of a file, from a part of a multipart form or from a base64
+// string.
 type FileContent []byte
 
 func (f *FileContent) readNode(at *path, n *node) error {
@@ -201,8 +200,8 @@ func (f *FileContent) readNode(at *path, n *node) error {
 	}
 }
 
-// UploadedFile is a file with the name that it has in a form, which is empty for others. A
-// field with the tag raw, a list of media types, also takes a body of such a type as a whole.
+// UploadedFile is a file with its name in a form, which is empty for others. A field with the
+// tag raw, a list of media types, also takes a complete body of such a type.
 type UploadedFile struct {
 	Name    string
 	Content FileContent

@@ -9,11 +9,10 @@ import (
 	"passerelle"
 )
 
-// variant is one of several bodies that a call takes. Which one came follows
-// from its keys: they must all be of one variant, and of those that have them
-// it is the first that misses nothing.
+// variant is one of several bodies of a call. The keys select it: all must belong to one
+// variant, and among those that have them, the first without a missing key counts.
 type variant struct {
-	// name is that of the schema in the OpenAPI document.
+	// name is the name of the schema in the OpenAPI document.
 	name   string
 	index  []int
 	typ    reflect.Type
@@ -42,8 +41,8 @@ func (p *plan) bodies() []*fields {
 // takesBody reports whether a body can have any field.
 func (p *plan) takesBody() bool { return len(p.body.list)+len(p.variants) > 0 }
 
-// bindBody fills the input from a body: the whole input, or the variant that
-// the body is, the others staying nil.
+// bindBody fills the input from a body: the whole input, or the matching variant, while others
+// stay nil.
 func (p *plan) bindBody(b *binding, in reflect.Value, body *node) error {
 	if p.body.find(anyKey) != nil {
 		return p.body.setOpen(b, in, body)
@@ -95,7 +94,7 @@ func (p *plan) came(body *node) []string {
 	return names
 }
 
-// nothing says what a body without any key could have had.
+// nothing says what a body without keys could have.
 func (p *plan) nothing() error {
 	required := make([]string, len(p.variants))
 	for i, v := range p.variants {

@@ -7,8 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Which of several bodies came follows from its keys; keys that no body has
-// decide nothing.
+// The keys of a body select its variant. Unknown keys select nothing.
 func TestVariantsOfABody(t *testing.T) {
 	s := newService(t)
 	got := func(body string) outcome { return outcome{status: 200, body: `{"got":[3,` + body + `]}`} }
@@ -82,8 +81,8 @@ func TestDocumentDescribesVariants(t *testing.T) {
 	}
 }
 
-// A call that is public but for one parameter takes any token, or none,
-// without that parameter, and looks at it with it.
+// A call that is public except for one parameter takes any or no token without that parameter,
+// and checks it with it.
 func TestGuardedParameter(t *testing.T) {
 	s := newService(t)
 	for name, test := range map[string]struct {

@@ -51,7 +51,7 @@ func passed(_ context.Context, _ *httpapi.Caller, in passedOn) (httpapi.RawJSON,
 	return httpapi.RawJSON(in.Data), nil
 }
 
-// A body whose keys nobody declared is taken as it is.
+// A body with undeclared keys is taken unchanged.
 func TestBodiesOfAnyKeys(t *testing.T) {
 	s := newService(t)
 	to := func(body string) call {
@@ -75,8 +75,7 @@ func TestBodiesOfAnyKeys(t *testing.T) {
 	}
 }
 
-// A body may have keys that are declared besides those that are not, and both
-// may come in the query.
+// A body may have declared and undeclared keys, and both may be in the query.
 func TestBodiesOfOtherKeys(t *testing.T) {
 	s := newService(t)
 	to := func(body string) call {

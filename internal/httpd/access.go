@@ -25,9 +25,9 @@ func (s *Server) around(handler http.Handler) http.Handler {
 	})
 }
 
-// closeAfterChunks ends the connection of a request with Transfer-Encoding. One that
-// has a Content-Length besides may hide another request (RFC 9112, 6.1), and
-// net/http drops that header, so that it cannot be told from the others.
+// closeAfterChunks ends the connection of a request with Transfer-Encoding. A request that also
+// has a Content-Length may hide another request (RFC 9112, 6.1), and net/http drops that
+// header, so that it cannot be recognised.
 func closeAfterChunks(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
@@ -68,8 +68,7 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 		slog.String("stack", string(debug.Stack())),
 	)
 	if answer.status != 0 {
-		// The client has part of an answer already: it must not take it for
-		// a whole one.
+		// The client has a part of the answer and must not take it for the whole.
 		panic(http.ErrAbortHandler)
 	}
 	clear(answer.Header())
@@ -79,8 +78,8 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 	s.options.Failure(answer, r)
 }
 
-// recorder remembers what was answered. The status is 0 until the header is
-// written, and stays so when the connection is cut before.
+// recorder records the answer's status and size. The status is 0 until the header is written,
+// and stays so when the connection is cut before.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -91,7 +90,7 @@ type recorder struct {
 // part is how much of an answer a client has to take in the time of a stall.
 const part = 64 << 10
 
-// WriteHeader notes the first final status; informational ones precede it.
+// WriteHeader records the first final status, which informational ones precede.
 func (r *recorder) WriteHeader(status int) {
 	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
 		r.begin(status)
@@ -116,7 +115,7 @@ func (r *recorder) writePart(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// deadline is until when the client has to take what is written next.
+// deadline is when the client must have taken what is written next.
 func (r *recorder) deadline(at time.Time) {
 	// A connection that has no deadlines is a test's.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(at)

@@ -15,10 +15,10 @@ const (
 	drainTime  = 5 * time.Second
 )
 
-// Bounded is the body of a request up to so many bytes: reading on is an
-// *http.MaxBytesError. Many clients read no answer before they have written all: up
-// to 8 MiB more are thrown away, for 5 s at most. Of a client that sends still more
-// nothing is read: it is answered, and its connection closed.
+// Bounded is the body of a request up to a number of bytes. Reading more fails with
+// *http.MaxBytesError. Many clients read no answer before they have written everything: up to 8
+// MiB more are discarded, for 5 s at most. Of a client that sends even more nothing is read: it
+// gets its answer, and its connection is closed.
 func Bounded(w http.ResponseWriter, body io.ReadCloser, most int64) io.ReadCloser {
 	return &bounded{ReadCloser: body, answer: w, most: most, left: most}
 }
@@ -49,8 +49,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, b.err
 }
 
-// drained throws the rest of the body away, and reports whether that was all of it.
-// What is thrown away is not held, and who waits for it does no work.
+// drained discards the rest of the body, and reports whether that was all. Discarded bytes are
+// not in memory, and waiting for them is no work.
 func (b *bounded) drained() bool {
 	rest := b.ReadCloser
 	if s, is := rest.(*limitedBody); is {
@@ -65,10 +65,9 @@ func (b *bounded) drained() bool {
 	return errors.Is(err, io.EOF)
 }
 
-// cut has the server read nothing more from the client, answer without waiting for
-// the rest, and close the connection in a way that lets the client read the answer.
-// Only the innermost writer knows that server, so it is looked for below those
-// around it.
+// cut makes the server read nothing more from the client, answer without waiting for the rest,
+// and close the connection so that the client can read the answer. Only the innermost writer
+// knows that server, so it is looked for below those around it.
 func cut(w http.ResponseWriter) {
 	for {
 		outer, wraps := w.(interface{ Unwrap() http.ResponseWriter })
@@ -80,9 +79,8 @@ func cut(w http.ResponseWriter) {
 	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0).Read(make([]byte, 1)) // always the error
 }
 
-// Counted is something that the body of a request becomes in memory, such as what
-// it is once inflated: what is read of it counts as the body does, and is refused
-// with the same error.
+// Counted is what a request's body becomes in memory, such as its inflated form: it counts like
+// the body, and is refused with the same error.
 func Counted(ctx context.Context, from io.Reader) io.Reader {
 	if h := exchangeOf(ctx).body; h != nil {
 		return &counted{from, h}
@@ -97,21 +95,20 @@ type counted struct {
 
 func (c *counted) Read(p []byte) (int, error) { return c.readInto(p, c.from) }
 
-// free is how much of a body each request may hold whatever others hold.
+// free is how much of a body each request may hold in any case.
 const free = 16 << 10
 
-// holding is what a request holds of its body. It belongs to the goroutine of the
-// request.
+// holding is how much of its body a request holds. It belongs to the goroutine of the request.
 type holding struct {
 	limiter *Limiter
 	answer  http.ResponseWriter
-	// read is how much there is of it, room how much of the limiter's it has taken.
+	// read is how much was read, and room how much of the limiter's room it has taken.
 	read, room int64
 	refused    bool
 }
 
-// readInto reads when there is room for all of a buffer, which exists however
-// little a client sends.
+// readInto reads when there is room for a full buffer, because the buffer exists for any number
+// of bytes.
 func (h *holding) readInto(p []byte, from io.Reader) (int, error) {
 	if !h.makeRoom(h.read + int64(len(p)) - free - h.room) {
 		return 0, h.limiter.Full

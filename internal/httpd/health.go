@@ -10,9 +10,9 @@ import (
 // checkTimeout is how long one check may take before it counts as failed.
 const checkTimeout = 2 * time.Second
 
-// Check is something the service needs in order to be useful, such as its
-// database. Probe must return once its context ends; what its error says is
-// not shown to anybody, so a probe logs what operators should know.
+// Check is something the service needs in order to be useful, such as its database. Probe must
+// return when its context ends. Its error is shown to nobody, so a probe logs what operators
+// should know.
 type Check struct {
 	Name  string
 	Probe func(context.Context) error
@@ -27,8 +27,8 @@ func Health(product string) http.Handler {
 	})
 }
 
-// Ready runs the checks one after another and answers 200 when all hold, else
-// 503. The body is {"ready": false, "failing": ["database"]}: names only.
+// Ready runs the checks one after another and answers 200 when all succeed, else 503. The body
+// is {"ready": false, "failing": ["database"]}: names only.
 func Ready(checks ...Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		failing := []string{}

@@ -8,16 +8,15 @@ import (
 	"sync"
 )
 
-// idlers are the connections that wait for a request. When the limit of connections is
-// reached, the one that has waited longest is closed, so that silent clients do not keep
-// others out. A connection of HTTP/2 counts as idle before its last answer is sent, so those
-// are left to the idle timeout.
+// idlers are the connections that wait for a request. At the limit of connections, the one that
+// has waited longest is closed, so that silent clients do not keep others out. A connection of
+// HTTP/2 counts as idle before its last answer is sent, so these are left to the idle timeout.
 type idlers struct {
 	most int
 
 	mu sync.Mutex
-	// open are all but those in gone, which were closed here and of whose end the
-	// server has not told yet.
+	// open are all except those in gone, which were closed here and whose end the server has
+	// not reported yet.
 	open    int
 	longest *list.List // of net.Conn, the longest first
 	places  map[net.Conn]*list.Element
@@ -28,8 +27,8 @@ func newIdlers(most int) *idlers {
 	return &idlers{most: most, longest: list.New(), places: map[net.Conn]*list.Element{}, gone: map[net.Conn]bool{}}
 }
 
-// note is told by the server what becomes of each connection. That of TLS is cut
-// without a word, which the goroutine that accepts would have to wait for.
+// note gets each change of a connection from the server. That of TLS is cut without a word,
+// which the goroutine that accepts would have to wait for.
 func (i *idlers) note(c net.Conn, state http.ConnState) {
 	goes := i.after(c, state)
 	if over, isTLS := goes.(*tls.Conn); isTLS {
@@ -40,7 +39,7 @@ func (i *idlers) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// after is the connection that is to go after a change, or nil. A new one is not it.
+// after is the connection that is to go after a change, or nil. A new connection is not idle.
 func (i *idlers) after(c net.Conn, state http.ConnState) net.Conn {
 	var goes net.Conn
 	i.mu.Lock()
@@ -64,7 +63,7 @@ func (i *idlers) after(c net.Conn, state http.ConnState) net.Conn {
 	return goes
 }
 
-// choose is the connection that has waited longest when one has to go.
+// choose returns the connection that has waited longest, when one must be closed.
 func (i *idlers) choose() net.Conn {
 	first := i.longest.Front()
 	if i.open < i.most || first == nil {

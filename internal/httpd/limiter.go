@@ -7,23 +7,21 @@ import (
 	"sync/atomic"
 )
 
-// Limiter bounds how many requests are worked on at once, so that memory and the
-// time of those inside stay bounded whatever the number of those outside. The
-// others are turned away at once: who would have to wait longer than for an
-// answer is better off to know. A request that waits for its own client, to
-// send the rest of its body or to take the answer, is not being worked on; what
-// it holds of its body meanwhile is bounded by itself.
+// Limiter bounds the concurrent requests, so that memory and time stay bounded for any number
+// of clients. Others are refused at once, because a client that would have to wait too long
+// should know. A request that waits for its own client, to send the rest of its body or take
+// the answer, does not count. What it holds of its body has a limit of its own.
 type Limiter struct {
-	// Limit is how many are worked on at once.
+	// Limit is how many requests run at once.
 	Limit int64
-	// Bodies is how many bytes of bodies are held at once, by all requests
-	// together. The first 16 KiB of each are free: their number is bounded by
-	// that of the connections, and small bodies need no room that large ones take.
+	// Bodies is how many bytes of bodies are held at once, by all requests together. The first
+	// 16 KiB of each are free: the number of connections limits them, and small bodies need no
+	// room of large ones.
 	Bodies int64
 	// Full is the error of a refused request. Reading a body fails with it when there is no
 	// room for the body, or when too many requests are being processed at its end.
 	Full error
-	// Refuse answers those that are turned away.
+	// Refuse answers refused requests.
 	Refuse func(http.ResponseWriter, *http.Request, error)
 
 	working, held atomic.Int64
@@ -59,9 +57,8 @@ type limitedBody struct {
 	ended error
 }
 
-// Read is done outside. What has come back with the whole body has begun nothing
-// yet, and can be turned away; in the middle of it there is nothing to be done
-// but to read on.
+// Read is done outside. A request that returns with its whole body has begun nothing yet, and
+// can be refused. In the middle of its body it must read on.
 func (s *limitedBody) Read(p []byte) (int, error) {
 	if s.ended != nil {
 		return 0, s.ended
@@ -81,9 +78,8 @@ type limitedWriter struct {
 	limiter *Limiter
 }
 
-// Write gives the request's place up while it writes, and takes it back without waiting,
-// even beyond the limit: a request that waited for a place here would hold what the others
-// wait for.
+// Write releases the request's place while it writes, and takes it back without waiting, even
+// beyond the limit: a request that waited here would hold what others wait for.
 func (t *limitedWriter) Write(p []byte) (int, error) {
 	t.limiter.working.Add(-1)
 	defer t.limiter.working.Add(1)

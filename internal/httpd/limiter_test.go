@@ -24,8 +24,8 @@ func refuse(w http.ResponseWriter, _ *http.Request, err error) {
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
-// Whoever comes while as many as may be are inside is turned away at once, and
-// let in again when one of them has left.
+// While the maximum number of requests runs, others are refused at once, and accepted again
+// when one has ended.
 func TestLimiter(t *testing.T) {
 	entered, leave := make(chan bool), make(chan bool)
 	limiter := &httpd.Limiter{Limit: 2, Full: errFull, Refuse: refuse}
@@ -86,8 +86,8 @@ func TestWhoWaitsForTheClientIsNotInside(t *testing.T) {
 	}
 }
 
-// A client that takes nothing of an answer is cut off; one that takes some of it
-// in time goes on, however long the whole lasts.
+// A client that takes nothing of an answer is cut off. One that takes some in time continues
+// for any time.
 func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	const stall = 50 * time.Millisecond
 	s, ended := startLongAnswer(t, stall)
@@ -101,7 +101,7 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	if err := <-ended; err == nil || time.Since(begun) < stall {
 		t.Errorf("it was sent everything, or cut off too early: %v after %v", err, time.Since(begun))
 	}
-	// On a busy machine one that reads may not come to it for a while.
+	// On a busy machine, a reader may be late.
 	for timeout := stall; ; timeout *= 4 {
 		n, err := readAll(t, timeout)
 		if n == longAnswer && err == nil {
@@ -115,8 +115,7 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 
 const longAnswer = 64 << 20
 
-// startLongAnswer starts a server whose answers are longer than what buffers take, and
-// tells how each ended.
+// startLongAnswer starts a server whose answers exceed all buffers, and reports how each ended.
 func startLongAnswer(t *testing.T, stall time.Duration) (service, <-chan error) {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -141,8 +140,7 @@ func readAll(t *testing.T, stall time.Duration) (int64, error) {
 	return io.Copy(io.Discard, answer.Body)
 }
 
-// No more connections than may be are served at once; the next is served when one
-// of them has ended.
+// The number of connections is limited. The next one is served when one has ended.
 func TestConnectionsAreBounded(t *testing.T) {
 	begun, end := make(chan bool, 1), make(chan bool)
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -173,8 +171,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	<-answered
 }
 
-// A connection that only waits for a next request gives way to a new one, the one
-// that has waited longest first.
+// A connection that waits for its next request gives way to a new one, the longest waiting
+// first.
 func TestIdleConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, Log: slog.New(slog.DiscardHandler)})
@@ -194,7 +192,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// So does one that never sends its first request.
+// So does a connection without a first request.
 func TestSilentConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, HeaderTimeout: time.Hour, Log: slog.New(slog.DiscardHandler)})
@@ -237,7 +235,7 @@ func TestAnswersOverHTTP2AreSentAtTheLimit(t *testing.T) {
 	}
 }
 
-// asks sends a request, and tells whether it was answered.
+// asks sends a request, and reports whether it was answered.
 func asks(c net.Conn) bool {
 	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -258,7 +256,7 @@ func upload(t *testing.T, s service, size, sent int) net.Conn {
 	return c
 }
 
-// statusOn is what a connection is answered with, and whether it ends then.
+// statusOn is the status of a connection's answer, and whether the connection then ends.
 func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 	t.Helper()
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -269,8 +267,8 @@ func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 	return answer.StatusCode, answer.Close
 }
 
-// What is held of bodies that clients do not finish is bounded, whatever their
-// number; small requests are answered meanwhile, and large ones when they are gone.
+// The memory for unfinished bodies is limited for any number of clients. Small requests are
+// answered meanwhile, and large ones afterwards.
 func TestBodiesAreBounded(t *testing.T) {
 	const clients, part = 100, 200 << 10
 	read := make(chan error)
@@ -311,7 +309,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// What a body becomes in memory counts as the body does.
+// What a body becomes in memory counts like the body.
 func TestWhatABodyBecomesIsBounded(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
 	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -327,8 +325,8 @@ func TestWhatABodyBecomesIsBounded(t *testing.T) {
 	}
 }
 
-// Who has sent the whole body while others came in is turned away, having begun
-// nothing; who came in while it was sent is not.
+// A client that finished its body after others took the places is refused, and has begun
+// nothing. One that had its place is not.
 func TestWhoComesBackToAFullHouseIsTurnedAway(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)

@@ -14,14 +14,14 @@ import (
 // under this name is ignored.
 const RequestIDHeader = "X-Request-Id"
 
-// exchange is what is known of a request while it is handled. It belongs to
-// the goroutine of the request.
+// exchange is what is known about a request while it is handled. It belongs to the goroutine of
+// the request.
 type exchange struct {
 	id    string
 	route string
 	// answer is where headers of the answer are set.
 	answer http.Header
-	// encrypted says that browsers are told to come over https alone.
+	// encrypted means that the answer tells browsers to use https only.
 	encrypted bool
 	// body is the state of its body, nil for a request without a limiter.
 	body *holding
@@ -29,23 +29,21 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// RequestID is the id of the request that a context belongs to, in decimal
-// digits that fit 63 bits; empty outside of a request.
+// RequestID returns the id of the context's request in decimal digits that fit 63 bits, and
+// empty outside of a request.
 func RequestID(ctx context.Context) string {
 	return exchangeOf(ctx).id
 }
 
-// SetRoute tells the access log and the metrics which route matched. A handler
-// calls it when it gives a copy of the request to its mux, for then the
-// pattern stays on the copy. The route is a pattern of the program's own,
-// never a path that a client sent.
+// SetRoute reports the matched route to the access log and the metrics. A handler calls it when
+// it passes a copy of the request to its mux, because the pattern then stays on the copy. The
+// route is a pattern of the program's own, never a path that a client sent.
 func SetRoute(ctx context.Context, pattern string) {
 	exchangeOf(ctx).route = pattern
 }
 
-// RequireTLS tells browsers to come over https alone from now on (RFC 6797), with
-// the answer to the request, whatever that is. It is called before anything is
-// written.
+// RequireTLS tells browsers to use https only from now on (RFC 6797), with any answer to the
+// request. It is called before anything is written.
 func RequireTLS(ctx context.Context) {
 	x := exchangeOf(ctx)
 	x.encrypted = true
@@ -77,9 +75,8 @@ func (x *exchange) matched(r *http.Request) string {
 	return cmp.Or(x.route, r.Pattern, "unmatched")
 }
 
-// sequence makes request ids. An id is the time in milliseconds, followed by
-// 20 random bits that keep restarts and replicas apart; within a process ids
-// only grow, also when the clock is set back.
+// sequence makes request ids. An id is the time in milliseconds and 20 random bits, which keep
+// restarts and replicas apart. Within a process ids only grow, even when the clock is set back.
 type sequence struct{ last atomic.Int64 }
 
 func (s *sequence) next(now time.Time) string {

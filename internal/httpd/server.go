@@ -1,13 +1,11 @@
 // Package httpd runs an HTTP server: listener, timeouts, request ids, access
 // log, recovery from panics, draining, health and metrics.
 //
-// It owns what is the same for every request, whoever answers it, such as what
-// becomes of a client that sends more than is taken and how much is held of all
-// that they send; it does not own routes,
-// authentication or bodies of any interface. A panic of a handler
-// is logged and answered with the failure page it was given; a drain that
-// takes too long cuts what is left. Logs and metrics name the route that
-// matched and never the path, query, headers, body or address of a client.
+// It owns what is the same for every request, such as limits for what clients send and what is
+// held of it. It does not own routes, authentication, or the bodies of any API. A panic of a
+// handler is logged and answered with the given page. A drain that takes too long cuts the
+// rest. Logs and metrics name the route that matched and never the path, query, headers, body
+// or address of a client.
 package httpd
 
 import (
@@ -24,7 +22,7 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// The limits that hold where Options says nothing.
+// The default limits of Options.
 const (
 	DefaultHeaderTimeout  = 10 * time.Second
 	DefaultReadTimeout    = time.Minute
@@ -38,38 +36,37 @@ const (
 // where the bound on connections bounds no requests.
 const maxStreams = 16
 
-// Options is what a server is made of. Only Log is required.
+// Options are the parts of a server. Only Log is required.
 type Options struct {
-	// Addr is where to listen, as host:port; port 0 picks a free one. Empty
-	// means a free port of the loopback interface.
+	// Addr is the address to listen on, as host:port. Port 0 takes a free one. Empty means a
+	// free port of the loopback interface.
 	Addr string
 	// TLS makes the server speak HTTPS.
 	TLS *tls.Config
 	// Log receives one line per request and one per panic.
 	Log *slog.Logger
-	// Metrics counts requests, when given.
+	// Metrics counts requests; nil for none.
 	Metrics *Metrics
-	// Failure answers a request whose handler panicked before it wrote
-	// anything; without one the answer is a bare 500.
+	// Failure answers a request whose handler panicked before it wrote anything. Without it the
+	// answer is a bare 500.
 	Failure http.HandlerFunc
 
-	// HeaderTimeout bounds reading the header of a request, ReadTimeout the
-	// whole of it, IdleTimeout the wait for the next one. Zero means the
-	// default, a negative value none.
+	// HeaderTimeout limits reading the header of a request, ReadTimeout the whole request, and
+	// IdleTimeout the wait for the next one. Zero means the default, a negative value none.
 	HeaderTimeout, ReadTimeout, IdleTimeout time.Duration
-	// Stall is how long a client may take for each part of an answer, of 64 KiB
-	// at most, before it is cut off. Zero means the default. Nothing bounds the
-	// whole: a call that waits for a bank may take long, and so may a large file.
+	// Stall is how long a client may take for each part of an answer, at most 64 KiB, before it
+	// is cut off. Zero means the default. Nothing limits the whole: a call that waits for a
+	// bank may take long, and so may a large file.
 	Stall time.Duration
-	// Connections limits the open connections. At the limit, an idle connection is closed
-	// for a new one. When none is idle, the new one waits. Zero means the default.
+	// Connections limits the open connections. At the limit, an idle connection is closed for a
+	// new one. When none is idle, the new one waits. Zero means the default.
 	Connections int
-	// MaxHeaderBytes bounds the header of a request; zero means the default.
+	// MaxHeaderBytes limits the header of a request; zero means the default.
 	MaxHeaderBytes int
 }
 
-// Server is a listener and what is done around each of its requests. It is
-// used once: Listen, Start, Stop.
+// Server is a listener with what is done around each request. It is used once: Listen, Start,
+// Stop.
 type Server struct {
 	options  Options
 	listener net.Listener
@@ -78,8 +75,7 @@ type Server struct {
 	ended    chan error
 }
 
-// Listen takes the address, so that it is known before anything is served;
-// clients that connect already wait until Start.
+// Listen takes the address, so that it is known early. Clients that connect wait until Start.
 func Listen(o Options) (*Server, error) {
 	listener, err := net.Listen("tcp", cmp.Or(o.Addr, "127.0.0.1:0"))
 	if err != nil {
@@ -138,9 +134,8 @@ func (s *Server) serve() error {
 // serving has ended.
 func (s *Server) Ended() <-chan error { return s.ended }
 
-// Stop accepts nothing more and waits for the requests under way. When the
-// context ends first it cuts them off, and says so. Stopping twice or before
-// Start is harmless.
+// Stop accepts nothing more and waits for running requests. When the context ends first, it
+// cuts them off and returns an error. Stopping twice or before Start is harmless.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.server.Shutdown(ctx)
 	// The server closes its listener only once it has begun to serve.

@@ -264,7 +264,7 @@ func TestSlowAndOversizedHeadersEndTheConnection(t *testing.T) {
 	}
 }
 
-// held is a handler that says when a request has arrived and answers when told.
+// held is a handler that signals a request and answers when released.
 func held() (handler http.Handler, arrived, proceed chan struct{}) {
 	arrived, proceed = make(chan struct{}), make(chan struct{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -421,8 +421,8 @@ func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	}
 }
 
-// Who writes all of a body before reading anything gets the answer that it is too
-// large, and the connection stays when all of it came.
+// A client that writes a too large body before it reads gets the answer, and the connection
+// stays when all of it came.
 func TestTooLargeIsAnAnswer(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var over *http.MaxBytesError

@@ -12,7 +12,7 @@ import (
 	"passerelle/statementfile"
 )
 
-// comparison is a sink that compares what a file has with what is stored, and writes nothing.
+// comparison is a sink that compares a file with stored data, and writes nothing.
 type comparison struct {
 	connector.Sink
 	ctx        context.Context
@@ -25,8 +25,8 @@ type comparison struct {
 	accounts map[string]*AccountReport
 }
 
-// Accounts loads the stored accounts, and refuses those that came in another format: banks
-// write other texts there, so every transaction would come a second time.
+// Accounts loads the stored accounts, and refuses those from another format: banks write other
+// texts there, so every transaction would be stored again.
 func (c *comparison) Accounts(all []passerelle.AccountDetails) error {
 	var err error
 	if c.stored, err = accountsOf(c.ctx, c.db, c.domain, c.connection); err != nil {
@@ -63,7 +63,7 @@ func (c *comparison) Wanted(account string) (passerelle.Date, bool) {
 	return passerelle.Date{}, one != nil && !one.Disabled
 }
 
-// Transactions counts what is new.
+// Transactions counts new transactions.
 func (c *comparison) Transactions(account string, page []passerelle.TransactionDetails) error {
 	report, into := c.accounts[account], c.stored[account]
 	if report.ID == 0 {

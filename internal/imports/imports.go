@@ -1,14 +1,13 @@
-// Package imports hands statement files to connections: it checks a file, shows what it would
-// bring, and has the connection read it.
+// Package imports hands statement files to connections: it checks a file, previews its effect,
+// and has the connection read it.
 //
-// It owns the check before anything is written, the comparison with what is stored, and the
-// consent to accounts that come with a file. It does not own the formats (package
-// statementfile), the identity of entries (connector/statements) or the storing (package
-// aggregation).
+// It owns the check before anything is written, the comparison with stored data, and the
+// consent that a file implies. It does not own the formats (package statementfile), the
+// identity of entries (connector/statements) or the storing (package aggregation).
 //
-// It fails with a *passerelle.Error that names the field file, with the line, when a file is
-// not as it should be. Then nothing is written. A crash while a file is stored leaves a part of
-// it, which the same file completes.
+// It fails with a *passerelle.Error on the field file, with the line, for a wrong file. Then it
+// writes nothing. A crash while a file is stored leaves a part of it, which the same file
+// completes.
 package imports
 
 import (
@@ -41,32 +40,32 @@ type File struct {
 	Name    string
 	Content io.ReadSeeker
 	// Mapping says how to read CSV files, see [statementfile.ParseMapping]. The connection
-	// keeps it. Empty means the one that is kept.
+	// keeps it. Empty means the stored one.
 	Mapping string
 	// Unbalanced files are taken even when entries do not fit their balances.
 	Unbalanced bool
 }
 
-// FileReport is what a file has, and what of it was new when it came.
+// FileReport is the content of a file, and what was new in it.
 type FileReport struct {
 	Summary statementfile.Summary
 	// Accounts are in the order of the summary.
 	Accounts []AccountReport
 }
 
-// AccountReport compares an account of the file with what is stored. ID is zero while the
-// account is not stored. Disabled accounts are stored without their transactions.
+// AccountReport compares an account of the file with stored data. ID is zero while the account
+// is not stored. Disabled accounts are stored without their transactions.
 type AccountReport struct {
 	ID       passerelle.AccountID
 	Disabled bool
-	// New counts transactions that are not stored, and Changed those that are stored with
-	// other texts.
+	// New counts transactions that are not stored, and Changed those that are stored with other
+	// texts.
 	New, Changed int
-	// Gaps are what is missing between the balances of this file and all earlier ones.
+	// Gaps are missing amounts between the balances of this file and all earlier ones.
 	Gaps []statementfile.Gap
 }
 
-// Preview reports what a file would bring, and writes nothing.
+// Preview reports what a file would add, and writes nothing.
 func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	if err := i.takesFiles(ctx, d, f); err != nil {
 		return FileReport{}, err
@@ -96,7 +95,7 @@ func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (Fil
 	return report, nil
 }
 
-// request is what the connector gets to read a file, with what it remembers of earlier ones.
+// request is what the connector gets to read a file, with its memory of earlier ones.
 func (i *Imports) request(ctx context.Context, d passerelle.Domain, f File) (connector.DataRequest, error) {
 	if _, err := mapping(f.Mapping); err != nil {
 		return connector.DataRequest{}, err
@@ -127,7 +126,7 @@ func mapping(text string) (*statementfile.Mapping, error) {
 	return m, nil
 }
 
-// Reading is what Check and Import do.
+// Reading is the common part of Check and Import.
 type Reading func(ctx context.Context, d passerelle.Domain, f File) (FileReport, error)
 
 // Check is Preview, and refuses what Import refuses.
@@ -139,9 +138,9 @@ func (i *Imports) Check(ctx context.Context, d passerelle.Domain, f File) (FileR
 	return report, err
 }
 
-// Import stores a file: all of it or, when it is not as it should be, nothing. New accounts are
-// shared, because the person hands their statements over. Accounts that the person has disabled
-// stay so.
+// Import stores a file, completely or, when it is wrong, not at all. New accounts are shared,
+// because the person hands their statements over. Accounts that the person has disabled stay
+// disabled.
 func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	report, err := i.Check(ctx, d, f)
 	if err != nil {
@@ -199,8 +198,8 @@ func balanced(s statementfile.Summary) error {
 	return nil
 }
 
-// read has the connection read the file. A state of the connection other than none is one that
-// the file cannot change.
+// read has the connection read the file. A state of the connection is one that a file cannot
+// change.
 func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 	request := aggregation.Request{File: f.handed()}
 	if f.Mapping != "" {
@@ -216,7 +215,7 @@ func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 	return nil
 }
 
-// number adds the ids of the accounts that the file brought.
+// number adds the ids of the file's accounts.
 func (i *Imports) number(ctx context.Context, d passerelle.Domain, f File, report *FileReport) error {
 	stored, err := i.accounts(ctx, d.ID, f.Connection)
 	for n := range report.Accounts {
@@ -225,7 +224,7 @@ func (i *Imports) number(ctx context.Context, d passerelle.Domain, f File, repor
 	return err
 }
 
-// accounts are those of a connection by their keys.
+// accounts are the accounts of a connection by key.
 func (i *Imports) accounts(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[string]bankstore.StoredAccount, error) {
 	return accountsOf(ctx, i.DB, domain, connection)
 }

@@ -18,17 +18,17 @@ type ActionAnswer struct {
 	Fields map[string]string
 	// Yes is the answer to psuValidation and confirm, and true for decoupled.
 	Yes bool
-	// Evidence is what a payer saw who answers on our page, nil for others. The domain and
-	// the instant are filled in.
+	// Evidence is what a payer saw who answers on our page, nil for others. The domain and the
+	// instant are filled in.
 	Evidence *payment.Evidence
 }
 
-// Answer sends the bank the answer to its present action, and returns the resulting payment.
-// It fails with Conflict when the payment has another action or another act on it is under
-// way, and with Invalid for wrong field values. Saying no to psuValidation or confirm ends
-// the payment, and the bank is told so. When the bank does not answer in time, it returns
-// the payment as stored, and a loop finds the outcome. It fails with Unavailable when the
-// bank got nothing; the caller may then try again.
+// Answer sends the bank the answer to its present action, and returns the resulting payment. It
+// fails with Conflict when the payment has another action or another act on it is under way,
+// and with Invalid for wrong field values. Saying no to psuValidation or confirm ends the
+// payment, and the bank is told. When the bank does not answer in time, it returns the payment
+// as stored, and a loop finds the outcome. It fails with Unavailable when the bank got nothing.
+// The caller may then try again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
@@ -52,8 +52,8 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 	return i.send(ctx, s, answer(connector.Answer{Action: a.Action, Fields: a.Fields, Yes: a.Yes}))
 }
 
-// idle loads the session of a payment without an attempt under way. The session has no
-// attempt when none was ever made. The other questions are asked at once with it.
+// idle loads the session of a payment without an attempt under way. The session has no attempt
+// when none was made. The other questions are asked at once with it.
 func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id, others...)
 	switch {

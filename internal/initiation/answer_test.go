@@ -37,8 +37,12 @@ var (
 	code   = func(value string) initiation.ActionAnswer {
 		return initiation.ActionAnswer{Action: payment.FillFields, Fields: map[string]string{"openapisms": value}}
 	}
-	confirmed = func(yes bool) initiation.ActionAnswer { return initiation.ActionAnswer{Action: payment.Confirm, Yes: yes} }
-	approved  = func(yes bool) initiation.ActionAnswer { return initiation.ActionAnswer{Action: payment.PSUValidation, Yes: yes} }
+	confirmed = func(yes bool) initiation.ActionAnswer {
+		return initiation.ActionAnswer{Action: payment.Confirm, Yes: yes}
+	}
+	approved = func(yes bool) initiation.ActionAnswer {
+		return initiation.ActionAnswer{Action: payment.PSUValidation, Yes: yes}
+	}
 )
 
 // statusOnly is the event of a payment that begins to wait for an action.
@@ -51,8 +55,7 @@ func ended(version int64, state payment.State, code payment.ErrorCode) eventSumm
 	return eventSummary{Version: version, State: state, ErrorCode: string(code), Lines: line}
 }
 
-// TestAnswers gives every answer that there is and holds what becomes of the
-// payment, and what is told of it, against what must.
+// TestAnswers gives every answer, and checks the resulting payment and its events.
 func TestAnswers(t *testing.T) {
 	underWay := eventSummary{Version: 2, State: payment.Pending, Lines: "pending"}
 	for _, test := range []struct {
@@ -156,8 +159,8 @@ func (w *world) wantCause(t *testing.T, id passerelle.PaymentID, want payment.Ca
 	}
 }
 
-// TestWrongAnswers gives each action every answer but its own: each is told
-// what is expected, nothing is written and the bank hears nothing.
+// TestWrongAnswers gives each action every other answer: the error says what is expected,
+// nothing is written, and the bank gets nothing.
 func TestWrongAnswers(t *testing.T) {
 	answers := map[payment.Action]initiation.ActionAnswer{
 		payment.Decoupled: resume, payment.FillFields: code("1234"), payment.Confirm: confirmed(true), payment.PSUValidation: approved(true),
@@ -224,8 +227,8 @@ func TestBadFields(t *testing.T) {
 	})
 }
 
-// TestNothingElseWhileOneIsUnderWay tries everything while the outcome of an
-// answer is open or in doubt.
+// TestNothingElseWhileOneIsUnderWay tries everything while the outcome of an answer is open or
+// unknown.
 func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.steered("actn(psu)/done")
@@ -260,13 +263,13 @@ func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	})
 }
 
-// answerOutcomes is what each failure of an answer comes to: at once, and after
-// a loop has asked a bank that answers again.
+// answerOutcomes are the results of each failure of an answer: at once, and after a loop has
+// asked the recovered bank.
 var answerOutcomes = []struct {
 	name    string
 	broken  fault
 	yes, no payment.State
-	// arrives says whether the bank heard the answer.
+	// arrives reports whether the bank got the answer.
 	arrives bool
 }{
 	{"no answer, never arrived", before(hangs), payment.Validating, payment.Rejected, false},
@@ -340,8 +343,8 @@ func TestAnswerNotSent(t *testing.T) {
 	})
 }
 
-// TestBankGoesOnAllTheSame says no to a bank that has gone on meanwhile: what
-// the bank did counts.
+// TestBankGoesOnAllTheSame says no to a bank that has continued meanwhile: the bank's outcome
+// counts.
 func TestBankGoesOnAllTheSame(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		w.line.interrupts(answers(payment.Report{Status: payment.Settled, Raw: "executed"}), nil)
@@ -354,7 +357,7 @@ func TestBankGoesOnAllTheSame(t *testing.T) {
 	})
 }
 
-// TestConfirmationNeedsAnswers refuses a bank that could never be told.
+// TestConfirmationNeedsAnswers refuses a bank that takes no answers.
 func TestConfirmationNeedsAnswers(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		w.set(settings.AutoConfirmation, "0")

@@ -18,13 +18,13 @@ import (
 	"passerelle/payment"
 )
 
-// bankSession has what a call to the bank about one order needs: the payment as
-// it was loaded, its last attempt, and the connector that carried the order.
+// bankSession has what a call to the bank about one order needs: the payment as it was loaded,
+// its last attempt, and the connector that carried the order.
 type bankSession struct {
 	domain  passerelle.Domain
 	payment *payment.Payment
 	attempt store.Attempt
-	// bank is nil when this program does not have the connector any more.
+	// bank is nil when this program no longer has the connector.
 	bank connector.Initiator
 	// callback is the query with which the bank sent the payer back, if it just did.
 	callback url.Values
@@ -33,10 +33,10 @@ type bankSession struct {
 	late bool
 }
 
-// bankSession loads the session of a payment. It fails with store.ErrNotFound when
-// the payment was never sent, and with store.ErrSealed when the attempt cannot be
-// decrypted; the payment is returned in both cases. The attempt is read after the
-// payment, so an attempt read as unanswered was unanswered when the payment was read.
+// bankSession loads the session of a payment. It fails with store.ErrNotFound when the payment
+// was never sent, and with store.ErrSealed when the attempt cannot be decrypted. It returns the
+// payment in both cases. The attempt is read after the payment, so an attempt read as
+// unanswered was unanswered when the payment was read.
 func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	var p *payment.Payment
 	var a store.Attempt
@@ -59,8 +59,7 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 }
 
 // order builds the order that the connector gets. Slices and maps are copied, so that a
-// connector may change or keep them. The device is the one of the person who caused the
-// call.
+// connector may change or keep them. The device is that of the person who caused the call.
 func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	p := *s.payment
 	p.Instructions = slices.Clone(p.Instructions)

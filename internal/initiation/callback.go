@@ -13,8 +13,8 @@ import (
 )
 
 // systematicSince is the creation date from which domains send an event for every change of
-// state. Older domains send none for a state that the payer brings to the client's callback,
-// unless a setting says otherwise.
+// state. By default a domain sends none for a state that the payer brings to the client's
+// callback.
 var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
 
 // systematic reports whether the domain sends an event for every change of state.
@@ -35,12 +35,12 @@ func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) t
 	return step.Transition.At.Add(grace)
 }
 
-// Returned records that the payer is about to be sent to the client's callback with the
-// state of the payment. It returns the payment whose state to send. In domains that do not
-// send every event, undelivered events about this state and earlier ones are dropped.
+// Returned records that the payer is about to be sent to the client's callback with the state
+// of the payment. It returns the payment whose state to send. In such domains, undelivered
+// events about this state and earlier ones are dropped.
 //
 // A payment that keeps changing, or a database that fails, does not keep the payer from
-// returning. Receivers are then sent what they know already.
+// returning. Receivers then get what they already know.
 func (i *Initiation) Returned(ctx context.Context, d passerelle.Domain, p *payment.Payment) *payment.Payment {
 	p, err := i.recordReturn(ctx, d, p)
 	if err != nil {
@@ -79,8 +79,7 @@ func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *p
 	return p, err
 }
 
-// storeReturn stores the return of the payer, and with it that receivers need not
-// be told of where the payment stands.
+// storeReturn stores the payer's return, and that receivers need not get the present state.
 func (i *Initiation) storeReturn(ctx context.Context, p *payment.Payment, now time.Time) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PayerReturned(p, now)

@@ -10,15 +10,14 @@ import (
 	"passerelle/payment"
 )
 
-// older is the domain as one that keeps to itself what payers bring.
+// older is the domain with the setting not to send what payers bring.
 func (w *world) older() passerelle.Domain {
 	d := w.domain
 	d.Created = time.Date(2024, 9, 12, 0, 0, 0, 0, time.UTC)
 	return d
 }
 
-// wantHeld counts the deliveries of a payment up to a version and beyond it,
-// by what became of them.
+// wantHeld counts the deliveries of a payment up to a version and beyond it, by their result.
 func (w *world) wantHeld(t *testing.T, p *payment.Payment, version int64) {
 	t.Helper()
 	const from = `SELECT count(*) FROM delivery WHERE subject = 'payment' AND subject_id = $1 AND `
@@ -29,8 +28,8 @@ func (w *world) wantHeld(t *testing.T, p *payment.Payment, version int64) {
 	}
 }
 
-// TestReturnWithStaleReport has the payment change after the page was made: what
-// is told is what is stored, and told once.
+// TestReturnWithStaleReport: the payment changes after the page was made. The stored state is
+// reported, once.
 func TestReturnWithStaleReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		d, id := w.older(), w.create(1)
@@ -68,8 +67,8 @@ func TestReturnToANewerDomain(t *testing.T) {
 	})
 }
 
-// TestReturnDuringAChange lets a payment change while its payer returns: either
-// the payer brings the change, or receivers are told of it at once.
+// TestReturnDuringAChange: a payment changes while its payer returns. Either the payer brings
+// the change, or receivers get it at once.
 func TestReturnDuringAChange(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		d := w.older()

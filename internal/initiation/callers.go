@@ -44,8 +44,8 @@ func (c *Callers) leave(of any) {
 	}
 }
 
-// takeCallSlot counts a caller of a bank until leave is called. It fails with
-// Unavailable when MaxCallers already wait for this bank. Nothing has been stored then.
+// takeCallSlot counts a caller of a bank until leave is called. It fails with Unavailable when
+// MaxCallers already wait for this bank. Nothing was stored then.
 func (i *Initiation) takeCallSlot(connector string) (func(), error) {
 	leave, entered := i.Callers.enter(connector, MaxCallers)
 	if !entered {

@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// held has banks not answer until free is called, and tells of each call.
+// held makes banks not answer until free is called, and signals each call.
 func held() (hold func(context.Context) error, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
 	return func(context.Context) error {
@@ -21,8 +21,8 @@ func held() (hold func(context.Context) error, arrived chan struct{}, free func(
 	}, arrived, sync.OnceFunc(func() { close(freed) })
 }
 
-// TestSlowBankKeepsFewWaiting turns callers away from a bank that does not answer
-// once many wait for it, before anything is decided.
+// TestSlowBankKeepsFewWaiting refuses further callers of a bank that does not answer, before
+// anything is decided.
 func TestSlowBankKeepsFewWaiting(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		hold, arrived, free := held()
@@ -57,8 +57,8 @@ func TestSlowBankKeepsFewWaiting(t *testing.T) {
 	})
 }
 
-// TestPayerReturnsManyTimes has a payer open the link back again and again while the
-// bank does not answer: it is asked twice at once, and the others see what is stored.
+// TestPayerReturnsManyTimes: a payer opens the return link repeatedly while the bank does not
+// answer. The bank is asked twice concurrently, and others see the stored state.
 func TestPayerReturnsManyTimes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.sent(1)

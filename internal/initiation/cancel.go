@@ -11,13 +11,13 @@ import (
 )
 
 // CancelRequest is a request to end a payment. A client says where the payer returns to from
-// the bank; a payer on our page need not.
+// the bank. A payer on our page need not.
 type CancelRequest struct {
 	By          payment.Actor
 	RedirectURI string
 	State       string
-	// Evidence is what a payer saw who cancels on our page, nil for others. The domain and
-	// the instant are filled in.
+	// Evidence is what a payer saw who cancels on our page, nil for others. The domain and the
+	// instant are filled in.
 	Evidence *payment.Evidence
 }
 
@@ -30,12 +30,12 @@ func (c CancelRequest) code() payment.ErrorCode {
 }
 
 // Cancel rejects a payment that no bank has, or asks the bank to cancel it. It returns the
-// resulting payment: rejected, with an action by which the payer approves the cancellation,
-// or unchanged when the bank refuses. A payer can abandon a payment that they have not
-// approved even when the bank does not cancel. It fails with Conflict when the payment can
-// no longer be cancelled or another act on it is under way, and with Invalid, code
-// notSupported, when the bank does not cancel. Without an answer in time, a loop finds the
-// outcome. It fails with Unavailable when the bank got nothing.
+// resulting payment: rejected, with an action by which the payer approves the cancellation, or
+// unchanged when the bank refuses. A payer can abandon a payment that they have not approved
+// even when the bank does not cancel. It fails with Conflict when the payment can no longer be
+// cancelled or another act on it is under way, and with Invalid, code notSupported, when the
+// bank does not cancel. Without an answer in time, a loop finds the outcome. It fails with
+// Unavailable when the bank got nothing.
 func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c CancelRequest, acts ...store.Audit) (*payment.Payment, error) {
 	var registered []string
 	s, err := i.idle(ctx, d, id, func(r *store.Reader) error {
@@ -76,8 +76,8 @@ func (s bankSession) cancellable() bool {
 	return able && canceller.Profile().Payments.Cancellable
 }
 
-// cancelAtBank asks the bank to cancel. When the bank refuses, a payer who has not approved
-// the payment abandons it.
+// cancelAtBank asks the bank to cancel. When the bank refuses, a payer who has not approved the
+// payment abandons it.
 func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
 	s.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
@@ -94,9 +94,9 @@ func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRe
 	return i.abandon(ctx, s, c, nothingElse) // what the payer did is on record with the cancellation
 }
 
-// abandon says no for a payer who has not approved the payment. It only asks the bank for
-// the status: the payer may have approved a moment ago, and the payment then goes on. A bank
-// that still waits and cannot be told waits for ever.
+// abandon refuses the payment for a payer who has not approved it. It only asks the bank for
+// the status, because the payer may have approved a moment ago, and the payment then continues.
+// A bank that still waits and takes no answers waits for ever.
 func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
 	if s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}, record); err != nil {

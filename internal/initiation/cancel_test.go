@@ -40,7 +40,7 @@ func (w *world) onItsWay(change ...func(*payment.Draft)) *payment.Payment {
 	return w.stored(p.ID)
 }
 
-// notes are the kinds of note of a payment with who made them.
+// notes are the kinds of note of a payment, with their actors.
 func (w *world) wantNotes(t *testing.T, id passerelle.PaymentID, want ...string) {
 	t.Helper()
 	timeline, err := w.db.Timeline(t.Context(), w.domain.ID, []passerelle.PaymentID{id})
@@ -141,7 +141,7 @@ func TestExecutedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestCancellationAnswers is what banks say at once.
+// TestCancellationAnswers has the immediate answers of banks.
 func TestCancellationAnswers(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.NoSpecifiedReason}
 	for _, test := range []struct {
@@ -220,8 +220,8 @@ func TestCancellationRefusals(t *testing.T) {
 	})
 }
 
-// TestLostCancellations is what failures of the call come to, after a loop has
-// asked a bank that answers again.
+// TestLostCancellations has the results of failed calls, after a loop has asked the recovered
+// bank.
 func TestLostCancellations(t *testing.T) {
 	cancelling, forgotten := []string{"cancelling client"}, []string{"cancellationRefused bank"}
 	for _, test := range []struct {

@@ -16,9 +16,9 @@ type Compatibility struct {
 	Reasons []payment.Reason
 }
 
-// Compatibility lists the connectors of the domain that have a reason not to
-// carry the payment, or to warn of it, in the order they are shown; with hidden
-// also those that are not offered to payers.
+// Compatibility lists the connectors of the domain with a reason not to carry the payment, or
+// to warn of it, in display order. With hidden it includes connectors that are not offered to
+// payers.
 func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *payment.Payment, hidden bool) ([]Compatibility, error) {
 	profiles, err := i.Initiators(ctx, d)
 	var list []Compatibility
@@ -44,8 +44,8 @@ func (i *Initiation) Able(ctx context.Context, d passerelle.Domain, p *payment.P
 	return able, err
 }
 
-// Initiators lists the connectors that initiate payments in the domain, as it
-// wants them, hidden ones too, in the order they are shown.
+// Initiators lists the connectors that initiate payments in the domain, with its settings,
+// hidden ones included, in display order.
 func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]connector.Profile, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -66,9 +66,9 @@ func reachable(profile connector.Profile) bool {
 	return open
 }
 
-// paymentSource is the number of the source in use that payments go through, the
-// first by priority: they are validated on a page of the bank's. It is zero where a
-// connector names none for payments, and false where all that it names are off.
+// paymentSource is the number of the source in use that payments go through, the first by
+// priority: they are validated on a page of the bank's. It is zero where a connector names none
+// for payments, and false where all of them are disabled.
 func paymentSource(profile connector.Profile) (int64, bool) {
 	var open bool
 	open = true
@@ -85,15 +85,15 @@ func paymentSource(profile connector.Profile) (int64, bool) {
 	return 0, open
 }
 
-// ConnectorUUIDs names the connectors with an ability in one of the countries,
-// ISO 3166-1 alpha-2 codes, for a filter of payments. It is never nil.
+// ConnectorUUIDs returns the connectors with an ability in one of the countries, ISO 3166-1
+// alpha-2 codes, for a filter of payments. It is never nil.
 func (i *Initiation) ConnectorUUIDs(countries []string) []string {
 	in := func(country string) bool { return slices.Contains(countries, country) }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Countries, in) })
 }
 
-// SourceUUIDs names the connector that has the source of that number, if there
-// is one, for a filter of payments. It is never nil.
+// SourceUUIDs returns the connector with the source, if there is one, for a filter of payments.
+// It is never nil.
 func (i *Initiation) SourceUUIDs(source int64) []string {
 	is := func(s connector.Source) bool { return s.ID == source }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Sources, is) })

@@ -29,21 +29,20 @@ func repetitions(t *testing.T, usually int) int {
 	return n
 }
 
-// contest is two or more things done at the same moment by two processes.
+// contest is two or more acts of two processes at the same moment.
 type contest struct {
 	name    string
 	setting [2]string
 	bank    string
 	// begin makes the payment that it is about.
 	begin func(w *world) passerelle.PaymentID
-	// parties begin at once; each has a process of its own.
+	// parties begin together, each in a process of its own.
 	parties []func(w *world, i *initiation.Initiation, id passerelle.PaymentID) error
-	// later is how long afterwards a loop goes round once more, if it does: of
-	// two banks' words at one moment the later one counts, and the other is
-	// heard again.
+	// later is how much later a loop runs once more, if it does: of two simultaneous reports
+	// the later one counts, and the other is read again.
 	later time.Duration
-	// ends are the states that one of the parties decides for, with how many
-	// answers and cancellations the bank may then have got.
+	// ends are the states that one of the parties decides for, with the numbers of answers and
+	// cancellations that the bank may have got.
 	ends map[payment.State]contestEnd
 }
 
@@ -150,8 +149,8 @@ var (
 	}
 )
 
-// TestContests holds each of them many times. Every time one party decides, the
-// others are told or have nothing to say, the bank agrees and was told once.
+// TestContests holds each of them many times. Each time one party decides, others get an error
+// or change nothing, and the bank agrees and was told once.
 func TestContests(t *testing.T) {
 	for _, c := range contests {
 		t.Run(c.name, func(t *testing.T) {
@@ -211,7 +210,7 @@ func has(list []int, n int) bool {
 	return false
 }
 
-// wantBankToAgree looks into the bank's own ledger.
+// wantBankToAgree checks the bank's own ledger.
 func (w *world) wantBankToAgree(t *testing.T, p *payment.Payment) {
 	t.Helper()
 	bodies := column[[]byte](w, `SELECT o.body FROM sandbox_order o JOIN attempt a ON a.key = o.key WHERE a.payment_id = $1`, int64(p.ID))

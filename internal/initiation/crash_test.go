@@ -25,12 +25,11 @@ var (
 // holder leaves behind is found at once.
 const lapsed = -time.Hour
 
-// impatience is how long a test waits for a bank that hangs. One that answers does so
-// well within it, also on a busy machine.
+// impatience is how long a test waits for a bank that hangs. A bank that answers does so well
+// within it, even on a busy machine.
 const impatience = 500 * time.Millisecond
 
-// crashes are the places at which a process can die in a validation, each with
-// what it leaves to the next one.
+// crashes are the places of a crash in a validation, with the state that each leaves.
 var crashes = []struct {
 	name string
 	dies func(w *world, i *initiation.Initiation)
@@ -45,8 +44,8 @@ var crashes = []struct {
 	{"after the second write", func(_ *world, i *initiation.Initiation) { i.Wake = runtime.Goexit }, payment.Validating, "answered", 1},
 }
 
-// TestCrashInAValidation kills a process at each place, and then has another
-// one find the payment and bring it to its end.
+// TestCrashInAValidation crashes a process at each place, and lets another one bring the
+// payment to its end.
 func TestCrashInAValidation(t *testing.T) {
 	for _, crash := range crashes {
 		t.Run(crash.name, func(t *testing.T) {
@@ -68,7 +67,7 @@ func TestCrashInAValidation(t *testing.T) {
 	}
 }
 
-// rescue brings a payment to its end after a death that left an attempt so.
+// rescue brings a payment to its end after a crash that left an attempt.
 func (w *world) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
 	t.Helper()
 	next := w.another()
@@ -127,8 +126,8 @@ func TestCrashInALoop(t *testing.T) {
 	}
 }
 
-// TestCrashAfterTheResend kills the process that recovers an attempt when it
-// has just sent the order again: the bank has it once.
+// TestCrashAfterTheResend crashes the process that recovers an attempt right after it sent the
+// order again: the bank has it once.
 func TestCrashAfterTheResend(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		id := w.create(1)
@@ -144,8 +143,8 @@ func TestCrashAfterTheResend(t *testing.T) {
 	})
 }
 
-// TestDeviceOfTheResend: an order that is sent again tells the bank of the device of the payer
-// who validated it; nobody takes part then.
+// TestDeviceOfTheResend: an order that is sent again has the device of the payer who validated
+// it, because nobody takes part then.
 func TestDeviceOfTheResend(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		payer := connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser", AcceptLanguage: "de"}
@@ -204,8 +203,8 @@ func TestNeverSentAgain(t *testing.T) {
 	}
 }
 
-// wantBackOff fails to learn the outcome so many times and wants each wait to
-// be twice the one before, up to six hours, with nothing to do in between.
+// wantBackOff fails to find the outcome several times. Each wait must be twice the one before,
+// up to six hours, with nothing to do in between.
 func (w *world) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {
 	t.Helper()
 	wait := 30 * time.Second
@@ -239,8 +238,8 @@ func TestWaitIsBounded(t *testing.T) {
 	})
 }
 
-// TestOutcomes is what each failure of the first call makes of a payment, at
-// once and after a loop has asked a bank that answers again.
+// TestOutcomes has the results of each failure of the first call, at once and after a loop has
+// asked the recovered bank.
 func TestOutcomes(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.InsufficientFunds, Description: "not enough"}
 	for _, test := range []struct {
@@ -353,8 +352,7 @@ func TestClientGoesAway(t *testing.T) {
 	})
 }
 
-// TestStopInALoop ends a pass in the middle: it says so, and what it held is
-// done by the next one.
+// TestStopInALoop cancels a pass: it returns the error, and the next pass does the rest.
 func TestStopInALoop(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.sent(1)

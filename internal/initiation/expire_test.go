@@ -70,7 +70,7 @@ func (w *world) expiring(validated bool, kind func(*payment.Draft)) passerelle.P
 // quiet keeps the loop from asking banks.
 func (w *world) quiet() { w.execute(`UPDATE payment SET next_check = NULL`) }
 
-// TestNothingExpires in a domain that says so.
+// TestNothingExpires in a domain without expiry.
 func TestNothingExpires(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		w.set(settings.ExpireDays, "0")
@@ -80,8 +80,8 @@ func TestNothingExpires(t *testing.T) {
 	})
 }
 
-// TestExpirySkipsOpenAttempts waits for a bank that may just be answering, and
-// no longer for one of which nobody knows.
+// TestExpirySkipsOpenAttempts waits while a bank may be answering, and not for one whose order
+// is unknown.
 func TestExpirySkipsOpenAttempts(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		id := w.create(1)

@@ -9,9 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// crashPoints are the places at which a process can die when the bank is to be told
-// more about an order it has, with what it leaves: whether the attempt is there
-// and answered, and how often the bank was told.
+// crashPoints are the places of a crash in a call about an existing order, with the state that
+// each leaves: whether the attempt exists and is answered, and how often the bank was told.
 var crashPoints = []struct {
 	name    string
 	dies    func(w *world, i *initiation.Initiation)
@@ -33,9 +32,9 @@ func (w *world) doomed(dies func(*world, *initiation.Initiation)) *initiation.In
 	return i
 }
 
-// TestCrashInAnAnswer kills a process in the middle of an answer, yes or no. A
-// second process finds out, and the bank is never told twice by the service; the
-// payer whose answer was lost may give it again.
+// TestCrashInAnAnswer kills a process in the middle of an answer, yes or no. A second process
+// finds the outcome, and the service never tells the bank twice. The payer whose answer was
+// lost may give it again.
 func TestCrashInAnAnswer(t *testing.T) {
 	for _, point := range crashPoints {
 		for _, yes := range []bool{true, false} {
@@ -78,8 +77,8 @@ func (w *world) recoverAttempt(t *testing.T, p *payment.Payment, attempt string)
 	w.wantAttempt(t, p.ID, "answered")
 }
 
-// TestCrashInACancellation does the same to a cancellation. One that the bank
-// never heard of is forgotten and may be asked for again.
+// TestCrashInACancellation does the same to a cancellation. An attempt that the bank never got
+// is dropped and can be repeated.
 func TestCrashInACancellation(t *testing.T) {
 	for _, point := range crashPoints {
 		if point.name == "after the second write" {
@@ -153,8 +152,8 @@ func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 	}
 }
 
-// TestSealedFieldsPostponeTheAttempt spoils what an order was sent with: nobody can
-// speak with the bank, and nobody tries again and again.
+// TestSealedFieldsPostponeTheAttempt spoils the stored values of an order: nobody can call the
+// bank, and tries become rare.
 func TestSealedFieldsPostponeTheAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		w.line.breaks(before(fails(errCut)), nil)

@@ -20,8 +20,8 @@ import (
 	"passerelle/payment"
 )
 
-// Limits of payment field values, in characters. Lists are filtered by the website, which is
-// in an index.
+// Limits of payment field values, in characters. The website is in an index, because lists
+// filter by it.
 const (
 	maxFields     = 100
 	maxFieldName  = 255
@@ -140,7 +140,7 @@ func takeFields(fields []payment.Field, values map[string]string) (map[string]st
 	return taken, nil
 }
 
-// checkField checks a value. Its error never repeats the value, which may be a secret.
+// checkField checks a value. Its error never contains the value, which may be a secret.
 func checkField(path string, field payment.Field, value string) error {
 	if err := passerelle.CheckText(path, value, maxFieldValue); err != nil {
 		return err
@@ -152,7 +152,7 @@ func checkField(path string, field payment.Field, value string) error {
 	return nil
 }
 
-// right says which values a field takes.
+// right are the valid values of a field.
 func right(field payment.Field) string {
 	switch {
 	case field.Type == "list":

@@ -93,8 +93,7 @@ func TestEncryptedFields(t *testing.T) {
 	})
 }
 
-// TestBadEncryption refuses what does not decrypt, and says neither what is in
-// it nor what is wrong with it.
+// TestBadEncryption refuses a value that does not decrypt, without its content or the cause.
 func TestBadEncryption(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
@@ -126,7 +125,7 @@ func TestBadEncryption(t *testing.T) {
 	})
 }
 
-// TestHostilePatterns do not hold anybody up.
+// TestHostilePatterns do not take long.
 func TestHostilePatterns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		w.line.tune(func(p *connector.Profile) {

@@ -15,9 +15,9 @@ import (
 	"passerelle/payment"
 )
 
-// A payment is asked about again after a quarter of its age, so that a fast
-// one is seen to end fast and a slow one costs little. A bank may ask for
-// another wait, within reason: a loop must neither spin nor forget.
+// A payment is checked again after a quarter of its age, so that a fast one ends fast and a
+// slow one costs little. A bank may ask for another wait, within reason: a loop must neither
+// spin nor forget.
 const (
 	shortestWait     = 15 * time.Second
 	longestWait      = 6 * time.Hour
@@ -25,21 +25,21 @@ const (
 	longestBankWait  = 24 * time.Hour
 )
 
-// batch is how many payments a pass takes at once. It works on all of them at the same time:
-// a payment that waited for the others could outlive its lease.
+// batch is how many payments a pass takes at once. It works on all of them concurrently,
+// because a payment that waited for the others could outlive its lease.
 const batch = 32
 
 // Done counts what one pass did.
 type Done struct {
-	// Checked payments were asked about; Recovered ones had an attempt that
-	// nobody was working on any more; Expired ones waited for too long.
+	// Checked payments were asked about, Recovered ones had an attempt that nobody was working
+	// on, and Expired ones waited for too long.
 	Checked, Recovered, Expired int
 }
 
-// RunDue does what is due in a domain: it recovers interrupted attempts, asks banks about
-// due payments, and expires payments that waited too long, a batch of each, and returns when
-// all is done. A failure with one payment is logged, is tried again later and does not
-// affect the others. RunDue fails with errors of the database or the context.
+// RunDue does what is due in a domain: it recovers interrupted attempts, asks banks about due
+// payments, and expires payments that waited too long, a batch of each, and returns when all is
+// done. A failure with one payment is logged, is tried again later and does not affect the
+// others. RunDue fails with errors of the database or the context.
 func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -62,7 +62,7 @@ func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, err
 	return Done{Checked: len(due), Recovered: len(interrupted), Expired: len(lapsed)}, ctx.Err()
 }
 
-// task is one thing to be done about several payments.
+// task is something to be done about several payments.
 type task struct {
 	payments []int64
 	do       func(context.Context, passerelle.Domain, passerelle.PaymentID) error
@@ -117,8 +117,8 @@ func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*p
 }
 
 // apply applies a report to a payment, stores it, and returns it. When the payment changed
-// meanwhile, it applies the report to the changed payment, whose rules drop what is stale.
-// It drops a report that is older than the last attempt.
+// meanwhile, it applies the report to the changed payment, whose rules drop stale reports. It
+// drops a report that is older than the last attempt.
 func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p, err := i.applyOnce(ctx, s, report)
 	if !errors.Is(err, store.ErrConflict) {
@@ -161,7 +161,7 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 	return &p, err
 }
 
-// endStale ends the wait for a report that says nothing new.
+// endStale ends the wait for a report that adds nothing.
 func (i *Initiation) endStale(ctx context.Context, s bankSession, report payment.Report) error {
 	if s.attempt.Live() {
 		return i.dismiss(ctx, s, report)

@@ -7,11 +7,11 @@
 // deliveries. It does not own the rules of a payment (package payment), the words of a bank
 // (its connector) or sending events (package delivery).
 //
-// It fails with *passerelle.Error where the caller is at fault. When a bank's answer is
-// missing or makes no sense, it rejects nothing: the attempt stays recorded and blocks other
-// acts on the payment, and a loop asks the bank for the state of the order. It sends an
-// order a second time only when the connector declares that its bank recognises the key and
-// the bank says that it does not know the key. It never repeats an answer or a cancellation.
+// It fails with *passerelle.Error where the caller is at fault. When a bank's answer is missing
+// or makes no sense, it rejects nothing: the attempt stays recorded and blocks other acts on
+// the payment, and a loop asks the bank for the state of the order. It sends an order a second
+// time only when the connector declares that its bank recognises the key and the bank says that
+// it does not know the key. It never repeats an answer or a cancellation.
 package initiation
 
 import (
@@ -36,18 +36,17 @@ import (
 	"passerelle/webhook"
 )
 
-// Initiation has the use cases of payments. Every field is required, except where it says
-// otherwise.
+// Initiation has the use cases of payments. Every field is required unless it says otherwise.
 type Initiation struct {
 	DB         *store.DB
 	Connectors *connector.Registry
 	// Random is the source of reference ids and attempt keys.
 	Random io.Reader
-	// Now is real time; each domain's clock turns it into its own.
+	// Now is real time. A sandbox domain's clock converts it.
 	Now func() time.Time
 	// MAC authenticates the return links that pass through the payer's browser.
 	MAC func(purpose string, data []byte) []byte
-	// Notifications issues the addresses at which banks report; nil for none.
+	// Notifications makes the addresses for reports of banks; nil for none.
 	Notifications *notification.Notifications
 	// Wake tells the sender of webhooks that an event was committed.
 	Wake func()
@@ -63,9 +62,9 @@ type Initiation struct {
 // An addition adds statements to the transaction of an act.
 type addition func(*store.Tx) error
 
-// onRecord adds what is recorded about an act to the transaction that decides it, before a
-// bank is called: the entries of the audit log and, unless nil, what the payer saw. An act
-// that is refused earlier leaves no record.
+// onRecord adds the record of an act to the transaction that decides it, before a bank is
+// called: the entries of the audit log and, unless nil, what the payer saw. An act that is
+// refused earlier leaves no record.
 func (i *Initiation) onRecord(d passerelle.Domain, seen *payment.Evidence, acts []store.Audit) addition {
 	return func(tx *store.Tx) error {
 		if err := tx.Audit(acts...); err != nil || seen == nil {
@@ -84,8 +83,8 @@ func (i *Initiation) answerTime() time.Duration { return cmp.Or(i.AnswerTime, 20
 
 func (i *Initiation) lease() time.Duration { return cmp.Or(i.Lease, 30*time.Second) }
 
-// now is the present instant of a domain, in the precision of the database, so that an
-// answer shows what later reads show.
+// now returns the present instant of a domain in the precision of the database, so that an
+// answer shows the same as later reads.
 func (i *Initiation) now(d passerelle.Domain) time.Time {
 	return d.Clock.Now(i.Now()).Truncate(time.Microsecond)
 }
@@ -93,7 +92,7 @@ func (i *Initiation) now(d passerelle.Domain) time.Time {
 // Creation is a client's request for a payment.
 type Creation struct {
 	By passerelle.ClientID
-	// Settings are those of the domain.
+	// Settings are the settings of the domain.
 	Settings settings.Values
 	Draft    payment.Draft
 	// Strict refuses fields that are otherwise dropped.
@@ -134,7 +133,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 	return p, nil
 }
 
-// answered records under the idempotency key what was made, and the answer.
+// answered records the created payment, and the answer, under the idempotency key.
 func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
 	if c.Execution.ID == 0 || c.Answer == nil {
 		tx.Executed(c.Execution, int64(p.ID))
@@ -253,8 +252,8 @@ func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 	return nil
 }
 
-// Offered lists the connectors to offer to the payer: those that are not hidden and can
-// carry the payment.
+// Offered lists the connectors to offer to the payer: those that are not hidden and can carry
+// the payment.
 func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	return slices.DeleteFunc(profiles, func(profile connector.Profile) bool {
@@ -350,7 +349,7 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 	})
 }
 
-// event is the event of one transition: the payment right after it, without personal data.
+// event returns the event of one transition: the payment right after it, without personal data.
 func (i *Initiation) event(d passerelle.Domain, values settings.Values, step payment.Step) store.EmittedEvent {
 	p := &step.Payment
 	return store.EmittedEvent{

@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// eventSummary is what of an event a test compares.
+// eventSummary is the part of an event that a test compares.
 type eventSummary struct {
 	Version   int64
 	State     payment.State
@@ -138,8 +138,8 @@ func TestRefusedAtTheBank(t *testing.T) {
 	})
 }
 
-// TestLinesOneByOne stores what a bank says of single lines although the state
-// of the whole does not change, and tells nobody before it does.
+// TestLinesOneByOne stores the bank's reports about single lines before the state changes, and
+// emits no event until it does.
 func TestLinesOneByOne(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		w.bank.Timing = sandbox.Faithful
@@ -167,8 +167,7 @@ func TestLinesOneByOne(t *testing.T) {
 	})
 }
 
-// TestChoiceIsKept stores a choice without sending anything, until it is
-// validated with what is left out.
+// TestChoiceIsKept stores a choice without sending anything, and uses it in a later validation.
 func TestChoiceIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		id := w.create(1)

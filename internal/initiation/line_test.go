@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// line is the real connector to the simulated bank, over a line on which
-// things go wrong as a test wants. Without a fault it changes nothing.
+// line is the real connector to the simulated bank, with failures that a test sets. Without a
+// fault it changes nothing.
 type line struct {
 	connector.Initiator
 	mu               sync.Mutex
@@ -27,7 +27,7 @@ type line struct {
 // exchange is one call of the connector behind the line.
 type exchange func(context.Context, connector.Order) (payment.Report, error)
 
-// fault decides what becomes of an exchange.
+// fault decides what happens to an exchange.
 type fault func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error)
 
 func (l *line) Profile() connector.Profile {
@@ -55,7 +55,7 @@ func (l *line) replace(able connector.Initiator) {
 	l.profile.UUID, l.profile.ID = uuid, id
 }
 
-// breaks sets what goes wrong from now on; nil is nothing.
+// breaks sets the failure from now on; nil for none.
 func (l *line) breaks(initiate, status fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +107,7 @@ func (l *line) counts() (answers, cancels int) {
 	return l.answers, l.cancels
 }
 
-// interrupts sets what goes wrong with answers and cancellations from now on.
+// interrupts sets the failure of answers and cancellations from now on.
 func (l *line) interrupts(answer, cancel fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,7 +153,7 @@ func meanwhile(do func()) fault {
 	}
 }
 
-// answers puts a report of the test's in place of the bank's.
+// answers replaces the bank's report by the test's.
 func answers(report payment.Report) fault {
 	return func(context.Context, connector.Order, exchange) (payment.Report, error) { return report, nil }
 }
@@ -164,8 +164,8 @@ func hangs(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 
 func panics(context.Context) error { panic("the connector is broken") }
 
-// dies ends the goroutine in the middle of what it does, as the end of the
-// process would: nothing after it is executed, and nobody is told.
+// dies ends the goroutine as the end of the process would: nothing after it is executed, and no
+// error is returned.
 func dies(context.Context) error { runtime.Goexit(); return nil }
 
 // survives runs something that may die and reports whether it came to its end.

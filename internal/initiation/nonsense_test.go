@@ -31,9 +31,8 @@ func (w *world) wantLogged(t *testing.T, words string) {
 	}
 }
 
-// TestNonsense has a bank say things about a payment that change nothing. What
-// is remarkable shows up in the timeline, once. The next question is planned all
-// the same, so that no pass does the same again.
+// TestNonsense has reports of a bank that change nothing. Remarkable ones appear once in the
+// timeline. The next question is planned all the same, so that no pass does the same again.
 func TestNonsense(t *testing.T) {
 	lines := func(lines ...payment.Line) payment.Report {
 		return payment.Report{Status: payment.Settled, Lines: lines}
@@ -91,8 +90,8 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestWaitsWithinReason bounds what a bank says about when to come back, and
-// without a word of it waits a quarter of the payment's age.
+// TestWaitsWithinReason limits the bank's wait, and waits a quarter of the payment's age
+// without one.
 func TestWaitsWithinReason(t *testing.T) {
 	for _, test := range []struct{ asked, age, want time.Duration }{
 		{-time.Hour, 15 * time.Second, 15 * time.Second},
@@ -136,8 +135,8 @@ func TestLargeReport(t *testing.T) {
 	})
 }
 
-// TestConnectorIsGone takes the connector of sent payments out of the program:
-// they are asked about ever more rarely, and a program that has it again goes on.
+// TestConnectorIsGone removes the connector of sent payments: checks become rarer, and a
+// program with the connector continues.
 func TestConnectorIsGone(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.sent(1)
@@ -225,8 +224,8 @@ func TestReturnToASilentBank(t *testing.T) {
 	})
 }
 
-// TestReturnBeforeTheAnswer brings the payer back while the outcome of the
-// order is still unknown: Return leaves that to who is at it.
+// TestReturnBeforeTheAnswer brings the payer back while the outcome of the order is unknown:
+// Return leaves that to the running attempt.
 func TestReturnBeforeTheAnswer(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		id := w.create(1)

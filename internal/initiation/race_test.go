@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-// together calls functions at the same moment and waits for all of them.
+// together calls functions concurrently and waits for all of them.
 func together(calls ...func()) {
 	start := make(chan struct{})
 	var all sync.WaitGroup
@@ -57,8 +57,8 @@ func (c *count) add(err error) {
 	}
 }
 
-// TestValidationsAtOnce lets many validate one payment at the same moment, a
-// hundred times over or more: one of them sends the order, all others are told.
+// TestValidationsAtOnce validates one payment many times concurrently, at least a hundred
+// times: one call sends the order, and all others get a conflict.
 func TestValidationsAtOnce(t *testing.T) {
 	const callers = 6
 	onEach(t, func(t *testing.T, w *world) {
@@ -82,8 +82,8 @@ func TestValidationsAtOnce(t *testing.T) {
 	})
 }
 
-// TestKeepAndValidateAtOnce lets a choice be kept and another be sent at the
-// same moment: the order is the one that was validated.
+// TestKeepAndValidateAtOnce stores one choice and validates another concurrently: the order has
+// the validated one.
 func TestKeepAndValidateAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		for range 30 {
@@ -104,8 +104,8 @@ func TestKeepAndValidateAtOnce(t *testing.T) {
 	})
 }
 
-// TestValidationDuringAnAttempt wants to hear that it is to come back, and
-// changes nothing, whether the attempt is open or in doubt.
+// TestValidationDuringAnAttempt wants a conflict with a time to retry and no change, whether
+// the attempt is open or unknown.
 func TestValidationDuringAnAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		id := w.create(1)
@@ -130,10 +130,9 @@ func TestValidationDuringAnAttempt(t *testing.T) {
 	})
 }
 
-// TestEverybodyAtOnce has the payer return, and loops of two processes recover
-// and follow, at the moment between a bank's answer and its being stored. The
-// bank does not recognise keys and leases do not protect: only what is in the
-// database keeps the order from being sent twice.
+// TestEverybodyAtOnce has the payer return, and loops of two processes recover and follow, at
+// the moment between a bank's answer and its being stored. The bank does not recognise keys and
+// leases do not protect: only the database keeps the order from being sent twice.
 func TestEverybodyAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
@@ -169,7 +168,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 	})
 }
 
-// approvedAtOnce goes on when the payer has approved.
+// approvedAtOnce returns when the payer has approved.
 func (w *world) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state string, pass func(*initiation.Initiation) func(), back func()) {
 	t.Helper()
 	if got := w.decide(w.stored(id), "approve"); got != state {
@@ -180,8 +179,8 @@ func (w *world) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state stri
 	w.wantSubmissions(t, id, 1)
 }
 
-// TestTwoLoops has two processes do what is due for many payments at once:
-// each is attended to once, and none is left.
+// TestTwoLoops: two processes do what is due for many payments concurrently. Each payment is
+// processed once, and none is left.
 func TestTwoLoops(t *testing.T) {
 	const payments = 40
 	onEach(t, func(t *testing.T, w *world) {
@@ -227,8 +226,8 @@ func TestTwoLoops(t *testing.T) {
 	})
 }
 
-// TestAnswerOverAChange changes the payment between the bank's answer and its
-// being stored: the answer is applied to what it was changed to.
+// TestAnswerOverAChange changes the payment between the bank's answer and its storage: the
+// answer applies to the changed payment.
 func TestAnswerOverAChange(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		change := func() {
@@ -247,8 +246,8 @@ func TestAnswerOverAChange(t *testing.T) {
 	})
 }
 
-// TestOlderReport loses the race for storing what the bank says of a payment:
-// the winner's word stands, and the loser has nothing to complain of.
+// TestOlderReport: two processes store the same report. The first one counts, and the second
+// returns no error.
 func TestOlderReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.sent(1)
@@ -270,8 +269,8 @@ func TestOlderReport(t *testing.T) {
 	})
 }
 
-// TestNewerReportComesLate loses that race to somebody who knows less: what the
-// loser knows is applied to what the winner left.
+// TestNewerReportComesLate: a later report that is stored second applies to the result of the
+// first.
 func TestNewerReportComesLate(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.sent(1)
@@ -324,8 +323,8 @@ func TestNotSentAfterATakeover(t *testing.T) {
 	}
 }
 
-// TestEndedMeanwhile expires a payment whose order is under way, or in doubt:
-// it stays expired, nothing more is sent, and nobody asks for ever.
+// TestEndedMeanwhile expires a payment whose order is in flight or unknown: it stays expired,
+// nothing more is sent, and checks end.
 func TestEndedMeanwhile(t *testing.T) {
 	expire := func(w *world) {
 		p := w.stored(1)

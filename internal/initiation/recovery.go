@@ -12,9 +12,9 @@ import (
 )
 
 // settle closes an attempt whose caller died or got no answer, by asking the bank. It does
-// nothing when the caller has stored an answer after all. Only an order that the payment
-// still waits for may be sent again. When such a resend fails before anything is sent, the
-// outcome stays unknown: the first order may have arrived.
+// nothing when the caller has stored an answer after all. Only an order that the payment still
+// waits for may be sent again. When such a resend fails before anything is sent, the outcome
+// stays unknown, because the first order may have arrived.
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	s, err := i.bankSession(ctx, d, id)
 	if errors.Is(err, store.ErrSealed) && s.attempt.Live() {
@@ -46,9 +46,9 @@ func (s bankSession) recovery() (bankCall, bool) {
 	return status, !s.payment.State.Final()
 }
 
-// conclude reads a report as the outcome of an attempt. A payer or client who said no has
-// ended the order, unless the bank went on with it, because no other answer will come. A
-// bank that does not know of a requested cancellation will not grant it.
+// conclude reads a report as the outcome of an attempt. A payer or client who said no has ended
+// the order, unless the bank continued it, because no other answer will come. A bank that does
+// not know of a requested cancellation will not grant it.
 func conclude(a store.Attempt, report payment.Report) payment.Report {
 	if !a.Live() {
 		return report
@@ -67,7 +67,7 @@ func conclude(a store.Attempt, report payment.Report) payment.Report {
 	return report
 }
 
-// refusals has what saying no to an action means.
+// refusals has the meaning of a no to each action.
 var refusals = map[payment.Action]struct {
 	code payment.ErrorCode
 	by   payment.Actor
@@ -103,7 +103,7 @@ func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, report 
 	})
 }
 
-// dismiss closes an attempt that the payment no longer waits for. Nobody asks the bank about
+// dismiss closes an attempt that the payment no longer waits for. The bank is not asked about
 // it again. It logs a warning when the attempt was an order, because the bank may have it.
 func (i *Initiation) dismiss(ctx context.Context, s bankSession, report payment.Report) error {
 	if s.attempt.Kind == store.AttemptInitiation {

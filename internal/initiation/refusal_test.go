@@ -15,8 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// wantRefusal wants an error of a kind, on a field, that says all the words,
-// and nothing written since the rows were counted.
+// wantRefusal wants an error of a kind, on a field, with all the words, and no row written
+// since the count.
 func (w *world) wantRefusal(t *testing.T, err error, rows map[string]int64, kind passerelle.Kind, field string, words ...string) {
 	t.Helper()
 	var reported *passerelle.Error
@@ -32,8 +32,7 @@ func (w *world) wantRefusal(t *testing.T, err error, rows map[string]int64, kind
 	w.wantRows(t, rows)
 }
 
-// particular makes the test connector fit for live domains and particular about
-// what it is given.
+// particular changes the test connector into one for live domains with strict fields.
 func particular(p *connector.Profile) {
 	p.Sandbox = false
 	p.Payments.MaxInstructions = 1
@@ -186,8 +185,7 @@ func TestOtherDomainsAreLeftAlone(t *testing.T) {
 	})
 }
 
-// TestLiveDomain takes no simulated bank and, unless it is allowed, no field
-// in plain text.
+// TestLiveDomain accepts no simulated bank and, by default, no field in plain text.
 func TestLiveDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		live, client := w.createDomain("live", passerelle.Live, shop)
@@ -212,7 +210,7 @@ func TestLiveDomain(t *testing.T) {
 	})
 }
 
-// TestRedirects holds a URI against what is registered with the client.
+// TestRedirects compares URIs with those registered with the client.
 func TestRedirects(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		live, none := w.createDomain("live", passerelle.Live)
@@ -278,8 +276,8 @@ func TestWhatIsOffered(t *testing.T) {
 	})
 }
 
-// TestNothingSensitiveLeaves plants words in everything that is nobody's
-// business, lets everything happen, and looks for them.
+// TestNothingSensitiveLeaves puts marked words into private fields, causes everything, and
+// searches for the words.
 func TestNothingSensitiveLeaves(t *testing.T) {
 	const canary = "CANARY"
 	person := func() *passerelle.Identity {
@@ -353,8 +351,8 @@ func TestReturnIsOnAKnownSite(t *testing.T) {
 	})
 }
 
-// TestNothingTypedIsKept plants a word in what the payer types while the bank
-// waits, right or wrong, encrypted or not, and looks for it everywhere.
+// TestNothingTypedIsKept puts a marked word into the payer's input while the bank waits, right
+// or wrong, encrypted or plain, and searches for it everywhere.
 func TestNothingTypedIsKept(t *testing.T) {
 	const canary = "CANARY"
 	onEach(t, func(t *testing.T, w *world) {

@@ -41,8 +41,8 @@ func (i *Initiation) returnState(d passerelle.Domain, id passerelle.PaymentID, m
 	return base64.RawURLEncoding.EncodeToString(append(state, mac[:stateMAC]...))
 }
 
-// returning reads the payment from a state. It compares the whole text with the state that
-// was issued, because base64 decoding ignores line breaks.
+// returning reads the payment from a state. It compares the whole text with the issued state,
+// because base64 decoding ignores line breaks.
 func (i *Initiation) returning(d passerelle.Domain, state string) (passerelle.PaymentID, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
 	if err != nil || len(raw) < stateNumber+stateMAC {
@@ -59,10 +59,10 @@ func FromCancellation(state string) bool {
 	return err == nil && len(raw) == stateNumber+len(cancelMark)+stateMAC
 }
 
-// Return handles a payer who comes back from a bank, with the state of the return link and
-// the bank's query. It asks the bank at once and returns the payment, which says where the
-// payer goes next. It fails with Missing when the state was altered. When the bank cannot be
-// asked, or too many callers wait for it, the payment is returned as stored.
+// Return handles a payer who returns from a bank, with the state of the return link and the
+// bank's query. It asks the bank at once and returns the payment, which says where the payer
+// goes next. It fails with Missing when the state was altered. When the bank cannot be asked,
+// or too many callers wait for it, the payment is returned as stored.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
 	id, authentic := i.returning(d, state)
 	if !authentic {

@@ -79,7 +79,7 @@ func raced(err error) error {
 	return nil
 }
 
-// send calls the bank and stores its answer. It goes on when the caller leaves, because the
+// send calls the bank and stores its answer. It continues when the caller leaves, because the
 // order may be on its way. Without an answer that can be stored, it returns the payment as
 // stored, and a loop finds the outcome.
 func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*payment.Payment, error) {

@@ -10,7 +10,7 @@ import (
 	"passerelle/payment"
 )
 
-// SimulatedChange is one change of a payment, made as if its bank had reported it.
+// SimulatedChange is one change of a payment, as if its bank had reported it.
 type SimulatedChange struct {
 	// State is the payment's next state. With Instruction, it is the state of that line.
 	State payment.State
@@ -23,9 +23,9 @@ type SimulatedChange struct {
 // simulated is the bank's status word in the timeline.
 const simulated = "simulated"
 
-// Simulate moves a payment of a sandbox domain along one edge of the state table. It fails
-// with Missing in a live domain, and with Conflict when the edge does not leave the present
-// state or another act on the payment is under way.
+// Simulate moves a payment of a sandbox domain along one edge of the state table. It fails with
+// Missing in a live domain, and with Conflict when the edge does not leave the present state or
+// another act on the payment is under way.
 func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, s SimulatedChange, acts ...store.Audit) (*payment.Payment, error) {
 	if d.Kind != passerelle.Sandbox {
 		return nil, passerelle.Missing()
@@ -97,7 +97,7 @@ func (s SimulatedChange) checkLine(p *payment.Payment) error {
 	return nil
 }
 
-// report is what a bank would say.
+// report is the report of a bank for the change.
 func (s SimulatedChange) report(p *payment.Payment) payment.Report {
 	if s.Instruction != nil {
 		return payment.Report{Status: payment.Processing, Raw: simulated, Lines: []payment.Line{s.line(*s.Instruction, s.State)}}
@@ -117,7 +117,7 @@ func (s SimulatedChange) report(p *payment.Payment) payment.Report {
 	return settled
 }
 
-// reports are the reports that say nothing about single lines.
+// reports are the reports without lines.
 var reports = map[payment.State]payment.Report{
 	payment.Validating: {Status: payment.Awaiting, Action: payment.Decoupled},
 	payment.Pending:    {Status: payment.Processing},

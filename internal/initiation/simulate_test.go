@@ -30,8 +30,8 @@ func (w *world) standing(state payment.State) passerelle.PaymentID {
 	return id
 }
 
-// TestEveryEdge simulates every state from every state: what is an edge of the
-// table happens, with its event, and all else is a conflict.
+// TestEveryEdge simulates every state from every state: edges of the table succeed with their
+// event, and all others are conflicts.
 func TestEveryEdge(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		for _, from := range payment.States() {
@@ -137,7 +137,7 @@ func TestNoBankBehindASimulation(t *testing.T) {
 	})
 }
 
-// TestSimulationOfASentPayment moves one that its bank follows.
+// TestSimulationOfASentPayment simulates a change of a payment at its bank.
 func TestSimulationOfASentPayment(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.onItsWay()

@@ -40,8 +40,8 @@ var builtIn = store.Terms{
 	},
 }
 
-// Terms returns the terms in force: in the requested language, or else in English, or else
-// in any language they have.
+// Terms returns the terms in force: in the requested language, else in English, else in any
+// language.
 func (i *Initiation) Terms(ctx context.Context, d passerelle.Domain, language string) (LocalizedTerms, error) {
 	current, err := i.currentTerms(ctx, d)
 	if err != nil {
@@ -91,9 +91,9 @@ func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *
 	return in(language, accepted), true, nil
 }
 
-// AcceptTerms records that the payer of a created payment accepted the terms in force. It
-// fails with Invalid for other terms, and with Conflict for a payment in a later state that
-// has not accepted them.
+// AcceptTerms records that the payer of a created payment accepted the terms in force. It fails
+// with Invalid for other terms, and with Conflict for a payment in a later state that has not
+// accepted them.
 func (i *Initiation) AcceptTerms(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, terms int64) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {

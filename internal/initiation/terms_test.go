@@ -47,8 +47,7 @@ func TestTerms(t *testing.T) {
 	})
 }
 
-// termsRefused tries terms that are not in force, and a payment that is past
-// accepting any.
+// termsRefused tries terms that are not in force, and a payment that can no longer accept any.
 func (w *world) termsRefused(t *testing.T, id passerelle.PaymentID, old int64) {
 	t.Helper()
 	rows := w.rows()

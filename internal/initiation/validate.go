@@ -32,8 +32,8 @@ type Choice struct {
 	WebviewURL string
 	// Validated sends the order. Otherwise the choice is only stored.
 	Validated bool
-	// Evidence is what a payer saw who orders on our page, nil for others. The domain and
-	// the instant are filled in.
+	// Evidence is what a payer saw who orders on our page, nil for others. The domain and the
+	// instant are filled in.
 	Evidence *payment.Evidence
 }
 
@@ -73,8 +73,8 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 }
 
 // waits reports whether the bank has to wait for the client's confirmation. It fails with
-// Invalid for a connector that takes no answers, where the order would wait for ever, and
-// for one that executes at once.
+// Invalid for a connector that takes no answers, where the order would wait for ever, and for
+// one that executes at once.
 func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector.Initiator) (bool, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || values.On(settings.AutoConfirmation) {

@@ -44,9 +44,8 @@ const (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world is a domain with a client and a webhook on a database of its own, the
-// simulated bank with its ledger in that database, and the line to that bank,
-// on which things can go wrong.
+// world is a domain with a client and a webhook on a database of its own, the simulated bank
+// with its ledger in it, and the line to that bank, which can fail.
 type world struct {
 	*initiation.Initiation
 	t      *testing.T
@@ -62,8 +61,7 @@ type world struct {
 	woken  atomic.Int64
 }
 
-// onEach runs a test in a world on each database and holds what the world has
-// come to against the invariants of payments.
+// onEach runs a test in a world on each database, and then checks the invariants of payments.
 func onEach(t *testing.T, run func(t *testing.T, w *world)) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		w := newWorld(t, url)
@@ -97,8 +95,8 @@ func (w *world) openStore() *store.DB {
 	return db
 }
 
-// another is what a second process is: the same database and nothing else in
-// common. Only PostgreSQL serves several processes.
+// another is a second process: it shares only the database. Only PostgreSQL serves several
+// processes.
 func (w *world) another() *initiation.Initiation {
 	w.t.Helper()
 	db := w.db
@@ -127,7 +125,7 @@ func (w *world) createDomain(name string, kind passerelle.DomainKind, uris ...st
 	return d, c
 }
 
-// openRaw looks at tables past the store, and turns the clock of leases.
+// openRaw reads tables without the store, and moves the clock of leases.
 func openRaw(t *testing.T, url string) *sql.DB {
 	t.Helper()
 	driver, source := "pgx", url
@@ -147,7 +145,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// column is one column of a query, whose words are the same on both databases.
+// column is one column of a query with the same text for both databases.
 func column[T any](w *world, query string, args ...any) []T {
 	w.t.Helper()
 	rows, err := w.raw.QueryContext(context.Background(), query, args...)
@@ -169,15 +167,14 @@ func (w *world) execute(statement string, args ...any) {
 	must(w.t, err)
 }
 
-// leasesLapse lets so much time go by on the database's clock that nobody
-// holds anything any more.
+// leasesLapse ends all leases.
 func (w *world) leasesLapse() {
 	w.t.Helper()
 	w.execute(`UPDATE attempt SET lease_until = 0`)
 	w.execute(`UPDATE payment SET check_lease = 0`)
 }
 
-// later is the domain after some of its time has gone by.
+// later is the domain after some of its time has passed.
 func (w *world) later(by time.Duration) passerelle.Domain {
 	d := w.domain
 	d.Clock.Offset += by
@@ -260,8 +257,7 @@ func (w *world) wantState(t *testing.T, id passerelle.PaymentID, want payment.St
 	}
 }
 
-// wantAttempt compares the state of a payment's attempt, which is empty when
-// there is none.
+// wantAttempt compares the state of a payment's attempt, which is empty for none.
 func (w *world) wantAttempt(t *testing.T, id passerelle.PaymentID, want string) {
 	t.Helper()
 	a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
@@ -297,7 +293,7 @@ func (w *world) runDue(t *testing.T, i *initiation.Initiation, d passerelle.Doma
 	}
 }
 
-// event is what receivers are told, read the way they read it.
+// event is an event as receivers read it.
 type event struct {
 	Subject int64
 	Version int64
@@ -317,11 +313,10 @@ func (w *world) events(id passerelle.PaymentID) []event {
 	return all
 }
 
-// checkInvariants holds everything in the database against what is always
-// true, whatever happened: histories are paths of the state table and end where
-// the payment stands; each transition but the creation has one event that says
-// the same, and each event one delivery; no payment has two orders at the bank;
-// a final payment waits for nobody.
+// checkInvariants checks everything in the database that is always true: histories are paths of
+// the state table and end in the payment's state; each transition except the creation has one
+// event with the same content, and each event one delivery; no payment has two orders at the
+// bank; a final payment waits for nobody.
 func (w *world) checkInvariants(t *testing.T) {
 	t.Helper()
 	for _, id := range column[int64](w, `SELECT id FROM payment ORDER BY id`) {
@@ -381,7 +376,7 @@ func (w *world) rows() map[string]int64 {
 	return counts
 }
 
-// journal keeps what is logged, for tests to search and to show.
+// journal keeps the log for tests.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -1,10 +1,8 @@
-// Package jwe opens the values that people type into the fields of a
-// connector and that clients encrypt on their way here, for payments and
-// connections alike.
+// Package jwe decrypts field values that clients encrypt, for payments and connections.
 //
-// It owns how an encrypted value finds its key. It does not own the keys
-// (packages keys and store), nor whether plain text will do, nor what a value may
-// be. It fails with *passerelle.Error that names the field and never its value.
+// It owns how an encrypted value finds its key. It does not own the keys (packages keys and
+// store), whether plain text is allowed, or which values are valid. It fails with
+// *passerelle.Error that names the field and never its value.
 package jwe
 
 import (
@@ -19,8 +17,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Open gives values with the encrypted ones in plain text. Prefix is what stands
-// before the name of a value in the request: "fields.", or nothing.
+// Open gives values with the encrypted ones in plain text. Prefix is the text before the name
+// of a value in the request: "fields.", or nothing.
 func Open(ctx context.Context, r *store.Reader, d passerelle.Domain, prefix string, values map[string]string) (map[string]string, error) {
 	plain := make(map[string]string, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {

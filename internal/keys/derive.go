@@ -25,14 +25,13 @@ func (r *Ring) MAC(purpose string, data []byte) []byte {
 	return sum(r.derived("mac", []byte(purpose)), data)
 }
 
-// Authentic reports, in constant time, whether mac is the MAC of the data for
-// the purpose.
+// Authentic reports, in constant time, whether mac is the MAC of the data for the purpose.
 func (r *Ring) Authentic(purpose string, data, mac []byte) bool {
 	return hmac.Equal(r.MAC(purpose, data), mac)
 }
 
-// derived is the key of one scope of one use. The use leads with its length,
-// so that no scope of one is a scope of another.
+// derived is the key of one scope of one use. The use begins with its length, so that no scope
+// of one use is a scope of another.
 func (r *Ring) derived(use string, scope []byte) []byte {
 	label := string(append(appendText(nil, use), scope...))
 	if known, found := r.scopes.Load(label); found {

@@ -18,8 +18,8 @@ import (
 // fieldKeyBits is the size of the RSA keys of fields.
 const fieldKeyBits = 2048
 
-// MaxEncrypted bounds an encrypted value, in bytes: a thousand characters of
-// any script, with room to spare.
+// MaxEncrypted limits an encrypted value, in bytes: a thousand characters of any script, with
+// room to spare.
 const MaxEncrypted = 16 << 10
 
 // FieldKey is a key pair for values that clients encrypt in the browser of the
@@ -72,7 +72,7 @@ func ParseFieldKey(private []byte) (*FieldKey, error) {
 	return newFieldKey(pair)
 }
 
-// ID is the name by which clients say which key they used.
+// ID is the name of the key that clients send.
 func (k *FieldKey) ID() string { return k.id }
 
 // Format prints the name, whatever the verb: the default would print the key.
@@ -96,8 +96,8 @@ func (k *FieldKey) Public() PublicKey {
 	}
 }
 
-// errNotForUs is all that is said of a value that does not decrypt: a reason
-// would help whoever tries many.
+// errNotForUs is the only error for a value that does not decrypt, because a reason would help
+// an attacker.
 var errNotForUs = errors.New("the value does not decrypt with this key")
 
 // Decrypt reads a value that was encrypted for this key.
@@ -116,8 +116,8 @@ func (k *FieldKey) Decrypt(value string) (string, error) {
 	return string(plain), nil
 }
 
-// Encrypted reports whether a value is a compact JWE, and the name of the key
-// that it says it was encrypted for, which may be empty.
+// Encrypted reports whether a value is a compact JWE, and returns the name of its key, which
+// may be empty.
 func Encrypted(value string) (string, bool) {
 	head, _, _ := strings.Cut(value, ".")
 	if strings.Count(value, ".") != 4 || len(value) > MaxEncrypted {

@@ -13,8 +13,7 @@ import (
 	"strings"
 )
 
-// fixedID is the word in front of the fixed key in a key file; no master key
-// may be called so.
+// fixedID is the word before the fixed key in a key file. No master key may have this name.
 const fixedID = "fixed"
 
 // maxFileSize is far above any real key file, which has some 60 bytes per key.
@@ -22,18 +21,16 @@ const maxFileSize = 1 << 20
 
 var validID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Load reads a key file. Its lines are "id key" with a key of 32 bytes in
-// base64; the last is the current master key; the line of the word "fixed" is
-// the fixed key; blank lines and lines that begin with # are ignored. A file
-// that CheckPrivate refuses is refused.
+// Load reads a key file. Its lines are "id key" with a key of 32 bytes in base64. The last one
+// is the current master key, and the line of the word "fixed" is the fixed key. Blank lines and
+// lines that begin with # are ignored. A file that CheckPrivate refuses is refused.
 func Load(path string) (*Ring, error) {
 	return load(path, CheckPrivate)
 }
 
-// LoadOrCreate reads the key file, and makes one of Generate's keys for the
-// owner alone when there is none. When several processes start together, all
-// of them get the keys of the one file that was made first. It does not
-// refuse a file for its mode: it is for development, on any file system.
+// LoadOrCreate reads the key file, or makes one with Generate's keys, readable by the owner
+// only. When several processes start together, all get the keys of the file that was made
+// first. It does not refuse a file for its mode: it is for development, on any file system.
 func LoadOrCreate(path string) (*Ring, error) {
 	anyMode := func(*os.File) error { return nil }
 	ring, err := load(path, anyMode)
@@ -46,12 +43,12 @@ func LoadOrCreate(path string) (*Ring, error) {
 	return load(path, anyMode)
 }
 
-// Create makes a key file of Generate's keys for the owner alone. A file that
-// is there already stays as it is, and the error is fs.ErrExist.
+// Create makes a key file of Generate's keys for the owner alone. An existing file is not
+// changed, and the error is fs.ErrExist.
 func Create(path string) error { return Generate().write(path, nameNew) }
 
-// Save writes the ring to a key file for the owner alone, replacing it as a
-// whole: a crash leaves the old file or the new one.
+// Save writes the ring to a key file, readable by the owner only, and replaces the file
+// atomically.
 func (r *Ring) Save(path string) error {
 	return r.write(path, os.Rename)
 }
@@ -119,7 +116,7 @@ func (r *Ring) add(id string, secret []byte) error {
 	return nil
 }
 
-// write makes a complete file beside path and then gives it that name.
+// write makes a complete file beside path and then renames it.
 func (r *Ring) write(path string, name func(from, to string) error) error {
 	temporary, err := writeTemporary(filepath.Dir(path), r.text())
 	if err != nil {
@@ -153,8 +150,7 @@ func (r *Ring) text() []byte {
 	return b.Bytes()
 }
 
-// writeTemporary leaves a durable file of mode 0600, which is what CreateTemp
-// makes.
+// writeTemporary writes a durable file of mode 0600, the mode of CreateTemp.
 func writeTemporary(dir string, text []byte) (string, error) {
 	file, err := os.CreateTemp(dir, ".keys-*")
 	if err != nil {

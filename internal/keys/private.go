@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// CheckPrivate fails when others can read or write an open file that holds a secret. It
-// inspects the file, not its name, which could meanwhile be another's. The group may read
-// a file of root's: that is how Kubernetes and systemd hand secrets to a service.
+// CheckPrivate fails when others can read or write an open file with a secret. It checks the
+// file and not its name, which may meanwhile belong to another file. The group may read a file
+// of root's: that is how Kubernetes and systemd hand secrets to a service.
 func CheckPrivate(file *os.File) error {
 	stat, err := file.Stat()
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package keys is the key material of a deployment: what seals secrets at
-// rest, what indexes encrypted columns and what signs the things the service
-// hands out and takes back.
+// Package keys has the key material of a deployment: it encrypts secrets at rest, indexes
+// encrypted columns, and signs what the service issues and takes back.
 //
 // It owns the key file, the form of a sealed value and the derivation of
 // every other key. It does not own which columns are secret, nor where sealed
@@ -24,10 +23,9 @@ import (
 // keySize is the size in bytes of every key: AES-256 and HMAC-SHA256.
 const keySize = 32
 
-// Ring is the set of keys of a deployment. Master keys wrap the data keys of
-// sealed values: one of them, the current, seals, and all of them open. The
-// fixed key is the root of blind indexes and of MACs; it stays when the master
-// key rotates, because what is derived from it has to stay comparable.
+// Ring is the set of keys of a deployment. Master keys wrap the data keys of encrypted values.
+// The current one encrypts, and all decrypt. The fixed key is the root of blind indexes and
+// MACs. It does not rotate, because values derived from it must stay comparable.
 //
 // A Ring does not change once made, and is safe for concurrent use.
 type Ring struct {
@@ -38,8 +36,8 @@ type Ring struct {
 	scopes sync.Map
 }
 
-// master is a key that wraps data keys. Its secret is kept beside the cipher
-// so that the ring can be written to a file again.
+// master is a key that wraps data keys. Its secret is kept beside the cipher so that the ring
+// can be written to a file again.
 type master struct {
 	id     string
 	secret []byte
@@ -51,8 +49,8 @@ func Generate() *Ring {
 	return (&Ring{fixed: random(keySize)}).Rotated()
 }
 
-// Rotated is the ring with a fresh current master key; older values still
-// open. It takes effect once saved and loaded by every replica.
+// Rotated returns the ring with a new current master key. Older values still decrypt. It takes
+// effect once saved and loaded by every replica.
 func (r *Ring) Rotated() *Ring {
 	id := hex.EncodeToString(random(4))
 	for r.has(id) {
@@ -62,18 +60,17 @@ func (r *Ring) Rotated() *Ring {
 	return &Ring{masters: append(r.masters[:len(r.masters):len(r.masters)], fresh), fixed: r.fixed}
 }
 
-// Retired is the ring with its current master key alone: whatever is still under
-// an older one does not open any more.
+// Retired returns the ring with its current master key only. Values under older keys no longer
+// decrypt.
 func (r *Ring) Retired() *Ring { return &Ring{masters: []master{r.current()}, fixed: r.fixed} }
 
-// Format prints how many master keys there are and which is current, whatever
-// the verb: the default would print the keys.
+// Format prints the number of master keys and the current one for any verb. The default would
+// print the keys.
 func (r *Ring) Format(state fmt.State, _ rune) {
 	fmt.Fprintf(state, "keys.Ring(%d master keys, current %s)", len(r.masters), r.current().id)
 }
 
-// MasterKeys are the ids of the master keys, oldest first; the last is the
-// current one.
+// MasterKeys are the ids of the master keys, oldest first. The last is the current one.
 func (r *Ring) MasterKeys() []string {
 	ids := make([]string, len(r.masters))
 	for i, m := range r.masters {
@@ -102,8 +99,8 @@ func newMaster(id string, secret []byte) master {
 	return master{id: id, secret: secret, wrap: newAEAD(secret)}
 }
 
-// newAEAD is AES-256-GCM with a random nonce in front of each ciphertext. The
-// key has keySize bytes, of which the file parser makes sure: nothing fails.
+// newAEAD is AES-256-GCM with a random nonce in front of each ciphertext. The key has keySize
+// bytes, which the file parser checks, so nothing fails.
 func newAEAD(key []byte) cipher.AEAD {
 	block, err := aes.NewCipher(key)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// sealVersion is the first byte of a sealed value, so that another form can
-// be told apart later.
+// sealVersion is the first byte of an encrypted value, so that another form can be
+// distinguished later.
 const sealVersion = 1
 
 // wrappedSize is a wrapped data key: nonce, key, tag.
@@ -64,9 +64,9 @@ func (r *Ring) Open(p Place, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Rewrap puts a sealed value under the current master key without touching its
-// data key or ciphertext, so that an older master key can be retired. A value
-// that is already under it comes back as it is.
+// Rewrap encrypts the data key of a value with the current master key, without touching the
+// ciphertext, so that an older master key can be retired. A value that is already under it
+// comes back as it is.
 func (r *Ring) Rewrap(p Place, sealed []byte) ([]byte, error) {
 	e, dataKey, err := r.unwrap(p, sealed)
 	if err != nil {

@@ -16,9 +16,8 @@ import (
 
 // Message is one mail to one address, in plain text.
 type Message struct {
-	// ID is the same each time the mail is sent, and no other mail's: with it
-	// its reader's program can tell that it came twice. It has letters, digits
-	// and dots.
+	// ID is the same each time the mail is sent, and unique, so mail programs recognise
+	// duplicates. It has letters, digits and dots.
 	ID string
 	// To is an address that passerelle.IsEmail takes.
 	To string
@@ -28,9 +27,8 @@ type Message struct {
 	Date time.Time
 }
 
-// Send hands a mail to the server and returns once the server has taken it
-// over. An error after that, such as a connection lost in saying goodbye, does
-// not count.
+// Send hands a mail to the server and returns once the server has taken it over. A later error,
+// such as a connection lost at the end, does not count.
 func (s *SMTPServer) Send(ctx context.Context, m Message) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -51,8 +49,7 @@ func (s *SMTPServer) Send(ctx context.Context, m Message) error {
 	return errors.New(reason(ctx, err))
 }
 
-// message writes a mail. Whatever is not ASCII in the subject is encoded, and
-// so is what would end its line.
+// message writes a mail. The subject is encoded where it is not ASCII or would end its line.
 func (s *SMTPServer) message(m Message) (*smtp.Msg, error) {
 	message := smtp.NewMsg(smtp.WithNoDefaultUserAgent())
 	if err := errors.Join(message.From(s.from), message.To(m.To)); err != nil {
@@ -96,9 +93,8 @@ func (s *SMTPServer) tls() *tls.Config {
 	return &tls.Config{ServerName: s.host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
 }
 
-// line is the connection of one conversation. The library would keep it open
-// after some errors, move its deadline with every step, and remember whatever
-// the server says, however long it is.
+// line is the connection of one conversation. The library would keep it open after some errors,
+// move its deadline with every step, and store any amount of the server's text.
 type line struct {
 	server *SMTPServer
 	net.Conn
@@ -136,8 +132,7 @@ func (l *line) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end closes the connection, if there ever was one, and with it whatever the
-// library has left of it.
+// end closes the connection, if there was one, and whatever the library keeps of it.
 func (l *line) end() {
 	if l.Conn != nil {
 		l.free()
@@ -145,8 +140,8 @@ func (l *line) end() {
 	}
 }
 
-// reason says in a few words why a mail was not taken over. The words of a
-// server may hold addresses and are not repeated.
+// reason says in a few words why a server did not accept a mail. The words of a server may hold
+// addresses and are not repeated.
 func reason(ctx context.Context, err error) string {
 	if ctx.Err() != nil || isTimeout(err) {
 		return "the mail server did not answer in time"

@@ -71,7 +71,7 @@ func TestMailsArrive(t *testing.T) {
 	}
 }
 
-// reads demands that a mail says what it was given to say.
+// reads checks the content of a mail.
 func reads(t *testing.T, raw string, want mail.Message) {
 	t.Helper()
 	read, err := netmail.ReadMessage(strings.NewReader(raw))
@@ -113,8 +113,8 @@ func reads(t *testing.T, raw string, want mail.Message) {
 	}
 }
 
-// Whatever is in a subject or a text, the headers stay those of the program and
-// the mail ends where it should.
+// With any subject and text, the headers stay those of the program and the mail ends where it
+// should.
 func TestWordsStayInTheirPlace(t *testing.T) {
 	for _, words := range []string{
 		"a\r\nBcc: x@evil.example", "a\nBcc: x@evil.example\n\nbody", "a\rb", "é — 例え", strings.Repeat("long ", 100), "=?utf-8?q?x?=", "\x01\x7f",

@@ -1,15 +1,13 @@
 // Package mail sends one mail to one address through a server that speaks SMTP.
 //
-// It owns the address of that server, how the way to it is protected, the
-// bounds of a conversation and the form of a mail. It does not own what a mail
-// says, nor when it is sent and sent again: a mail counts as sent once the
-// server has taken it over, and whoever did not hear that sends it again under
-// the same Message-ID.
+// It owns the address and protection of the server, the limits of a session, and the form of a
+// mail. It does not own what a mail says, or when it is sent: a mail counts as sent when the
+// server has accepted it, and a sender that does not know sends it again with the same
+// Message-ID.
 //
-// It fails with an Invalid *passerelle.Error for a server or a sender that
-// cannot be used, before anything is sent, and otherwise with an error whose
-// text names no address, no password and nothing the server said beyond its
-// status code.
+// It fails with an Invalid *passerelle.Error for an unusable server or sender before anything
+// is sent, and otherwise with an error without addresses, passwords, or the server's text,
+// except its status code.
 package mail
 
 import (
@@ -27,7 +25,7 @@ import (
 const (
 	// Timeout is from dialling to the server's last word.
 	Timeout = 30 * time.Second
-	// maxReply is how many bytes a server may say.
+	// maxReply is how many bytes of a server's text are read.
 	maxReply = 1 << 20
 )
 
@@ -38,14 +36,13 @@ type SMTPServer struct {
 	security   security
 	user       *url.Userinfo // nil to send without signing in
 	from       string
-	// Roots are the authorities that may vouch for the server; nil means those
-	// of the system.
+	// Roots are the certificate authorities for the server; nil means those of the system.
 	Roots *x509.CertPool
 	// Timeout bounds a conversation.
 	Timeout time.Duration
 }
 
-// security is how the way to a server is protected.
+// security is the protection of the connection to a server.
 type security string
 
 const (
@@ -53,24 +50,22 @@ const (
 	implicit security = "implicit"
 	// startTLS is TLS after a few words in the open, or no conversation at all.
 	startTLS security = "starttls"
-	// none is for a server on the same machine, and where the operator says so.
+	// none is for a server on the same machine, and where the operator asks for it.
 	none security = "none"
 )
 
 // defaultPorts are the submission ports of RFC 8314.
 var defaultPorts = map[string]string{"smtp": "587", "smtps": "465"}
 
-// schemes are what goes before a server's name, and the protection that follows
-// from it.
+// schemes are the schemes of addresses with their protection.
 var schemes = map[string]security{"smtp": startTLS, "smtps": implicit}
 
 const urlForm = "must be like smtp://user:password@mail.example:587 or smtps://user:password@mail.example:465"
 
-// NewServer reads the address of a server, smtp://user:password@host:port or
-// smtps://…, and the address that mails come from. The user and the port may be
-// left out. With smtp the server must offer STARTTLS, unless it is on this
-// machine, or the address ends in ?tls=none, with which there must be no
-// password; ?tls=starttls demands it on this machine, too. The error names
+// NewServer reads the address of a server, smtp://user:password@host:port or smtps://…, and the
+// address that mails come from. The user and the port may be left out. With smtp the server
+// must offer STARTTLS, unless it is on this machine, or the address ends in ?tls=none, which
+// forbids a password. With ?tls=starttls it must offer it on this machine, too. The error names
 // --smtp-url or --mail-from and repeats neither.
 func NewServer(address, from string) (*SMTPServer, error) {
 	if !passerelle.IsEmail(from) {
@@ -110,8 +105,7 @@ func (s *SMTPServer) secured(u *url.URL) (security, error) {
 	return schemes[u.Scheme], nil
 }
 
-// checkUser refuses half a sign-in, and one that everybody on the way could
-// read.
+// checkUser refuses a user without a password, and a password over an open connection.
 func (s *SMTPServer) checkUser() error {
 	if s.user == nil {
 		return nil

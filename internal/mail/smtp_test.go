@@ -19,14 +19,13 @@ import (
 	"time"
 )
 
-// post is a mail server (RFC 5321) that remembers what it was told and answers
-// as a test wants.
+// post is a mail server (RFC 5321) that records what it gets and answers as a test wants.
 type post struct {
 	t       *testing.T
 	address string
-	// tls is what STARTTLS begins; without it, STARTTLS is not offered.
+	// tls is the configuration for STARTTLS. Without it, STARTTLS is not offered.
 	tls *tls.Config
-	// user and password that AUTH PLAIN asks for; none are needed when empty.
+	// user and password for AUTH PLAIN; none are needed when empty.
 	user, password string
 	// answers replaces the answer to a command, such as RCPT, or "." for the end
 	// of a mail, as often as it has texts.
@@ -196,7 +195,7 @@ func (p *post) note(line string) {
 	p.said = append(p.said, line)
 }
 
-// mails are those that arrived so far.
+// mails are the mails received so far.
 func (p *post) mails() []mailbag {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,9 +1,8 @@
-// Package notification receives what banks report by themselves: that an order or a consent
-// has changed.
+// Package notification receives reports of banks that an order or a consent has changed.
 //
-// It owns the addresses at which they report, and wakes the check of the order or the
-// connection. It does not own what is reported. Nobody reads that, because anybody who knows
-// the address could have sent it. So a notification alone changes nothing.
+// It owns the addresses for reports, and wakes the check of the order or the connection. It
+// does not own the content of reports. It is ignored, because anybody who knows the address
+// could have sent it. So a notification alone changes nothing.
 //
 // An address that was not issued here fails with Missing.
 package notification
@@ -26,12 +25,12 @@ import (
 // Path is where banks report, below the address of a domain.
 const Path = "/webauth/notification"
 
-// Notifications issues addresses and receives what is sent there. Every field is required.
+// Notifications makes addresses and receives reports there. Every field is required.
 type Notifications struct {
 	DB *store.DB
 	// MAC authenticates the addresses.
 	MAC func(purpose string, data []byte) []byte
-	// Now is real time; each domain's clock turns it into its own.
+	// Now is real time. A sandbox domain's clock converts it.
 	Now func() time.Time
 	// Sync wakes the loop that reads connections in the background.
 	Sync func()
@@ -72,8 +71,8 @@ func (n *Notifications) state(d passerelle.Domain, kind byte, id int64) string {
 	return base64.RawURLEncoding.EncodeToString(append(state, mac[:stateMAC]...))
 }
 
-// parse reads a state. It compares the whole text with the one that was issued, because
-// base64 decoding ignores line breaks.
+// parse reads a state. It compares the whole text with the issued one, because base64 decoding
+// ignores line breaks.
 func (n *Notifications) parse(d passerelle.Domain, state string) (byte, int64, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
 	if err != nil || len(raw) != stateNumber+1+stateMAC {
@@ -83,8 +82,8 @@ func (n *Notifications) parse(d passerelle.Domain, state string) (byte, int64, b
 	return kind, id, hmac.Equal([]byte(state), []byte(n.state(d, kind, id)))
 }
 
-// returnTime is how long a person who has agreed at the bank may take to come back before
-// the consent is checked without them. It keeps the check out of their way.
+// returnTime is how long a person who has agreed at the bank may take to return before the
+// consent is checked without them. It keeps the check from interfering with them.
 const returnTime = time.Minute
 
 // Receive handles a notification that came to the address with that state. The order is

@@ -15,7 +15,7 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// TestAddresses: only an address that was issued for the domain is taken, whole and as it is.
+// TestAddresses: only a complete, unchanged address of the domain is accepted.
 func TestAddresses(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
 		ring := keys.Generate()

@@ -61,7 +61,7 @@ type signature struct {
 	err error
 }
 
-// VerifySignature returns what was signed.
+// VerifySignature returns the signed payload.
 func (s *signature) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	content, err := s.remote.VerifySignature(ctx, token)
 	if err == nil {
@@ -83,8 +83,8 @@ type transport func(*http.Request) (*http.Response, error)
 // RoundTrip calls it.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// frank is the client, for which an answer other than 200 is an error: the library
-// would put its body, which can be anything, into one.
+// frank is a client that fails for answers other than 200, because the library would put their
+// bodies into errors.
 func frank(client *http.Client) *http.Client {
 	twin := *client
 	twin.Transport = transport(func(r *http.Request) (*http.Response, error) {

@@ -1,13 +1,13 @@
 // Package oidc lets an OpenID Connect provider identify an operator who signs in.
 //
-// It owns the redirect to the provider and back: what the browser is sent with and must
-// bring back, how the code becomes a token, and what the token must contain. It does not own
-// who may sign in (package operators), the cookie in the browser, or which addresses may be
-// called, which the given client decides.
+// It owns the redirect to the provider and back: what the browser takes along and must bring
+// back, how the code becomes a token, and what the token must contain. It does not own who may
+// sign in (package operators), the cookie in the browser, or which addresses may be called,
+// which the given client decides.
 //
-// It fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched,
-// and a reason for the log, when anything from the provider, the browser or the token is
-// wrong. Errors quote nothing of the provider's answers except who issued a token to whom.
+// It fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched, and a
+// reason for the log, when anything from the provider, the browser or the token is wrong.
+// Errors quote nothing of the provider's answers except the issuer and the audience of a token.
 package oidc
 
 import (
@@ -28,17 +28,16 @@ import (
 	"passerelle"
 )
 
-// What keeps a provider from vouching for somebody.
+// The reasons why a provider does not identify a person.
 var (
 	ErrAway       = errors.New("the provider of identities cannot be asked")
 	ErrNotVouched = errors.New("the provider of identities does not vouch for this person")
 )
 
-// known is how long what the provider says of itself is believed.
+// known is how long a provider's description is cached.
 const known = time.Hour
 
-// algorithms are the ways of signing that are accepted: those that only the
-// provider can sign with.
+// algorithms are the accepted signature algorithms: those that only the provider can use.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
@@ -47,13 +46,13 @@ var algorithms = []string{
 type Config struct {
 	// Issuer is the provider's address, as it calls itself in tokens.
 	Issuer string
-	// ClientID and ClientSecret are ours there; a secret is not needed everywhere.
+	// ClientID and ClientSecret identify us there. Some providers need no secret.
 	ClientID, ClientSecret string
-	// NameClaim is the claim that has the name of an operator, for the first time
-	// that somebody comes; empty for none. One of "email" counts when it is verified.
+	// NameClaim is the claim with the name of an operator, for a first sign-in; empty for none.
+	// A claim "email" counts when it is verified.
 	NameClaim string
-	// SecondFactor lists the values of amr and acr that say that the provider asked
-	// for a second factor; none are believed when it is empty.
+	// SecondFactor lists the values of amr and acr that mean a second factor. When it is empty,
+	// none are accepted.
 	SecondFactor []string
 	// Loopback lets the provider be on this machine and without TLS, for
 	// development.
@@ -68,7 +67,7 @@ type Config struct {
 type Provider struct {
 	Config
 
-	// asking is held by the one who asks the provider about itself.
+	// asking is held by the caller that fetches the description.
 	asking chan struct{}
 	mu     sync.Mutex
 	cached *description
@@ -83,16 +82,15 @@ type description struct {
 	keys *keys
 }
 
-// A caller waits at most this long for another caller's fetch, and after a failed fetch
-// nobody fetches again for a moment: strangers must not be able to occupy the service while
-// the provider is silent.
+// A caller waits at most this long for another caller's fetch, and after a failed fetch nobody
+// fetches again for a moment: strangers must not be able to occupy the service while the
+// provider is silent.
 const (
 	waiting = time.Second
 	silence = 5 * time.Second
 )
 
-// New checks what was said of a provider, without asking it. Fields of errors are
-// flags.
+// New checks the configuration of a provider without calling it. Fields of errors are flags.
 func New(c Config) (*Provider, error) {
 	if !c.mayBe(c.Issuer) {
 		return nil, passerelle.InvalidField("--oidc-issuer", "must be the https address of the provider, without a query")
@@ -112,8 +110,7 @@ func (c *Config) mayBe(address string) bool {
 	return c.safe(u)
 }
 
-// safe reports whether nobody on the way can listen or answer instead, which is not
-// asked for in development.
+// safe reports whether nobody in between can read or answer. Development does not require that.
 func (c *Config) safe(u *url.URL) bool {
 	return u.Scheme == "https" || c.Loopback && u.Scheme == "http"
 }
@@ -152,8 +149,7 @@ func (p *Provider) ask(ctx context.Context) (*description, error) {
 	return found, err
 }
 
-// remembered returns the cached description and error; both are nil when it has to be
-// fetched.
+// remembered returns the cached description and error. Both are nil when it must be fetched.
 func (p *Provider) remembered() (*description, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,8 +199,7 @@ var (
 	errMisnamed   = errors.New("it calls itself by another address than --oidc-issuer")
 )
 
-// undescribed is why a provider did not say of itself what it has to, without
-// anything of what it said.
+// undescribed says why a provider's description is unusable, without quoting it.
 func undescribed(err error) error {
 	var (
 		unanswered *url.Error
@@ -238,9 +233,8 @@ func (p *Provider) config(found *description, back string) *oauth2.Config {
 	return &oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: endpoint, RedirectURL: back, Scopes: scopes}
 }
 
-// style is how the provider wants to be told who we are: in the header, as all have
-// to know, unless it says that it knows only the other way. It is not tried
-// out, which would cost the code.
+// style is how we authenticate at the provider: in the header, which all must support, unless
+// the provider supports only the other way. It is not tried out, which would cost the code.
 func (p *Provider) style(found *description) oauth2.AuthStyle {
 	var said struct {
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
@@ -256,8 +250,8 @@ type Departure struct {
 	State, Nonce, Verifier string
 }
 
-// Leave is where a browser is sent to, to come back to an address of ours, and what
-// it keeps meanwhile.
+// Leave returns where to send a browser, and what it keeps meanwhile. The browser returns to an
+// address of ours.
 func (p *Provider) Leave(ctx context.Context, back string) (string, Departure, error) {
 	var d Departure
 	found, err := p.ask(ctx)
@@ -268,18 +262,18 @@ func (p *Provider) Leave(ctx context.Context, back string) (string, Departure, e
 	return p.config(found, back).AuthCodeURL(d.State, oidc.Nonce(d.Nonce), oauth2.S256ChallengeOption(d.Verifier)), d, nil
 }
 
-// Person is whom the provider vouches for.
+// Person is a person whom the provider identifies.
 type Person struct {
-	// Issuer and Subject are who it is, for ever.
+	// Issuer and Subject identify the person permanently.
 	Issuer, Subject string
-	// Name is that of an operator, empty when the provider vouches for none.
+	// Name is the name of an operator, empty when the provider sends none.
 	Name string
-	// Twice tells that a second factor was given, and is believed.
+	// Twice reports an accepted second factor.
 	Twice bool
 }
 
-// Arrive is whom the provider vouches for by what a browser brings back in the query
-// of the address that Leave was given.
+// Arrive returns the person whom the provider identifies in the query of the address given to
+// Leave.
 func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query url.Values) (Person, error) {
 	if err := p.check(d, query); err != nil {
 		return Person{}, err
@@ -304,7 +298,7 @@ func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query u
 	return p.read(token, d.Nonce)
 }
 
-// check holds what came back against what the browser left with.
+// check compares the query with what the browser took along.
 func (p *Provider) check(d Departure, query url.Values) error {
 	switch {
 	case d.State == "" || !same(query.Get("state"), d.State):
@@ -319,7 +313,7 @@ func (p *Provider) check(d Departure, query url.Values) error {
 	return nil
 }
 
-// read takes from a token that is signed what it says of a person.
+// read reads the person from a signed token.
 func (p *Provider) read(token *oidc.IDToken, nonce string) (Person, error) {
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
@@ -363,8 +357,8 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 
 func notVouched(why string) error { return fmt.Errorf("%w: %s", ErrNotVouched, why) }
 
-// exchangeFailure tells a provider that refused a code from one that cannot be reached. It
-// leaves out the answer, which could hold anything.
+// exchangeFailure distinguishes a provider that refused a code from an unreachable one. It
+// leaves out the answer, which could contain anything.
 func exchangeFailure(err error) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) || refused.Response == nil {

@@ -24,7 +24,7 @@ import (
 
 const back = "https://bank.example/console/provider/back"
 
-// signIn is one person's way to a provider and back.
+// signIn is one person's sign-in at a provider.
 type signIn struct {
 	t        *testing.T
 	server   *oidctest.Provider
@@ -91,7 +91,7 @@ func TestAProviderVouches(t *testing.T) {
 	}
 }
 
-// unsigned is a token that says it needs no signature.
+// unsigned is a token that claims to need no signature.
 func unsigned(claims []byte) string {
 	text := base64.RawURLEncoding.EncodeToString
 	return text([]byte(`{"alg":"none"}`)) + "." + text(claims) + "."
@@ -252,8 +252,8 @@ func TestProvidersThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestASilentProvider keeps nobody long: whoever comes while another asks goes away
-// again, and after a failure nobody asks for a while.
+// TestASilentProvider: callers wait only briefly for another's fetch, and after a failure
+// nobody fetches for a while.
 func TestASilentProvider(t *testing.T) {
 	v := newSignIn(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -312,8 +312,8 @@ func TestKeysAreRemembered(t *testing.T) {
 	vouched(3)
 }
 
-// TestForeignKeys brings tokens that none of the provider's keys has signed: they do
-// not have the keys asked for each time.
+// TestForeignKeys: tokens without a signature of the provider do not cause a fetch of its keys
+// each time.
 func TestForeignKeys(t *testing.T) {
 	v := newSignIn(t)
 	if _, err := v.whole(); err != nil {
@@ -337,8 +337,8 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// TestAProviderIsCalledSafely refuses descriptions with addresses that somebody on
-// the way could answer for.
+// TestAProviderIsCalledSafely refuses descriptions with addresses that somebody in between
+// could answer.
 func TestAProviderIsCalledSafely(t *testing.T) {
 	for _, name := range []string{"authorization_endpoint", "token_endpoint", "jwks_uri"} {
 		for _, address := range []string{"", "/here", "http://id.example/x", "ftp://id.example/x", "https:///x"} {

@@ -10,29 +10,27 @@ import (
 	"passerelle/internal/store"
 )
 
-// ErrUnlinked refuses a person whom the identity provider knows and who is linked to no
+// ErrUnlinked refuses a person whom the identity provider identifies and who is linked to no
 // operator.
 var ErrUnlinked = errors.New("no operator is linked to this identity")
 
-// ProviderIdentity is what a trusted identity provider says about a person who signs in.
+// ProviderIdentity is a trusted identity provider's statement about a person who signs in.
 type ProviderIdentity struct {
-	// Issuer and Subject are who it is, for ever.
+	// Issuer and Subject identify the person permanently.
 	Issuer, Subject string
-	// Name is the operator that somebody who is not linked yet becomes; empty for
-	// none.
+	// Name is the operator that an unlinked person becomes; empty for none.
 	Name string
-	// Twice tells that the provider asked for a second factor, and that ours is not
-	// needed.
+	// Twice means that the provider asked for a second factor, and that ours is not needed.
 	Twice bool
 	// Request is the id of the request.
 	Request string
 }
 
-// SignInByIdentity makes a session for whom a provider vouches: the operator linked to the
-// identity or, the first time, the one of that name who is linked to none of the
-// provider, and is from then on. Roles are ours. The session waits for the second
-// factor like any other, unless the provider's is believed. Who was unlinked
-// meanwhile is ErrRefused.
+// SignInByIdentity makes a session for a person whom a provider identifies: the operator linked
+// to the identity. An unlinked person becomes the operator with their name, if that operator is
+// not linked to the provider, and is linked from then on. Our roles apply. The session waits
+// for the second factor like any other, unless the provider's is believed. It fails with
+// ErrRefused for an operator who was unlinked meanwhile.
 func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (IssuedSession, error) {
 	o, link, err := a.knownBy(ctx, v)
 	if err != nil {
@@ -61,8 +59,8 @@ func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (I
 	return pass, err
 }
 
-// knownBy returns the operator of an identity, none when it belongs to nobody, and whether
-// the operator still has to be linked.
+// knownBy returns the operator of an identity, none when it belongs to nobody, and whether the
+// operator must still be linked.
 func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (operatorstore.Operator, bool, error) {
 	var link bool
 	o, err := operatorstore.From(a.DB).OperatorByIdentity(ctx, v.Issuer, v.Subject)
@@ -79,8 +77,8 @@ func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (operatorst
 	return o, link, nil
 }
 
-// Link makes an operator a subject of an issuer. Somebody who is linked already, at
-// either end, is Invalid.
+// Link makes an operator a subject of an issuer. It fails with Invalid when the operator or the
+// identity is linked already.
 func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (operatorstore.Operator, error) {
 	for field, text := range map[string]string{"issuer": issuer, "subject": subject} {
 		if text == "" || len(text) > maxIdentity {
@@ -99,7 +97,7 @@ func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (ope
 // maxIdentity is as long as an issuer or a subject may be.
 const maxIdentity = 1000
 
-// Unlink has no provider vouch for an operator any more, and ends their sessions.
+// Unlink removes an operator's identities, and ends their sessions.
 func (a *Operators) Unlink(ctx context.Context, name string) (operatorstore.Operator, error) {
 	return a.change(ctx, name, actUnlink, func(tx *store.Tx, o operatorstore.Operator) error {
 		operatorstore.In(tx).UnlinkOperator(o.ID) // first: it waits for whoever signs in, whose session is then there to be ended

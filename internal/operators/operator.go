@@ -22,8 +22,8 @@ var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._@-]{0,63}$`)
 // normal is the form in which names are stored and compared.
 func normal(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-// Create makes an operator with a random password, which is stored nowhere. The
-// name has up to 64 letters, digits and ".", "_", "@", "-", and is free.
+// Create makes an operator with a random password, which is not stored. The name has up to 64
+// letters, digits and ".", "_", "@", "-", and is free.
 func (a *Operators) Create(ctx context.Context, name string, role Role) (operatorstore.Operator, string, error) {
 	o := operatorstore.Operator{Name: normal(name), Role: string(role), Created: a.Now()}
 	if !nameForm.MatchString(o.Name) {

@@ -1,16 +1,14 @@
-// Package operators signs operators in to the console. It checks who they are and
-// how long their sessions last.
+// Package operators signs operators in to the console. It checks who they are, and how long
+// their sessions last.
 //
-// It owns passwords and how they are hashed, the second factor, locking out after
-// failures, sessions, and what each role may do. It does not own what
-// operators do inside, which are the use cases of others, nor the pages and
-// cookies with which browsers take part.
+// It owns passwords and how they are hashed, the second factor, locking out after failures,
+// sessions, and what each role may do. It does not own what operators do in the console, which
+// are other use cases, or the pages and cookies.
 //
-// It fails with ErrRefused for every way of not being who one says, without saying
-// which; with ErrLocked after too many failures, before anything is compared; with
-// ErrNoSession when a stay is over; and with Invalid, naming the field, for a new
-// password or name that will not do. Each act is on record in the unit in which it
-// becomes true.
+// It fails with ErrRefused for every wrong name, password or code, without saying which; with
+// ErrLocked after too many failures, before anything is compared; with ErrNoSession when a
+// session has ended; and with Invalid, naming the field, for an unusable new password or name.
+// Each act is recorded in its transaction.
 package operators
 
 import (
@@ -28,10 +26,10 @@ import (
 )
 
 // How many failed attempts lock a subject, each within lockSpan of the one before. The lock
-// ends lockSpan after the last counted attempt. A name is locked at the address that
-// guesses, and not for its owner elsewhere; the limit for a name alone is against guesses
-// from many addresses. Many people may share an address. A second factor, and the password
-// in a session, are asked for after the password was right, so strangers cannot lock those.
+// ends lockSpan after the last counted attempt. A name is locked at the guessing address, and
+// not for its owner elsewhere. The limit for a name alone is against guesses from many
+// addresses. Many people may share an address. A second factor, and the password in a session,
+// are asked for after the password was right, so strangers cannot lock those.
 const (
 	maxFailuresHere      = 5
 	maxFailuresOfName    = 100
@@ -40,18 +38,17 @@ const (
 	lockSpan             = 15 * time.Minute
 )
 
-// What is remembered of attempts that failed: by how many subjects at most, and how
-// many are forgotten in a unit.
+// How many subjects have a count of failures, and how many are removed in a unit.
 const (
 	maxRemembered = 100_000
 	forgetBatch   = 1000
 	forgetBatches = 1000
 )
 
-// LockMinutes is how long one who is locked out has to wait at most.
+// LockMinutes is how long a locked person waits at most.
 const LockMinutes = int(lockSpan / time.Minute)
 
-// What keeps somebody out.
+// The reasons for refusals.
 var (
 	ErrRefused   = errors.New("the name, the password or the code is wrong")
 	ErrLocked    = operatorstore.ErrLocked
@@ -74,15 +71,15 @@ type SignInAttempt struct {
 	Address, Request string
 }
 
-// IssuedSession is a session just made. Token is what its holder shows, and is stored
-// nowhere.
+// IssuedSession is a session just made. Token is the text that the holder shows. It is not
+// stored.
 type IssuedSession struct {
 	Token string
 	operatorstore.Session
 }
 
-// SignIn makes a session for who knows the password. It waits for the second
-// factor of operators who have one, and is good for nothing else until then.
+// SignIn makes a session for a right name and password. For operators with a second factor, the
+// session waits for it and is good for nothing else until then.
 func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession, error) {
 	name := normal(at.Name)
 	here, byName, byAddress := a.counters(name, at.Address)
@@ -104,8 +101,8 @@ func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession
 	})
 }
 
-// admit opens the session of an operator who was recognised, twice when a second
-// factor was given, unless they may not come in any more at that moment.
+// admit opens the session of a recognised operator, twice meaning with a second factor, unless
+// the operator may no longer sign in.
 func (a *Operators) admit(ctx context.Context, o operatorstore.Operator, twice bool, request string, also func(*store.Tx) error) (IssuedSession, error) {
 	step, life := single, sessionLife
 	switch {
@@ -157,8 +154,8 @@ func (a *Operators) SecondFactor(ctx context.Context, token, code, request strin
 	return pass, err
 }
 
-// Check reports whether a password is that of an operator who may come in. It
-// is for programs that hold the password already, and counts nothing.
+// Check reports whether a password is that of an operator who may sign in. It is for programs
+// that hold the password already, and counts nothing.
 func (a *Operators) Check(ctx context.Context, name, password string) (bool, error) {
 	_, err := a.recognise(ctx, normal(name), password)
 	if errors.Is(err, ErrRefused) {
@@ -167,8 +164,8 @@ func (a *Operators) Check(ctx context.Context, name, password string) (bool, err
 	return err == nil, err
 }
 
-// recognise finds the operator of a name whose password it is. It takes as long
-// for a name that nobody has. With ErrRefused comes the operator, if any.
+// recognise finds the operator of a name whose password it is. It takes as long for an unknown
+// name. With ErrRefused comes the operator, if any.
 func (a *Operators) recognise(ctx context.Context, name, password string) (operatorstore.Operator, error) {
 	o, err := operatorstore.From(a.DB).OperatorByName(ctx, name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -203,7 +200,7 @@ func (a *Operators) take(ctx context.Context, all ...operatorstore.SignInCounter
 	return err
 }
 
-// Forget removes counts that lock nobody any more. When strangers have caused too many, with
+// Forget removes counts that no longer lock anybody. When strangers have caused too many, with
 // unknown names from ever new addresses, it also removes the lowest ones.
 func (a *Operators) Forget(ctx context.Context) error {
 	left := int64(-1)
@@ -224,7 +221,7 @@ func (a *Operators) Forget(ctx context.Context) error {
 	return nil
 }
 
-// refuse puts a failure on record.
+// refuse records a failure.
 func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 	entry.At, entry.Refused = a.Now(), true
 	if err := a.DB.Write(ctx, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
@@ -248,15 +245,15 @@ func nameSubject(name string) []byte {
 	return sum[:]
 }
 
-// proofCounter is what attempts of a visitor to prove who they are are counted by.
+// proofCounter counts attempts of a signed-in operator to prove who they are.
 func proofCounter(v SignedIn) operatorstore.SignInCounter {
 	name := nameSubject(v.Operator.Name)
 	sum := sha256.Sum256(append([]byte("proof "), name...))
 	return operatorstore.SignInCounter{Subject: sum[:], Of: name, Limit: maxFailuresOfProof}
 }
 
-// addressSubject stands for the network that a provider gives to one customer.
-// What is no address is all the same.
+// addressSubject stands for the network that a provider gives to one customer. Everything that
+// is not an address counts as one address.
 func (a *Operators) addressSubject(address string) []byte {
 	var network netip.Prefix
 	if ip, err := netip.ParseAddr(address); err == nil {

@@ -27,13 +27,12 @@ type fixture struct {
 	*operators.Operators
 	t   *testing.T
 	now time.Time
-	// meanwhile is done once, before the asked time is told that many times more.
+	// meanwhile runs once, before the asked time is read that many more times.
 	meanwhile func()
 	after     int
 }
 
-// ask is the clock of the door, which gives the test a moment in the middle of
-// something.
+// ask is the clock of the sign-in, which runs the test's code in the middle of an operation.
 func (d *fixture) ask() time.Time {
 	if d.meanwhile == nil {
 		return d.now
@@ -97,7 +96,7 @@ func (d *fixture) inside(name, password string) (operators.IssuedSession, operat
 	return pass, v
 }
 
-// acts lists what is on record about an operator, oldest first.
+// acts lists the recorded acts of an operator, oldest first.
 func (d *fixture) acts(name string) []string {
 	d.t.Helper()
 	o, err := operatorstore.From(d.DB).OperatorByName(d.t.Context(), name)
@@ -115,7 +114,7 @@ func (d *fixture) acts(name string) []string {
 	return acts
 }
 
-// code is what an app shows at the present instant, computed here on its own.
+// code is the code that an app shows now, computed independently.
 func (d *fixture) code(key string) string {
 	d.t.Helper()
 	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(key, " ", ""))
@@ -190,8 +189,8 @@ func TestFailuresLockOutWhereTheyAreMade(t *testing.T) {
 	})
 }
 
-// Many who guess a name together are stopped, and stopped before the name counts
-// what their own addresses were locked out for.
+// Many who guess a name together are stopped, before the name counts attempts from locked
+// addresses.
 func TestANameThatManyGuessIsLocked(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Viewer)
@@ -252,7 +251,7 @@ func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
 			must(t, err)
 			_, password, err := d.ResetPassword(t.Context(), "zoe")
 			must(t, err)
-			// Three times for what is counted; then the operator was recognised.
+			// Three times for the counters; then the operator was recognised.
 			d.meanwhile, d.after = c.meanwhile, 3
 			pass, err := d.signIn("zoe", password, "192.0.2.1")
 			if !errors.Is(err, c.want) || d.meanwhile != nil {
@@ -483,7 +482,7 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 		if who := inside(operators.ProviderIdentity{Subject: "1", Name: " Zoe "}); who.Operator.Name != "zoe" || who.HasSecondFactor() {
 			t.Errorf("%+v", who)
 		}
-		// Linked now, by who it is and not by the name.
+		// Linked now, by identity and not by name.
 		if who := inside(operators.ProviderIdentity{Subject: "1", Name: "adam", Twice: true}); who.Operator.Name != "zoe" || !who.HasSecondFactor() {
 			t.Errorf("%+v", who)
 		}
@@ -515,7 +514,7 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 	})
 }
 
-// Who is disabled while the provider vouches for them gets no session, and is not
+// An operator who is disabled during the sign-in at the provider gets no session, and is not
 // linked.
 func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
@@ -530,8 +529,8 @@ func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
 	})
 }
 
-// Who is unlinked while the provider vouches for them gets no session, and none
-// that was open before stays so.
+// An operator who is unlinked during the sign-in at the provider gets no session, and earlier
+// ones end.
 func TestNobodyIsVouchedForWhoIsUnlinkedMeanwhile(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)

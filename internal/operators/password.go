@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// A hash of a password takes this much memory in KiB, passes over it, and time;
-// each hash carries its own, so that they can be raised later.
+// The memory in KiB, passes and threads of a password hash. Each hash contains its own, so that
+// they can be raised later.
 const (
 	hashMemory = 19 * 1024
 	hashPasses = 2
@@ -86,8 +86,8 @@ func matches(ctx context.Context, stored, password string) (bool, error) {
 	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
 }
 
-// nobody is the hash to compare with for unknown names. It takes as long as a real one, and
-// no password matches it.
+// nobody is the hash to compare with for unknown names. It takes as long as a real one, and no
+// password matches it.
 var nobody = sync.OnceValue(func() string {
 	text := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf(hashForm, hashMemory, hashPasses, text(randomBytes(saltSize)), text(randomBytes(hashSize)))

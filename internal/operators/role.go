@@ -6,7 +6,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Role is what an operator is there for.
+// Role is what an operator may do.
 type Role string
 
 // The roles.
@@ -17,11 +17,11 @@ const (
 	Administrator Role = "administrator"
 )
 
-// Roles lists the roles, each of which may do more than the one before.
+// Roles lists the roles, each with more rights than the one before.
 func Roles() []Role { return []Role{Viewer, Developer, Acting, Administrator} }
 
-// Ability is something that not every operator may do. To look at what is not
-// sensitive, each of them may.
+// Ability is something that not every operator may do. Each role may view what is not
+// sensitive.
 type Ability string
 
 // The abilities.
@@ -52,7 +52,7 @@ func (v SignedIn) May(ability Ability) bool {
 	return slices.Contains(abilities[Role(v.Operator.Role)], ability)
 }
 
-// What is written into the audit log about coming and going.
+// The acts of sign-in and sign-out in the audit log.
 const (
 	actSignIn       = "sign in"
 	actSecondFactor = "second factor"
@@ -72,7 +72,7 @@ func (a *Operators) entry(o store.OperatorID, session int64, request, act string
 	return store.Audit{At: a.Now(), Operator: o, Session: session, Request: request, Act: act}
 }
 
-// Entry is an act of the visitor, to be put on record where it becomes true.
+// Entry returns the audit entry for an act of the signed-in operator.
 func (a *Operators) Entry(v SignedIn, request, act string) store.Audit {
 	return a.entry(v.Operator.ID, v.ID, request, act)
 }

@@ -22,8 +22,8 @@ const (
 	double  = "double"
 )
 
-// How long a session lasts, how long one may rest in between, and how long the
-// second factor is waited for.
+// How long a session lasts, how long it may be idle, and how long it waits for the second
+// factor.
 const (
 	sessionLife = 12 * time.Hour
 	idleLife    = time.Hour
@@ -42,7 +42,7 @@ type SignedIn struct {
 	Operator operatorstore.Operator
 }
 
-// FormToken is what each form of the session has to bring along.
+// FormToken is the token that each form of the session must have.
 func (v SignedIn) FormToken() string { return hex.EncodeToString(v.CSRF) }
 
 // Owns reports whether a form was made for this session.
@@ -53,8 +53,8 @@ func (v SignedIn) Owns(formToken string) bool {
 // HasSecondFactor reports whether the operator gave a second factor.
 func (v SignedIn) HasSecondFactor() bool { return v.Step == double }
 
-// SessionOf is the visitor a token stands for, or ErrNoSession. It is for what a page
-// asks by itself: nobody stays longer for it.
+// SessionOf is the visitor a token stands for, or ErrNoSession. It is for requests that a page
+// makes by itself, which do not extend the session.
 func (a *Operators) SessionOf(ctx context.Context, token string) (SignedIn, error) {
 	v, err := a.find(ctx, token)
 	if err == nil && v.Step == waiting {
@@ -66,7 +66,7 @@ func (a *Operators) SessionOf(ctx context.Context, token string) (SignedIn, erro
 	return v, nil
 }
 
-// ResumeSession is Glance for what the visitor does: a stay lasts while it is used.
+// ResumeSession is SessionOf for requests of the person, which extend the session.
 func (a *Operators) ResumeSession(ctx context.Context, token string) (SignedIn, error) {
 	v, err := a.SessionOf(ctx, token)
 	if err != nil {
@@ -112,9 +112,9 @@ func (a *Operators) find(ctx context.Context, token string) (SignedIn, error) {
 	return SignedIn{Session: s, Operator: o}, nil
 }
 
-// open makes a session, with whatever else has to be true at the same moment. It is
-// ErrConflict when the operator is not any more who was recognised: one who was
-// disabled meanwhile, or has another password or second factor.
+// open makes a session, with whatever else has to be true at the same moment. It fails with
+// ErrConflict when the operator changed since they were recognised: disabled, or with another
+// password or second factor.
 func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step string, life time.Duration, also func(*store.Tx, operatorstore.Session) error) (IssuedSession, error) {
 	now := a.Now()
 	pass := IssuedSession{Token: rand.Text(), Session: operatorstore.Session{
@@ -134,12 +134,12 @@ func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step str
 	return pass, nil
 }
 
-// SignOut ends the visitor's session; one that is over already stays so.
+// SignOut ends the operator's session. An ended one stays so.
 func (a *Operators) SignOut(ctx context.Context, v SignedIn, request string) error {
 	return a.end(ctx, v, v.ID, request, actSignOut)
 }
 
-// Revoke ends one of the visitor's own sessions; any other is NotFound.
+// Revoke ends one of the operator's own sessions. It fails with NotFound for any other.
 func (a *Operators) Revoke(ctx context.Context, v SignedIn, id int64, request string) error {
 	return a.end(ctx, v, id, request, actRevoke)
 }

@@ -18,13 +18,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// The second factor is a time-based one-time password of RFC 6238, with the
-// values that all apps know: SHA-1 among them, which is as good as any in an HMAC.
+// The second factor is a time-based one-time password of RFC 6238, with the values that all
+// apps know: SHA-1 is as good as any hash in an HMAC.
 const (
 	totpPeriod = 30 * time.Second
 	totpDigits = 6
 	totpSize   = 20
-	// totpDrift is how many periods a clock may be off, either way.
+	// totpDrift is how many periods a clock may be off, in either direction.
 	totpDrift = 1
 )
 
@@ -51,7 +51,7 @@ func matchCode(secret []byte, code string, now time.Time, last int64) (int64, bo
 	return 0, false
 }
 
-// checkCode holds a code against the operator's second factor.
+// checkCode compares a code with the operator's second factor.
 func (a *Operators) checkCode(ctx context.Context, o store.OperatorID, code string) (int64, error) {
 	t, err := operatorstore.From(a.DB).TOTP(ctx, o)
 	if err != nil {
@@ -64,7 +64,7 @@ func (a *Operators) checkCode(ctx context.Context, o store.OperatorID, code stri
 	return step, nil
 }
 
-// TOTPProposal is a second factor that an app can be told of.
+// TOTPProposal is a second factor to enter into an app.
 type TOTPProposal struct {
 	// Key is the text that a person types, in groups of four. URI is the text that an app
 	// reads.
@@ -81,9 +81,8 @@ func newProposal(name string, secret []byte) TOTPProposal {
 	return TOTPProposal{Key: strings.Join(fours, " "), URI: "otpauth://totp/Passerelle:" + url.PathEscape(name) + "?" + values.Encode()}
 }
 
-// ProposeTOTP makes a second factor for the visitor, who gives the password
-// again. It is in force once a code of it was given, and takes the place of the
-// one before only then.
+// ProposeTOTP makes a second factor for an operator, who gives the password again. It replaces
+// the present one once a code of it was given.
 func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, request string) error {
 	if err := a.prove(ctx, v, password, request, actTOTP); err != nil {
 		return err
@@ -97,8 +96,8 @@ func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, reque
 	return nil
 }
 
-// ProposedTOTP is the visitor's second factor that waits for its first code, and
-// whether there is one.
+// ProposedTOTP returns the second factor that waits for its first code, and whether there is
+// one.
 func (a *Operators) ProposedTOTP(ctx context.Context, v SignedIn) (TOTPProposal, bool, error) {
 	t, err := operatorstore.From(a.DB).TOTP(ctx, v.Operator.ID)
 	if err != nil {
@@ -107,9 +106,8 @@ func (a *Operators) ProposedTOTP(ctx context.Context, v SignedIn) (TOTPProposal,
 	return newProposal(v.Operator.Name, t.Proposed), len(t.Proposed) > 0, nil
 }
 
-// ConfirmTOTP puts the proposed second factor in force when the code is of it.
-// The visitor's session counts as signed in with it, and the others end. Guesses
-// count.
+// ConfirmTOTP puts the proposed second factor in force when the code is right. The visitor's
+// session counts as signed in with it, and the others end. Guesses count.
 func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request string) error {
 	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return err
@@ -129,7 +127,7 @@ func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request s
 		if err := operatorstore.In(tx).ConfirmTOTP(v.Operator.ID, t.Proposed, step); err != nil {
 			return err
 		}
-		// Who is just signing in without it comes before that line, or is refused.
+		// A concurrent sign-in without it comes before that line, or is refused.
 		operatorstore.In(tx).RaiseSession(v.ID)
 		operatorstore.In(tx).RevokeSessions(v.Operator.ID, v.ID, a.Now())
 		operatorstore.In(tx).ReturnSignIn(proofCounter(v).Subject)

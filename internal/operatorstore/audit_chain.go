@@ -11,19 +11,18 @@ import (
 	"passerelle/internal/store"
 )
 
-// AuditLink is an act with its place in a chain. Every domain has a chain, and the
-// acts that are of none have one together, which goes by zero.
+// AuditLink is an act with its place in a chain. Every domain has a chain. Acts without a
+// domain have one together, with the number zero.
 type AuditLink struct {
 	store.Audit
-	// Number is the place, from 1; zero for an act that has none yet.
+	// Number is the place, from 1; zero without one.
 	Number int64
-	// Previous and Hash are those it was given with the place.
+	// Previous and Hash were set with the place.
 	Previous, Hash []byte
-	// Content is every other column in the form that is hashed: a byte 0 for a
-	// column that is NULL, otherwise a byte 1 and the value. A number is eight bytes,
-	// the highest first, a truth value the number 0 or 1, a text its length in bytes
-	// as such a number and then those bytes. The columns are in the order of
-	// auditColumns.
+	// Content is every other column in the hashed form: a byte 0 for NULL, otherwise a byte 1
+	// and the value. A number is eight bytes, the highest first, a truth value the number 0 or
+	// 1, a text its length in bytes as such a number and then those bytes. The columns are in
+	// the order of auditColumns.
 	Content []byte
 }
 
@@ -51,7 +50,7 @@ func scanLink(row database.Row) (AuditLink, error) {
 	return l, err
 }
 
-// auditRow is an act on its way in.
+// auditRow is a row of an act.
 type auditRow struct {
 	id, at                        int64
 	domain, operator, session, on *int64
@@ -111,15 +110,15 @@ func (c *canon) text(s *string) {
 	*c = append(*c, *s...)
 }
 
-// NextUnchained is the first chain after one, by number, for which an act waits; -1
-// stands before all of them. It is ErrNotFound when there is none.
+// NextUnchained returns the first chain after a number with waiting acts; -1 is before all. It
+// fails with ErrNotFound when there is none. It is ErrNotFound when there is none.
 func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
 	chain, err := database.One(ctx, r.rows, database.ScanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))
 	return passerelle.DomainID(chain), err
 }
 
-// UnchainedAudit reads at most limit acts that wait for their place in a chain, in
-// the order in which they get it.
+// UnchainedAudit reads at most limit waiting acts of a chain, in the order of their future
+// places.
 func (r Reader) UnchainedAudit(ctx context.Context, chain passerelle.DomainID, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NULL ORDER BY id LIMIT $2`, int64(chain), limit)
 }
@@ -138,7 +137,7 @@ func (r Reader) AuditChains(ctx context.Context) ([]passerelle.DomainID, error) 
 	}, `SELECT DISTINCT `+chainOf+` AS chain FROM audit UNION SELECT chain FROM audit_end ORDER BY 1`)
 }
 
-// AuditEnd loads the end of a chain; that of a chain without acts is at 0.
+// AuditEnd loads the end of a chain, which is 0 for a chain without acts.
 func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditEnd, error) {
 	end := AuditEnd{Chain: chain}
 	err := r.rows.Each(ctx, `SELECT number, hash FROM audit_end WHERE chain = $1`, []any{int64(chain)}, func(row database.Row) (bool, error) {
@@ -147,8 +146,8 @@ func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditE
 	return end, err
 }
 
-// AuditLinks reads the acts of a chain that come after one, by their places, at
-// most limit. Two in the same place, which the schema refuses, are both read.
+// AuditLinks reads at most limit acts of a chain after one, by place. Two acts in the same
+// place, which the schema refuses, are both read.
 func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NOT NULL AND (number, id) > ($2, $3)
 		ORDER BY number, id LIMIT $4`, int64(chain), after.Number, after.ID, limit)
@@ -168,9 +167,9 @@ func (tx Tx) ReleaseAuditChains(holder string) {
 	tx.unit.Exec(`UPDATE audit_turn SET holder = '', lease_until = 0 WHERE holder = $1`, holder)
 }
 
-// Chain gives acts the places after the end of their chain, which moves on to the
-// last of them, and renews the lease. Write fails with ErrNoLease when the lease has
-// lapsed, and with ErrConflict when somebody else has moved the end.
+// Chain gives acts the places after the end of their chain, moves the end, and renews the
+// lease. Write fails with ErrNoLease when the lease has lapsed, and with ErrConflict when the
+// end has moved.
 func (tx Tx) Chain(end AuditEnd, links []AuditLink, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrNoLease, `UPDATE audit_turn SET lease_until = {now} + $1 WHERE holder = $2 AND lease_until >= {now}`, lease.Microseconds(), holder)
 	last := links[len(links)-1]

@@ -12,14 +12,14 @@ import (
 // AuditFilter selects acts. The zero value of every field selects nothing away.
 type AuditFilter struct {
 	Domain passerelle.DomainID
-	// NoDomain selects what is of no domain.
+	// NoDomain selects acts without a domain.
 	NoDomain bool
 	Operator store.OperatorID
 	Act      string
-	// Subject is a kind of thing, SubjectID one of them.
+	// Subject is a kind of object, and SubjectID one of them.
 	Subject   string
 	SubjectID int64
-	// Refused selects what was refused.
+	// Refused selects refused acts.
 	Refused bool
 	// From is inclusive, Until exclusive.
 	From, Until time.Time

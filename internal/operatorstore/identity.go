@@ -11,19 +11,19 @@ import (
 // OperatorIdentity is an operator's account at an identity provider.
 type OperatorIdentity struct {
 	Operator store.OperatorID
-	// Issuer is the provider, Subject who they are there, for ever.
+	// Issuer is the provider, and Subject the permanent id there.
 	Issuer, Subject string
 	Created         time.Time
 }
 
-// OperatorByIdentity loads the operator who is a subject of an issuer, also one that
-// is disabled, or ErrNotFound.
+// OperatorByIdentity loads the operator of an identity, even a disabled one. It fails with
+// ErrNotFound when there is none.
 func (r Reader) OperatorByIdentity(ctx context.Context, issuer, subject string) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator_identity i JOIN operator ON operator.id = i.operator_id
 		WHERE i.issuer = $1 AND i.subject = $2`, issuer, subject)
 }
 
-// Identities lists those of an operator, by issuer.
+// Identities lists an operator's identities by issuer.
 func (r Reader) Identities(ctx context.Context, operator store.OperatorID) ([]OperatorIdentity, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (OperatorIdentity, error) {
 		var (
@@ -48,8 +48,8 @@ func (tx Tx) LinkOperator(i OperatorIdentity) error {
 	return nil
 }
 
-// HoldIdentity keeps an operator linked to an identity until the end of the unit.
-// Write fails with ErrConflict when they are not any more.
+// HoldIdentity keeps an operator linked to an identity until the end of the unit. Write fails
+// with ErrConflict when they are no longer linked.
 func (tx Tx) HoldIdentity(i OperatorIdentity) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE operator_identity SET created = created WHERE operator_id = $1 AND issuer = $2 AND subject = $3`,
 		int64(i.Operator), i.Issuer, i.Subject)

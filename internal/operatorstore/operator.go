@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Operator is a person who works in the console, in all domains alike.
+// Operator is a person who uses the console, in all domains.
 type Operator struct {
 	ID   store.OperatorID
 	Name string
@@ -18,7 +18,7 @@ type Operator struct {
 	Role string
 	// Password is a slow hash with its parameters.
 	Password string
-	// SecondFactor tells that one is required to sign in.
+	// SecondFactor means that sign-in requires one.
 	SecondFactor bool
 	Created      time.Time
 	Disabled     *time.Time
@@ -32,7 +32,7 @@ func scanOperator(row database.Row) (Operator, error) {
 	return o, err
 }
 
-// scan reads the columns of an operator, and those that follow them.
+// scan reads the columns of an operator, and further columns.
 func (o *Operator) scan(row database.Row, more ...any) error {
 	var (
 		created  int64
@@ -43,12 +43,14 @@ func (o *Operator) scan(row database.Row, more ...any) error {
 	return err
 }
 
-// Operator loads an operator, also one that is disabled, or ErrNotFound.
+// Operator loads an operator, even a disabled one. It fails with ErrNotFound when there is
+// none.
 func (r Reader) Operator(ctx context.Context, id store.OperatorID) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE id = $1`, int64(id))
 }
 
-// OperatorByName loads an operator, also one that is disabled, or ErrNotFound.
+// OperatorByName loads an operator by name, even a disabled one. It fails with ErrNotFound when
+// there is none.
 func (r Reader) OperatorByName(ctx context.Context, name string) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE name = $1`, name)
 }
@@ -58,8 +60,8 @@ func (r Reader) Operators(ctx context.Context, limit int) ([]Operator, error) {
 	return database.Collect(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator ORDER BY name LIMIT $1`, limit)
 }
 
-// CreateOperator stores an operator without a second factor and gives it its
-// id; a name that is taken is ErrDuplicate.
+// CreateOperator stores an operator without a second factor and sets its id. Write fails with
+// ErrDuplicate when the name is in use.
 func (tx Tx) CreateOperator(o *Operator) error {
 	id, err := tx.unit.NewID("operator")
 	if err != nil {
@@ -76,8 +78,7 @@ func (tx Tx) SetOperatorPassword(id store.OperatorID, hash string) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET password = $1 WHERE id = $2`, hash, int64(id))
 }
 
-// DisableOperator keeps an operator from signing in and ends the sessions; nil
-// lets the operator in again.
+// DisableOperator disables an operator and ends the sessions. nil enables the operator again.
 func (tx Tx) DisableOperator(id store.OperatorID, at *time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET disabled = $1 WHERE id = $2`, database.OptionalMicros(at), int64(id))
 	if at != nil {
@@ -89,8 +90,8 @@ func totpPlace(column string, id store.OperatorID) keys.Place {
 	return keys.Place{Table: "operator", Column: column, Row: int64(id)}
 }
 
-// TOTP has the secrets of an operator's second factor, the one in force and the proposed
-// one, nil where there is none, and the number of the last period whose code was used.
+// TOTP has the secrets of an operator's second factor, the present and the proposed one, nil
+// for none, and the number of the last period whose code was used.
 type TOTP struct {
 	Secret, Proposed []byte
 	LastStep         int64
@@ -117,14 +118,13 @@ func (r Reader) TOTP(ctx context.Context, id store.OperatorID) (TOTP, error) {
 	return t, nil
 }
 
-// ProposeTOTP keeps, sealed, what a second factor is to be made from once its
-// first code was given. The one in force stays until then.
+// ProposeTOTP stores, encrypted, the secret of a second factor until its first code is given.
+// The present one stays until then.
 func (tx Tx) ProposeTOTP(id store.OperatorID, secret []byte) error {
 	return tx.sealTOTP(id, "totp_proposed", secret, `UPDATE operator SET totp_proposed = $1 WHERE id = $2`)
 }
 
-// ConfirmTOTP puts a second factor in force, and uses the period its first code
-// was of.
+// ConfirmTOTP puts a second factor in force, and marks the period of its first code as used.
 func (tx Tx) ConfirmTOTP(id store.OperatorID, secret []byte, step int64) error {
 	return tx.sealTOTP(id, "totp", secret, `UPDATE operator SET totp = $1, totp_proposed = NULL, totp_step = $3
 		WHERE id = $2 AND totp_proposed IS NOT NULL`, step)
@@ -139,8 +139,8 @@ func (tx Tx) sealTOTP(id store.OperatorID, column string, secret []byte, sql str
 	return nil
 }
 
-// UseTOTP takes the codes of a period, and of those before it, out of use; when
-// they are already, it is ErrConflict.
+// UseTOTP marks a period, and earlier ones, as used. Write fails with ErrConflict when they are
+// used already.
 func (tx Tx) UseTOTP(id store.OperatorID, step int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE operator SET totp_step = $1 WHERE id = $2 AND totp_step < $1`, step, int64(id))
 }

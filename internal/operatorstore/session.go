@@ -8,16 +8,16 @@ import (
 	"passerelle/internal/store"
 )
 
-// Session is an operator's stay in the console, from signing in on.
+// Session is a session of an operator in the console.
 type Session struct {
 	ID       int64
 	Operator store.OperatorID
-	// TokenHash is the SHA-256 of what the browser holds, which is random.
+	// TokenHash is the SHA-256 of the random token in the browser.
 	TokenHash []byte
-	// CSRF is what forms have to bring along.
+	// CSRF is the token that forms must have.
 	CSRF []byte
-	// Step is waiting while the second factor lacks, double when it was given,
-	// and single for operators that have none.
+	// Step is waiting before the second factor, double after it, and single for operators
+	// without one.
 	Step    string
 	Created time.Time
 	// Seen is when it was last used, to the minute.
@@ -28,7 +28,7 @@ type Session struct {
 
 const sessionColumns = `s.id, s.operator_id, s.token_hash, s.csrf, s.stage, s.created, s.seen, s.expires, s.revoked`
 
-// sessionRow is a session on its way in.
+// sessionRow is a row of a session.
 type sessionRow struct {
 	Session
 	created, seen, expires int64
@@ -44,8 +44,8 @@ func (s *sessionRow) session() Session {
 	return s.Session
 }
 
-// Session loads the session of a token with its operator, whatever became of
-// them, or ErrNotFound.
+// Session loads the session of a token with its operator, in any state. It fails with
+// ErrNotFound when there is none.
 func (r Reader) Session(ctx context.Context, hash []byte) (Session, Operator, error) {
 	var o Operator
 	s, err := database.One(ctx, r.rows, func(row database.Row) (Session, error) {
@@ -80,24 +80,24 @@ func (tx Tx) CreateSession(s *Session) error {
 	return nil
 }
 
-// TouchSession says that a session was used.
+// TouchSession records that a session was used.
 func (tx Tx) TouchSession(id int64, now time.Time) {
 	tx.unit.Exec(`UPDATE console_session SET seen = $1 WHERE id = $2`, database.Micros(now), id)
 }
 
 const revoke = `UPDATE console_session SET revoked = $1, expires = CASE WHEN expires < $1 THEN expires ELSE $1 END WHERE operator_id = $2 AND revoked IS NULL AND `
 
-// RevokeSession ends a session of an operator; one that has ended is ErrNotFound.
+// RevokeSession ends a session of an operator. Write fails with ErrNotFound for an ended one.
 func (tx Tx) RevokeSession(operator store.OperatorID, id int64, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, revoke+`id = $3`, database.Micros(now), int64(operator), id)
 }
 
-// RevokeSessions ends the sessions of an operator, but for one; zero ends all.
+// RevokeSessions ends the sessions of an operator except one; zero ends all.
 func (tx Tx) RevokeSessions(operator store.OperatorID, but int64, now time.Time) {
 	tx.unit.Exec(revoke+`id <> $3`, database.Micros(now), int64(operator), but)
 }
 
-// RaiseSession says that the operator of a session gave a second factor in it.
+// RaiseSession records that the operator of a session gave a second factor.
 func (tx Tx) RaiseSession(id int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE console_session SET stage = 'double' WHERE id = $1 AND revoked IS NULL`, id)
 }

@@ -17,7 +17,7 @@ var ErrLocked = errors.New("too many failed attempts to sign in")
 type SignInCounter struct {
 	// Subject is a hash of the name or address.
 	Subject []byte
-	// Of is the subject that this one is a part of, nil when it is part of none.
+	// Of is the subject that contains this one, nil for none.
 	Of []byte
 	// Limit is how many attempts may fail.
 	Limit int
@@ -55,9 +55,9 @@ func (r Reader) CountSignIns(ctx context.Context) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM sign_in_failure`)
 }
 
-// HoldOperator keeps an operator as somebody saw them until the end of the unit:
-// one who may sign in, with the password and the need for a second factor they had.
-// Write fails with ErrConflict when that is not so any more.
+// HoldOperator locks an operator until the end of the unit: enabled, with the same password and
+// the same need for a second factor. Write fails with ErrConflict when one of these has
+// changed.
 func (tx Tx) HoldOperator(o Operator) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE operator SET created = created WHERE id = $1 AND disabled IS NULL AND password = $2 AND (totp IS NOT NULL) = $3`,
 		int64(o.ID), o.Password, o.SecondFactor)

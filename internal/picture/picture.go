@@ -1,11 +1,9 @@
-// Package picture draws the small pictures that the interface hands out: logos
-// of connectors, which have none that would be ours to show, and the thumbnails
-// of documents.
+// Package picture draws small pictures for the API: logos of connectors, because the real ones
+// are not ours to show, and thumbnails of documents.
 //
-// It owns how they look and nothing else. A thumbnail is the drawing of a sheet
-// with the kind of the file on it, never what the file shows: nobody's bytes are
-// read for it. The same comes out for the same, and nothing is kept. It fails
-// with nothing: a letter that the font does not have is left out.
+// It owns their appearance and nothing else. A thumbnail shows a sheet with the kind of the
+// file, never its content, so no file is read for it. Equal input gives equal pictures, and
+// nothing is stored. It does not fail: a letter that the font lacks is left out.
 package picture
 
 import (
@@ -28,11 +26,10 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// MediaType is that of all pictures.
+// MediaType is the media type of all pictures.
 const MediaType = "image/png"
 
-// dark are the colours of tiles that have none of their own; white is readable on
-// each.
+// dark are the colours of tiles without their own. White is readable on each.
 var dark = []color.RGBA{
 	{0x1f, 0x4e, 0x79, 0xff},
 	{0x2e, 0x6b, 0x4f, 0xff},
@@ -49,9 +46,8 @@ var (
 	ink   = color.RGBA{0x22, 0x22, 0x22, 0xff}
 )
 
-// Logo is a square tile with the initials of a name. Its sides have so many
-// pixels; tint is its colour in hexadecimal, and when that is none one follows
-// from the name.
+// Logo is a square tile with the initials of a name. It has the given width and height in
+// pixels. tint is its colour in hexadecimal; without a valid one, the name determines it.
 func Logo(name, tint string, side int) []byte {
 	ground, own := hexadecimal(tint)
 	if !own {
@@ -107,7 +103,7 @@ const (
 	edge        = 2
 )
 
-// kinds are what is written on sheets, and in which colour.
+// kinds are the texts on sheets with their colours.
 var kinds = map[string]struct {
 	word string
 	band color.RGBA
@@ -121,8 +117,7 @@ var kinds = map[string]struct {
 	"text/plain":                              {"TXT", color.RGBA{0x55, 0x55, 0x55, 0xff}},
 }
 
-// Sheet is a sheet of paper with a folded corner, on which stands what kind of
-// file a media type is.
+// Sheet is a sheet of paper with a folded corner and the kind of a media type.
 func Sheet(mediaType string) []byte {
 	var (
 		sheet  = image.NewRGBA(image.Rect(0, 0, sheetWidth, sheetHeight))
@@ -162,7 +157,7 @@ var letters = sync.OnceValue(func() *sfnt.Font {
 	return parsed
 })
 
-// write puts a text into the middle of an area, its letters so many pixels high.
+// write puts a text into the middle of an area, with letters of a height in pixels.
 func write(on draw.Image, area image.Rectangle, text string, size int, c color.RGBA) {
 	face, err := opentype.NewFace(letters(), &opentype.FaceOptions{Size: float64(size), DPI: 72, Hinting: font.HintingNone})
 	if err != nil {

@@ -70,8 +70,8 @@ func TestLogo(t *testing.T) {
 	}
 }
 
-// Without a colour of its own a logo has one that depends on the name alone, and
-// what is no colour is none.
+// A logo without a colour has one that depends on the name only, and so has one with an invalid
+// colour.
 func TestLogoWithoutColour(t *testing.T) {
 	grounds := map[color.Color]bool{}
 	for _, name := range []string{"Alpha", "Beta", "Gamma", "Delta", "Epsilon", "Zeta", "Eta", "Theta"} {
@@ -110,7 +110,7 @@ func TestSheet(t *testing.T) {
 	}
 }
 
-// keep writes a picture for somebody to look at.
+// keep writes a picture for people to see.
 func keep(t *testing.T, name string, raw []byte) {
 	t.Helper()
 	if folder := os.Getenv("PASSERELLE_TEST_PICTURES"); folder != "" {

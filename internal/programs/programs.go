@@ -1,13 +1,13 @@
 // Package programs keeps which connectors of a deployment are other programs.
 //
-// It owns adding, checking and removing them: what a program says of itself is stored, so that
-// one that is away is still a connector. It does not own the protocol (package
+// It owns adding, checking and removing them. A program's description is stored, so an
+// unreachable program is still a connector. It does not own the protocol (package
 // connector/remote) or which connectors a process offers (package service), which follows the
 // database within seconds.
 //
-// It fails with Invalid for an address or a secret that cannot be right and for a connector
-// that is there already, with Unavailable, in words for operators, when the program does not
-// say what it is, and with store.ErrNotFound for a program that is none.
+// It fails with Invalid for a wrong address or secret and for a connector that exists already,
+// with Unavailable, in words for operators, when the program does not describe itself, and with
+// store.ErrNotFound for an unknown program.
 package programs
 
 import (
@@ -24,11 +24,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// firstNumber is the number of the connector before those that are programs. Bank files and
+// firstNumber is the number before the first connector that is a program. Bank files and
 // connectors of this program have smaller ones.
 const firstNumber = 1_000_000
 
-// Programs adds, checks and removes. All acts of an operator go on record with what they do.
+// Programs adds, checks and removes. Each act is recorded with its entries of the audit log.
 type Programs struct {
 	DB *store.DB
 	// Own reports whether a connector that is no program has the UUID.
@@ -39,7 +39,7 @@ type Programs struct {
 // Program is a connector that is another program.
 type Program struct {
 	store.ConnectorProgram
-	// Described is what the program said of itself. Err is why that cannot be read.
+	// Described is the program's description. Err is why that cannot be read.
 	Described remote.Profile
 	Err       error
 }
@@ -47,7 +47,7 @@ type Program struct {
 // Number is the deprecated numeric name of the connector.
 func (p Program) Number() int64 { return firstNumber + p.ID }
 
-// Connector makes the connector of the program, which is called as calls say.
+// Connector makes the connector of the program, which is called with the options in calls.
 func (p Program) Connector(calls *remote.Program) (connector.Connector, error) {
 	if p.Err != nil {
 		return nil, fmt.Errorf("read the profile of connector %s: %w", p.UUID, p.Err)
@@ -82,7 +82,7 @@ func Find(ctx context.Context, db *store.Reader, name string) (Program, error) {
 	return all[i], nil
 }
 
-// Add asks a program what it is and stores it as a connector of the deployment.
+// Add reads a program's description and stores the program as a connector of the deployment.
 func (p *Programs) Add(ctx context.Context, address, secret string, acts ...store.Audit) (Program, error) {
 	described, profile, err := describe(ctx, address, secret)
 	if err != nil {
@@ -107,8 +107,8 @@ func (p *Programs) Add(ctx context.Context, address, secret string, acts ...stor
 	return Program{ConnectorProgram: row, Described: described}, nil
 }
 
-// Check asks a program again what it is, and stores the answer. A program that has another
-// UUID is refused.
+// Check reads a program's description again, and stores it. A program that has another UUID is
+// refused.
 func (p *Programs) Check(ctx context.Context, one Program, acts ...store.Audit) error {
 	secret, err := p.DB.ConnectorSecret(ctx, one.ID)
 	if err != nil {
@@ -127,7 +127,7 @@ func (p *Programs) Check(ctx context.Context, one Program, acts ...store.Audit) 
 	})
 }
 
-// Remove forgets a program. Nothing of its connections and payments changes.
+// Remove forgets a program. Its connections and payments do not change.
 func (p *Programs) Remove(ctx context.Context, one Program, acts ...store.Audit) error {
 	return p.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.RemoveConnectorProgram(one.ID)
@@ -135,8 +135,8 @@ func (p *Programs) Remove(ctx context.Context, one Program, acts ...store.Audit)
 	})
 }
 
-// describe asks a program what it is, and refuses what the protocol does not have. The text is
-// the answer as it is stored.
+// describe reads a program's description, and refuses one that the protocol does not allow. The
+// text is the answer as it is stored.
 func describe(ctx context.Context, address, secret string) (remote.Profile, string, error) {
 	calls, err := remote.NewProgram(address, secret)
 	if err != nil {

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// Chapter is the calls about one kind of thing. Name is how their paths begin.
+// Chapter has the calls about one kind of object. Name is how their paths begin.
 type Chapter struct {
 	Name  string
 	Calls []Call
 }
 
-// Call is an operation with all the paths and methods under which it is the same.
-// ID is its place on the page of the chapter.
+// Call is an operation with all its paths and methods. ID is its anchor on the page.
 type Call struct {
 	ID, Path   string
 	Methods    []string
@@ -26,24 +25,24 @@ type Call struct {
 	Answers    []Answer
 }
 
-// Answer is a status, what comes with it, and the codes of errors that have it.
+// Answer is a status with its body and its error codes.
 type Answer struct {
 	Status string
 	Codes  []string
 	Value  []Word
 }
 
-// Body is one form of what is sent. Where it is an object, its fields are told.
+// Body is one form of a request's body. For an object, its fields are shown.
 type Body struct {
 	Value  []Word
 	Fields []Field
 }
 
-// same is what makes operations one call. They are declared once, so two that say
-// the same are the same.
+// same is what equal operations share. Bodies are declared once, so equal texts mean equal
+// bodies.
 type same struct{ method, summary, about string }
 
-// chapters puts the operations into chapters, in the order of their names.
+// chapters groups the operations into chapters, by name.
 func (d document) chapters() []Chapter {
 	groups := map[same][]string{}
 	for path, methods := range d.Paths {
@@ -63,12 +62,12 @@ func (d document) chapters() []Chapter {
 	return collect(joinTwins(calls))
 }
 
-// byLength has the shortest path first, which is the one to be told.
+// byLength sorts the shortest path first, which is the shown one.
 func byLength(a, b string) int {
 	return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
 }
 
-// order is the place of a method among those of a path.
+// order is the order of a method among those of a path.
 func order(method string) int {
 	return slices.Index([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, method)
 }
@@ -135,7 +134,7 @@ func (d document) bodies(s schema) []Body {
 	return []Body{{Value: value, Fields: fields(d.Components.Schemas[s.name()])}}
 }
 
-// answer tells of an error its codes, and of anything else what it is.
+// answer describes an error by its codes, and any other answer by its body.
 func answer(status string, c content) Answer {
 	if status >= "400" {
 		return Answer{Status: status, Codes: strings.Split(c.Description, ", ")}

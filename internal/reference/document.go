@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// document is what these pages tell of an OpenAPI document.
+// document is the part of an OpenAPI document that these pages use.
 type document struct {
 	Info struct {
 		Version, Description string
@@ -31,7 +31,7 @@ type content struct {
 	Content     map[string]struct{ Schema schema }
 }
 
-// schema is what a value may be. Type is empty where another member says it.
+// schema describes a value. Type is empty where another member has it.
 type schema struct {
 	Ref                         string `json:"$ref"`
 	Type                        oneOrMore

@@ -29,7 +29,7 @@ const quickStart = "quick-start"
 type guide struct {
 	Name, Title string
 	Content     template.HTML
-	// Headings are those of the second level.
+	// Headings are the second-level headings.
 	Headings []heading
 }
 
@@ -46,8 +46,8 @@ type guideLink struct{ Title, Address string }
 // indexed is a line of the index, docs/README.md: a heading, or a guide with its title.
 var indexed = regexp.MustCompile(`(?m)^## (.+)$|^\| \[([^\]]+)\]\(([a-z0-9-]+)\.md\) \|`)
 
-// mustReadGuides renders the guides, and their groups in the order of the index. The files
-// are part of the program: one that cannot be rendered is a mistake in it.
+// mustReadGuides renders the guides, and their groups in the order of the index. The files are
+// part of the program, so one that cannot be rendered is a bug.
 func mustReadGuides() (map[string]guide, []guideGroup) {
 	guides := map[string]guide{quickStart: mustRender(quickStart, "README.md")}
 	files, err := fs.Glob(passerelle.Guides, "docs/*.md")
@@ -103,8 +103,8 @@ func mustRender(name, file string) guide {
 	if err := markdown.Renderer().Render(&content, source, tree); err != nil {
 		panic(fmt.Sprintf("reference: render %s: %v", file, err))
 	}
-	// Only our own elements are in it: HTML in the files is left out, and texts are escaped.
-	// Whoever has no mouse scrolls what is wide with the keyboard.
+	// It contains only our own elements: HTML in the files is left out, and texts are escaped.
+	// Wide content can be scrolled with the keyboard.
 	g.Content = template.HTML(strings.ReplaceAll(content.String(), "<pre>", `<pre tabindex="0">`)) //nolint:gosec // as above
 	return g
 }
@@ -138,8 +138,8 @@ func plainText(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// unlink leads links to the pages of a running service. What such a service does not have,
-// pictures and other files, becomes the text of the link.
+// unlink leads links to the pages of a running service. Links to pictures and other files,
+// which a service does not have, become text.
 func unlink(n ast.Node, folder string) {
 	for child := n.FirstChild(); child != nil; {
 		next := child.NextSibling()
@@ -152,7 +152,7 @@ func unlink(n ast.Node, folder string) {
 }
 
 // leads has a link lead to where its target is served, and reports whether there is any such
-// place. What is no link leads on as it is.
+// place. Other destinations stay unchanged.
 func leads(n ast.Node, folder string) bool {
 	switch link := n.(type) {
 	case *ast.Link:
@@ -165,7 +165,7 @@ func leads(n ast.Node, folder string) bool {
 	return true
 }
 
-// lift puts the children of a node in its place.
+// lift replaces a node by its children.
 func lift(parent, n ast.Node) {
 	for child := n.FirstChild(); child != nil; child = n.FirstChild() {
 		parent.InsertBefore(parent, n, child)

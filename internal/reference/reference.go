@@ -3,11 +3,11 @@
 // there.
 //
 // It owns how the guides and the OpenAPI document are presented: which calls belong together,
-// which paths are the same call, and the words for allowed values. It says nothing of its own
-// about the API. A mistake here is a mistake in the document, which is generated from the code.
+// which paths are the same call, and the words for allowed values. It adds nothing about the
+// API. A mistake here is a mistake in the document, which is generated from the code.
 //
-// It panics on a document that it cannot read, which is a mistake in the program. An unknown
-// address gets an error page.
+// It panics on a document that it cannot read, which is a bug. An unknown address gets an error
+// page.
 package reference
 
 import (
@@ -24,7 +24,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// Root is where the pages are. What is below it is theirs, too.
+// Root is where the pages are. Everything below it belongs to these pages.
 const Root = "/docs"
 
 //go:embed all:pages
@@ -52,7 +52,7 @@ type Reference struct {
 	log      *slog.Logger
 }
 
-// contents is all there is to read.
+// contents lists all pages.
 type contents struct {
 	introduction introduction
 	chapters     map[string]Chapter
@@ -60,7 +60,7 @@ type contents struct {
 	guides       map[string]guide
 }
 
-// introduction is the first page: the guides, what holds for all calls, and where each is.
+// introduction is the first page: the guides, the conventions, and the chapters.
 type introduction struct {
 	Version, Document string
 	Conventions       []paragraph
@@ -109,7 +109,7 @@ func (d document) contents() contents {
 	return c
 }
 
-// ServeHTTP answers with a page. All are the same for everybody.
+// ServeHTTP answers with a page. They are the same for everybody.
 func (r *Reference) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	page := r.contents().find(strings.Trim(strings.TrimPrefix(request.URL.Path, Root), "/"))
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {

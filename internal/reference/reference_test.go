@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// maxWeight is what a page may weigh in bytes with all it needs, as it is sent. Style sheets
+// maxWeight is the largest size of a page in bytes with all it loads, compressed. Style sheets
 // and scripts are sent as they are, pages compressed.
 const maxWeight = 100_000
 
@@ -101,7 +101,7 @@ func TestEveryLinkLeads(t *testing.T) {
 	}
 }
 
-// TestEveryCallIsDescribed looks for each operation of the document on the pages.
+// TestEveryCallIsDescribed finds each operation of the document on the pages.
 func TestEveryCallIsDescribed(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	first := read(t, s.Origin+"/docs", http.StatusOK)
@@ -166,7 +166,7 @@ func TestReferenceInABrowser(t *testing.T) {
 	}
 }
 
-// TestTheFirstPage is for browsers; programs get what they always got.
+// TestTheFirstPage: browsers get the page, and programs get what they got before.
 func TestTheFirstPage(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	for accept, want := range map[string]struct {

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// Object is what goes over the wire under a name, with the objects it is part of.
+// Object is a named object of the API, with the objects that contain it.
 type Object struct {
 	Name   string
 	Fields []Field
 	Within []string
 }
 
-// Field is a member of an object, or a parameter of a call, which is in its path,
-// its query or its headers.
+// Field is a member of an object, or a parameter of a call in its path, query or headers.
 type Field struct {
 	Name, In, About string
 	Required        bool
@@ -33,8 +32,7 @@ type paragraph struct {
 	Items []string
 }
 
-// paragraphs splits texts of the document, in which empty lines and dashes are all
-// that has a meaning.
+// paragraphs splits texts of the document, whose only markup are empty lines and dashes.
 func paragraphs(text string) []paragraph {
 	var all []paragraph
 	for block := range strings.SplitSeq(text, "\n\n") {
@@ -65,7 +63,7 @@ func (s schema) mentions(object string) bool {
 		slices.ContainsFunc(s.AnyOf, holds) || slices.ContainsFunc(slices.Collect(maps.Values(s.Properties)), holds)
 }
 
-// name is that of the object which the value is, empty for any other value.
+// name is the name of the object, empty for other values.
 func (s schema) name() string { return strings.TrimPrefix(s.Ref, "#/components/schemas/") }
 
 // fields has the required ones first.
@@ -91,7 +89,7 @@ func field(name, in string, required bool, s schema) Field {
 
 func literal(value any) Word { return Word{Literal: fmt.Sprint(value)} }
 
-// words say what a value may be; nothing for one that is not described.
+// words describe a value; nothing for one without a description.
 func words(s schema) []Word {
 	switch {
 	case s.Ref != "":
@@ -137,7 +135,7 @@ func choice(values []string) []Word {
 	return all
 }
 
-// kind says what a value of one type of JSON may be.
+// kind describes a value of one JSON type.
 func (s schema) kind(kind string) []Word {
 	switch {
 	case kind == "array" && s.Items != nil:

@@ -12,7 +12,7 @@ import (
 
 // Welcome is the first page of a deployment, for people who open its address in a browser.
 type Welcome struct {
-	// Domain finds the domain of a host; one that nobody knows gets the page without it.
+	// Domain finds the domain of a host. Without one, the page is shown without a domain.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
 	// Console is set where the console is at the same address.
 	Console bool
@@ -21,7 +21,7 @@ type Welcome struct {
 	Log  *slog.Logger
 }
 
-// welcomeView is what the first page shows.
+// welcomeView is the content of the first page.
 type welcomeView struct {
 	Name           string
 	Sandbox, Known bool

@@ -1,7 +1,8 @@
-// Package secretfile reads values that hold a password from files that nobody else reads.
+// Package secretfile reads values with passwords from private files.
 //
-// It owns the rule that a value is given once, by itself or in a file. It does not own what a
-// value means. It refuses a file that others may read, an empty one, and one beside its value.
+// It owns the rule that a value is given once, directly or in a file. It does not own what a
+// value means. It refuses a file that others may read, an empty one, and one in addition to its
+// value.
 package secretfile
 
 import (
@@ -17,7 +18,7 @@ import (
 // maxSize is more than any such value has.
 const maxSize = 1 << 20
 
-// Text is the content of a file that only its owner may read; none is empty.
+// Text returns the content of a file that only its owner may read; empty without a file.
 func Text(flag, name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -43,8 +44,8 @@ type Value struct {
 	File, Value *string
 }
 
-// Read puts the contents of files in place of the values of flags. A value beside
-// its file is refused.
+// Read puts the contents of files into the values of flags. It refuses a file in addition to
+// its value.
 func Read(secrets ...Value) error {
 	for _, one := range secrets {
 		if err := one.read(); err != nil {
@@ -81,7 +82,7 @@ type Flags struct {
 	SMTPURLFile  string `name:"smtp-url-file" placeholder:"FILE" help:"File with the value of --smtp-url, readable only by its owner."`
 }
 
-// Resolve puts the contents of the files in place of three values.
+// Resolve puts the contents of files into three values.
 func (f *Flags) Resolve(database, files, mails *string) error {
 	return Read(
 		Value{"--database", &f.DatabaseFile, database}, Value{"--files", &f.FilesFile, files}, Value{"--smtp-url", &f.SMTPURLFile, mails},

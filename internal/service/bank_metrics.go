@@ -11,7 +11,7 @@ import (
 // bankMetrics measure how the calls to banks went, when they are asked for.
 type bankMetrics struct{ connectors *connector.Registry }
 
-// measure describes a measurement of a bank, with its labels beside the connector.
+// measure describes a metric of a bank, with its labels other than the connector.
 func measure(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("passerelle_bank_"+name, help, append([]string{"connector"}, labels...), nil)
 }

@@ -13,7 +13,7 @@ import (
 	"passerelle/connector/berlingroup"
 )
 
-// A BankFile is one file of a folder of banks: the bank in it, or what is wrong.
+// A BankFile is one file of a folder of banks, with the bank or its error.
 type BankFile struct {
 	Path string
 	Bank *berlingroup.Bank
@@ -27,7 +27,7 @@ func BankFiles(folder string, own []connector.Connector) ([]BankFile, error) {
 	return readBanks(folder, own, nil)
 }
 
-// readBanks puts the version there was of a file in the place of one that is wrong.
+// readBanks replaces a wrong file by its last right version.
 func readBanks(folder string, own []connector.Connector, before map[string]*berlingroup.Bank) ([]BankFile, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.toml"))
 	if err == nil && len(paths) == 0 {
@@ -62,7 +62,7 @@ func readBanks(folder string, own []connector.Connector, before map[string]*berl
 	return files, nil
 }
 
-// emptyFolder is no error for a folder that is there: banks may come later.
+// An empty folder is no error: banks may come later.
 func emptyFolder(folder string) error {
 	matches, err := filepath.Glob(folder)
 	if err == nil && len(matches) == 0 {
@@ -91,17 +91,16 @@ func (t takenNames) take(p connector.Profile, whose string) error {
 	return nil
 }
 
-// ReloadBanks reads the folder of banks again. It logs a wrong file and keeps the bank as it
-// was; when the folder cannot be read, it keeps all banks. Running calls end with the
-// version they began with.
+// ReloadBanks reads the folder of banks again. It logs a wrong file and keeps that bank as it
+// was. When the folder cannot be read, it keeps all banks. Running calls end with the version
+// they began with.
 func (s *Service) ReloadBanks(ctx context.Context) {
 	if err := s.loadBanks(ctx); err != nil {
 		s.config.Log.ErrorContext(ctx, "the banks are as they were", "error", err)
 	}
 }
 
-// loadBanks puts the connectors of this program, other programs and the folder into the
-// registry.
+// loadBanks registers the connectors of this program, other programs and the folder.
 func (s *Service) loadBanks(ctx context.Context) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -120,7 +119,7 @@ func (s *Service) loadBanks(ctx context.Context) error {
 	return nil
 }
 
-// loadFiles puts connectors and those of the folder into the registry.
+// loadFiles registers connectors and those of the folder.
 func (s *Service) loadFiles(ctx context.Context, all []connector.Connector, programs map[int64]program) error {
 	files, err := readBanks(s.config.Banks, all, s.banks)
 	if err != nil {

@@ -31,8 +31,7 @@ sca = ["redirect"]
 single = ["sepa-credit-transfers"]
 `
 
-// TestBanksAreReloaded: each file stands for itself, and one that is wrong leaves the
-// bank as it was.
+// TestBanksAreReloaded: files are independent, and a wrong one leaves its bank as it was.
 func TestBanksAreReloaded(t *testing.T) {
 	folder := t.TempDir()
 	berlingrouptest.NewAuthority(t).Furnish(folder)

@@ -56,12 +56,11 @@ func answerOn(t *testing.T, c net.Conn) (servicetest.Answer, http.Header) {
 const (
 	crowd     = 100
 	maxBodies = 16 << 20
-	// margin is what else a service and its test may need.
+	// margin is the memory that the service and its test need otherwise.
 	margin = 64 << 20
 )
 
-// Bodies that never end take a bounded part of memory; what is beyond is refused,
-// and small bodies are not.
+// Unfinished bodies take a bounded part of memory. More is refused, and small bodies are not.
 func TestBodiesThatNeverEnd(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: maxBodies})
 	s.Start()
@@ -76,7 +75,7 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 			answers <- line
 		}()
 	}
-	// At most four of them fit, and so the others are answered.
+	// At most four of them fit, so the others are answered.
 	for range crowd - maxBodies/delivery.MaxReceivedBody {
 		if line := <-answers; !strings.HasPrefix(line, "HTTP/1.1 503 ") {
 			t.Errorf("answered %q", line)
@@ -90,7 +89,7 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// What is compressed is held as it came until it is whole.
+// Compressed content is held as it came until it is complete.
 func TestCompressedBodiesThatNeverEnd(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: maxBodies})
 	s.Start()
@@ -127,7 +126,7 @@ func TestCompressedBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// Whoever reads a body says so when there is no room for it.
+// Every reader of a body reports that there is no room.
 func TestNoRoomForABody(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: 1})
 	s.Start()

@@ -18,8 +18,8 @@ func Connectors(simulated *sandbox.Bank) []connector.Connector {
 	return append(simulated.Connectors(), statements.Connector{})
 }
 
-// newBank is the simulated bank, whose ledger is in the database, so that it
-// outlives the process as a bank does.
+// newBank is the simulated bank, whose ledger is in the database, so that it outlives the
+// process as a bank does.
 func (s *Service) newBank() *sandbox.Bank {
 	return &sandbox.Bank{
 		Ledger: store.SandboxLedger{DB: s.DB}, Base: s.bankBase, MAC: s.config.Keys.MAC,
@@ -27,8 +27,8 @@ func (s *Service) newBank() *sandbox.Bank {
 	}
 }
 
-// bankBase is where the pages of the simulated bank are for a domain. When it
-// cannot be read the link is of no use, and the person who follows it is told.
+// bankBase is where the pages of the simulated bank are for a domain. When it cannot be read
+// the link is useless, and the person who follows it gets a page that says so.
 func (s *Service) bankBase(domain passerelle.DomainID) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -9,12 +9,11 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// maxDeviceHeader is how much of a header of the person's is told to banks.
+// maxDeviceHeader is how much of the person's header banks get.
 const maxDeviceHeader = 512
 
-// noteDevice records the device by which a person takes part in a request: the sender's or,
-// when an application sent the request, the one that it names in the headers of the Berlin
-// Group.
+// noteDevice records the person's device: the sender's or, when an application sent the
+// request, the one in the headers of the Berlin Group.
 func (s *Service) noteDevice(handler http.Handler, application bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		device := headersOf(r, "")

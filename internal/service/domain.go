@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// EnsureDomain creates the domain unless one of that name exists, and moves an
-// existing one to the base URL.
+// EnsureDomain creates the domain unless one of that name exists, and moves an existing one to
+// the base URL.
 func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passerelle.Domain, error) {
 	known, err := db.DomainByName(ctx, d.Name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -52,8 +52,8 @@ func (s *Service) servedDomain(ctx context.Context, r *store.Reader, host string
 	return found, nil
 }
 
-// domainByHost looks a host up as it is, and then without a default port, because no base
-// URL has one.
+// domainByHost looks up a host unchanged, and then without a default port, because no base URL
+// has one.
 func domainByHost(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
 	found, err := r.ServedDomainByHost(ctx, host)
 	for _, port := range domains.DefaultPorts {
@@ -74,8 +74,7 @@ func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, e
 // pages and receivers are.
 func origin(d passerelle.Domain) string { return strings.TrimSuffix(d.BaseURL, "/2.0") }
 
-// enter finds the domain that the host of a request names, and looks the token up that
-// is shown there.
+// enter finds the domain of a request's host, and looks up its token.
 func (s *Service) enter(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error) {
 	var (
 		found store.ServedDomain

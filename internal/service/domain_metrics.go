@@ -19,8 +19,8 @@ import (
 // queries a minute.
 const maxMeasured = 100
 
-// domainMetrics are figures of the domains, read from the database by a loop, so that
-// whoever asks for them costs it nothing.
+// domainMetrics are figures of the domains. A loop reads them from the database, so scrapes
+// cost nothing.
 type domainMetrics struct {
 	mu      sync.Mutex
 	figures []prometheus.Metric
@@ -62,7 +62,7 @@ func (m *domainMetrics) Collect(into chan<- prometheus.Metric) {
 	}
 }
 
-// measure reads the figures anew. When it fails the former ones stay, with their time.
+// measure reads the figures again. When it fails, the former ones stay with their time.
 func (s *Service) measure(ctx context.Context) error {
 	all, err := s.DB.Domains(ctx)
 	if err != nil {
@@ -181,7 +181,7 @@ func (m loopMetrics) Collect(into chan<- prometheus.Metric) {
 	}
 }
 
-// buildMetrics say which program runs.
+// buildMetrics identify the running program.
 func buildMetrics(version string) prometheus.Collector {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "passerelle_build_info", Help: "Always 1, with the version of the program.", ConstLabels: prometheus.Labels{"version": version},

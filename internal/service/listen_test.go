@@ -40,8 +40,7 @@ func called(t *testing.T, method, address, host, path string, header map[string]
 	return answer, string(body)
 }
 
-// Whatever is asked of a domain that is reached over https tells browsers to come
-// over https alone.
+// Every answer of a domain with https tells browsers to use https only.
 func TestStrictTransport(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true})
 	if _, err := service.EnsureDomain(t.Context(), s.DB, passerelle.Domain{Name: "plain", Kind: passerelle.Sandbox, BaseURL: "http://plain.example/2.0"}); err != nil {
@@ -69,7 +68,7 @@ func TestStrictTransport(t *testing.T) {
 	}
 }
 
-// The console has a listener of its own, or is nowhere, or is beside the interface.
+// The console has a listener of its own, or is off, or is beside the API.
 func TestWhereTheConsoleIs(t *testing.T) {
 	const found, absent = "Sign in", "notFound"
 	for listen, want := range map[string]string{"": found, service.NoConsole: absent, "127.0.0.1:0": absent} {
@@ -120,8 +119,8 @@ func attempt(t *testing.T, address, forwarded string) (status int) {
 	return answer.StatusCode
 }
 
-// Sign-ins through a proxy that nobody named are warned of, once an hour; those through
-// a known one, and those without any, are not.
+// Sign-ins through an unknown proxy cause a warning once an hour. Those through a known one or
+// none do not.
 func TestUnknownProxyIsWarnedOf(t *testing.T) {
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	for name, test := range map[string]struct {

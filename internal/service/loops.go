@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/background"
 )
 
-// followPayments asks banks about what is due in a domain and lets payments
-// expire, until a pass finds nothing more.
+// followPayments asks banks about due payments of a domain and expires payments, until a pass
+// finds nothing more.
 func (s *Service) followPayments(ctx context.Context, d passerelle.Domain) error {
 	for {
 		done, err := s.Initiation.RunDue(ctx, d)
@@ -33,7 +33,7 @@ func (s *Service) erase(ctx context.Context) error {
 	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Documents.RemoveFiles(ctx))
 }
 
-// terminateConsents tells institutions of a domain that connections were deleted.
+// terminateConsents ends consents of deleted connections at their institutions.
 func (s *Service) terminateConsents(ctx context.Context, d passerelle.Domain) error {
 	return s.Aggregation.TerminateConsents(ctx, d)
 }
@@ -44,8 +44,8 @@ func (s *Service) synchronise(ctx context.Context, d passerelle.Domain) error {
 	return err
 }
 
-// fetchers are the loops that fetch files, by the UUIDs of the connectors that
-// have some: each has its own, so that one that is slow delays no other.
+// fetchers are the loops that fetch files, by the UUIDs of connectors with files: each has its
+// own, so that a slow one delays no other.
 func (s *Service) fetchers(all []connector.Connector) map[string]*background.Loop {
 	loops := map[string]*background.Loop{}
 	for _, c := range all {
@@ -89,8 +89,7 @@ const (
 // partBatch is how many large pieces of bodies are removed at once.
 const partBatch = 100
 
-// purge removes what nobody needs any more. What fails for one kind or domain
-// leaves the others alone.
+// purge removes expired rows. What fails for one kind or domain leaves the others alone.
 func (s *Service) purge(ctx context.Context) error {
 	return errors.Join(
 		s.DB.PurgeExpired(ctx, s.config.Now().Add(-expiredKept), purgeBatch, purgeBatches),

@@ -12,8 +12,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Mailer sends mails: a server does, and [ShownMails] instead of it on a
-// developer's machine.
+// Mailer sends mails: a mail server or, on a developer's machine, [ShownMails].
 type Mailer interface {
 	Send(ctx context.Context, m mail.Message) error
 }
@@ -41,10 +40,9 @@ const (
 	maxMailPause   = time.Hour
 )
 
-// SendMails sends the mails that are due, one after the other, as a loop has it
-// do when there is a Mailer. One that is refused does not keep the next from
-// being sent. A process that ends before the record has the mail sent again,
-// with the same id.
+// SendMails sends the mails that are due, one after the other, as a loop has it do when there
+// is a Mailer. A refused mail does not keep the next from being sent. A process that ends
+// before the record has the mail sent again, with the same id.
 func (s *Service) SendMails(ctx context.Context) error {
 	for range mailPass {
 		m, err := s.claimMail(ctx)
@@ -74,7 +72,7 @@ func (s *Service) claimMail(ctx context.Context) (*store.Mail, error) {
 	return m, nil
 }
 
-// recordMail stores what came of a mail, also when the program is to stop.
+// recordMail stores the result of a mail, even while the program stops.
 func (s *Service) recordMail(ctx context.Context, m store.Mail, failure error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailRecord)
 	defer cancel()
@@ -99,7 +97,7 @@ func (s *Service) recordMail(ctx context.Context, m store.Mail, failure error) e
 	return nil
 }
 
-// mailPause is how long a mail waits after so many attempts.
+// mailPause is the pause after a number of attempts.
 func mailPause(attempts int64) time.Duration {
 	pause := firstMailPause
 	for n := int64(1); n < attempts && pause < maxMailPause; n++ {

@@ -41,8 +41,8 @@ type shownMail struct {
 	Error     *string `json:"error"`
 }
 
-// outage is a sandbox whose clock stands, with a webhook whose receiver answers
-// as it is told.
+// outage is a sandbox with a frozen clock, and a webhook whose receiver answers as the test
+// says.
 type outage struct {
 	*servicetest.Instance
 	t       *testing.T
@@ -86,7 +86,7 @@ func (o *outage) set(values map[string]string) {
 	}
 }
 
-// happen makes events of so many payments, and has them sent.
+// happen makes and sends events of a number of payments.
 func (o *outage) happen(count int) {
 	o.t.Helper()
 	for range count {
@@ -258,8 +258,7 @@ type postman func(ctx context.Context, m mail.Message) error
 
 func (p postman) Send(ctx context.Context, m mail.Message) error { return p(ctx, m) }
 
-// office is a service with an outbox, whose loops do not run, in a time of its
-// own.
+// office is a service with an outbox, without loops, and with a clock of its own.
 type office struct {
 	*service.Service
 	t      *testing.T
@@ -299,7 +298,7 @@ func (o *office) write(subject string) {
 	}
 }
 
-// pass sends what is due and demands what that was.
+// pass sends what is due and checks it.
 func (o *office) pass(want ...string) {
 	o.t.Helper()
 	if err := o.SendMails(o.t.Context()); err != nil {

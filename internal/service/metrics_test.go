@@ -34,7 +34,7 @@ says what to watch.
 |---|---|---|
 `
 
-// description takes apart what a metric says about itself.
+// description parses the description of a metric.
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "([^"]*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`)
 
 // measured are the names of all metrics of the service, and its own with labels and meaning.
@@ -81,8 +81,7 @@ func TestMetricsPageIsFresh(t *testing.T) {
 // metricName finds the metrics that an expression names.
 var metricName = regexp.MustCompile(`\b(?:passerelle|process|go)_[a-z0-9_]+|\bup\b`)
 
-// TestWhatIsWatchedIsMeasured compares the metrics that alerts and dashboards name with those
-// that the service exports.
+// TestWhatIsWatchedIsMeasured: the service exports each metric in alerts and dashboards.
 func TestWhatIsWatchedIsMeasured(t *testing.T) {
 	names, _ := measured(t)
 	files, err := filepath.Glob("../../deploy/observability/*")
@@ -110,7 +109,7 @@ func TestWhatIsWatchedIsMeasured(t *testing.T) {
 	}
 }
 
-// expressions are what alerts and dashboards compute.
+// expressions are the expressions in alerts and dashboards.
 func expressions(text string) []string {
 	var all []string
 	for _, match := range regexp.MustCompile(`(?m)^\s*"?expr"?: (.*)$`).FindAllStringSubmatch(text, -1) {

@@ -27,10 +27,9 @@ type place struct {
 	handler http.Handler
 }
 
-// places are tried in order; the interface answers whatever is left, also what
-// has no path at all, so that every request that goes nowhere gets its error
-// body. A mux of net/http would answer some of them itself, with redirects and
-// plain text.
+// places are tried in order. The API answers the rest, even requests without a path, so every
+// unmatched request gets its error body. A mux of net/http would answer some of them itself,
+// with redirects and plain text.
 type places struct {
 	below []place
 	rest  http.Handler
@@ -43,10 +42,9 @@ func (s *Service) places() places {
 	}}
 }
 
-// entry turns away what would be too much at once, all but those who ask how the
-// process is. What it says no page of another origin can read: which of them may is
-// in the database, and who is turned away is to cost nothing there.
-// Both listeners have it.
+// entry refuses what exceeds the limits, except health checks. Pages of other origins cannot
+// read the refusal, because allowed origins are in the database, and a refusal must cost
+// nothing there. Both listeners have it.
 func (s *Service) entry() *httpd.Limiter {
 	if s.limiter != nil {
 		return s.limiter
@@ -84,8 +82,8 @@ func (s *Service) busyPlaces() places {
 	}...)}
 }
 
-// ofDomain looks for the domain of a request that is answered alike for all of them:
-// browsers are to be told that it is reached over https alone.
+// ofDomain finds the domain of a request whose answer is the same for all domains, to tell
+// browsers that it uses https.
 func (s *Service) ofDomain(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = s.domain(r.Context(), r.Host) // one that nobody knows gets the same answer
@@ -93,7 +91,7 @@ func (s *Service) ofDomain(handler http.Handler) http.Handler {
 	})
 }
 
-// consolePlaces are those of the console beside the interface, if it is there.
+// consolePlaces are the paths of the console, when it is beside the API.
 func (s *Service) consolePlaces() []place {
 	if s.config.ConsoleListen != "" {
 		return nil
@@ -181,8 +179,8 @@ func (s *Service) console(domain func(context.Context, string) (passerelle.Domai
 	})
 }
 
-// ServeHTTP passes the request to the first place it falls into, and tells the
-// access log which that was, because a path may hold identifiers.
+// ServeHTTP passes the request to the first matching place, and names the place to the access
+// log, because a path may have identifiers.
 func (p places) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, place := range p.below {
 		if r.URL.Path == place.prefix || (strings.HasSuffix(place.prefix, "/") && strings.HasPrefix(r.URL.Path, place.prefix)) {
@@ -195,8 +193,7 @@ func (p places) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.rest.ServeHTTP(w, r)
 }
 
-// sandboxOnly keeps what belongs to simulated banks off hosts of no domain and
-// of live ones.
+// sandboxOnly hides simulated banks from unknown hosts and live domains.
 func (s *Service) sandboxOnly(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d, err := s.domain(r.Context(), r.Host)
@@ -211,8 +208,8 @@ func (s *Service) sandboxOnly(handler http.Handler) http.Handler {
 	})
 }
 
-// asCalled gives every place the host that the client called. What a proxy says
-// about it counts when the proxy is trusted.
+// asCalled gives every place the host that the client called. A proxy's header about it counts
+// when the proxy is trusted.
 func (s *Service) asCalled(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		called := *r

@@ -118,7 +118,7 @@ func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
 	refused(t, s.Do(to(t, s, "POST", "/sandbox/receiver/n", "b", nil)), http.StatusInternalServerError, "bug")
 }
 
-// Some targets have no path, and no part of the address space is theirs.
+// Some targets have no path, so no place matches them.
 func TestTargetsWithoutAPathAreRefused(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	for _, line := range []string{"OPTIONS *", "GET *", "GET " + s.Origin, "CONNECT bank.example:443", "CONNECT " + s.Addr(), "GET /nothing"} {
@@ -158,8 +158,7 @@ func dial(t *testing.T, address string) net.Conn {
 	return connection
 }
 
-// opened is a service that listens to nobody yet, with a sandbox and a live
-// domain.
+// opened is a service without a listener, with a sandbox and a live domain.
 func opened(t *testing.T, c service.Config) *service.Service {
 	t.Helper()
 	c.Migrate, c.Timing = true, sandbox.CI

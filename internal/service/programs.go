@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// program is a program that the service calls, and its row. Calls is nil for one that was
+// program is a program that the service calls, and its row. Calls is nil for a program that was
 // left out.
 type program struct {
 	row   store.ConnectorProgram
@@ -46,8 +46,8 @@ func ProgramConnectors(ctx context.Context, db *store.Reader) ([]connector.Conne
 	return connectors, nil
 }
 
-// loadPrograms returns the connectors of the programs in the database. One that is wrong is
-// logged and left out.
+// loadPrograms returns the connectors of the programs in the database. A wrong one is logged
+// and left out.
 func (s *Service) loadPrograms(ctx context.Context) ([]connector.Connector, map[int64]program, error) {
 	all, err := programs.List(ctx, &s.DB.Reader)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) loadProgram(ctx context.Context, one programs.Program) (connec
 	return c, calls, err
 }
 
-// followPrograms loads the connectors anew when a program was added, removed or described.
+// followPrograms reloads the connectors when a program was added, removed or described.
 func (s *Service) followPrograms(ctx context.Context) error {
 	rows, err := s.DB.ConnectorPrograms(ctx)
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *Service) followPrograms(ctx context.Context) error {
 	return nil
 }
 
-// fetchFromPrograms fetches the files of all programs at once, so that one that is slow
-// delays no other.
+// fetchFromPrograms fetches the files of all programs concurrently, so that a slow one delays
+// no other.
 func (s *Service) fetchFromPrograms(ctx context.Context) error {
 	rows, err := s.DB.ConnectorPrograms(ctx)
 	if err != nil {

@@ -15,12 +15,11 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// receiverPath is where the built-in receiver is; the rest of an address is the
-// name under which a request is kept.
+// receiverPath is the path of the built-in receiver. The rest of an address is the name under
+// which a request is stored.
 const receiverPath = "/sandbox/receiver/"
 
-// receive is the built-in receiver of a sandbox domain: it keeps what arrives
-// and accepts it.
+// receive is the built-in receiver of a sandbox domain: it stores and accepts every request.
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) {
 	if err := s.keep(w, r); err != nil {
 		s.api.Refuse(w, r, err)

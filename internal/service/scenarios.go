@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// logins are those of the simulated institutions in the form of the interface.
+// logins are the logins of the simulated institutions in the form of the API.
 func logins() []wire.Login {
 	var shown []wire.Login
 	for _, l := range customers.Logins() {
@@ -19,9 +19,9 @@ func logins() []wire.Login {
 	return shown
 }
 
-// scenarios returns the scenarios of the simulated banks in the form of the interface. The
-// two forms may differ only in how they express absence; a member that one of them lacks is
-// an error.
+// scenarios returns the scenarios of the simulated banks in the form of the interface. The two
+// forms may differ only in how they express absence. A member that one of them lacks is an
+// error.
 func scenarios() ([]wire.Scenario, error) {
 	raw, err := json.Marshal(sandbox.Scenarios())
 	if err != nil {

@@ -1,11 +1,10 @@
 // Package service assembles the parts into one running program: database, use
 // cases, interface, pages, simulated banks, background loops and listener.
 //
-// It owns the wiring and the order of starting and stopping, so that the
-// commands and the tests run the very same program. It does not own flags or
-// the environment (package main does) and decides nothing that a request could
-// notice. It fails at start, before it listens, when the database, its schema
-// or the key file is not usable.
+// It owns the wiring and the order of starting and stopping, so that the commands and the tests
+// run the very same program. It does not own flags or the environment, which package main owns,
+// or anything that a request can observe. It fails at start, before it listens, when the
+// database, its schema or the key file is not usable.
 package service
 
 import (
@@ -50,58 +49,54 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Config is what a program is assembled from.
+// Config is the configuration of a program.
 type Config struct {
 	// Database is a URL as store.Open takes it.
 	Database string
 	Keys     *keys.Ring
 	// Files is where the bytes of files are kept, as files.New takes it.
 	Files string
-	// Listen and OpsListen are addresses; an empty OpsListen means none.
+	// Listen and OpsListen are addresses; an empty OpsListen is none.
 	Listen, OpsListen string
 	// Profiles are served at OpsListen, beside metrics.
 	Profiles bool
-	// ConsoleListen is the address of the console alone, NoConsole for none; empty
-	// puts it beside the interface.
+	// ConsoleListen is a separate address for the console, NoConsole for none; empty is beside
+	// the API.
 	ConsoleListen string
 	TLS           *tls.Config
 	// Loopback is for the developer's machine: every loopback name reaches
 	// the first domain, and webhooks may be sent to loopback addresses.
 	Loopback bool
-	// LeaseTimeout is how long a change waits for a connection that is being read; zero
-	// is ten seconds.
+	// LeaseTimeout is how long a change waits for a read of its connection; zero is ten
+	// seconds.
 	LeaseTimeout time.Duration
 	// Banks is a folder of bank files; empty for none.
 	Banks string
-	// Timing is that of the simulated banks.
+	// Timing is the timing of the simulated banks.
 	Timing sandbox.Timing
 	// Networks are private networks that webhooks may be sent to.
 	Networks []netip.Prefix
-	// Ports are the only ones that webhooks may be sent to; none means any.
+	// Ports are the only allowed ports of webhooks; none means any.
 	Ports          []uint16
 	TrustedProxies []netip.Prefix
-	// MaxRequests is how many requests are worked on at once; zero is
-	// DefaultMaxRequests.
+	// MaxRequests limits the concurrent requests; zero is DefaultMaxRequests.
 	MaxRequests int64
-	// MaxBodies is how many bytes of bodies of requests are held at once; zero is
-	// DefaultMaxBodies.
+	// MaxBodies limits the bytes of request bodies in memory; zero is DefaultMaxBodies.
 	MaxBodies int64
-	// DatabaseTimeout is how long a query may take, the wait for a connection
-	// included; zero is DefaultDatabaseTimeout.
+	// DatabaseTimeout limits a query, with the wait for a connection; zero is
+	// DefaultDatabaseTimeout.
 	DatabaseTimeout time.Duration
-	// Identities is the provider that vouches for operators of the console; nil for
-	// none. How it is called is the service's to say.
+	// Identities is the identity provider for operators; nil for none. The service sets how it
+	// is called.
 	Identities *oidc.Config
-	// Mail sends the mails about webhooks; nil leaves them to whoever comes
-	// with one.
+	// Mail sends the mails about webhooks; with nil they wait.
 	Mail Mailer
 	// Alone gives each unit of writing a transaction of its own, as
 	// store.Options has it.
 	Alone bool
-	// Migrate brings the schema up to date first; otherwise an outdated one
-	// is an error.
+	// Migrate brings the schema up to date first. Otherwise an outdated one is an error.
 	Migrate bool
-	// Version is that of the program, for receivers of webhooks and for monitoring.
+	// Version is the program's version, for receivers of webhooks and for monitoring.
 	Version string
 	Log     *slog.Logger
 	// Now is real time; nil means the machine's clock.
@@ -111,17 +106,16 @@ type Config struct {
 // NoConsole is the address of a console that is switched off.
 const NoConsole = "none"
 
-// DefaultMaxRequests is how many requests a process works on at once: enough for
-// all that wait for a bank, few enough for the database to answer the rest in
-// about a second.
+// DefaultMaxRequests is the default limit of concurrent requests: enough for all that wait for
+// a bank, and few enough for the database to answer the rest in about a second.
 const DefaultMaxRequests = 512
 
-// DefaultMaxBodies is how many bytes of bodies of requests a process holds at once,
-// besides the first 16 KiB of each: room for a dozen of the largest that are taken.
+// DefaultMaxBodies is the default limit for request bodies in memory, in addition to the first
+// 16 KiB of each: room for a dozen of the largest.
 const DefaultMaxBodies = 128 << 20
 
-// DefaultDatabaseTimeout is how long a query may take. None normally takes a second. A
-// slower one meets a fault, and its client is told to try again.
+// DefaultDatabaseTimeout is how long a query may take. None normally takes a second. A slower
+// query fails, and its client is asked to try again.
 const DefaultDatabaseTimeout = 30 * time.Second
 
 // maxSyncs is how many reads that persons asked for run in the background at once.
@@ -144,9 +138,9 @@ type Service struct {
 	Bank *sandbox.Bank
 
 	config Config
-	// notifications are those of banks.
+	// notifications are reports of banks.
 	notifications *notification.Notifications
-	// registry has every connector; banks are those of files, by path.
+	// registry has every connector, and banks those from files, by path.
 	registry connector.Registry
 	banks    map[string]*berlingroup.Bank
 	// programs are the connectors that are other programs, by their rows.
@@ -154,9 +148,9 @@ type Service struct {
 	reloading sync.Mutex
 
 	api *httpapi.API
-	// scenarios are those of the simulated banks.
+	// scenarios are the scenarios of the simulated banks.
 	scenarios []wire.Scenario
-	// provider vouches for operators, nil for nobody does.
+	// provider identifies operators, nil for none.
 	provider      *oidc.Provider
 	server        *httpd.Server
 	ops           *httpd.Server
@@ -169,9 +163,9 @@ type Service struct {
 	// readers wait for.
 	syncs, fileFetches *background.Pool
 	sender             *delivery.Sender
-	// draining is true once the program has been told to stop.
+	// draining is true once the program is stopping.
 	draining atomic.Bool
-	// warned is when an unknown proxy was last told of, in microseconds.
+	// warned is when an unknown proxy was last reported, in microseconds.
 	warned atomic.Int64
 }
 
@@ -327,8 +321,7 @@ func (s *Service) listen() error {
 	return nil
 }
 
-// warnOfProfiles says so when profiles, which show what is in memory, can be asked
-// for from elsewhere.
+// warnOfProfiles logs when profiles, which show memory, can be requested from other machines.
 func (s *Service) warnOfProfiles() {
 	at, err := netip.ParseAddrPort(s.ops.Addr())
 	if s.config.Profiles && (err != nil || !at.Addr().IsLoopback()) {
@@ -336,7 +329,7 @@ func (s *Service) warnOfProfiles() {
 	}
 }
 
-// ConsoleAddr is the address of the console where it has one of its own.
+// ConsoleAddr is the separate address of the console, if any.
 func (s *Service) ConsoleAddr() string {
 	if s.consoleServer == nil {
 		return ""
@@ -361,7 +354,7 @@ func (s *Service) Start() {
 	s.Serve()
 }
 
-// Serve is Start without the loops: what is due waits.
+// Serve is Start without loops, so what is due waits.
 func (s *Service) Serve() {
 	s.server.Start(s.Handler())
 	if s.ops != nil {
@@ -372,8 +365,7 @@ func (s *Service) Serve() {
 	}
 }
 
-// Ended is closed, after an error if there was one, when the listener ends
-// without having been stopped.
+// Ended is closed, after an error if there was one, when the listener ends without a stop.
 func (s *Service) Ended() <-chan error { return s.server.Ended() }
 
 // product is the name of the program with its version, as headers have it.
@@ -405,8 +397,8 @@ func (s *Service) panicked(w http.ResponseWriter, r *http.Request) {
 
 var errPanicked = errors.New("the handler panicked")
 
-// FirstDomain makes sure that a domain with a name exists at the base URL, and returns it. A
-// new database gets its first domain this way.
+// FirstDomain makes sure that a domain with a name exists at the base URL, and returns it. This
+// creates the first domain of a new database.
 func (s *Service) FirstDomain(ctx context.Context, name string, kind passerelle.DomainKind, baseURL string) (passerelle.Domain, error) {
 	return EnsureDomain(ctx, s.DB, passerelle.Domain{Name: name, Kind: kind, BaseURL: baseURL, Created: s.config.Now()})
 }

@@ -13,10 +13,10 @@ import (
 // unless that is more than a fifth of it.
 const closing = 5 * time.Second
 
-// Stop drains requests while it stops the loops and the sender of webhooks,
-// then closes the database, all within the context's deadline. Clients that
-// take longer are cut off before it, so that they do not cost the others their
-// end: what is cut off is finished by the next start or by another replica.
+// Stop drains requests while it stops the loops and the sender of webhooks, then closes the
+// database, all within the context's deadline. Clients that take longer are cut off before it,
+// so that they do not cost others their end: the next start or another replica finishes the
+// work.
 func (s *Service) Stop(ctx context.Context) error {
 	s.draining.Store(true)
 	early, cancel := sooner(ctx)
@@ -46,7 +46,7 @@ func (s *Service) stopServing(ctx context.Context) error {
 	return err
 }
 
-// stopWork stops first what makes work for the sender.
+// stopWork first stops what makes work for the sender.
 func (s *Service) stopWork(ctx context.Context) error {
 	stopped := within(ctx, func() error { s.loops.Stop(); s.syncs.Stop(); s.fileFetches.Stop(); return nil })
 	if stopped != nil {
@@ -62,8 +62,8 @@ func (s *Service) closeDatabase(ctx context.Context) error {
 	return nil
 }
 
-// within is the outcome of what takes no context, or the context's error when
-// that ends first.
+// within returns the result of a function without a context, or the context's error when that
+// ends first.
 func within(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()

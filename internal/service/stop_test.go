@@ -18,9 +18,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// A client that does not come to an end costs its own request and nothing
-// else: the service says that it is draining, and leaves the database to the
-// next one, all in time.
+// A client that does not finish costs only its own request: the service reports draining, and
+// releases the database in time.
 func TestASlowClientDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()

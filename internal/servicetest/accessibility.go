@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// engineSum names the accessibility engine and its SHA-256, as sha256sum writes
-// them. scripts/install-tools fetches what it names.
+// engineSum names the accessibility engine and its SHA-256, as sha256sum writes them.
+// scripts/install-tools fetches it.
 //
 //go:embed axe-core.sha256
 var engineSum string
@@ -26,18 +26,17 @@ var engineSum string
 // schemes are the colour schemes in which every page is looked at.
 var schemes = []string{"light", "dark"}
 
-// judge has the engine look at the whole page: for what the levels A and AA of
-// WCAG 2.0 to 2.2 ask, and for what its makers call best practice.
+// judge runs the engine on the whole page, with the rules of WCAG 2.0 to 2.2 A and AA and its
+// best practices.
 const judge = `axe.run(document, {
 	runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
 	rules: {"target-size": {enabled: true}}, resultTypes: ["violations"], iframes: false,
 }).then(({violations}) => violations.flatMap((rule) => rule.nodes.map((node) =>
 	rule.id + " at " + node.target.join(" ") + ": " + node.failureSummary.replace(/\s+/g, " ") + " " + node.html.slice(0, 200))))`
 
-// Violations runs an accessibility engine on the page that the browser shows, by
-// day and by night, and lists what it finds wrong with it. The page does not
-// notice: its content security policy stays as it is, and its scripts do not see
-// the engine. It fails the test where the engine was not installed.
+// Violations runs an accessibility engine on the shown page, by day and by night, and lists its
+// findings. The page is not affected: its content security policy stays, and its scripts do not
+// see the engine. It fails the test where the engine was not installed.
 func Violations(ctx context.Context, t testing.TB) []string {
 	t.Helper()
 	Settle(ctx, t)
@@ -57,7 +56,7 @@ func Violations(ctx context.Context, t testing.TB) []string {
 	return all
 }
 
-// Scheme has the browser prefer a colour scheme; none when empty.
+// Scheme makes the browser prefer a colour scheme; empty for none.
 func Scheme(ctx context.Context, t testing.TB, scheme string) {
 	t.Helper()
 	preferred := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
@@ -66,8 +65,7 @@ func Scheme(ctx context.Context, t testing.TB, scheme string) {
 	}
 }
 
-// engineWorld is a world beside that of the page's own scripts, with the engine
-// in it.
+// engineWorld is a JavaScript world with the engine, isolated from the page's scripts.
 func engineWorld(ctx context.Context, t testing.TB) runtime.ExecutionContextID {
 	t.Helper()
 	tree, err := chromedp.Call(ctx, page.GetFrameTree, cdp.Empty{})
@@ -88,8 +86,8 @@ func within(world runtime.ExecutionContextID) chromedp.EvaluateOption {
 	return func(p *runtime.EvaluateParams) { p.ContextID = world }
 }
 
-// engine is the script of the accessibility engine, which is fetched once per
-// machine and never part of this repository.
+// engine is the script of the accessibility engine, which is fetched once per machine and not
+// part of this repository.
 func engine(t testing.TB) string {
 	t.Helper()
 	sum, name, _ := strings.Cut(strings.TrimSpace(engineSum), "  ")

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestCopiesUnderLoad copies a database while clients pay, and brings the copy
-// back: no rule is broken in it, and all that was acknowledged before is there.
+// TestCopiesUnderLoad copies a database while clients pay, and restores the copy: it is
+// consistent, and has everything that was acknowledged before.
 func TestCopiesUnderLoad(t *testing.T) {
 	times := amount("PASSERELLE_TEST_COPIES", 1)
 	t.Run("sqlite", func(t *testing.T) {

@@ -17,12 +17,11 @@ import (
 	"passerelle/payment"
 )
 
-// TestABankBooksOnce pays at a bank, which is another process behind a network, while the
-// service, the bank and the network fail again and again, and while answers are lost after
-// the bank took an order. By the bank's own books each order was booked once at most, and
-// exactly once where the service says that it is done. At a bank that recognises an order
-// that comes again, every payment comes to its end; at another, one whose outcome nobody
-// knows waits for a person.
+// TestABankBooksOnce pays at a bank in another process behind a network, while service, bank
+// and network fail repeatedly, and answers are lost after the bank accepted an order. In the
+// bank's own books each order was booked at most once, and exactly once where the payment is
+// done. At a bank that recognises repeated orders, every payment ends. At another, a payment
+// with an unknown outcome waits for a person.
 func TestABankBooksOnce(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_BANK_KILLS", 3)
@@ -82,7 +81,7 @@ func (s *merchant) sell(stop <-chan struct{}) {
 	}
 }
 
-// awaitDone waits until so many more payments are done, or the time is over.
+// awaitDone waits until a number of further payments are done, or the time is over.
 func (s *merchant) awaitDone(more int, within time.Duration) {
 	count := func() int {
 		s.mu.Lock()
@@ -95,7 +94,7 @@ func (s *merchant) awaitDone(more int, within time.Duration) {
 	}
 }
 
-// advance does the next thing about a payment and reports whether it has ended.
+// advance does the next step of a payment and reports whether it has ended.
 func (s *merchant) advance(o *order) bool {
 	p, seen := s.inspectPayment(o)
 	switch path := fmt.Sprint("/payments/", o.id); {
@@ -139,9 +138,8 @@ func (s *merchant) decide(page string) {
 	}
 }
 
-// finish has every payment come to its end: the clock of the service goes on, since it asks
-// a bank seldom about old payments. Without all, payments may be left whose outcome nobody
-// knows.
+// finish brings every payment to its end: the clock of the service advances, because it seldom
+// asks a bank about old payments. Without all, payments with an unknown outcome may be left.
 func (s *merchant) finish(all bool) {
 	s.t.Helper()
 	open := s.sold
@@ -181,7 +179,7 @@ func (s *merchant) waitForPerson(all []*order) bool {
 	return true
 }
 
-// compare holds the payments against the books of the bank.
+// compare compares the payments with the books of the bank.
 func (s *merchant) compare() {
 	s.t.Helper()
 	var books struct {

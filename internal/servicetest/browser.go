@@ -13,8 +13,8 @@ import (
 // browserTimeout bounds everything a test does in a browser.
 const browserTimeout = 3 * time.Minute
 
-// Browser starts a headless Chromium for a test, in a window of the given size
-// in CSS pixels. It fails the test where there is no Chromium.
+// Browser starts a headless Chromium for a test, in a window of the given size in CSS pixels.
+// It fails the test where there is no Chromium.
 func Browser(t testing.TB, width, height int64) context.Context {
 	t.Helper()
 	// Chromium leaves sockets behind, and refuses the long paths that tests have.
@@ -37,9 +37,8 @@ func Browser(t testing.TB, width, height int64) context.Context {
 	return ctx
 }
 
-// Picture saves what the browser shows as NAME.png in the folder that
-// PASSERELLE_TEST_PICTURES names, for people to look at; without one it does
-// nothing.
+// Picture saves the shown page as NAME.png in the folder of PASSERELLE_TEST_PICTURES; without
+// it, it does nothing.
 func Picture(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	folder := os.Getenv("PASSERELLE_TEST_PICTURES")

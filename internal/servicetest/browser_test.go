@@ -29,11 +29,10 @@ func shop(t *testing.T) (*httptest.Server, <-chan url.Values) {
 	return server, landed
 }
 
-// The whole journey as a payer sees it, in a real browser: the webview lists
-// the banks, the payer picks the test bank, approves on the bank's page and
-// lands in the shop; the receiver has every change, and the operator can read
-// what the payer saw. Every page on the way is for everybody, and the browser has
-// nothing to say about any of them.
+// The whole journey of a payer in a real browser: the webview lists the banks, the payer picks
+// the test bank, approves on its page and lands in the shop. The receiver has every change, and
+// the operator sees what the payer saw. Every page on the way is accessible, and the browser
+// complains about none.
 func TestPayerInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name, lang, amount string
@@ -94,7 +93,7 @@ func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, na
 	return id
 }
 
-// checkEvidence reads what the payer saw as the interface tells it.
+// checkEvidence reads what the payer saw from the API.
 func checkEvidence(t *testing.T, s *servicetest.Instance, id int64, lang, amount string) {
 	t.Helper()
 	var p struct {

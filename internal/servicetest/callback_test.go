@@ -28,8 +28,8 @@ var (
 	newest = oldest.Add(time.Second)
 )
 
-// payerStory is a payment, what its payer and its bank do, and what receivers
-// are told in the end, which is to be all.
+// payerStory is a payment, the acts of its payer and its bank, and the complete list of
+// deliveries.
 type payerStory struct {
 	t    *testing.T
 	s    *servicetest.Instance
@@ -37,12 +37,11 @@ type payerStory struct {
 	id   int64
 	// landed is the state with which the payer came to the client's callback.
 	landed string
-	// token is what the forms of the page that was opened last bear.
+	// token is the token in the forms of the last opened page.
 	token string
 }
 
-// deliveredStates compares what the receiver has got by now with what it should have: the
-// state of each request, in order.
+// deliveredStates compares the states of the receiver's requests so far, in order.
 func (p *payerStory) deliveredStates(want ...string) {
 	p.t.Helper()
 	var got []string
@@ -88,8 +87,8 @@ func (p *payerStory) validateURI() string {
 	return *seen.ValidateURI
 }
 
-// browser is the payer's: it remembers cookies, follows redirects within the
-// service, and notes with what state it leaves it for the client's callback.
+// browser is the payer's browser: it keeps cookies, follows redirects within the service, and
+// records the state with which it leaves for the client's callback.
 func (p *payerStory) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -124,7 +123,7 @@ func (p *payerStory) opens(b *http.Client, address string) string {
 	return answer.Request.URL.String()
 }
 
-// formToken is what every form of the webview bears.
+// formToken is the token in every form of the webview.
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
 // sends sends a form as the page that was opened last has it.
@@ -156,7 +155,7 @@ func (p *payerStory) chooses(b *http.Client) (page string) {
 	return page
 }
 
-// decides presses a button at the bank, and follows the way back.
+// decides presses a button at the bank, and follows the redirects.
 func (p *payerStory) decides(b *http.Client, decision string) {
 	p.t.Helper()
 	p.sends(b, p.validateURI(), url.Values{"decision": {decision}})
@@ -170,31 +169,30 @@ func (p *payerStory) pays() {
 	p.decides(b, "approve")
 }
 
-// The stories. Each begins with a payment that was just created, in a domain
-// whose clock stands still, and says on the way what receivers know by then.
+// The stories. Each begins with a new payment in a domain with a frozen clock, and checks the
+// deliveries on the way.
 var (
-	// brought: the payer brings the outcome, of which nobody else tells.
+	// brought: the payer brings the outcome, and no delivery does.
 	brought = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates()
 		p.later("1h")
 		p.deliveredStates()
 	}
-	// doubled: receivers are told all the same.
+	// doubled: receivers get it as well.
 	doubled = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates("validating", "pending", "done")
 	}
 )
 
-// callbackCase is a domain, a story, and what is stored when it is over.
+// callbackCase is a domain, a story, and what is stored at the end.
 type callbackCase struct {
 	created time.Time
 	keys    map[string]string
 	label   string
 	play    func(*payerStory)
-	// landed is the state with which the payer comes to the callback, empty
-	// when nobody does.
+	// landed is the state with which the payer reaches the callback, empty when nobody does.
 	landed  string
 	events  []string
 	dropped int
@@ -282,9 +280,9 @@ var callbackCases = map[string]callbackCase{
 	}},
 }
 
-// TestStateThatThePayerBrings is the old behaviour of PAYMENT_STATE_UPDATED and
-// who has it, on both databases: the events are always all of them; what
-// receivers are told depends on whether the payer brought it to the callback.
+// TestStateThatThePayerBrings is the old behaviour of PAYMENT_STATE_UPDATED and the domains
+// that have it, on both databases: every event is stored, and deliveries depend on whether the
+// payer brought the state to the callback.
 func TestStateThatThePayerBrings(t *testing.T) {
 	for name, c := range callbackCases {
 		t.Run(name, func(t *testing.T) {
@@ -315,8 +313,8 @@ func begin(t *testing.T, s *servicetest.Instance, eyes *storetest.Inspection, ke
 	return &payerStory{t: t, s: s, eyes: eyes, id: s.Create(s.Token("payments:admin"), draft)}
 }
 
-// wrote holds what is stored against what should be: an event for each change,
-// with one delivery, of which so many were dropped, and none is left over.
+// wrote compares stored rows: an event for each change, with one delivery, of which a number
+// were dropped, and none is left.
 func (p *payerStory) wrote(events []string, dropped int) {
 	p.t.Helper()
 	state := regexp.MustCompile(`"state":"(\w+)"`)

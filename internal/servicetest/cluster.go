@@ -16,29 +16,28 @@ import (
 	"time"
 )
 
-// Cluster is a PostgreSQL of a test's own, to be killed and started again on
-// the same data. Unlike the one that all tests share it is as safe as an
-// operator's: what it acknowledged is on disk.
+// Cluster is a PostgreSQL of a test's own, to be killed and started again on the same data.
+// Unlike the shared one it is as safe as an operator's: acknowledged data is on disk.
 type Cluster struct {
 	t                      testing.TB
 	programs, folder, port string
 	// data is the folder of the tables.
 	data string
-	// account is who the server runs as; it refuses to be root.
+	// account is the user that runs the server, which refuses root.
 	account *syscall.Credential
 	server  *exec.Cmd
 	ended   chan struct{}
 }
 
-// StartCluster makes a cluster, which is gone after the test.
+// StartCluster makes a cluster, which is removed after the test.
 func StartCluster(t testing.TB) *Cluster {
 	t.Helper()
 	return StartClusterOn(t, "")
 }
 
-// StartClusterOn is StartCluster with the tables on a disk, in an empty folder. What
-// is written first and last, the log of transactions, is elsewhere: a server that
-// cannot write that has no choice but to stop.
+// StartClusterOn is StartCluster with the tables on a disk, in an empty folder. The transaction
+// log, which is written first and last, is on another disk: a server that cannot write it must
+// stop.
 func StartClusterOn(t testing.TB, disk string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, data: "data"}
@@ -141,9 +140,9 @@ func (c *Cluster) Start() {
 	}
 }
 
-// Kill ends the server and all its children at once, as a power cut would. The
-// server is held first, so that it makes no further child; a child that
-// outlived it could still commit. Killing twice is harmless.
+// Kill ends the server and all its children at once, as a power cut would. The server is held
+// first, so that it starts no further child. A child that outlived it could still commit.
+// Killing twice is harmless.
 func (c *Cluster) Kill() {
 	select {
 	case <-c.ended:
@@ -168,7 +167,7 @@ func (c *Cluster) Kill() {
 func (c *Cluster) Set(name, value string) {
 	c.t.Helper()
 	for _, sql := range []string{"ALTER SYSTEM SET " + name + " = " + value, "SELECT pg_reload_conf()"} {
-		// Whoever sets that nothing may be written has to be able to take it back.
+		// Whoever sets a database read-only must be able to undo that.
 		command := c.command("psql", "-h", "127.0.0.1", "-p", c.port, "-U", "postgres", "-c", "SET default_transaction_read_only = off", "-c", sql)
 		out, err := command.CombinedOutput()
 		c.must("set "+name+": "+string(out), err)

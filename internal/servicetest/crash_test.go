@@ -18,11 +18,10 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestCrashAtEachMark has the program die before and after each commit, each call
-// of a bank and each webhook, while clients pay, read accounts and hear of it. The
-// marks are those the program itself passes; a place in the code that commits and
-// is never passed fails the test, unless it is listed with the reason. Once all is
-// over nothing is lost and nothing was done twice.
+// TestCrashAtEachMark crashes the program before and after each commit, bank call and webhook,
+// while clients pay, read accounts and receive events. The program itself lists the marks that
+// it passes. A committing function that is never passed fails the test, unless it is listed
+// with a reason. At the end nothing is lost and nothing was done twice.
 func TestCrashAtEachMark(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -70,13 +69,13 @@ func dieAtEachMark(t *testing.T, database string) {
 	})
 }
 
-// marks are the places at which a process can be told to die.
+// marks are the places of crashes.
 type marks struct {
 	t       *testing.T
 	seen    string
 	process *servicetest.Process
 	ledger  *ledger
-	// more has one for each person who came for a death, of a few at once.
+	// more has one entry for each additional person, a few at once.
 	more chan struct{}
 }
 
@@ -84,8 +83,7 @@ func (m *marks) environment(die string) []string {
 	return []string{"PASSERELLE_TEST_DEATHS_SEEN=" + m.seen, "PASSERELLE_TEST_DEATH=" + die}
 }
 
-// underLoad pays, reads and tells while something is done, and checks all of it at
-// the end.
+// underLoad pays, reads and delivers during a function, and checks everything at the end.
 func (m *marks) underLoad(random *rand.Rand, do func(*ledger)) {
 	load{t: m.t, random: random, processes: []*servicetest.Process{m.process}}.run(do)
 }
@@ -104,7 +102,7 @@ func (m *marks) passed() []string {
 // again are the marks that a load passes again and again.
 var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|httpapi|database|store)\.`)
 
-// chosen are the marks to die at: those that are passed again and again.
+// chosen are marks that are passed repeatedly.
 func (m *marks) chosen() []string {
 	return slices.DeleteFunc(m.passed(), func(mark string) bool {
 		_, place, _ := strings.Cut(mark, " in ")
@@ -128,7 +126,7 @@ func (m *marks) explore() {
 	}
 }
 
-// missing are the places that were not passed within a time, nil once all were.
+// missing are places that were not passed in time, nil when all were.
 func (m *marks) missing(wanted []string, within time.Duration) []string {
 	for deadline := time.Now().Add(within); ; <-time.After(50 * time.Millisecond) {
 		var missing []string
@@ -144,8 +142,8 @@ func (m *marks) missing(wanted []string, within time.Duration) []string {
 	}
 }
 
-// die has the process start anew, to die at a mark when it has passed it so often,
-// and reports whether it did in time.
+// die restarts the process so that it crashes at the nth pass of a mark, and reports whether it
+// did in time.
 func (m *marks) die(mark string, pass int) bool {
 	p := m.process
 	m.ledger.d.disturb()
@@ -167,7 +165,7 @@ func (m *marks) die(mark string, pass int) bool {
 	return died
 }
 
-// another person connects, since those who do may be busy with something else.
+// Another person connects, because the others may be busy.
 func (m *marks) another() {
 	select {
 	case m.more <- struct{}{}:
@@ -242,11 +240,11 @@ var elsewhere = map[string]string{
 	"aggregation.(*batch).emitUserSyncedOnce":    "people of this load have one connection each",
 }
 
-// through are functions by which many commit; their callers stand for them.
+// through are functions through which many commit. Their callers stand for them.
 var through = regexp.MustCompile(`\.(commit|write|ask|callBank|begin|finish|limitDB)$`)
 
-// committing are the functions of the use cases that commit, as their marks name
-// them, without those elsewhere.
+// committing are the committing functions of the use cases by the names of their marks, without
+// those elsewhere.
 func committing(t *testing.T) (names []string) {
 	for _, folder := range []string{"initiation", "delivery", "aggregation"} {
 		files, err := filepath.Glob("../" + folder + "/*.go")

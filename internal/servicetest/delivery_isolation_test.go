@@ -17,25 +17,24 @@ import (
 
 const (
 	deadEndpoints = 100
-	// steadyRate is events per second, of which the first ones are not measured:
-	// nobody knows of an endpoint that it is dead before it has been asked.
+	// steadyRate is events per second. The first events are not measured, because a dead
+	// endpoint is unknown before its first request.
 	steadyRate = 50
 	unmeasured = 4 * steadyRate
-	// A run of the flusher ends after so many failures in a row or timeouts,
-	// and before the first run no more is risked than a full set in flight.
+	// A run of the flusher ends after a number of consecutive failures or timeouts, and before
+	// the first run at most a full set is in flight.
 	failuresOfRun = 10
 	timeoutsOfRun = 2
 	inFlight      = 8
 )
 
-// TestDeadEndpointsCostNothing has one healthy receiver beside a hundred dead
-// ones, which refuse connections, hang or answer 500. The dead ones are asked no
-// more often than the rule of the flusher says, and the healthy one gets
-// everything without them.
+// TestDeadEndpointsCostNothing has one healthy receiver beside a hundred dead ones, which
+// refuse connections, hang or answer 500. The dead ones get no more requests than the rule of
+// the flusher says, and the healthy one gets everything.
 //
-// With PASSERELLE_TEST_PAIRS it also measures: the time from a change's answer to
-// its receipt, of 99 in 100 events at a steady rate, may be half as much again as
-// without the dead, by the median of so many pairs of runs.
+// With PASSERELLE_TEST_PAIRS it also compares times: the 99th percentile from a change's answer
+// to its delivery, at a steady rate, may be 1.5 times that without dead receivers, by the
+// median of a number of pairs.
 func TestDeadEndpointsCostNothing(t *testing.T) {
 	databases := map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": storetest.Postgres}
 	for kind, database := range databases {
@@ -50,7 +49,7 @@ func TestDeadEndpointsCostNothing(t *testing.T) {
 	}
 }
 
-// setting is in which a test is played: on which database, and among whom.
+// setting is the database of a test, and the receivers around it.
 type setting struct {
 	t        *testing.T
 	database func(testing.TB) string
@@ -86,14 +85,14 @@ type fixture struct {
 	receiver *receiver
 	healthy  *endpoint
 	received chan receipt
-	// delivered is how many changes the healthy endpoint heard of.
+	// delivered is how many changes the healthy endpoint got.
 	delivered int
 	webhooks  []int64
-	// dead are those that are there to be asked, by what they do.
+	// dead are the dead receivers, by behaviour.
 	dead map[manner][]*endpoint
 }
 
-// receipt is when the healthy endpoint was told of a state of a payment.
+// receipt is when the healthy endpoint got a state of a payment.
 type receipt struct {
 	change
 	at time.Time
@@ -141,8 +140,7 @@ func (s *fixture) addAsked(how manner, n int) {
 	s.webhooks = append(s.webhooks, s.d.subscribe(stateUpdated, e))
 }
 
-// addBacklogged has the dead be left with much to send, of an event that does
-// not happen any more.
+// addBacklogged gives the dead receivers a long backlog of an event that no longer happens.
 func (s *fixture) addBacklogged() {
 	s.addDead()
 	s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
@@ -190,9 +188,8 @@ func measured(in *setting, isDead bool) time.Duration {
 	return took[len(took)*99/100]
 }
 
-// drive makes changes of payments at a steady rate, waits until the healthy
-// endpoint got all of them, once and in order, and returns how long each was on
-// its way.
+// drive changes payments at a steady rate, waits until the healthy endpoint got all changes
+// once and in order, and returns the time of each.
 func (s *fixture) drive(changes int) (took []time.Duration) {
 	s.t.Helper()
 	all := make([]*mover, changes/changesOfPayment)
@@ -223,7 +220,7 @@ func (s *fixture) drive(changes int) (took []time.Duration) {
 	return s.compare(answered)
 }
 
-// mover is a payment that is moved by whoever comes next.
+// mover is a payment that any worker changes next.
 type mover struct {
 	mu    sync.Mutex
 	id    int64
@@ -238,7 +235,7 @@ func (s *mover) move(d *driver) change {
 	return change{s.id, s.state}
 }
 
-// compare awaits the receipts of what was answered.
+// compare waits for the deliveries of answered changes.
 func (s *fixture) compare(answered map[change]time.Time) (took []time.Duration) {
 	s.t.Helper()
 	last := map[int64]payment.State{}

@@ -18,9 +18,8 @@ const (
 	replicaClients   = 8
 )
 
-// TestNoDuplicateWithoutFaults has three processes, which share a database and
-// each want to send, deliver events to many receivers: while nobody fails,
-// nobody gets a request twice, also when the processes are told to stop.
+// TestNoDuplicateWithoutFaults: three processes with one database deliver events to many
+// receivers. Without failures, nobody gets a request twice, even when processes stop.
 func TestNoDuplicateWithoutFaults(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		noDuplicates(t, servicetest.StartProcess(t, ""))
@@ -47,7 +46,7 @@ func noDuplicates(t *testing.T, processes ...*servicetest.Process) {
 	l.checkOnce()
 }
 
-// checkOnce finds that nothing was sent but what was accepted, once.
+// checkOnce checks that only accepted requests were sent, each once.
 func (l *ledger) checkOnce() {
 	l.t.Helper()
 	for webhook, e := range l.endpoints {
@@ -57,9 +56,9 @@ func (l *ledger) checkOnce() {
 	}
 }
 
-// TestRollingRestartLosesNothing stops and starts three processes one after the
-// other while clients go on with whichever answers: everything arrives, and
-// nothing twice, because a process that is told to stop finishes what it sends.
+// TestRollingRestartLosesNothing restarts three processes one after the other while clients
+// continue with the others: everything arrives once, because a stopping process finishes its
+// requests.
 func TestRollingRestartLosesNothing(t *testing.T) {
 	p := servicetest.StartProcess(t, storetest.Postgres(t))
 	processes := []*servicetest.Process{p, p.Replica(), p.Replica()}
@@ -90,9 +89,9 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 // leaseLeft is how many seconds the longest lease of a webhook lasts yet.
 const leaseLeft = `SELECT max(lease_until) / 1000000 - extract(epoch FROM clock_timestamp())::bigint FROM webhook`
 
-// TestAnotherReplicaTakesOver kills a process while it waits for receivers, so
-// that it leaves leases behind. Once they have lapsed the other one sends what
-// they were for, and everything that came after it.
+// TestAnotherReplicaTakesOver kills a process while it waits for receivers, so that it leaves
+// leases behind. After they lapse, the other process sends their deliveries, and everything
+// after them.
 func TestAnotherReplicaTakesOver(t *testing.T) {
 	t.Parallel() // it mostly waits
 	p := servicetest.StartProcess(t, storetest.Postgres(t))
@@ -114,7 +113,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 	}
 	d.bases = []string{other.BaseURL}
 	d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
-	// The half of a lease more is for a slow machine.
+	// Another half of a lease is for a slow machine.
 	l.awaitDelivery(killed.Add(time.Duration(held) * time.Second * 3 / 2))
 	t.Logf("a lease of %d s was left behind; everything was delivered after %v", held, time.Since(killed).Round(time.Millisecond))
 	l.check()

@@ -8,20 +8,19 @@ import (
 	"testing"
 )
 
-// Disk is a small disk of a test's own, which can be full.
+// Disk is a small disk for a test, which can be full.
 type Disk struct {
 	// Folder is where it is.
 	Folder string
 	t      testing.TB
 }
 
-// smallShared is how much a folder in memory may hold that is there already to be
-// taken for a disk of a test's own: a container has one of 64 MiB.
+// smallShared is the largest existing folder in memory that a test takes as its disk: a
+// container has one of 64 MiB.
 const smallShared = 256 << 20
 
-// SmallDisk makes a disk of so many bytes, which is gone after the test. It needs
-// to be root; where a container forbids mounting all the same, the container's own
-// small folder in memory is the disk.
+// SmallDisk makes a disk of a size in bytes, which is removed after the test. It needs root.
+// Where a container forbids mounting, the container's own small folder in memory is the disk.
 func SmallDisk(t testing.TB, size string) *Disk {
 	t.Helper()
 	d := &Disk{t: t}

@@ -10,10 +10,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestFullDisk fills the disk of the database while clients pay, read accounts and
-// hear of it, and has PostgreSQL refuse to write as a standby does. What cannot be
-// written is refused with 503, what is there can be read, and all goes on by itself
-// when there is room again; nothing is lost and nothing was done twice.
+// TestFullDisk fills the disk of the database while clients pay, read accounts and receive
+// events, and has PostgreSQL refuse writes as a standby does. Writes get a 503, reads work, and
+// everything continues when there is room again. Nothing is lost or done twice.
 func TestFullDisk(t *testing.T) {
 	t.Parallel() // it mostly waits for leases that could not be given back
 	t.Run("sqlite", func(t *testing.T) {
@@ -66,7 +65,7 @@ func (d *driver) untilRefused() time.Duration {
 	return waitLimit
 }
 
-// reads wants what is there, and that the program says it lives.
+// reads checks that stored data can be read, and that the program is alive.
 func (d *driver) reads() {
 	for id := range d.paid() {
 		if status, answer := d.send("GET", fmt.Sprint("/payments/", id), d.token, "", nil); status != http.StatusOK {

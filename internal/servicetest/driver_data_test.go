@@ -18,7 +18,7 @@ type reader struct {
 // syncs are how often a person comes back.
 const syncs = 3
 
-// people are those who connect and read their accounts.
+// people are persons who connect and read their accounts.
 type people struct {
 	*driver
 	working sync.WaitGroup
@@ -26,8 +26,7 @@ type people struct {
 	readers []*reader
 }
 
-// come has people connect and read, so many at once and one after the other, until
-// stop is closed.
+// come makes persons connect and read, a number concurrently, until stop is closed.
 func (p *people) come(atOnce int, stop <-chan struct{}) {
 	for range atOnce {
 		p.working.Go(func() {
@@ -49,14 +48,14 @@ func (p *people) one() {
 	p.readers = append(p.readers, r)
 }
 
-// gone is everybody, once nobody is reading any more.
+// gone returns when nobody is reading any more.
 func (p *people) gone() []*reader {
 	p.working.Wait()
 	return p.readers
 }
 
-// connect repeats what was not answered under the same key, so that there is one
-// connection however often.
+// connect repeats unanswered requests under the same key, so that there is one connection for
+// any number of tries.
 func (d *driver) connect() *reader {
 	r := &reader{}
 	var user struct {
@@ -72,14 +71,14 @@ func (d *driver) connect() *reader {
 	return r
 }
 
-// readConnection shares what was found so far, and reads it.
+// readConnection shares the discovered accounts, and reads them.
 func (d *driver) readConnection(r *reader) {
 	d.call("PUT", "/users/me/accounts?all", r.token, map[string]any{"disabled": false})
 	d.call("PUT", fmt.Sprint("/users/me/connections/", r.connection), r.token, map[string]any{})
 }
 
-// checkReaders finds each person's connection alone and well, and all that the
-// institution has of them, once: the same as for everybody else.
+// checkReaders checks that each person has one working connection, and all the institution's
+// data once: the same as everybody else.
 func (d *driver) checkReaders(readers []*reader) {
 	d.t.Helper()
 	for n, r := range readers {
@@ -112,9 +111,8 @@ func (d *driver) keep(method, path, token, key string, body any) []byte {
 	return d.until2xx(method+" "+path, func() (int, []byte) { return d.send(method, path, token, key, body) })
 }
 
-// until2xx repeats a request until it is accepted. One that is refused fails the
-// test; one that comes too early, or too much, is repeated like one that was not
-// answered.
+// until2xx repeats a request until it is accepted. A refused request fails the test. One that
+// is too early, or too much, is repeated like an unanswered one.
 func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	for begun := time.Now(); d.undisturbed(begun) < waitLimit; <-time.After(20 * time.Millisecond) {
 		status, answer := send()
@@ -130,11 +128,10 @@ func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	return []byte("{}")
 }
 
-// disturb says that something was broken just now: whoever waits has to wait as
-// long once more.
+// disturb records a fault: waiting clients then wait as long once more.
 func (d *driver) disturb() { d.disturbed.Store(time.Now().UnixNano()) }
 
-// undisturbed is for how long nothing was broken, at most since an instant.
+// undisturbed is the time without faults, at most since an instant.
 func (d *driver) undisturbed(since time.Time) time.Duration {
 	return min(time.Since(since), time.Since(time.Unix(0, d.disturbed.Load())))
 }

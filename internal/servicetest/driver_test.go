@@ -27,8 +27,8 @@ import (
 	"passerelle/payment"
 )
 
-// amount is how much of something a test does: little in a usual run, as much
-// as an environment variable says in a long one.
+// amount is how much a test does: little in a usual run, and as much as an environment variable
+// says in a long one.
 func amount(name string, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n
@@ -39,9 +39,9 @@ func amount(name string, usual int) int {
 // waitLimit outlasts every lease that a killed program leaves behind.
 const waitLimit = 150 * time.Second
 
-// driver is a set of clients of one or more processes on the same database.
-// They repeat what was not answered, if need be elsewhere, and look at what is
-// stored before each step, as any client does that was cut off.
+// driver is a set of clients of one or more processes on the same database. They repeat
+// unanswered requests, if need be elsewhere, and read the stored state before each step, as any
+// client does after a lost connection.
 type driver struct {
 	t       *testing.T
 	bases   []string
@@ -50,15 +50,15 @@ type driver struct {
 	token   string
 	config  string
 	turn    atomic.Int64
-	// begins is held by whoever wants clients to begin nothing for a while.
+	// begins is held to keep clients from beginning anything for a while.
 	begins sync.RWMutex
 	// disturbed is when something was broken last, in nanoseconds since 1970.
 	disturbed atomic.Int64
 
 	mu       sync.Mutex
 	payments map[int64]bool
-	// answers counts the statuses of answers, and longest is how long one of them,
-	// or the lack of one, was waited for.
+	// answers counts the statuses of answers, and longest is the longest wait for an answer or
+	// its absence.
 	answers map[int]int
 	longest time.Duration
 }
@@ -92,8 +92,7 @@ func (d *driver) read(body []byte, into any) {
 	}
 }
 
-// call repeats a request until it is accepted. One that is refused fails the
-// test.
+// call repeats a request until it is accepted. A refused request fails the test.
 func (d *driver) call(method, path, token string, body any) []byte {
 	return d.keep(method, path, token, "", body)
 }
@@ -152,8 +151,7 @@ func (d *driver) subscribe(event string, e *endpoint) int64 {
 type order struct {
 	key string
 	id  int64
-	// simulated payments are moved by the sandbox; the others are taken to the
-	// bank and approved there.
+	// simulated payments are moved by the sandbox. The others are approved at the bank.
 	simulated bool
 }
 
@@ -163,8 +161,7 @@ type seenPayment struct {
 	ValidateURI *string `json:"validate_uri"`
 }
 
-// pay takes a payment to its end, and reports false when that was not possible
-// in the time given.
+// pay brings a payment to its end, and reports false when that was not possible in time.
 func (d *driver) pay(o *order, within time.Duration) (done bool) {
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
 		p, seen := d.inspect(o)
@@ -197,11 +194,10 @@ func (d *driver) inspect(o *order) (p seenPayment, seen bool) {
 	return p, true
 }
 
-// ahead is the way of a payment that the sandbox moves.
+// ahead is the path of a simulated payment.
 var ahead = map[payment.State]payment.State{payment.Created: payment.Validating, payment.Validating: payment.Pending, payment.Pending: payment.Done}
 
-// step may meet what a kill cut short: then there is nothing to do but to look
-// again.
+// step may find a step that a kill interrupted, and then only reads the payment again.
 func (d *driver) step(o *order, p seenPayment) {
 	path := fmt.Sprint("/payments/", o.id)
 	switch {
@@ -240,7 +236,7 @@ func (d *driver) approve(page string) {
 	}
 }
 
-// orders makes orders, as many as limit says, until stop is closed.
+// orders makes orders, at most limit, until stop is closed.
 func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *order {
 	made := make(chan *order)
 	go func() {
@@ -259,9 +255,8 @@ func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *orde
 // always has every order simulated.
 func always() bool { return true }
 
-// payAll has clients take orders to their end, each one after the other. What a
-// kill holds up is left for later, so that the next kill meets some on their way
-// as well.
+// payAll has clients take orders to their end, each one after the other. Orders that a kill
+// delays are finished later, so that the next kill finds some under way as well.
 func (d *driver) payAll(clients int, orders <-chan *order) {
 	later := d.payEach(clients, orders, time.Second)
 	left := make(chan *order, len(later))
@@ -274,8 +269,8 @@ func (d *driver) payAll(clients int, orders <-chan *order) {
 	}
 }
 
-// lateClients are more than those that make orders, since some have to wait for
-// leases, and far fewer than the service takes in at once.
+// lateClients are more than those that make orders, because some wait for leases, and far fewer
+// than the service accepts at once.
 const lateClients = 64
 
 // payEach is the orders that did not come to their end in the time that each has.
@@ -305,12 +300,12 @@ func (d *driver) awaitBeginning() {
 	defer d.begins.RUnlock()
 }
 
-// firstEventConnection is the first of the connections that events are made up about; those
-// of people have lower ids.
+// firstEventConnection is the first connection of invented events. Those of people have lower
+// ids.
 const firstEventConnection = 1_000_000
 
-// sync has events of a few connections happen, one after the other, until stop
-// is closed, and returns the deliveries that the answers told of.
+// sync triggers events of a few connections, one after the other, until stop is closed, and
+// returns the deliveries in the answers.
 func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
 	reported := map[int64]bool{}
 	for n := 0; !isClosed(stop); n++ {
@@ -341,8 +336,8 @@ func isClosed(stop <-chan struct{}) bool {
 	}
 }
 
-// checkAnswers finds no answer that says that the service is at fault, as opposed
-// to unable for now, and none that took longer than anybody waits.
+// checkAnswers finds answers with a server error, except for temporary ones, and answers that
+// took too long.
 func (d *driver) checkAnswers() {
 	d.t.Helper()
 	d.mu.Lock()
@@ -353,14 +348,14 @@ func (d *driver) checkAnswers() {
 	d.t.Logf("answers by status, 0 for none: %v; the longest took %v", d.answers, d.longest.Round(time.Millisecond))
 }
 
-// paid lists the payments that clients were told of.
+// paid lists the payments that clients know.
 func (d *driver) paid() map[int64]bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.payments)
 }
 
-// until returns when clients were told of so many payments.
+// until returns when clients know a number of payments.
 func (d *driver) until(payments int) {
 	for deadline := time.Now().Add(waitLimit); len(d.paid()) < payments; <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {

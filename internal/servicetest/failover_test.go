@@ -21,11 +21,10 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestFailover has Patroni and etcd look after two PostgreSQL servers, cuts the
-// replication between them while clients pay, kills the first one, and counts what
-// was acknowledged and is not there any more once the other one serves. With
-// synchronous replication that has to be nothing; without it, something: otherwise
-// the test would not see a loss.
+// TestFailover: Patroni and etcd manage two PostgreSQL servers. The test cuts the replication
+// while clients pay, kills the first server, and counts acknowledged data that the other one
+// does not have. With synchronous replication nothing may be missing. Without it something must
+// be, or the test would not notice a loss.
 func TestFailover(t *testing.T) {
 	for name, synchronous := range map[string]bool{"synchronous": true, "asynchronous": false} {
 		t.Run(name, func(t *testing.T) {
@@ -78,8 +77,7 @@ func failOver(t *testing.T, synchronous bool) (acknowledged, lost int, stopped t
 	return acknowledged, b.lost(), stopped
 }
 
-// book is what was acknowledged: the state that a client gave each payment, and the
-// payment's id.
+// book is what was acknowledged: the client_state of each payment, with its id.
 type book struct {
 	d    *driver
 	mu   sync.Mutex
@@ -215,7 +213,7 @@ func (m *member) start(etcd string, synchronous bool) {
 	m.command = run(m.t, m.account, m.folder, "patroni", file)
 }
 
-// awaits returns when Patroni says that the member is such.
+// awaits returns when Patroni reports a member in a state.
 func (m *member) awaits(role string) {
 	m.t.Helper()
 	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {

@@ -36,10 +36,9 @@ func called(t *testing.T, p *servicetest.Process, method, path, token, body stri
 	return answer.StatusCode, string(text)
 }
 
-// TestWhatIsChangedHoldsOnEveryReplica revokes tokens, changes settings and closes the
-// interface at one of two processes on one database: the next request to the other, as to
-// the same, is answered by what holds then. It is done over and over, since whoever kept
-// something in memory would be right now and then.
+// TestWhatIsChangedHoldsOnEveryReplica revokes tokens, changes settings and closes the API at
+// one of two processes: the next request to either is answered accordingly. It does so
+// repeatedly, because a cache would be right now and then.
 func TestWhatIsChangedHoldsOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	p := servicetest.StartProcess(t, storetest.Postgres(t))

@@ -17,8 +17,8 @@ import (
 	"passerelle/payment"
 )
 
-// histories is how many random histories a test plays: few in a usual run, as
-// many as PASSERELLE_TEST_HTTP_HISTORIES says in a long one.
+// histories is how many random histories a test plays: few in a usual run, and
+// PASSERELLE_TEST_HTTP_HISTORIES in a long one.
 func histories(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_HTTP_HISTORIES")); err == nil {
 		return n
@@ -34,10 +34,9 @@ func seed() uint64 {
 	return rand.Uint64()
 }
 
-// TestRandomHistories has clients, payers and banks do what they please, in any
-// order, through the API of a whole service, and holds every answer and what is
-// stored after it against a model of the interface specification that shares no
-// code with the service.
+// TestRandomHistories: clients, payers and banks act in any order through the API of a complete
+// service. Each answer and the stored state are compared with a model of the interface
+// specification that shares no code with the service.
 func TestRandomHistories(t *testing.T) {
 	url := storetest.SQLite(t)
 	s := servicetest.Start(t, url, servicetest.Options{})
@@ -61,15 +60,14 @@ func TestRandomHistories(t *testing.T) {
 	checkEvents(t, url, played)
 }
 
-// model is what may become of a payment, written down from the state table of
-// the interface specification.
+// model is what can happen to a payment, from the state table of the interface specification.
 var model = map[payment.State][]payment.State{
 	"created":    {"validating", "rejected", "expired"},
 	"validating": {"pending", "rejected", "expired"},
 	"pending":    {"done", "accepted", "partial", "rejected", "expired"},
 }
 
-// history is one payment and what was done to it.
+// history is one payment and the acts on it.
 type history struct {
 	t      *testing.T
 	s      *servicetest.Instance
@@ -80,7 +78,7 @@ type history struct {
 	done   []string
 }
 
-// labels steer the test bank; the empty word of a plain label is its usual way.
+// labels steer the test bank. A plain label is its usual behaviour.
 var labels = []string{
 	"Order 42", "pdng/done - a", "pdng/rjct - b", "canc - c", "rjct(insufficientFunds) - d", "bug - e", "pdng/accp - f", "pdng/hold - g",
 	"actn(confirm)/done - h", "actn(psu)/done - i", "actn(fields)/done - j", "actn(decoupled)/done - k", "dupl/done - l", "pdng/back/done - m", "unkn/done - n",
@@ -115,9 +113,8 @@ func (h *history) play() {
 
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
-// deed is something that somebody does. Allowed tells, from what the client
-// saw before, whether the service should take it; a deed that is not for the
-// service to judge has none.
+// deed is one act. Allowed says, from what the client knows, whether the service should accept
+// it. It is nil for an act that the service does not decide.
 type deed struct {
 	name    string
 	do      func(*history) servicetest.Answer
@@ -197,7 +194,7 @@ func (h *history) inspect() {
 	h.s.JSON(h.s.OK(h.s.Call("GET", h.path+"?expand=transitions", h.token, nil)), &h.now)
 }
 
-// judge holds what happened against the model.
+// judge compares the result with the model.
 func (h *history) judge(d deed, before seenByClient, answer servicetest.Answer) {
 	h.t.Helper()
 	if answer.Status >= http.StatusInternalServerError {
@@ -213,8 +210,8 @@ func (h *history) judge(d deed, before seenByClient, answer servicetest.Answer) 
 	h.judgePath(before)
 }
 
-// judgePath checks the timeline: it only grows, each transition continues the
-// one before along an edge of the model, and the payment is where it ends.
+// judgePath checks the timeline: it only grows, each transition continues the one before along
+// an edge of the model, and the payment is where it ends.
 func (h *history) judgePath(before seenByClient) {
 	h.t.Helper()
 	was, is := before.path(), h.now.path()
@@ -259,9 +256,8 @@ func (h *history) checkOrders() {
 	}
 }
 
-// checkEvents looks at all payments once more, because time went on for all of
-// them: the events that are left, for old ones are removed one day, are those of
-// the last transitions.
+// checkEvents checks all payments once more, because time passed for all: the remaining events
+// are those of the last transitions, because old ones are removed.
 func checkEvents(t *testing.T, url string, played []*history) {
 	t.Helper()
 	versions := map[int64][]int64{}
@@ -281,8 +277,7 @@ func checkEvents(t *testing.T, url string, played []*history) {
 	}
 }
 
-// delivered holds the events of a payment against its transitions: one for each, in
-// their order.
+// delivered compares the events of a payment with its transitions: one for each, in order.
 func (h *history) delivered(events []storetest.Event) {
 	h.t.Helper()
 	if n := len(h.now.path()) - 1; len(events) != n {

@@ -11,9 +11,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// wrongs finds what no page may be: wider than the window, heavy, made of things
-// from elsewhere, or changed by a text that should only be shown. Texts that try
-// to do so are to leave an element or a title of the name "planted".
+// wrongs finds what no page may be: wider than the window, heavy, with content from elsewhere,
+// or changed by hostile text. Texts that try to do so are to leave an element or a title of the
+// name "planted".
 const wrongs = `Object.entries({
 	"wider than the window": document.documentElement.scrollWidth > innerWidth,
 	"heavier than 100 kB": performance.getEntries().reduce((n, e) => n + (e.encodedBodySize || 0), 0) > 100000,
@@ -24,9 +24,8 @@ const wrongs = `Object.entries({
 	"with scripts or styles of its own": document.querySelector("script:not([src]), [style], [onclick]") !== null,
 }).filter(([, wrong]) => wrong).map(([name]) => name)`
 
-// Inspect holds the page that the browser shows against everything that all
-// pages have to be, accessible to everybody first, and takes pictures of it
-// under the name, by day and by night.
+// Inspect checks the shown page against the rules for all pages, accessibility first, and takes
+// pictures of it under the name, by day and by night.
 func Inspect(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	Settle(ctx, t)
@@ -47,14 +46,13 @@ func Inspect(ctx context.Context, t testing.TB, name string) {
 	Scheme(ctx, t, "")
 }
 
-// Console is what a browser has to say about the pages it shows: of what it may
-// not load, of a mistake in a script.
+// Console has the browser's messages about its pages: blocked content, and errors in scripts.
 type Console struct {
 	ctx  context.Context
 	said chan string
 }
 
-// Listen hears what a browser says from now on.
+// Listen receives the browser's messages from now on.
 func Listen(ctx context.Context, t testing.TB) Console {
 	t.Helper()
 	c := Console{ctx, make(chan string, 1000)}
@@ -72,9 +70,8 @@ func Listen(ctx context.Context, t testing.TB) Console {
 	return c
 }
 
-// Silent wants the browser to have had nothing to say, and to be able to. What
-// contains one of the texts given was meant to be said, such as the status of a page
-// about a mistake.
+// Silent checks that the browser had no messages, and that it would have sent them. Messages
+// with one of the given texts are expected, such as the status of an error page.
 func (c Console) Silent(t testing.TB, but ...string) {
 	t.Helper()
 	const end = "the end"
@@ -88,7 +85,7 @@ func (c Console) Silent(t testing.TB, but ...string) {
 	}
 }
 
-// next is what the browser said next.
+// next is the browser's next message.
 func (c Console) next(t testing.TB) string {
 	t.Helper()
 	select {

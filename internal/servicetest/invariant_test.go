@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// damages break rules by hand. In the statements and in what is expected to be
-// seen, # is the payment at hand, and #0 a number far from all others.
+// damages break rules by hand. In statements and expectations, # is the payment, and #0 a
+// number far from all others.
 var damages = []struct {
 	name       string
 	statements []string
@@ -104,7 +104,7 @@ func TestInvariantsAreSeenToBreak(t *testing.T) {
 	})
 }
 
-// finished is a payment that went its whole way, of which everybody was told.
+// finished is a finished payment with all its deliveries.
 func finished(t *testing.T, s *servicetest.Instance) int64 {
 	t.Helper()
 	token := s.Token("payments:admin")

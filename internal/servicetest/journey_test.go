@@ -26,8 +26,8 @@ type paymentAnswer struct {
 	ValidateURI *string `json:"validate_uri"`
 }
 
-// The first journey of a newcomer, on both databases, without a browser: each
-// step is what the README says.
+// The first journey of a newcomer, on both databases, without a browser: each step is what the
+// README says.
 func TestFirstPayment(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		secret := s.Subscribe("PAYMENT_STATE_UPDATED", "first")
@@ -78,8 +78,8 @@ func approve(t *testing.T, s *servicetest.Instance, page string) (landed string)
 	return ""
 }
 
-// checkReceived holds what the receiver got against the states expected, in
-// order, each once and with a signature that verifies.
+// checkReceived compares the receiver's requests with the expected states, in order, each once
+// and with a valid signature.
 func checkReceived(t *testing.T, got []servicetest.Received, secret string, want ...string) {
 	t.Helper()
 	var states []string
@@ -107,8 +107,7 @@ func checkReceived(t *testing.T, got []servicetest.Received, secret string, want
 	}
 }
 
-// What is not there answers with the error body, and nothing of the router
-// reaches a client.
+// Unknown paths get the error body, and clients get nothing of the router.
 func TestNothingElseAnswers(t *testing.T) {
 	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{})
 	for _, path := range []string{"/2.0/transfers", "/2.0//payments", "/nothing", "/2.0/payments/1/../2", "/2.0/console"} {
@@ -137,7 +136,7 @@ func TestNothingElseAnswers(t *testing.T) {
 	}
 }
 
-// A token of a payment is of no use for long once the payment is final.
+// A token of a payment ends soon after the payment is final.
 func TestPaymentTokensEndWithThePayment(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ahead := atomic.Int64{}

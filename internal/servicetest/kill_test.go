@@ -21,15 +21,12 @@ const (
 	synced       = "CONNECTION_SYNCED"
 )
 
-// TestNothingIsLostToKills drives payments to their end by patient clients,
-// while the program, or PostgreSQL with it, is killed again and again at moments
-// nobody chooses, and while receivers refuse, hang, leave and forget. Once that
-// is over, nothing may be lost: each change of each payment reached every
-// receiver, in order and with the same bytes however often, and the bank got
-// each order once.
+// TestNothingIsLostToKills: clients bring payments to their end while the program, or
+// PostgreSQL with it, is killed at random moments, and receivers refuse, hang, disconnect and
+// forget. At the end nothing may be lost: each change of each payment reached every receiver,
+// in order and with the same bytes each time, and the bank got each order once.
 //
-// A run is repeated, as far as chance allows, with the PASSERELLE_TEST_SEED it
-// logs.
+// A run can be repeated, as far as chance allows, with the PASSERELLE_TEST_SEED that it logs.
 func TestNothingIsLostToKills(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_KILLS", 5)
@@ -91,7 +88,7 @@ func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	d.checkSubmissions()
 }
 
-// crashPlan decides who dies when, and who is in which mood.
+// crashPlan decides which process is killed when, and how receivers behave.
 type crashPlan struct {
 	process *servicetest.Process
 	cluster *servicetest.Cluster
@@ -99,7 +96,7 @@ type crashPlan struct {
 	random  *rand.Rand
 }
 
-// strike kills as often as it says, in a random order.
+// strike kills a number of times in a random order.
 func (f *crashPlan) strike(kills, databaseKills int) {
 	blows := append(slices.Repeat([]func(){f.killProgram}, kills), slices.Repeat([]func(){f.killDatabase}, databaseKills)...)
 	f.random.Shuffle(len(blows), func(i, j int) { blows[i], blows[j] = blows[j], blows[i] })
@@ -140,7 +137,7 @@ func (f *crashPlan) killDatabase() {
 	}
 }
 
-// choices are what a receiver may be up to until the next blow.
+// choices are the behaviours of a receiver until the next kill.
 var behaviours = [][]manner{
 	{accepts},
 	{accepts, slowly},
@@ -160,11 +157,11 @@ func (f *crashPlan) changeBehaviours() {
 	}
 }
 
-// ledger holds what endpoints saw against what is stored.
+// ledger compares what endpoints got with what is stored.
 type ledger struct {
 	t *testing.T
 	d *driver
-	// people are those of a load in which somebody reads.
+	// people are the persons of a load with reads.
 	people people
 	// endpoints and events by webhook.
 	endpoints map[int64]*endpoint
@@ -172,7 +169,7 @@ type ledger struct {
 	stored    *storetest.Inspection
 }
 
-// newLedger registers endpoints, so many, for the changes of payments.
+// newLedger registers a number of endpoints for changes of payments.
 func newLedger(t *testing.T, d *driver, r *receiver, endpoints int) *ledger {
 	t.Helper()
 	l := &ledger{t: t, d: d, people: people{driver: d}, endpoints: map[int64]*endpoint{}, events: map[int64]string{}}
@@ -195,8 +192,7 @@ func (l *ledger) behave(choices ...manner) {
 
 const undelivered = `SELECT count(*) FROM delivery WHERE delivered IS NULL`
 
-// settle returns when nothing is left to send, for which everything that falls
-// due in the next minutes is done.
+// settle returns when nothing is left to send. It does what falls due in the next minutes.
 func (l *ledger) settle() {
 	l.t.Helper()
 	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // after the kills: they ended the connections
@@ -237,7 +233,7 @@ func (l *ledger) check() {
 	l.t.Logf("%d payments, events %v to %d webhooks, accepted again: %d, requests: %d", len(l.d.paid()), happened, len(l.endpoints), l.again(), l.requests())
 }
 
-// compare holds an endpoint's account against the deliveries of its webhook.
+// compare compares an endpoint's requests with the deliveries of its webhook.
 func (l *ledger) compare(webhook int64, sent []storetest.Delivery, a account) {
 	l.t.Helper()
 	byID, want := map[int64]storetest.Delivery{}, map[int64]bool{}
@@ -260,15 +256,14 @@ func (l *ledger) compare(webhook int64, sent []storetest.Delivery, a account) {
 	}
 }
 
-// subject is what deliveries keep their order within.
+// subject is the subject within which deliveries are in order.
 type subject struct {
 	kind string
 	id   int64
 }
 
-// compareOrder finds the bodies as they are stored, but for the long ones of people's
-// connections, which are stored in parts, and the events of each subject in their
-// order.
+// compareOrder checks that bodies equal the stored ones, except the long ones of connections,
+// which are stored in parts, and that the events of each subject are in order.
 func (l *ledger) compareOrder(webhook int64, byID map[int64]storetest.Delivery, a account) {
 	l.t.Helper()
 	last := map[subject]int64{}
@@ -288,7 +283,7 @@ func (l *ledger) compareOrder(webhook int64, byID map[int64]storetest.Delivery, 
 	}
 }
 
-// compareStates finds the way of each payment that the clients saw at its end.
+// compareStates checks the path of each payment that clients saw at its end.
 func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery, a account) {
 	l.t.Helper()
 	states := map[int64][]string{}
@@ -303,8 +298,7 @@ func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery,
 	}
 }
 
-// checkDelivered finds what a client was told would be delivered among what was
-// accepted.
+// checkDelivered checks that the deliveries in answers to clients were accepted.
 func (l *ledger) checkDelivered(ids map[int64]bool) {
 	l.t.Helper()
 	for _, e := range l.endpoints {
@@ -324,7 +318,7 @@ func decoded(body string) (fields map[string]any) {
 	return fields
 }
 
-// again counts acceptances of what was accepted before.
+// again counts repeated acceptances.
 func (l *ledger) again() (n int) {
 	for _, e := range l.endpoints {
 		n += e.account().again

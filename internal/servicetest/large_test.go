@@ -15,20 +15,20 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// answerTime is long for an answer that waits for nothing, and short for one that
-// waits for the rest of a body.
+// answerTime is long for an answer that waits for nothing, and short for one that waits for the
+// rest of a body.
 const answerTime = 20 * time.Second
 
 // large is a request with a body that is too large for its place.
 type large struct {
 	header string
 	status int
-	// size is what the client says that it sends, sent what it does send.
+	// size is the declared length, and sent the actual one.
 	size, sent int
 }
 
-// answered sends the request as a client does that reads nothing before it has sent
-// what it sends, and returns the answer.
+// answered sends the request as a client that reads nothing before it has sent everything, and
+// returns the answer.
 func (l large) answered(t *testing.T, host string) (status int, body []byte, closes bool) {
 	t.Helper()
 	line, err := net.Dial("tcp", host)
@@ -52,9 +52,8 @@ func (l large) answered(t *testing.T, host string) (status int, body []byte, clo
 	return answer.StatusCode, body, answer.Close
 }
 
-// TestABodyThatIsTooLargeIsAnswered sends far more than is taken, and a little more
-// of which the rest never comes: both are answered at once and whole, and the
-// connection ends.
+// TestABodyThatIsTooLargeIsAnswered sends a far too large body, and a slightly too large one
+// without its rest: both get the complete answer at once, and the connection ends.
 func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	host := strings.TrimPrefix(s.Origin, "http://")

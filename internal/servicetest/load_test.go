@@ -46,21 +46,20 @@ func surviveMixed(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 // tortureReaders are the people who connect and read at once.
 const tortureReaders = 2
 
-// load is clients that pay, people who read their accounts and receivers that hear
-// of it, by one or more processes on a database.
+// load is clients that pay, persons who read their accounts and receivers of events, with one
+// or more processes on a database.
 type load struct {
 	t         *testing.T
 	random    *rand.Rand
 	processes []*servicetest.Process
-	// receiver is where webhooks go, or nil for one of its own; bases are where
-	// clients go, or nil for where the processes are.
+	// receiver gets the webhooks, or nil for one of its own. bases are the addresses for
+	// clients, or nil for those of the processes.
 	receiver *receiver
 	bases    []string
 }
 
-// run does something to the processes under the load, and holds what came of it
-// against what was promised: nothing is lost, and nothing was done twice. The
-// processes are dead afterwards.
+// run does something to the processes under the load, and then checks that nothing is lost or
+// done twice. The processes are dead afterwards.
 func (o load) run(do func(*ledger)) {
 	o.t.Helper()
 	p := o.processes[0]

@@ -11,10 +11,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The driver's own ways to another page take the end of an earlier one for that of
-// theirs when the two overlap, as after a click whose page is still coming in, and
-// then look for elements in a page that is gone. These here ask the page that is
-// shown.
+// When two navigations overlap, as after a click whose page is still loading, the driver takes
+// the end of the earlier one for that of the later, and searches elements in a page that is
+// gone. These here ask the page that is shown.
 
 // Navigate goes to an address and waits until the page there is complete.
 func Navigate(address string) chromedp.Action[chromedp.Void] {
@@ -40,8 +39,8 @@ func Back() chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Follow clicks on what leads to another page, or to the same one anew, and waits
-// until that is complete.
+// Follow clicks a link to another page, or to the same one again, and waits until that page is
+// complete.
 func Follow(selector string) chromedp.Action[chromedp.Void] {
 	return elsewhere(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := chromedp.Click(selector)(ctx, t)
@@ -49,22 +48,22 @@ func Follow(selector string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Shown waits until something of a selector is visible. The driver looks for it in
-// its own image of the page, which it may not have renewed; this asks the page.
+// Shown waits until something of a selector is visible. The driver searches its own copy of the
+// page, which may be outdated; this asks the page.
 func Shown(selector string) chromedp.Action[chromedp.Void] {
 	visible := fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.checkVisibility({visibilityProperty: true}))`, selector)
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error { return until(ctx, t, visible) })
 }
 
-// A page that is left has a mark, which the next one has not.
+// The old page gets a mark, which the new one lacks.
 const (
 	mark     = `void (window.leaving = true)`
 	arrived  = `!window.leaving && document.readyState === "complete"`
 	complete = `document.readyState === "complete"`
 )
 
-// elsewhere does what leads to another page, and waits for that. An address that
-// differs in what comes after its # alone leads to the page that is shown.
+// elsewhere does what leads to another page, and waits for that. An address that differs only
+// after its # leads to the shown page.
 func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		if err := until(ctx, t, complete); err != nil {
@@ -83,8 +82,8 @@ func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromed
 // duration is how often a page is asked.
 const duration = 10 * time.Millisecond
 
-// until asks the page that is shown until a condition holds. A page that is on its
-// way has no answer yet.
+// until asks the page that is shown until a condition holds. A page that is loading does not
+// answer yet.
 func until(ctx context.Context, t *chromedp.Target, condition string) error {
 	for {
 		if holds, err := chromedp.Evaluate[bool](condition)(ctx, t); err == nil && holds {

@@ -7,7 +7,7 @@ import (
 	"passerelle/internal/servicetest/network"
 )
 
-// Network is what lies between a program and one it speaks to, for a test.
+// Network is a test's network between a program and a server.
 type Network struct {
 	*network.Network
 	t testing.TB
@@ -27,7 +27,7 @@ func StartNetwork(t testing.TB, target string) *Network {
 	return &Network{Network: n, t: t}
 }
 
-// Through is the address of the target by way of the network.
+// Through returns the address of the target through the network.
 func (n *Network) Through(address string) string {
 	n.t.Helper()
 	through, err := n.Network.Through(address)

@@ -31,11 +31,10 @@ var manners = []struct {
 // links are between which the network is.
 var links = []string{"service and database", "service and receivers", "clients and service"}
 
-// TestNetwork has the network misbehave in each manner on each link, one after the
-// other, while clients pay, read accounts and hear of it. Nobody waits longer than
-// a bound, the program says that it lives meanwhile, works again soon after, and
-// nothing is lost and nothing was done twice. A run is repeated with the
-// PASSERELLE_TEST_SEED it logs; PASSERELLE_TEST_NETWORKS is how many of the
+// TestNetwork makes the network fail in each mode on each link, one after the other, while
+// clients pay, read accounts and receive events. Every wait is bounded, the program reports
+// that it is alive and works again soon after, and nothing is lost or done twice. A run can be
+// repeated with the PASSERELLE_TEST_SEED that it logs. PASSERELLE_TEST_NETWORKS is how many
 // scenarios are played.
 func TestNetwork(t *testing.T) {
 	t.Parallel() // it mostly waits
@@ -66,11 +65,11 @@ const (
 	// call with several of them, and a COMMIT about which the server is asked.
 	databaseTimeout = 5 * time.Second
 	clientTimeout   = 40 * time.Second
-	// recoverIn is in which time clients get what they ask for again.
+	// recoverIn is the time in which clients get answers again.
 	recoverIn = 30 * time.Second
 )
 
-// weather is what becomes of the networks.
+// weather is the sequence of failures of the networks.
 type weather struct {
 	t        *testing.T
 	process  *servicetest.Process

@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// operations are what an operator does while clients go on.
+// operations are acts of an operator during the load.
 var operations = map[string]func(*ledger){
 	"new keys, and the old ones retired": func(l *ledger) {
 		p, file := l.d.process, filepath.Join(l.d.process.DataFolder(), "keys")
@@ -37,8 +37,8 @@ var operations = map[string]func(*ledger){
 	},
 }
 
-// TestOperations has an operator do what they may while the service works: clients
-// wait at most, nothing is lost and nothing was done twice.
+// TestOperations: an operator does everything allowed while the service works. Clients wait at
+// most, and nothing is lost or done twice.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for name, operate := range operations {

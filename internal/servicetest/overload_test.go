@@ -13,21 +13,19 @@ import (
 )
 
 const (
-	// overloadRequests is how many requests the process works on at once, and
-	// overloadClients five times as many, who all ask again as soon as they were
-	// answered.
+	// overloadRequests is the limit of concurrent requests, and overloadClients is five times
+	// as many, which all repeat as soon as they are answered.
 	overloadRequests = 16
 	overloadClients  = 5 * overloadRequests
 	// overloadMemory is how much more memory the process may have for it.
 	overloadMemory = 256 << 20
-	// recoversIn is in which time everything is as it was before.
+	// recoversIn is the time in which everything is as before.
 	recoversIn = 10 * time.Second
 )
 
-// TestOverload asks for five times as much as a process takes upon itself. What is
-// too much is refused at once, with 503 and the time to wait; what is taken in is
-// answered in bounded time; memory stays bounded; and soon after everything is as
-// it was.
+// TestOverload asks for five times as much as a process takes upon itself. Requests beyond the
+// limit get a 503 with a time to wait at once, accepted ones are answered in bounded time,
+// memory stays bounded, and soon after everything is as before.
 func TestOverload(t *testing.T) {
 	for kind, database := range map[string]string{"sqlite": "", "postgres": storetest.Postgres(t)} {
 		t.Run(kind, func(t *testing.T) {
@@ -57,11 +55,11 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// crowd is what clients met.
+// crowd has the results of the clients.
 type crowd struct {
 	taken           []time.Duration
 	refused, failed int
-	// refusal is the longest that somebody was kept for a refusal.
+	// refusal is the longest time until a refusal.
 	refusal time.Duration
 }
 

@@ -47,7 +47,7 @@ var (
 // programs is the folder of what this test binary built.
 var programs = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "passerelle-binary-") })
 
-// RemovePrograms deletes what was built, once no test needs it any more.
+// RemovePrograms deletes built programs when no test needs them any more.
 func RemovePrograms() {
 	if folder, err := programs(); err == nil {
 		_ = os.RemoveAll(folder)
@@ -79,16 +79,16 @@ func built(t testing.TB, build func() (string, error)) string {
 	return binary
 }
 
-// Where the arguments are that tell one process from another.
+// The places of the arguments that differ between processes.
 const (
 	dataArgument     = 3
 	listenArgument   = 5
 	databaseArgument = 7
 )
 
-// StartProcess builds the program, once per test binary, and starts it on a
-// data folder of its own, with a fixed free port, so that a restart answers at
-// the same address. An empty database URL means SQLite in the data folder.
+// StartProcess builds the program, once per test binary, and starts it on a data folder of its
+// own with a fixed free port, so that a restart answers at the same address. An empty database
+// URL means SQLite in the data folder.
 func StartProcess(t testing.TB, database string) *Process {
 	t.Helper()
 	return startProcess(t, "", t.TempDir(), database)
@@ -119,7 +119,7 @@ func StartMarked(t testing.TB, database string, environment ...string) *Process 
 	return startProcess(t, built(t, buildMarked), t.TempDir(), database, environment...)
 }
 
-// StartProcessIn is StartProcess with the data in a folder that is there.
+// StartProcessIn is StartProcess with an existing data folder.
 func StartProcessIn(t testing.TB, folder string) *Process {
 	t.Helper()
 	return startProcess(t, "", folder, "")
@@ -146,8 +146,8 @@ func startProcess(t testing.TB, binary, folder, database string, environment ...
 	return p
 }
 
-// FreeAddress returns a loopback address on which nobody listens. Its port is below those
-// that the kernel assigns, so it stays free while its owner is down.
+// FreeAddress returns an unused loopback address. Its port is below those that the kernel
+// assigns, so it stays free while its owner is down.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -161,8 +161,8 @@ func FreeAddress(t testing.TB) string {
 	return ""
 }
 
-// Replica starts the program once more beside this one, on the same database,
-// which has to be PostgreSQL, and with the same keys.
+// Replica starts another process of the program on the same database, which must be PostgreSQL,
+// with the same keys.
 func (p *Process) Replica() *Process {
 	p.t.Helper()
 	return p.beside(p.binary)
@@ -210,8 +210,7 @@ func (p *Process) Configure(key, value string) {
 	p.Command("config", "set", key, value, "--database", p.Database())
 }
 
-// Doctor looks through all that is stored for what must never be, by the command
-// for it.
+// Doctor checks all stored data with the command for it.
 func (p *Process) Doctor() {
 	p.t.Helper()
 	p.DoctorOf(p.Database())
@@ -236,7 +235,7 @@ func (p *Process) Restore(file, database string) {
 	p.Command("restore", "--from", file, "--database", database)
 }
 
-// Command has a command of the program do its work; one that fails ends the test.
+// Command runs a command of the program, which must succeed.
 func (p *Process) Command(args ...string) {
 	p.t.Helper()
 	command := exec.CommandContext(context.Background(), p.binary, args...)
@@ -245,7 +244,7 @@ func (p *Process) Command(args ...string) {
 	}
 }
 
-// Start starts the program and returns when it says that it is ready.
+// Start starts the program and returns when it is ready.
 func (p *Process) Start() {
 	p.t.Helper()
 	if err := p.TryStart(); err != nil {
@@ -279,7 +278,7 @@ func (p *Process) TryStart() error {
 	return nil
 }
 
-// DiesWithin reports whether the program ends by itself in the time given.
+// DiesWithin reports whether the program ends by itself within a time.
 func (p *Process) DiesWithin(length time.Duration) bool {
 	select {
 	case <-p.ended:

@@ -13,11 +13,11 @@ import (
 	"passerelle/connector/remote/start"
 )
 
-// ConnectorSecret is what programs of StartProgram share with the service.
+// ConnectorSecret is the shared secret of programs of StartProgram.
 const ConnectorSecret = "a secret of thirty-two characters, or more" //nolint:gosec // of tests
 
-// languages are those of package start, by the ends of the programs' names, and the
-// interpreters of those that are not compiled.
+// languages are the languages of package start by file extension, with the interpreters of
+// those that are not compiled.
 var languages = map[string]struct{ name, interpreter string }{
 	".go": {name: "go"}, ".mjs": {"node", "node"}, ".py": {"python", "python3"}, ".sh": {"shell", "bash"},
 }

@@ -125,11 +125,11 @@ var hostileReads = map[string]struct {
 	"says nothing more": {func(s *signedStream) { endless(s, `{"account":"current"`+strings.Repeat(" ", 1<<19)+"}") }, "websiteUnavailable", 0},
 }
 
-// hostileHeap is what the service may take from the system, more than before, in bytes.
+// hostileHeap is how many more bytes the service may take from the system than before.
 const hostileHeap = 200 << 20
 
-// TestHostilePrograms: what a program does to a read, its connection ends in the right state,
-// what was whole is stored once, and neither memory nor an honest connection beside suffers.
+// TestHostilePrograms: whatever a program does, its connection ends in the right state,
+// complete data is stored once, and neither memory nor other connections suffer.
 func TestHostilePrograms(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		var before, after runtime.MemStats
@@ -185,10 +185,10 @@ func (h holder) sync() (string, int) {
 	return connection.State, len(all.Transactions)
 }
 
-// TestHostileProgramsCostOthersNothing measures, with PASSERELLE_TEST_PAIRS, how long calls of
-// others take beside eight persons who are read from programs of each kind without pause: 99
-// in 100 may take 1.2 times as long as without, by the median of so many pairs of runs. Both
-// runs have as many reads, the others from an honest program.
+// TestHostileProgramsCostOthersNothing compares, with PASSERELLE_TEST_PAIRS, the time of other
+// calls while eight persons are read from programs of each kind without pause: the 99th
+// percentile may be 1.2 times that without, by the median of a number of pairs. Both runs have
+// as many reads, the others from an honest program.
 func TestHostileProgramsCostOthersNothing(t *testing.T) {
 	if pairs() == 0 {
 		measureOthers(t, "dies in its stream", 20) // that it can be measured

@@ -53,7 +53,7 @@ func newOutside(t *testing.T) string {
 	return ""
 }
 
-// processorTime is what this process has used.
+// processorTime is the processor time that this process has used.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage

@@ -56,7 +56,7 @@ func TestStartedProgramsConform(t *testing.T) {
 	}
 }
 
-// TestPagesOfStartedBanks: in each language the payer sees what they pay, and their decision
+// TestPagesOfStartedBanks: in each language the payer sees the payment, and their decision
 // counts once.
 func TestPagesOfStartedBanks(t *testing.T) {
 	for _, name := range []string{"bank.py", "bank.mjs", "bank.go", "bank.sh"} {
@@ -129,8 +129,8 @@ func decideAt(page, decision string) (string, error) {
 	return answer.Header.Get("Location"), nil
 }
 
-// TestPaymentThroughAProgram: a payment through a bank in Python, on both databases, until it
-// is done, and what becomes of one while the bank is away.
+// TestPaymentThroughAProgram: a payment at a bank in Python, on both databases, until it is
+// done, and one while the bank is unreachable.
 func TestPaymentThroughAProgram(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		folder := t.TempDir()

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/settings"
 )
 
-// A sandbox takes any number of requests until it is told to count them; then one
-// too many is refused, and the next setting counts at once.
+// A sandbox has no rate limit by default. With one, a request beyond it is refused, and a new
+// setting applies at once.
 func TestRatesOfASandbox(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		token := s.Token("payments:admin")
@@ -51,7 +51,7 @@ func TestRatesOfASandbox(t *testing.T) {
 	})
 }
 
-// Live domains count unless they are told not to.
+// Live domains have a rate limit by default.
 func TestLiveDomainsCount(t *testing.T) {
 	for _, test := range []struct {
 		kind passerelle.DomainKind

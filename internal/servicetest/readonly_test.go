@@ -12,10 +12,10 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestReadOnlyFiles makes the files of SQLite such that nobody may write to them,
-// who has them open neither, while clients pay, read accounts and hear of it: what a
-// disk does that the kernel has taken away. It wants what TestFullDisk wants, and a
-// file system with immutable files, and the right to have them.
+// TestReadOnlyFiles makes the files of SQLite read-only, even for the process that has them
+// open, while clients pay, read accounts and receive events: the kernel does that to a failing
+// disk. It wants what TestFullDisk wants, and a file system with immutable files, and the right
+// to have them.
 func TestReadOnlyFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

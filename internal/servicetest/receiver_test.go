@@ -16,13 +16,13 @@ import (
 type manner int
 
 const (
-	// accepts at once; slowly after a while. forgets has the connection end
-	// before the sender learns that it was accepted.
+	// accepts at once; slowly after a while. forgets cuts the connection before the sender
+	// learns that it was accepted.
 	accepts manner = iota
 	slowly
 	forgets
-	// refuses with status 500; hangs until the sender gives up or is dead;
-	// leaves by closing the connection.
+	// refuses with status 500; hangs until the sender gives up or is dead; leaves closes the
+	// connection.
 	refuses
 	hangs
 	leaves
@@ -37,7 +37,7 @@ type receiver struct {
 	endpoints map[string]*endpoint
 }
 
-// endpoint is one receiving URL and what it has seen.
+// endpoint is one receiving URL and its requests.
 type endpoint struct {
 	url string
 
@@ -45,16 +45,16 @@ type endpoint struct {
 	// behaviours are the manners it may take at present.
 	behaviours []manner
 	requests   int
-	// bodies are those of the first request for each id_webhook_data.
+	// bodies are the bodies of the first request for each id_webhook_data.
 	bodies map[int64]string
-	// accepted are the ids in the order in which each was first accepted;
-	// again counts further acceptances.
+	// accepted are the ids in the order of their first acceptance; again counts further
+	// acceptances.
 	accepted []int64
 	isKnown  map[int64]bool
 	again    int
-	// differing are ids of which a repeat had another body.
+	// differing are ids whose repeated request had another body.
 	differing []int64
-	// seen is told of each first acceptance, unless it is nil.
+	// seen gets each first acceptance, unless it is nil.
 	seen func(id int64, body string)
 }
 
@@ -79,8 +79,8 @@ func (r *receiver) endpoint(path string) *endpoint {
 	return e
 }
 
-// behave sets how an endpoint treats requests from now on: in one of the
-// manners, at random.
+// behave sets how an endpoint treats requests from now on: with a random one of these
+// behaviours.
 func (e *endpoint) behave(choices ...manner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -137,8 +137,7 @@ func (e *endpoint) note(chance int, body string) manner {
 	return e.behaviours[chance%len(e.behaviours)]
 }
 
-// accept is decided before the answer is written: what the sender does next
-// comes after it.
+// accept is called before the answer is written, so the sender's next act comes after it.
 func (e *endpoint) accept(body string) {
 	id := idOf(body)
 	e.mu.Lock()

@@ -9,10 +9,10 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestReplicas kills one of three processes on one PostgreSQL at random, or stops
-// and starts all of them one after the other, while clients pay, read accounts and
-// hear of it. Whatever a client was not answered it asks again elsewhere, under the
-// same key; nothing is lost and nothing was done twice.
+// TestReplicas kills one of three processes on one PostgreSQL at random, or restarts all of
+// them one after the other, while clients pay, read accounts and receive events. A client
+// repeats unanswered requests at another process under the same key. Nothing is lost or done
+// twice.
 func TestReplicas(t *testing.T) {
 	t.Parallel() // it mostly waits for leases of the dead
 	chosen := seed()

@@ -22,10 +22,9 @@ import (
 	"passerelle/payment"
 )
 
-// TestEverythingIsReachable plays the scenario catalogue through the API of a
-// whole service, as an integrator would, on both databases. Each scenario has
-// to end as it says, with one webhook for every change and at most one order at
-// the bank, and together they have to reach all there is to reach.
+// TestEverythingIsReachable plays all scenarios through the API of a complete service, as an
+// integrator would, on both databases. Each scenario must end as it says, with one webhook for
+// every change and at most one order at the bank, and together they must reach everything.
 func TestEverythingIsReachable(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.Subscribe("PAYMENT_STATE_UPDATED", "first")
@@ -41,7 +40,7 @@ func TestEverythingIsReachable(t *testing.T) {
 	})
 }
 
-// play is one scenario on its way.
+// play is one running scenario.
 type play struct {
 	t        *testing.T
 	s        *servicetest.Instance
@@ -53,7 +52,7 @@ type play struct {
 	reached  map[string]bool
 }
 
-// seenByClient is what a client sees of a payment.
+// seenByClient is a payment as a client sees it.
 type seenByClient struct {
 	ID           int64
 	State        payment.State
@@ -178,7 +177,7 @@ func (p *play) compare() {
 	}
 }
 
-// bodies are what each move sends to the payment.
+// bodies are the bodies that moves send to the payment.
 var bodies = map[sandbox.Doing]func(*play, sandbox.Move) map[string]any{
 	sandbox.Validate: func(p *play, m sandbox.Move) map[string]any {
 		return map[string]any{
@@ -234,7 +233,7 @@ func (p *play) advance(length time.Duration) {
 	}
 }
 
-// decide is the payer on the bank's page, who comes back to the service.
+// decide decides on the bank's page for the payer, who then returns to the service.
 func (p *play) decide(move sandbox.Move) {
 	attempt, err := p.s.DB.Attempt(p.t.Context(), p.s.Domain.ID, passerelle.PaymentID(p.seen.ID))
 	if err != nil {
@@ -246,8 +245,7 @@ func (p *play) decide(move sandbox.Move) {
 	}
 }
 
-// press presses a button of the bank's page and follows the way back as far as
-// it stays within the service.
+// press presses a button of the bank's page and follows the redirects within the service.
 func press(t *testing.T, s *servicetest.Instance, page, decision, account string) servicetest.Answer {
 	t.Helper()
 	form := url.Values{"decision": {decision}, "account": {account}}
@@ -266,7 +264,7 @@ func press(t *testing.T, s *servicetest.Instance, page, decision, account string
 	return answer
 }
 
-// inspect reads the payment and remembers what is asked for.
+// inspect reads the payment and records its actions.
 func (p *play) inspect() {
 	p.seen = seenByClient{}
 	p.s.JSON(p.s.OK(p.s.Call("GET", p.path+"?expand=transitions", p.token, nil)), &p.seen)
@@ -299,7 +297,7 @@ func (p *play) settle() {
 	p.remember()
 }
 
-// occurred counts an occurrence, which has to stand on its own day.
+// occurred counts an occurrence, which must have its own day.
 func (p *play) occurred(row happened) {
 	p.ends.Occurrences++
 	day, _, _ := strings.Cut(row.Text, " ")
@@ -323,7 +321,7 @@ func (p *play) remember() {
 	p.reached["code "+string(p.ends.Code)] = true
 }
 
-// checkWebhooks holds the receiver's states against those of the timeline.
+// checkWebhooks compares the receiver's states with those of the timeline.
 func (p *play) checkWebhooks() {
 	var got []payment.State
 	for _, request := range p.s.Received("first") {
@@ -352,7 +350,7 @@ func (p *play) checkOrders() {
 	}
 }
 
-// checkReached compares with all there is.
+// checkReached compares what was reached with everything.
 func checkReached(t *testing.T, reached map[string]bool) {
 	t.Helper()
 	want := map[string][]string{

@@ -1,11 +1,10 @@
-// Package servicetest runs the whole service on a temporary database, for
-// tests that speak to it as its users do.
+// Package servicetest runs the complete service on a temporary database, for tests that use it
+// as its users do.
 //
-// It owns starting, stopping and restarting such a service and the small
-// client that tests speak through. It does not own expectations, which belong
-// to the tests, and puts nothing between them and the real program: the
-// database, the listener and the simulated bank are the real ones. It fails
-// the test when anything of that does not start.
+// It owns starting, stopping and restarting such a service and the small client that tests
+// speak through. It does not own expectations, which belong to the tests, and uses the real
+// program: the database, the listener and the simulated bank. It fails the test when anything
+// of that does not start.
 package servicetest
 
 import (
@@ -52,20 +51,20 @@ type Instance struct {
 // Folder is where the service keeps the bytes of files.
 func (s *Instance) Folder() string { return s.config.Files }
 
-// Options change what Start starts; the zero value is the usual service.
+// Options change what Start starts. The zero value is the usual service.
 type Options struct {
 	// Now is real time; nil means the machine's clock.
 	Now    func() time.Time
 	Timing sandbox.Timing
-	// LeaseTimeout is that of service.Config.
+	// LeaseTimeout is as in service.Config.
 	LeaseTimeout time.Duration
-	// Created is when the domain came to be; zero means now.
+	// Created is when the domain was created; zero means now.
 	Created time.Time
-	// Banks is that of service.Config.
+	// Banks is as in service.Config.
 	Banks string
-	// Identities is that of service.Config.
+	// Identities is as in service.Config.
 	Identities *oidc.Config
-	// Quiet leaves out the loops, so that the service does what it is asked alone.
+	// Quiet leaves out the loops, so that the service does only what is requested.
 	Quiet bool
 }
 
@@ -153,14 +152,14 @@ func (s *Instance) must(err error) {
 	}
 }
 
-// Answer is what came back for a request.
+// Answer is the answer to a request.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// JSON decodes the body into a value; anything else fails the test.
+// JSON decodes the body into a value, and fails the test when it cannot.
 func (s *Instance) JSON(a Answer, into any) {
 	s.t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(a.Body))
@@ -170,9 +169,8 @@ func (s *Instance) JSON(a Answer, into any) {
 	}
 }
 
-// Call sends a request with a bearer token, unless it is empty, and a JSON
-// body, unless it is nil. A string body is sent as it is. The path is below
-// the base URL.
+// Call sends a request with a bearer token, unless it is empty, and a JSON body, unless it is
+// nil. A string body is sent as it is. The path is below the base URL.
 func (s *Instance) Call(method, path, token string, body any) Answer {
 	s.t.Helper()
 	var reader io.Reader

@@ -72,8 +72,8 @@ type TestBank struct {
 	bank    string
 }
 
-// StartTestBank starts the program with the bank of one profile, which settles at once,
-// at addresses that stay, and puts a network before its interface.
+// StartTestBank starts the program with the bank of one profile, which settles at once, at a
+// fixed address, and puts a network before its API.
 func StartTestBank(t testing.TB, profile string) *TestBank {
 	t.Helper()
 	listen := FreeAddress(t)

@@ -11,11 +11,10 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUpgradeUnderLoad has a program from before the newest migration serve, starts
-// the present one beside it on the same PostgreSQL, which migrates it, ends the old
-// one, and then goes back in the same way, all while clients pay, read accounts and
-// hear of it. The path of the old program is in PASSERELLE_TEST_PREVIOUS;
-// scripts/previous-version builds it.
+// TestUpgradeUnderLoad starts the present program beside one from before the newest migration
+// on the same PostgreSQL, which it migrates, ends the old one, and goes back in the same way,
+// while clients pay, read accounts and receive events. The path of the old program is in
+// PASSERELLE_TEST_PREVIOUS; scripts/previous-version builds it.
 func TestUpgradeUnderLoad(t *testing.T) {
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)

@@ -55,7 +55,7 @@ func eachPerson(t *testing.T, run func(t *testing.T, p *person)) {
 	})
 }
 
-// query is a right query, with changes; an empty value leaves a parameter out.
+// query is a valid query with changes; an empty value leaves a parameter out.
 func (p *person) query(changes ...string) string {
 	q := url.Values{"client_id": {p.ClientID}, "redirect_uri": {returnURL}, "connector_uuid": {testConnector}, "state": {"a b&c=ü"}}
 	for i := 0; i < len(changes); i += 2 {
@@ -146,7 +146,7 @@ func (p *person) arrives(a servicetest.Answer, code string) string {
 	return q.Get("id_connection")
 }
 
-// state is that of a connection, empty for success.
+// state is the state of a connection, empty for success.
 func (p *person) state(id string) string {
 	p.t.Helper()
 	var out struct{ State *string }
@@ -175,7 +175,7 @@ func TestWebauth(t *testing.T) {
 		if p.state(id) != "" || accounts.Total != 1 || p.connections() != 1 {
 			t.Errorf("state %q, %d accounts, %d connections", p.state(id), accounts.Total, p.connections())
 		}
-		// What was used is used: the link, and the way back.
+		// The link and the return address work once.
 		for _, used := range []string{address, f.yes("one"), f.yes("many"), f.no()} {
 			if a := p.open(used); a.Status != http.StatusUnauthorized || !strings.Contains(string(a.Body), "no longer valid") {
 				t.Errorf("%s once more: %d %s", used, a.Status, a.Body)
@@ -228,7 +228,7 @@ func TestWebauthRefused(t *testing.T) {
 	})
 }
 
-// What a person brings who did not agree is worth nothing.
+// The return of a person who did not agree changes nothing.
 func TestWebauthForged(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address())).String())
@@ -252,8 +252,8 @@ func TestWebauthForged(t *testing.T) {
 	})
 }
 
-// The way back belongs to the browser that set out: who has another person agree
-// in their place does not get that person's accounts. Nothing is used up by it.
+// The return address belongs to the browser that left: who has another person agree in their
+// place does not get that person's accounts. Such an attempt uses nothing up.
 func TestWebauthInAnotherBrowser(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address())).String())
@@ -273,8 +273,8 @@ func TestWebauthInAnotherBrowser(t *testing.T) {
 	})
 }
 
-// An application without registered addresses receives anybody in a sandbox; who
-// has no code is sent nowhere all the same.
+// In a sandbox, an application without registered addresses may use any. Without a code nobody
+// is redirected.
 func TestWebauthSendsNobodyUnknownAnywhere(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"redirect_uris": []string{}}))
@@ -321,8 +321,8 @@ func (p *person) first() (id int64) {
 	return out.Connections[0].ID
 }
 
-// A connection that an application makes without a browser has the way to the
-// bank in its message; who comes back from there is told that it went well.
+// A connection that an application creates without a browser has the bank's address in its
+// message. A person who returns from there sees that it worked.
 func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		var out struct {
@@ -351,7 +351,7 @@ func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 	})
 }
 
-// What the person has to answer next is no error: the application asks for it.
+// A further question to the person is no error: the application asks it.
 func TestWebauthWithAQuestion(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address("website", "pro", "password", "1234"))).String())
@@ -366,7 +366,7 @@ func TestWebauthWithAQuestion(t *testing.T) {
 	})
 }
 
-// The whole journey in a real browser.
+// The complete journey in a real browser.
 func TestWebauthInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name          string

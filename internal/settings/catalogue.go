@@ -183,7 +183,7 @@ func whole(low, high int64) func(string) string {
 	}
 }
 
-// days are decimals, of which a part of a day is 0.01 at least.
+// days are decimals of at least 0.01.
 func days(value string) string {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil || strings.Trim(value, "0123456789.") != "" || n < 0.01 || n > 365 {
@@ -216,8 +216,8 @@ func prefixes(value string) string {
 	return ""
 }
 
-// certificates are those of authorities, and nothing else: a key that slipped in
-// would be shown to everybody who may read settings.
+// certificates are certificates of authorities and nothing else: a key among them would be
+// shown to everybody who may read settings.
 func certificates(value string) string {
 	const right = "certificates of authorities in PEM, or empty"
 	for rest := []byte(strings.TrimSpace(value)); len(rest) > 0; {
@@ -234,8 +234,8 @@ func certificates(value string) string {
 	return ""
 }
 
-// addresses are bare mail addresses: one with a name or in quotes could put
-// headers into a mail, or lead elsewhere.
+// addresses are bare mail addresses. One with a name or quotes could add headers to a mail, or
+// lead elsewhere.
 func addresses(value string) string {
 	all := words(value)
 	if len(all) > maxAddresses || slices.ContainsFunc(all, func(one string) bool { return !passerelle.IsEmail(one) }) {

@@ -11,11 +11,10 @@ import (
 	"passerelle/internal/store"
 )
 
-// What a domain wants of its connectors is kept among its settings, under keys
-// that are not of the catalogue: they are changed with the connectors and read
-// here, and every change is on record as those of other keys are.
+// A domain's settings of its connectors are stored as settings with keys outside the catalogue.
+// They are changed with the connectors, read here, and recorded like those of other keys.
 
-// ConnectorHidden is the key that says whether a connector is kept from people.
+// ConnectorHidden is the key that hides a connector.
 func ConnectorHidden(uuid string) string { return connectorKey(uuid, "hidden") }
 
 // ConnectorMechanism is the key of the mechanism that connections have unless
@@ -37,9 +36,8 @@ func sourceKey(id int64, member string) string {
 	return connectorKey("sources."+strconv.FormatInt(id, 10), member)
 }
 
-// ConfigureConnectors gives keys of connectors values, or with nil returns them
-// to what the connectors themselves say: all or none. The values have been
-// checked by the caller, who knows the connectors.
+// ConfigureConnectors sets keys of connectors, or with nil restores the connectors' own values,
+// all or none. The caller has checked the values, because it knows the connectors.
 func ConfigureConnectors(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time, acts ...store.Audit) error {
 	return write(ctx, db, domain, changes, by, now, acts)
 }
@@ -70,7 +68,7 @@ func (v Values) Configured(p connector.Profile) connector.Profile {
 	return p
 }
 
-// DaysOf is a number of days, which may have decimals, as a length of time.
+// DaysOf converts a number of days, which may have decimals, to a duration.
 func DaysOf(text string) (time.Duration, bool) {
 	n, err := strconv.ParseFloat(text, 64)
 	return time.Duration(n * float64(24*time.Hour)), err == nil

@@ -8,7 +8,7 @@ import (
 	"passerelle/connector"
 )
 
-// ConnectorChange is a domain's change of a connector. Nil leaves a field as it is; empty
+// ConnectorChange is a domain's change of a connector. Nil leaves a field as it is. An empty
 // text returns to the connector's own value.
 type ConnectorChange struct {
 	// Connector is a UUID or a number.
@@ -17,8 +17,8 @@ type ConnectorChange struct {
 	Hidden, Mechanism, SyncDays *string
 }
 
-// Want adds what is wanted of a connector to changes of keys. A value it cannot
-// have is Invalid.
+// Want adds the wanted values of a connector to changes of keys. A value it cannot have is
+// Invalid.
 func (c ConnectorChange) Want(p connector.Profile, changes map[string]*string) error {
 	var offered []passerelle.AuthMechanism
 	for _, s := range p.Sources {
@@ -46,9 +46,8 @@ type SourceChange struct {
 	Disabled  *bool
 }
 
-// Want adds what is wanted of a source to changes of keys, as the domain has the
-// connector now. A source that is not there is NotFound, a value it cannot have
-// Invalid.
+// Want adds the wanted values of a source to changes of keys, given the domain's present
+// connector. A source that is not there is NotFound, a value it cannot have Invalid.
 func (c SourceChange) Want(p connector.Profile, now time.Time, changes map[string]*string) error {
 	i := slices.IndexFunc(p.Sources, func(s connector.Source) bool { return s.ID == c.Source })
 	if i < 0 {

@@ -13,7 +13,7 @@ import (
 type DocumentType struct {
 	ID   int64
 	Name string
-	// Attachable says whether such a document can be attached to a transaction.
+	// Attachable reports whether such a document can be attached to a transaction.
 	Attachable bool
 }
 

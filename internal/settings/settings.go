@@ -1,10 +1,9 @@
 // Package settings is the catalogue of configuration keys of a domain: each
 // key's type, default and help, and the typed reading of its value.
 //
-// It owns which keys exist, under which names, and which values they take; a
-// value that a key cannot have is refused when it is written, so that readers
-// need not doubt it. Every change is on record with who made it. It does not own
-// flags of the program, and it keeps nothing in memory beyond a request: a value
+// It owns which keys exist, their names, and their values. It refuses invalid values when they
+// are written, so that readers can rely on them. Every change is recorded with who made it. It
+// does not own flags of the program, and it keeps nothing in memory beyond a request: a value
 // changed by another process is seen by the next.
 //
 // It fails with an Invalid *passerelle.Error for an unknown key or a bad
@@ -26,7 +25,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Key is one configuration key. Values are text; booleans are "0" and "1".
+// Key is one configuration key. Values are texts; booleans are "0" and "1".
 type Key struct {
 	Name string
 	// Aliases are other names of the same value, in programs of this API family.
@@ -45,8 +44,7 @@ func Keys() []Key {
 	return slices.SortedFunc(slices.Values(catalogue), func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Find is the key of a name or an alias. A name of one of the families whose
-// keys are not known one by one is a key that is not used here.
+// Find is the key of a name or an alias. A name in a family of keys is an unused key.
 func Find(name string) (Key, bool) {
 	i := slices.IndexFunc(catalogue, func(k Key) bool { return k.Name == name || slices.Contains(k.Aliases, name) })
 	if i >= 0 {
@@ -55,8 +53,8 @@ func Find(name string) (Key, bool) {
 	return familiar(name)
 }
 
-// Matching names the keys of the catalogue of which a name contains the text,
-// without regard to case. An empty text is in all names.
+// Matching returns the keys of the catalogue with the text in a name, ignoring case. An empty
+// text is in all names.
 func Matching(text string) []string {
 	var names []string
 	for _, key := range Keys() {
@@ -70,7 +68,7 @@ func Matching(text string) []string {
 // impossible is a value that no key has.
 const impossible = "\x00"
 
-// Takes says in words which values the key has.
+// Takes describes the values of the key.
 func (k Key) Takes() string { return cmp.Or(k.check(impossible), "any text") }
 
 // Choices are the values of a key that has a few, nil for others.
@@ -88,8 +86,7 @@ func (k Key) Choices() []string {
 // Long reports whether values of the key may have several lines.
 func (k Key) Long() bool { return k.max > maxSettingLength }
 
-// Matches reports whether one of the names of the key contains the text, without
-// regard to case.
+// Matches reports whether a name of the key contains the text, ignoring case.
 func (k Key) Matches(text string) bool {
 	contains := func(name string) bool { return strings.Contains(name, strings.ToLower(text)) }
 	return contains(k.Name) || slices.ContainsFunc(k.Aliases, contains)
@@ -110,7 +107,7 @@ func Check(name, value string) error {
 	return nil
 }
 
-// Set gives keys values on behalf of a command; see [Change].
+// Set sets keys for a command; see [Change].
 func Set(ctx context.Context, db *store.DB, domain passerelle.DomainID, values map[string]string, now time.Time) error {
 	changes := make(map[string]*string, len(values))
 	for name, value := range values {
@@ -123,9 +120,9 @@ func Set(ctx context.Context, db *store.DB, domain passerelle.DomainID, values m
 const ByCommand = "command"
 
 // Change sets keys, or resets those with nil to their defaults: all or none, after checking
-// them. Names may be aliases; two names of one key must agree. It records who made each
-// change, and acts of an operator. It changes keys in a fixed order, so that the same error
-// is always reported and two writers never wait for each other's rows.
+// them. Names may be aliases. Two names of one key must agree. It records who made each change,
+// and acts of an operator. It changes keys in a fixed order, so that the same error is always
+// reported and two writers never wait for each other's rows.
 func Change(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time, acts ...store.Audit) error {
 	wanted, err := canonical(changes)
 	if err != nil {
@@ -227,19 +224,18 @@ type snapshot struct {
 
 type snapshotKey struct{}
 
-// Within is the context of a request to a domain, which has the settings of the moment
-// it came to its end: nothing of it loads them again.
+// Within returns a request's context with the settings at its arrival, so that nothing loads
+// them again.
 func Within(ctx context.Context, domain passerelle.DomainID, values Values) context.Context {
 	return context.WithValue(ctx, snapshotKey{}, snapshot{domain, values})
 }
 
-// Anew is a context in which the settings are loaded as they are now, for who has
-// changed them.
+// Anew returns a context that loads the present settings, for a request that has changed them.
 func Anew(ctx context.Context) context.Context {
 	return context.WithValue(ctx, snapshotKey{}, snapshot{})
 }
 
-// Load reads the settings of a domain, unless the context is of a request that has them.
+// Load reads the settings of a domain, unless the request's context has them.
 func Load(ctx context.Context, r *store.Reader, domain passerelle.DomainID) (Values, error) {
 	if known, _ := ctx.Value(snapshotKey{}).(snapshot); known.values != nil && known.domain == domain {
 		return known.values, nil
@@ -263,7 +259,7 @@ func (v Values) Text(name string) string {
 	return key.Default
 }
 
-// Keys lists the catalogue and what the domain has set besides, by name.
+// Keys lists the catalogue and the domain's other keys by name.
 func (v Values) Keys() []Key {
 	keys := Keys()
 	for name := range v {
@@ -300,7 +296,7 @@ func (v Values) Limited(kind passerelle.DomainKind) bool {
 	return v.On(RateEnabled)
 }
 
-// Int is the value of a whole-number key.
+// Int returns the value of a whole-number key.
 func (v Values) Int(name string) int64 {
 	n, err := strconv.ParseInt(v.Text(name), 10, 64)
 	if err != nil {
@@ -310,11 +306,10 @@ func (v Values) Int(name string) int64 {
 	return n
 }
 
-// Seconds is the value of a whole-number key as a length of time.
+// Seconds returns the value of a whole-number key as a duration.
 func (v Values) Seconds(name string) time.Duration { return time.Duration(v.Int(name)) * time.Second }
 
-// Days is the value of a key of days, which may have decimals, as a length of
-// time.
+// Days returns the value of a key of days, which may have decimals, as a duration.
 func (v Values) Days(name string) time.Duration {
 	length, right := DaysOf(v.Text(name))
 	if !right {

@@ -221,7 +221,7 @@ func TestSetAndLoad(t *testing.T) {
 
 func pointer(s string) *string { return &s }
 
-// TestChange follows one key through its names, and reads who did what.
+// TestChange changes one key through its names, and reads the record.
 func TestChange(t *testing.T) {
 	db, domain := open(t)
 	change := func(by string, changes map[string]*string) {
@@ -264,8 +264,7 @@ func shown(s *string) string {
 	return *s
 }
 
-// Every key says which values it takes, in the words of the refusal of others, and
-// its default is one of them.
+// Every key describes its values in the words of the refusal, and its default is one of them.
 func TestKeysSayWhatTheyTake(t *testing.T) {
 	for name, want := range map[string]struct {
 		takes   string
@@ -292,7 +291,7 @@ func TestKeysSayWhatTheyTake(t *testing.T) {
 	}
 }
 
-// Acts go on record with the change, and with none that is refused.
+// Acts are recorded with the change, and not with a refused one.
 func TestChangesAreOnRecordWithTheirActs(t *testing.T) {
 	db, domain := open(t)
 	act := store.Audit{Domain: domain, At: now, Act: "change", Request: "r"}
@@ -311,8 +310,8 @@ func TestChangesAreOnRecordWithTheirActs(t *testing.T) {
 	}
 }
 
-// TestFamiliesAreBounded: the names of keys that are not known one by one are
-// the client's, and so might be their number.
+// TestFamiliesAreBounded: clients choose the names of keys in families, so their number is
+// limited.
 func TestFamiliesAreBounded(t *testing.T) {
 	db, domain := open(t)
 	many := map[string]*string{}

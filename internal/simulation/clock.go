@@ -10,22 +10,22 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxAdvance is how far the clock goes on at a time.
+// maxAdvance is how far the clock advances at a time.
 const maxAdvance = 400 * 24 * time.Hour
 
-// ClockChange is what is wanted of a clock: exactly one of the three.
+// ClockChange is a change of a clock: exactly one of the three.
 type ClockChange struct {
 	// Advance is a duration as passerelle.ParseDuration reads it.
 	Advance string
 	// Set is an instant as passerelle.ParseDateTime reads it in Zone.
 	Set  string
 	Zone *time.Location
-	// Freeze stops the clock or lets it run on; nil leaves it.
+	// Freeze stops the clock or lets it run; nil leaves it.
 	Freeze *bool
 }
 
-// Move changes the clock of a sandbox and does all that falls due. It returns the
-// domain as it then is.
+// Move changes the clock of a sandbox and does everything that falls due. It returns the domain
+// as it then is.
 func (l *Simulation) Move(ctx context.Context, d passerelle.Domain, c ClockChange, acts ...store.Audit) (passerelle.Domain, Result, error) {
 	leave, err := l.enter(d)
 	if err != nil {
@@ -55,7 +55,7 @@ func (l *Simulation) move(ctx context.Context, d passerelle.Domain, c ClockChang
 	return d, ran, err
 }
 
-// apply is the clock after the change, which asks for exactly one thing.
+// apply returns the clock after the change, which must ask for exactly one thing.
 func (c ClockChange) apply(clock passerelle.Clock, real time.Time) (passerelle.Clock, error) {
 	asked := 0
 	for _, supplied := range []bool{c.Advance != "", c.Set != "", c.Freeze != nil} {
@@ -87,8 +87,8 @@ func frozen(now, real time.Time, still bool) passerelle.Clock {
 	return passerelle.Clock{Offset: now.Sub(real)}
 }
 
-// target is the instant that advance or set asks for: never in the past, and
-// not so far away that catching up would take for ever.
+// target returns the instant that advance or set asks for: never in the past, and not so far
+// away that catching up would take for ever.
 func (c ClockChange) target(now time.Time) (time.Time, error) {
 	field, to := "advance", now
 	if c.Set != "" {

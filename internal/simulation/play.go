@@ -23,7 +23,7 @@ import (
 // shop is where payers return to when the application has no address of its own.
 const shop = "/sandbox/shop/"
 
-// play is a scenario on its way.
+// play is a running scenario.
 type play struct {
 	*Simulation
 	domain   passerelle.Domain
@@ -34,10 +34,9 @@ type play struct {
 	back string
 }
 
-// Play creates the payment of a scenario for a client and does the scenario's moves,
-// advancing the clock as needed. It returns the resulting payment. When a move is refused or
-// accepted against the scenario, it fails and names the move, and the payment stays as it
-// is.
+// Play creates the payment of a scenario for a client and does the scenario's moves, advancing
+// the clock as needed. It returns the resulting payment. When a move has another result than
+// the scenario says, it fails and names the move, and the payment stays as it is.
 func (l *Simulation) Play(ctx context.Context, d passerelle.Domain, name string, by store.Client, acts ...store.Audit) (*payment.Payment, error) {
 	leave, err := l.enter(d)
 	if err != nil {
@@ -84,7 +83,7 @@ func (l *Simulation) prepare(ctx context.Context, d passerelle.Domain, name stri
 	return &play{Simulation: l, domain: d, settings: values, scenario: all[i], back: back}, nil
 }
 
-// refusedAs holds what became of a move against what the scenario says.
+// refusedAs compares the result of a move with the scenario.
 func refusedAs(move sandbox.Move, err error) error {
 	var reported *passerelle.Error
 	switch {
@@ -157,7 +156,7 @@ func (p *play) report(ctx context.Context, move sandbox.Move) error {
 	return err
 }
 
-// decide is the payer on the bank's page, who comes back to the service.
+// decide decides on the bank's page for the payer, who then returns to the service.
 func (p *play) decide(ctx context.Context, move sandbox.Move) error {
 	attempt, err := p.DB.Attempt(ctx, p.domain.ID, p.payment)
 	if err != nil {
@@ -191,10 +190,10 @@ func (p *play) advance(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-// password is the only one that simulated institutions take.
+// password is the only right one at simulated institutions.
 const password = "1234"
 
-// Connect makes a user, and a connection of theirs that a word steers: one of
+// Connect creates a user with a connection whose behaviour a word selects: one of
 // customers.Logins.
 func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word string, acts ...store.Audit) (bankstore.Connection, error) {
 	if err := Open(d); err != nil {

@@ -1,5 +1,5 @@
-// Package simulation has the use cases of a sandbox as a whole: moving its clock, doing what
-// is due, playing the scenarios of the simulated banks, and emptying its built-in receiver.
+// Package simulation has the use cases of a sandbox: moving its clock, doing what is due,
+// playing the scenarios of the simulated banks, and emptying its built-in receiver.
 //
 // It owns the order of these steps and their limits. It does not own rules of payments,
 // connections or webhooks, for which it calls the use cases, or what simulated banks do
@@ -7,8 +7,8 @@
 //
 // It fails with NotFound in live domains and for unknown scenarios, with Invalid for a clock
 // that would go backwards or too far, with Conflict when another caller moved the clock or a
-// scenario needs other settings, and with Unavailable when too many callers wait for
-// receivers of the domain.
+// scenario needs other settings, and with Unavailable when too many callers wait for receivers
+// of the domain.
 package simulation
 
 import (
@@ -35,7 +35,7 @@ type Simulation struct {
 	Now func() time.Time
 }
 
-// Open refuses live domains, where nothing of a sandbox exists.
+// Open refuses live domains, which have no sandbox.
 func Open(d passerelle.Domain) error {
 	if d.Kind != passerelle.Sandbox {
 		return passerelle.Missing()
@@ -43,21 +43,20 @@ func Open(d passerelle.Domain) error {
 	return nil
 }
 
-// maxPasses is how many rounds are run until what is done is to come to rest.
+// maxPasses is the limit of passes until nothing is left to do.
 const maxPasses = 1000
 
 // Result counts what was done.
 type Result struct {
-	// Payments were asked about at their banks, or expired; Syncs are connections
-	// that were read; Deliveries are webhook requests.
+	// Payments were checked at their banks or expired, Syncs are reads of connections, and
+	// Deliveries are webhook requests.
 	Payments, Syncs, Deliveries int
-	// Truncated says that work was left when a bound was reached.
+	// Truncated means that a limit was reached and work is left.
 	Truncated bool
 }
 
-// Run does what is due in a sandbox until nothing is left: payments and syncs
-// first, because they make the events that are then delivered. Entries of the audit log are
-// stored before.
+// Run does what is due in a sandbox until nothing is left: payments and syncs first, because
+// they emit the events that are then delivered. Entries of the audit log are stored before.
 func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store.Audit) (Result, error) {
 	leave, err := l.enter(d)
 	if err != nil {
@@ -72,8 +71,7 @@ func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store
 	return l.rest(ctx, d)
 }
 
-// enter refuses live domains, and calls that would wait for receivers beside too
-// many that do.
+// enter refuses live domains, and callers that would wait for receivers beside too many others.
 func (l *Simulation) enter(d passerelle.Domain) (func(), error) {
 	if err := Open(d); err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func domain(t *testing.T, s *servicetest.Instance) passerelle.Domain {
 	return d
 }
 
-// One scenario of each kind of move, and none that needs another.
+// One scenario for each kind of move, and none that needs another.
 func TestScenariosEndAsTheySay(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		must(t, settings.Set(t.Context(), s.DB, s.Domain.ID, map[string]string{settings.PeriodicEnabled: "1"}, time.Now()))
@@ -130,7 +130,7 @@ func TestLoginsMakeConnections(t *testing.T) {
 	})
 }
 
-// An act that is to be on record is there once it is true, and only then.
+// An audited act is recorded once it has happened, and only then.
 func TestActsAreOnRecord(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		ctx := t.Context()

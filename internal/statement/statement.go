@@ -1,12 +1,12 @@
 // Package statement makes statements in the format CFONB 120 of the payloads of
 // events, for domains whose receivers want them instead of JSON.
 //
-// It owns which accounts and transactions of a payload a statement carries, and
-// where their values go. It does not own the format, which is package cfonb's,
-// nor which events are sent so. It is pure.
+// It owns which accounts and transactions of a payload a statement carries, and where their
+// values go. It does not own the format, which is in package cfonb, or which events are sent
+// so. It is pure.
 //
-// It fails with an Invalid *passerelle.Error that names the member of the
-// payload which has another type than documented or does not fit the columns.
+// It fails with an Invalid *passerelle.Error that names the member of the payload with a wrong
+// type or without a place in the columns.
 package statement
 
 import (
@@ -24,11 +24,11 @@ import (
 	"passerelle/cfonb"
 )
 
-// MediaType is that of a statement.
+// MediaType is the media type of a statement.
 const MediaType = "text/plain; charset=us-ascii"
 
-// payload is what a statement needs of any of the events: the payload is an
-// account, has a connection with accounts, or several of them.
+// payload is what a statement needs of an event: the payload is an account, has a connection
+// with accounts, or several of them.
 type payload struct {
 	account
 	Connection  *connection  `json:"connection"`
@@ -159,8 +159,8 @@ func (a *account) booked() []transaction {
 	return kept
 }
 
-// days are those of the balances: the old one is of the day before the first
-// movement, the new one of the last update or a movement after it.
+// days are the days of the balances: the day before the first movement, and the day of the last
+// update or of a movement after it.
 func (a *account) days(s *cfonb.Statement) error {
 	var err error
 	day, _, _ := strings.Cut(*a.LastUpdate, " ")

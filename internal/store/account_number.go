@@ -16,11 +16,11 @@ import (
 	"passerelle/payment"
 )
 
-// The account numbers of payments are sealed with the payment. In their columns is a
-// blind value instead: the same for the same number of a domain, and of no use without
-// the key file. Lists find a number by it, and the last four characters of a number by
-// its last four, since that is what the indexes have. The account numbers of banking
-// data are not sealed: a page of transactions would open one for each row.
+// The account numbers of payments are sealed with the payment. In their columns is a blind
+// value instead: the same for the same number of a domain, and of no use without the key file.
+// Lists find a number by it, and the last four characters of a number by its last four, because
+// that is what the indexes have. The account numbers of banking data are not sealed: a page of
+// transactions would open one for each row.
 
 // The columns of account numbers, whose blind values differ.
 const (
@@ -28,7 +28,7 @@ const (
 	beneficiaryColumn = "instruction.beneficiary_identification"
 )
 
-// sealsNumbers reports whether account numbers are to be sealed.
+// sealsNumbers reports whether account numbers are encrypted.
 func (r *Reader) sealsNumbers(ctx context.Context) (bool, error) {
 	if r.keys == nil {
 		return false, nil
@@ -59,7 +59,7 @@ func (r *Reader) blind(domain passerelle.DomainID, column, number string) string
 	return strings.ToUpper(hex.EncodeToString(index[:16])) + r.blindEnd(domain, column, end(number))
 }
 
-// firstOfEnd is the first of the characters that stand for 14 bits, all of one block; no
+// firstOfEnd is the first of the characters that represent 14 bits, all in one block. No
 // account number has any of them.
 const firstOfEnd = 0x4E00
 
@@ -69,8 +69,8 @@ func isBlind(text string) bool {
 	return last >= firstOfEnd && last != utf8.RuneError
 }
 
-// blindEnd is the value by which the last four characters of a number are found: four
-// characters, each of which stands for 14 bits.
+// blindEnd is the index value of the last four characters of a number: four characters of 14
+// bits each.
 func (r *Reader) blindEnd(domain passerelle.DomainID, column, last string) string {
 	if last == "" {
 		return ""
@@ -106,8 +106,8 @@ func beneficiaryPlace(domain passerelle.DomainID, id passerelle.PaymentID) keys.
 	return keys.Place{Domain: int64(domain), Table: "payment", Column: "beneficiary_numbers", Row: int64(id)}
 }
 
-// payerNumber is what is stored of the payer's account number: in its column, and
-// sealed.
+// payerNumber is the stored form of the payer's account number: its index value, and the
+// encrypted number.
 func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	var (
 		column *string
@@ -128,8 +128,8 @@ func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	return &blind, sealed, nil
 }
 
-// beneficiaryNumbers is what is stored of the beneficiaries' account numbers: by line in
-// their columns, and all of them sealed.
+// beneficiaryNumbers is the stored form of the beneficiaries' account numbers: their index
+// values by line, and all numbers encrypted together.
 func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	var (
 		sealed []byte
@@ -155,8 +155,8 @@ func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	return columns, sealed, nil
 }
 
-// openNumbers puts the account numbers of a payment, whose lines are still to come, in
-// place of their blind values.
+// openNumbers replaces the index values in a payment, whose lines are not loaded yet, by the
+// account numbers.
 func (r *Reader) openNumbers(p *storedPayment) error {
 	if r.keys == nil && (p.payerNumber != nil || p.beneficiaryNumbers != nil) {
 		return fmt.Errorf("%w: there is no key file at hand", ErrSealed)
@@ -181,11 +181,11 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 	return json.Unmarshal(plain, &p.numbers)
 }
 
-// SealAccountNumbers has the account numbers of payments sealed from now on, and seals
-// those of older payments, in units of one payment. While it works, lists find no
-// payment by a number that is still clear, and a process that began to write before may
-// leave some clear. Progress gets the number of payments seen. What was done before an
-// error stays done, and another call seals what is clear.
+// SealAccountNumbers has the account numbers of payments encrypted from now on, and encrypts
+// those of older payments, in units of one payment. While it works, lists find no payment by a
+// number that is still clear, and a process that began to write before may leave some clear.
+// Progress gets the number of payments seen. An error leaves what is done, and another call
+// continues.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
 	var sealed int64
 	err := db.Write(ctx, func(tx *Tx) error {

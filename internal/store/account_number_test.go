@@ -41,7 +41,7 @@ func (s site) numbered() *payment.Payment {
 	return p
 }
 
-// clearNumbers counts what is written of account numbers in the database.
+// clearNumbers counts unencrypted account numbers in the database.
 func (s site) clearNumbers() (n int64) {
 	s.t.Helper()
 	for _, text := range []string{
@@ -132,8 +132,8 @@ func TestAccountNumbersAreSealed(t *testing.T) {
 	})
 }
 
-// TestOlderAccountNumbersAreSealed: a database from before keeps numbers clear until it is
-// told to seal them, and nothing is lost on the way or found less.
+// TestOlderAccountNumbersAreSealed: an older database keeps plain account numbers until they
+// are encrypted, and searches find the same before and after.
 func TestOlderAccountNumbersAreSealed(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		s.keepsNumbersClear()
@@ -160,8 +160,8 @@ func TestOlderAccountNumbersAreSealed(t *testing.T) {
 	})
 }
 
-// TestNumbersThatStayedClearAreSealed: a process that goes on meanwhile seals and finds
-// as well, and what another left clear is sealed by the next call.
+// TestNumbersThatStayedClearAreSealed: a process that runs meanwhile encrypts and finds
+// numbers, and the next call encrypts plain ones that another left.
 func TestNumbersThatStayedClearAreSealed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newSite(t, url)

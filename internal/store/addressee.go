@@ -12,7 +12,7 @@ import (
 type Addressee struct {
 	Webhook
 	Served ServedDomain
-	// Provider is nil when the webhook has none that is not deleted.
+	// Provider is nil when the webhook has no present provider.
 	Provider *AuthProvider
 }
 
@@ -48,7 +48,7 @@ func (r *Reader) Addressee(ctx context.Context, domain passerelle.DomainID, id p
 	return found, err
 }
 
-// scan is a row of which others read the columns before and after.
+// scan scans a row with further columns before and after.
 type scan func(dest ...any) error
 
 // Scan reads the columns.

@@ -17,8 +17,7 @@ const (
 	mostToRead   = 286
 )
 
-// TestAllocationsOfAPayment: what it takes to store a payment, and to read it, stays
-// what it is.
+// TestAllocationsOfAPayment limits the allocations of storing and reading a payment.
 func TestAllocationsOfAPayment(t *testing.T) {
 	s := newSite(t, storetest.SQLite(t))
 	p, first, err := payment.New(draft(1), payment.Policy{}, zeros{}, now)
@@ -41,10 +40,10 @@ func TestAllocationsOfAPayment(t *testing.T) {
 	}
 }
 
-// mostToRecord is a quarter above what the account of a request allocates, one of 64.
+// mostToRecord is a quarter above the allocations for recording one request, in a batch of 64.
 const mostToRecord = 13
 
-// TestAllocationsOfAnAccount: what it takes to put requests on record stays what it is.
+// TestAllocationsOfAnAccount limits the allocations of recording requests.
 func TestAllocationsOfAnAccount(t *testing.T) {
 	s := newSite(t, storetest.SQLite(t))
 	w := s.receiver(webhook.PaymentStateUpdated)

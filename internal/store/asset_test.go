@@ -37,8 +37,8 @@ func pocketOf(investment, key string) bankstore.NewAsset {
 	return bankstore.NewAsset{Kind: bankstore.Pockets, Key: key, Investment: investment, Details: passerelle.PocketDetails{Key: key, Investment: investment}}
 }
 
-// listed are the keys of a kind's assets, through pages of two, and their number
-// is the one that is counted.
+// listed are the keys of the assets of a kind, read in pages of two and compared with the
+// count.
 func listed[D any](h *savings, f bankstore.AssetFilter, key func(D) string) string {
 	h.t.Helper()
 	var keys []string
@@ -107,8 +107,8 @@ func TestAssets(t *testing.T) {
 	})
 }
 
-// TestChangesOfAssets: what was said of an earlier day is kept, each day has one
-// value, and one that is gone can come back.
+// TestChangesOfAssets: earlier values are kept, each day has one value, and a deleted asset can
+// come back.
 func TestChangesOfAssets(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h := newSavings(t, s)

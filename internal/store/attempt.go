@@ -13,9 +13,9 @@ import (
 	"passerelle/payment"
 )
 
-// Attempt is the record, made before a bank is called, of a call that must not
-// be made twice. The first attempt of a payment is its order; answers to the
-// bank and wishes to cancel follow, one at a time.
+// Attempt is the record, made before a bank is called, of a call that must not be made twice.
+// The first attempt of a payment is its order. Answers to the bank and cancellations follow,
+// one at a time.
 type Attempt struct {
 	ID      int64
 	Payment passerelle.PaymentID
@@ -23,18 +23,18 @@ type Attempt struct {
 	// Number counts the attempts of a payment from 1.
 	Number int64
 	Kind   AttemptKind
-	// State is open while the call may be under way, answered once the bank's
-	// answer is stored, unknown when only asking the bank can tell.
+	// State is open while the call may be under way, answered once the bank's answer is stored,
+	// and unknown when only the bank can tell.
 	State   string
 	Created time.Time
-	// Inquiries counts how often somebody took the attempt over to ask the bank
-	// about it. Who holds it with another count has been replaced.
+	// Inquiries counts how often a process took the attempt over to ask the bank. A process
+	// that has it with another count was replaced.
 	Inquiries int64
 
-	// AttemptOrder is the first attempt's, whichever this one is.
+	// AttemptOrder is that of the first attempt, for each attempt.
 	AttemptOrder
-	// Action, Agreed and By are what an answer says to which question, and By
-	// also who wants a cancellation.
+	// Action, Agreed and By are the question, the answer and who gave it. For a cancellation,
+	// By is who requested it.
 	Action payment.Action
 	Agreed bool
 	By     payment.Actor
@@ -50,16 +50,16 @@ type AttemptOrder struct {
 	Waits bool
 	// Fields are the payment field values, sealed in the database.
 	Fields map[string]string
-	// Memory is what the connector keeps of the order, sealed like them.
+	// Memory is the connector's memory of the order, encrypted like them.
 	Memory []byte
 	// Device is the payer's device at validation, encoded by its owner and stored encrypted;
-	// nil when no payer took part.
+	// nil without a payer.
 	Device []byte
 	// OrderID is the attempt's that is the order.
 	OrderID int64
 }
 
-// AttemptKind is what an attempt is to do.
+// AttemptKind is the purpose of an attempt.
 type AttemptKind string
 
 // The kinds of attempt.
@@ -131,8 +131,8 @@ func attemptPlace(domain passerelle.DomainID, id int64, column string) keys.Plac
 	return keys.Place{Domain: int64(domain), Table: "attempt", Column: column, Row: id}
 }
 
-// Attempt loads the last attempt of a payment, or ErrNotFound. With ErrSealed
-// it comes without what is sealed of the order.
+// Attempt loads the last attempt of a payment, or ErrNotFound. With ErrSealed it comes without
+// the encrypted parts of the order.
 func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (Attempt, error) {
 	var last Attempt
 	_, err := database.One(ctx, r.rows, func(row database.Row) (struct{}, error) {
@@ -147,9 +147,9 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 	return last, err
 }
 
-// OpenAttempt records, under a lease, a call that is about to be made. A number
-// that is taken, and a second attempt while one is not answered, are
-// ErrDuplicate; so is a key that another order has.
+// OpenAttempt records, under a lease, a call that is about to be made. Write fails with
+// ErrDuplicate for a used number, for a second attempt while one is unanswered, and for the key
+// of another order.
 func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	id, err := tx.unit.NewID("attempt")
 	if err != nil {
@@ -220,9 +220,9 @@ func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 		wait.Microseconds(), int64(a.Domain), a.ID, a.Inquiries)
 }
 
-// ClaimAttempts takes over at most limit attempts of a domain whose lease has
-// lapsed, for the length of a new lease. What is due was locked as it is: to ask for
-// its state once more would have PostgreSQL begin with all that is not answered.
+// ClaimAttempts takes over at most limit attempts of a domain whose lease has lapsed, for the
+// length of a new lease. The rows are locked in their state. Asking for the state once more
+// would make PostgreSQL start with all unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}

@@ -56,8 +56,8 @@ func TestAttemptComesBack(t *testing.T) {
 	})
 }
 
-// TestOrderMemory: what a connector keeps is with the order, whichever attempt is the
-// last, and is not to be read in the database.
+// TestOrderMemory: the connector's memory belongs to the order, whichever attempt is the last,
+// and is unreadable in the database.
 func TestOrderMemory(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		a := s.attempt("key", time.Hour)
@@ -258,8 +258,8 @@ func TestAttemptAndOutcomeAreOne(t *testing.T) {
 	})
 }
 
-// TestAttemptsFollowTheOrder: answers and cancellations come one at a time, and
-// each is read with what belongs to the order.
+// TestAttemptsFollowTheOrder: answers and cancellations follow one at a time, and each is read
+// with the data of the order.
 func TestAttemptsFollowTheOrder(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		order := s.attempt("key", -time.Hour)
@@ -298,7 +298,7 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 	})
 }
 
-// TestSpoiltAttemptIsKnown comes without what is sealed, and with all else.
+// TestSpoiltAttemptIsKnown: it comes without its encrypted parts.
 func TestSpoiltAttemptIsKnown(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		a := s.attempt("key", time.Hour)

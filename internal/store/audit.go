@@ -10,29 +10,28 @@ import (
 // OperatorID identifies a person who works in the console.
 type OperatorID int64
 
-// Audit is one thing that an operator did, was refused or looked at. It holds no
-// personal value: whom or what it is about is said by number.
+// Audit is one act of an operator, done or refused. It has no personal value, and identifies
+// people and objects by number.
 type Audit struct {
 	ID int64
-	// Domain is zero for what is of no domain.
+	// Domain is zero for acts without a domain.
 	Domain passerelle.DomainID
 	// At is real time.
 	At time.Time
-	// Operator and Session are zero for commands, and for a name nobody has.
+	// Operator and Session are zero for commands, and for an unknown name.
 	Operator OperatorID
 	Session  int64
 	// Request is the id of the request, empty for commands.
 	Request string
-	// Act is a word for what was done.
+	// Act is a word for the act.
 	Act string
-	// Subject is the kind of thing it was done to, SubjectID its id; empty for
-	// none.
+	// Subject is the kind of object, and SubjectID its id; empty for none.
 	Subject   string
 	SubjectID int64
 	Refused   bool
 }
 
-// Audit puts acts on record, in the unit in which they become true.
+// Audit records acts in the unit in which they happen.
 func (tx *Tx) Audit(acts ...Audit) error {
 	for _, a := range acts {
 		if err := tx.audit(a); err != nil {
@@ -42,7 +41,7 @@ func (tx *Tx) Audit(acts ...Audit) error {
 	return nil
 }
 
-// AuditOf is Audit for acts on what gets its number in the unit.
+// AuditOf is Audit for acts on an object that gets its id in the unit.
 func (tx *Tx) AuditOf(id int64, acts ...Audit) error {
 	for _, a := range acts {
 		a.SubjectID = id

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// acts puts acts on record, of the other domain every third one.
+// acts records acts, every third one in the other domain.
 func (s site) acts(n int) []store.Audit {
 	s.t.Helper()
 	all := make([]store.Audit, n)
@@ -68,8 +68,8 @@ func TestActsAreFound(t *testing.T) {
 	})
 }
 
-// Every column but those of the chain is part of what is hashed, and no two texts
-// beside each other can be taken for two others.
+// Every column except those of the chain is part of the hashed content, and adjacent texts
+// cannot be confused.
 func TestWhatIsHashedTellsActsApart(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		variants := []store.Audit{

@@ -21,17 +21,17 @@ const MaxAuthProviders = 1000
 // have.
 var ErrFull = errors.New("the domain has as many of them as it can have")
 
-// AuthProvider is a way for receivers to check that a request is ours. Its
-// secrets are sealed in the database.
+// AuthProvider is how receivers authenticate our requests. Its secrets are sealed in the
+// database.
 type AuthProvider struct {
 	ID     int64
 	Domain passerelle.DomainID
 	Type   string // "hmac_signature" or "oauth"
 	Name   string
-	// Secret is that of a signature, or of the client at a token endpoint.
+	// Secret is the secret of the signature, or of the client at a token endpoint.
 	Secret string
-	// NextSecret takes the place of Secret at the instant NextFrom of real time.
-	// It is empty, and NextFrom nil, when none is to.
+	// NextSecret takes the place of Secret at the instant NextFrom of real time. It is empty,
+	// and NextFrom nil, without a next secret.
 	NextSecret string
 	NextFrom   *time.Time
 	// Endpoint is nil unless the type is "oauth".
@@ -40,7 +40,7 @@ type AuthProvider struct {
 	Updated  *time.Time
 }
 
-// TokenEndpoint is where an oauth provider gets its access tokens, and as whom.
+// TokenEndpoint is where an oauth provider gets access tokens, with the client's credentials.
 type TokenEndpoint struct {
 	URL       string `json:"url"`
 	ClientID  string `json:"client_id"`
@@ -70,7 +70,7 @@ func (r *Reader) scanAuthProvider(row database.Row) (AuthProvider, error) {
 	return found.open(r.keys)
 }
 
-// authRow is a provider on its way in, all null where a join has found none.
+// authRow is a row of a provider, all null where a join has found none.
 type authRow struct {
 	id, domain, created, nextFrom, updated *int64
 	kind, name                             *string
@@ -148,8 +148,8 @@ func (r *Reader) AuthProviderNamed(ctx context.Context, domain passerelle.Domain
 	return database.One(ctx, r.rows, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE domain_id = $1 AND name = $2 AND deleted IS NULL`, int64(domain), name)
 }
 
-// AuthProviderNames are the names of some providers that are not deleted, by
-// their ids; zero is none.
+// AuthProviderNames returns the names of providers that are not deleted, by id. Zero ids are
+// ignored.
 func (r *Reader) AuthProviderNames(ctx context.Context, domain passerelle.DomainID, ids ...int64) (map[int64]string, error) {
 	names := make(map[int64]string, len(ids))
 	if len(ids) == 0 {
@@ -182,8 +182,7 @@ func (f ProviderFilter) where() (string, []any) {
 	return clause, args
 }
 
-// AuthProviders lists a window of the providers that a filter selects, in the
-// order of their ids, which is the only order there is.
+// AuthProviders lists a window of the selected providers in the order of their ids.
 func (r *Reader) AuthProviders(ctx context.Context, f ProviderFilter, w Window) ([]AuthProvider, error) {
 	where, args := f.where()
 	order := ` ORDER BY id`
@@ -246,8 +245,8 @@ func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 	return nil
 }
 
-// RenameAuthProvider changes the name of a provider alone, so that a secret
-// which is replaced at the same moment stays. A name in use is ErrDuplicate.
+// RenameAuthProvider changes only the name of a provider, so a secret that is replaced at the
+// same moment stays. A name in use is ErrDuplicate.
 func (tx *Tx) RenameAuthProvider(a AuthProvider, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = $1, updated = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
 		a.Name, database.Micros(now), int64(a.Domain), a.ID)
@@ -285,14 +284,13 @@ type Rotation struct {
 	Domain   passerelle.DomainID
 	Provider int64
 	Secret   string
-	// From is when it takes the place of the present one, in real time; nil is
-	// at once.
+	// From is when it replaces the present one, in real time; nil is at once.
 	From *time.Time
 }
 
-// RotateSecret gives a provider that signs another secret. A next secret whose
-// time has come at the real instant is the present one by now; one whose time
-// has not come is forgotten. Now is the domain's time.
+// RotateSecret gives a provider that signs another secret. A next secret whose time has come
+// becomes the present one first. One whose time has not come is dropped. Now is the domain's
+// time.
 func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	a := AuthProvider{ID: r.Provider, Domain: r.Domain}
 	sealed, err := tx.Seal(a.secretPlace(), []byte(r.Secret))
@@ -311,9 +309,9 @@ func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	return nil
 }
 
-// UseAuthProvider is called by units that give a provider to a webhook. It
-// holds up whoever deletes the provider until the unit has come to its end.
-// Write fails with ErrNotFound when the provider is not there any more.
+// UseAuthProvider is called by units that give a provider to a webhook. It blocks a deletion of
+// the provider until the end of the unit. Write fails with ErrNotFound when the provider is
+// gone.
 func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = name WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
 }
@@ -322,8 +320,8 @@ func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
 // on, see Webhook.AuthDeleted. Write fails with ErrNotFound when there is no such
 // provider.
 func (tx *Tx) DeleteAuthProvider(domain passerelle.DomainID, id int64, now time.Time) {
-	// A statement sees what was written when it began, so that this one has to
-	// wait for those that are just giving the provider to a webhook.
+	// A statement sees what was committed when it began, so this one must wait for units that
+	// are just assigning the provider to a webhook.
 	tx.UseAuthProvider(domain, id)
 	tx.unit.Exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id = $2`, int64(domain), id)
 	tx.unit.Exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND id = $3`, database.Micros(now), int64(domain), id)

@@ -199,7 +199,7 @@ func TestSecretsOfAnInstant(t *testing.T) {
 	}
 }
 
-// TestSecretsOfAuthProvidersAreSealed looks at the bytes in the columns.
+// TestSecretsOfAuthProvidersAreSealed checks the bytes in the columns.
 func TestSecretsOfAuthProvidersAreSealed(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		a := s.provider(s.domain, "a", &someEndpoint)
@@ -220,7 +220,7 @@ func TestSecretsOfAuthProvidersAreSealed(t *testing.T) {
 				t.Errorf("%q is in clear", plain)
 			}
 		}
-		// What was sealed opens in its place alone.
+		// An encrypted value opens in its own place only.
 		for _, statement := range []string{
 			`UPDATE auth_provider SET secret = (SELECT secret FROM auth_provider WHERE id = $2) WHERE id = $1`,
 			`UPDATE auth_provider SET config = (SELECT secret FROM auth_provider WHERE id = $1) WHERE id = $1 AND $2 <> 0`,
@@ -299,9 +299,8 @@ func TestDeletedAuthProviders(t *testing.T) {
 	})
 }
 
-// TestAuthProvidersOutliveTheirMigration fills a database whose schema knows
-// providers that sign alone, and brings it up to date: what refers to a
-// provider still does, and its secret opens.
+// TestAuthProvidersOutliveTheirMigration migrates a database whose schema has signing providers
+// only: references to a provider stay, and its secret opens.
 func TestAuthProvidersOutliveTheirMigration(t *testing.T) {
 	const before = 7
 	storetest.Each(t, func(t *testing.T, url string) {

@@ -52,8 +52,8 @@ func (h *savings) moved(accounts []bankstore.StoredAccount, first, last int) (li
 	return lines
 }
 
-// TestMovements: sums are exact whatever the digits, by the day of booking, of
-// what is booked and there; what is later is one sum.
+// TestMovements: sums are exact for any digits, by booking day, of existing booked
+// transactions. Later ones are one sum.
 func TestMovements(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h := newSavings(t, s)
@@ -86,7 +86,7 @@ func TestMovements(t *testing.T) {
 	})
 }
 
-// TestPlanOfMovements: days are found along an index, from the first on.
+// TestPlanOfMovements: days are read along an index, from the first on.
 func TestPlanOfMovements(t *testing.T) {
 	s := newSite(t, storetest.SQLite(t))
 	h := newSavings(t, s)

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestOwnCategoriesAreBehindNoSequence: their numbers begin where those of everybody's
-// end, which is not what their sequence says.
+// TestOwnCategoriesAreBehindNoSequence: their numbers follow the built-in ones, which the
+// sequence does not know.
 func TestOwnCategoriesAreBehindNoSequence(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		s.write(func(tx *store.Tx) error {

@@ -17,16 +17,15 @@ type Client struct {
 	ID     passerelle.ClientID
 	Domain passerelle.DomainID
 	Name   string
-	// SecretHash is the SHA-256 of the secret, which is random.
+	// SecretHash is the SHA-256 of the random secret.
 	SecretHash []byte
-	// RedirectURIs are the only ones payers are sent back to; none means any
-	// in a sandbox domain and none in a live one.
+	// RedirectURIs are the only redirect addresses for payers. An empty list allows any in a
+	// sandbox domain and none in a live one.
 	RedirectURIs []string
-	// PublicKey, in PEM, checks what the application's own key signed; empty
-	// when it has none.
+	// PublicKey, in PEM, verifies signatures of the application's own key; empty for none.
 	PublicKey string
 	Appearance
-	// Config is what programs of the application keep with it, nil for nothing.
+	// Config has texts that the application's programs store, nil for none.
 	Config map[string]string
 	// Logo is the id of its picture, zero for none.
 	Logo    int64
@@ -81,7 +80,7 @@ func storedTexts(texts map[string]string) (string, error) {
 	return string(raw), nil
 }
 
-// readTexts reads what storedTexts wrote; nil when there are none.
+// readTexts reads what storedTexts wrote; nil for none.
 func readTexts(stored string) (map[string]string, error) {
 	var (
 		texts map[string]string
@@ -179,8 +178,8 @@ func clientKeyPlace(domain passerelle.DomainID, id passerelle.ClientID) keys.Pla
 	return keys.Place{Domain: int64(domain), Table: "client", Column: "private_key", Row: int64(id)}
 }
 
-// SetClientKeys stores the key pair of a client, in place of an earlier one: the
-// private half sealed, the public one in PEM.
+// SetClientKeys stores the key pair of a client, and replaces an earlier one: the private half
+// encrypted, the public one in PEM.
 func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, private []byte, public string) error {
 	sealed, err := tx.Seal(clientKeyPlace(domain, id), private)
 	if err != nil {
@@ -215,8 +214,8 @@ type Logo struct {
 	Content   []byte
 }
 
-// SetLogo stores the picture of a client, in place of an earlier one, and gives
-// it its id. A client that is not there is ErrNotFound.
+// SetLogo stores the logo of a client, replaces an earlier one, and sets its id. A client that
+// is not there is ErrNotFound.
 func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Logo, now time.Time) error {
 	newID, err := tx.unit.NewID("client_logo")
 	if err != nil {
@@ -230,7 +229,7 @@ func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Log
 	return nil
 }
 
-// DeleteLogo removes the picture of a client; none is ErrNotFound.
+// DeleteLogo removes the logo of a client. Write fails with ErrNotFound when there is none.
 func (tx *Tx) DeleteLogo(domain passerelle.DomainID, id passerelle.ClientID) {
 	tx.unit.ExecOne(ErrNotFound, `DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }

@@ -14,7 +14,7 @@ type ConnectorProgram struct {
 	ID int64
 	// UUID is the connector's, and that of its profile.
 	UUID, Address string
-	// Profile is what the program said of itself, in JSON.
+	// Profile is the program's description, in JSON.
 	Profile string
 	Added   time.Time
 }
@@ -70,12 +70,12 @@ func (tx *Tx) AddConnectorProgram(p *ConnectorProgram, secret string) error {
 	return nil
 }
 
-// DescribeConnectorProgram replaces what a program said of itself.
+// DescribeConnectorProgram replaces a program's description.
 func (tx *Tx) DescribeConnectorProgram(id int64, profile string) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE connector_program SET profile = $1 WHERE id = $2`, profile, id)
 }
 
-// RemoveConnectorProgram forgets a program. Nothing of its connections and payments changes.
+// RemoveConnectorProgram forgets a program. Its connections and payments do not change.
 func (tx *Tx) RemoveConnectorProgram(id int64) {
 	tx.unit.ExecOne(ErrNotFound, `DELETE FROM connector_program WHERE id = $1`, id)
 }

@@ -17,12 +17,12 @@ func rowsOfLists(t *testing.T) (rows int, long bool) {
 	return inALongRun(t, "PASSERELLE_TEST_ROWS", 4000)
 }
 
-// fewRows is what the long lists are compared with.
+// fewRows is the length of the short lists.
 const fewRows = 1000
 
-// crowds are so many of everything that the console lists, all of one user where
-// it belongs to one: $1 and $2 are the numbers, $3 the domain, $4 a connection and
-// HASH something of its own for each.
+// crowds insert rows for every list of the console, all of one user where they have a user: $1
+// and $2 are the first and last number, $3 the domain, $4 a connection, and HASH a unique
+// value.
 var crowds = []string{
 	`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) SELECT i, CAST($3 AS BIGINT), 'sharedAccess', i, i, 1 FROM n`,
 	`INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, credentials)
@@ -42,8 +42,8 @@ var crowds = []string{
 		SELECT i, CAST($3 AS BIGINT), 7, CAST($4 AS BIGINT), i, i, 1, FALSE FROM n`,
 }
 
-// crowdIn has a domain have so many of everything, with numbers after one, and
-// returns the connection to which the rest belongs.
+// crowdIn inserts a number of rows for every list of a domain, numbered after one, and returns
+// the connection of the rest.
 func (s site) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
 	s.t.Helper()
 	hash := `randomblob(16)`
@@ -66,11 +66,10 @@ func (s site) crowdIn(domain passerelle.DomainID, after, n int) passerelle.Conne
 	return passerelle.ConnectionID(after + 1)
 }
 
-// listOfConsole reads the newest page of a list, and says how many rows it had.
+// listOfConsole reads the newest page of a list, and returns the number of its rows.
 type listOfConsole func(domain passerelle.DomainID, connection passerelle.ConnectionID) (rows int, err error)
 
-// listsOfConsole are the lists of the console besides those of payments and of
-// deliveries.
+// listsOfConsole are the lists of the console except those of payments and deliveries.
 func listsOfConsole(s site) map[string]listOfConsole {
 	ctx, newest := s.t.Context(), store.Window{Descending: true, Limit: pageOfList}
 	troubles := func(state passerelle.ConnectionState, connector string) listOfConsole {

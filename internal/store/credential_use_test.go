@@ -7,8 +7,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// What is noted of the use of credentials is noted once in a while, of the right
-// one, and never goes back.
+// The use of credentials is recorded now and then, for the right one, and never goes back.
 func TestUseOfCredentials(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		used, unused := store.Token{Domain: s.domain, Kind: "config", Hash: []byte("a"), Created: now}, store.Token{Domain: s.domain, Kind: "users", Hash: []byte("b"), Created: now}
@@ -35,7 +34,7 @@ func TestUseOfCredentials(t *testing.T) {
 	})
 }
 
-// Tokens of programs are listed without those of users, unless all are wanted.
+// Tokens of programs are listed without those of users by default.
 func TestListsOfTokensAndClients(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		var tokens []store.Token

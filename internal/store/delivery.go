@@ -15,13 +15,13 @@ import (
 	"passerelle/internal/database"
 )
 
-// Delivery is one event on its way to one webhook.
+// Delivery is one event for one webhook.
 type Delivery struct {
 	ID       passerelle.DeliveryID
 	EventID  int64
 	Event    string
 	Attempts int64
-	// User is whose event it is, zero when it belongs to no user.
+	// User is the user of the event, zero for none.
 	User    passerelle.UserID
 	Version int64
 	// Subject and SubjectID name what the event is about, and Account the account,
@@ -29,16 +29,16 @@ type Delivery struct {
 	Subject   string
 	SubjectID int64
 	Account   passerelle.AccountID
-	// MediaType is that of the body. A body of another type than JSON is sent
-	// without id_webhook_data; Omitted accounts are not in it.
+	// MediaType is the media type of the body. A body of another type than JSON is sent without
+	// id_webhook_data. Omitted accounts are not in it.
 	MediaType string
 	Omitted   int
-	// Body is the event's body without id_webhook_data, if it is short: a page holds the
-	// bodies of all its deliveries. [Reader.Body] reads every body, also one of Parted bytes
-	// that is stored in parts.
+	// Body is the event's body without id_webhook_data, if it is short: a page holds the bodies
+	// of all its deliveries. [Reader.Body] reads every body, even one of Parted bytes that is
+	// stored in parts.
 	Body   []byte
 	Parted int64
-	// Erased tells that the body is gone: such a delivery cannot be sent.
+	// Erased means that the body is gone, so the delivery cannot be sent.
 	Erased bool
 }
 
@@ -53,10 +53,9 @@ func scanDelivery(row database.Row) (Delivery, error) {
 	return d, err
 }
 
-// Only what is neither held back nor of a webhook that is deleted or disabled may
-// be sent, and only when it is at the head of its subject: no earlier delivery of
-// the same webhook and subject is undelivered. What is held back keeps its
-// successors behind it.
+// A delivery may be sent when it is not held back, its webhook is enabled and not deleted, and
+// it is at the head of its subject: no earlier delivery of the same webhook and subject is
+// undelivered. A held back delivery keeps its successors behind it.
 const (
 	deliverable = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
 		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,
@@ -69,19 +68,18 @@ const (
 		AND (p.version < d.version OR p.id < d.id) ORDER BY p.version LIMIT 1) IS NULL`
 )
 
-// tried is 1 for a delivery that was tried and 0 for others. It is the expression of an
-// index, which is used only when the number is part of the statement.
+// tried is 1 for a delivery that was tried and 0 for others. It is the expression of an index,
+// which is used only when the number is part of the statement.
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
-// NewDeliveries lists what a webhook is to be sent for the first time and at
-// once, from after the given delivery on, oldest first, at most limit.
+// NewDeliveries lists at most limit deliveries of a webhook to be sent for the first time,
+// after the given one, oldest first.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
 }
 
-// NewestDelivery is the last delivery of a webhook that was never tried, and
-// zero when all were.
+// NewestDelivery returns the last untried delivery of a webhook, and zero for none.
 func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.DeliveryID, error) {
 	newest, err := database.One(ctx, r.rows, database.ScanInt, `SELECT d.id FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2
 		AND d.delivered IS NULL AND d.dropped IS NULL AND `+tried+` = 0 ORDER BY d.id DESC LIMIT 1`, int64(w.Domain), int64(w.ID))
@@ -91,8 +89,7 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 	return passerelle.DeliveryID(newest), err
 }
 
-// Undelivered lists what a webhook has not accepted yet, from after the given
-// delivery on, at most limit.
+// Undelivered lists at most limit undelivered deliveries of a webhook, after the given one.
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	var all []Delivery
 	for _, which := range []string{` = 0`, ` = 1`} {
@@ -107,11 +104,10 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 	return all[:min(limit, len(all))], nil
 }
 
-// Following lists what is at the head of each subject now that deliveries of a
-// webhook are over: to look through all that waits for what became a head would take
-// longer the more waits. It goes by events and ids, and keeps away from the indexes of
-// what waits: PostgreSQL goes through all of one while its statistics, which are from
-// quieter times, say that next to nothing is in it.
+// Following lists the heads of subjects after deliveries of a webhook ended. Searching all
+// waiting deliveries would take longer the more wait. It uses events and ids, and avoids the
+// indexes of waiting deliveries: PostgreSQL would read one of these completely while its
+// statistics are from quieter times.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (
@@ -135,10 +131,9 @@ func scanOwner(row database.Row) (int64, error) {
 	return database.ID[int64](n), err
 }
 
-// DeliveryAttempt is the account of one request to a receiver, begun at an instant
-// of the domain's time. Status is zero when no answer came; Failure is empty on
-// success. Answer is the beginning of the answer to a request that failed, and
-// Detail what else there is to say, in a sentence.
+// DeliveryAttempt is the account of one request to a receiver, begun at an instant of the
+// domain's time. Status is zero without an answer. Failure is empty on success. Answer is the
+// beginning of the answer to a failed request, and Detail a sentence with more.
 type DeliveryAttempt struct {
 	Delivery       passerelle.DeliveryID
 	At             time.Time
@@ -147,14 +142,13 @@ type DeliveryAttempt struct {
 	Failure        string
 	Answer, Detail string
 	Signed         Signed
-	// Reached tells that the request got as far as the receiver: others say
-	// nothing of how fast it is. It is counted, and not kept.
+	// Reached means that the request reached the receiver. Others say nothing about its speed.
+	// It is counted, and not kept.
 	Reached bool
 }
 
-// Signed is what was signed of a request: the text before the body, the signature, and the
-// signature with the next secret while there are two. All are empty when the request was not
-// signed.
+// Signed is the signed part of a request: the text before the body, the signature, and the
+// signature with the next secret while there are two. All are empty for an unsigned request.
 type Signed struct {
 	Opening, Signature, Next string
 }
@@ -162,23 +156,22 @@ type Signed struct {
 // TimedOut is the failure of a request that was not answered in time.
 const TimedOut = "timeout"
 
-// Batch is what a sender did for a webhook and records as one.
+// Batch is a sender's work for a webhook that is recorded together.
 type Batch struct {
 	// Holder keeps the webhook for as long as Lease from now on.
 	Holder string
 	Lease  time.Duration
-	// Attempts are in the order in which they came to an end.
+	// Attempts are in the order in which they ended.
 	Attempts []DeliveryAttempt
 	// AcceptedEvents are the events of users that were accepted.
 	AcceptedEvents []int64
 	// Void are deliveries whose body is gone. They are given up.
 	Void []passerelle.DeliveryID
-	// Stopped tells that failures have ended the run.
+	// Stopped means that failures have ended the run.
 	Stopped bool
-	// NextFlush is when the flusher is due if a request failed and no other
-	// time is planned. FlushAfter is the flusher's place, zero to keep it; it is
-	// kept as well when somebody asked for another run since this one, which was
-	// due at Due.
+	// NextFlush is when the flusher is due if a request failed and no other time is planned.
+	// FlushAfter is the flusher's place; zero keeps it. It is also kept when another run was
+	// requested since this one, which was due at Due.
 	NextFlush  time.Time
 	FlushAfter passerelle.DeliveryID
 	Due        *time.Time
@@ -186,10 +179,10 @@ type Batch struct {
 	Now time.Time
 }
 
-// RecordBatch stores results, marks accepted deliveries as delivered and renews the lease,
-// or does nothing of it: Write fails with ErrConflict when the lease has lapsed, because
-// another sender may have sent the same. It erases the bodies of users' events that nobody
-// is still to receive.
+// RecordBatch stores results, marks accepted deliveries as delivered and renews the lease, or
+// does none of it: Write fails with ErrConflict when the lease has lapsed, because another
+// sender may have sent the same. It erases the bodies of users' events that nobody will
+// receive.
 func (tx *Tx) RecordBatch(w Webhook, b Batch) error {
 	tx.keepBatch(w, b)
 	if err := tx.recordAttempts(w, b.Attempts); err != nil {
@@ -201,7 +194,7 @@ func (tx *Tx) RecordBatch(w Webhook, b Batch) error {
 	return nil
 }
 
-// keepBatch renews the lease and keeps the account of the webhook beside it.
+// keepBatch renews the lease and updates the webhook's state.
 func (tx *Tx) keepBatch(w Webhook, b Batch) {
 	var success, failure, next *int64
 	var inRow int64
@@ -225,9 +218,8 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 		int64(w.Domain), int64(w.ID), b.Holder, database.OptionalMicros(b.Due))
 }
 
-// recordAttempts stores requests and counts them with their deliveries, of which each
-// has one at most. Those that come one after the other have ids that do, by which a
-// delivery finds the instant at which it was accepted.
+// recordAttempts stores requests and counts them with their deliveries, which occur once each.
+// Consecutive ones have consecutive ids, by which a delivery finds when it was accepted.
 func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	if len(batch) == 0 {
 		return nil
@@ -241,8 +233,8 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 		tx.insertAttempts(w, id, chunk)
 		id += int64(len(chunk))
 	}
-	// The limit and the plus sign have PostgreSQL begin with the requests, whatever it
-	// believes of how many deliveries there are, and how few of them undelivered.
+	// The limit and the plus sign make PostgreSQL begin with the requests, whatever it
+	// estimates about deliveries.
 	tx.unit.Exec(`UPDATE delivery SET attempts = attempts + 1, delivered = CASE WHEN latest.failure IS NULL THEN latest.at + latest.duration END
 		FROM (SELECT delivery_id, failure, at, duration FROM delivery_attempt WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT `+strconv.Itoa(1<<bits.Len(uint(len(batch)-1)))+`) latest
 		WHERE delivery.id = latest.delivery_id AND delivery.domain_id = $3 AND +delivery.delivered IS NULL`,
@@ -290,8 +282,8 @@ func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
 	}
 }
 
-// rowList writes placeholders for rows of values. The first ones are the same in
-// every row, and numbered before the others.
+// rowList writes placeholders for rows of values. The first ones are the same in every row, and
+// numbered before the others.
 func rowList(rows, same, columns int) string {
 	list := make([]byte, 0, rows*(same+columns)*len("$1234, "))
 	next := same + 1
@@ -318,8 +310,8 @@ func rowList(rows, same, columns int) string {
 
 // drop gives up deliveries that are not over.
 //
-// Here and in eraseBodies an index of what waits, or of users, would suit PostgreSQL as
-// well, and be gone through whole, if the conditions were spelled as those of the index.
+// Here and in eraseBodies, PostgreSQL would use an index of waiting deliveries or users, and
+// read it completely, if the conditions were spelled like those of the index.
 func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reason string, now time.Time) {
 	if len(ids) == 0 {
 		return
@@ -330,10 +322,10 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 		append(args, database.Micros(now), reason)...)
 }
 
-// eraseBodies erases the bodies of users' events that no webhook is still to receive. A
-// deleted webhook counts until PurgeUndeliverable drops its deliveries, because it may be
-// restored. Two senders with the last two deliveries of an event wait for each other, so
-// that one of them finds that it is the last.
+// eraseBodies erases the bodies of users' events that no webhook is still to receive. A deleted
+// webhook counts until PurgeUndeliverable drops its deliveries, because it may be restored. Two
+// senders with the last two deliveries of an event wait for each other, so that one of them
+// finds that it is the last.
 func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.Time) {
 	if len(events) == 0 {
 		return
@@ -357,8 +349,7 @@ func (r *Reader) RecentTimeouts(ctx context.Context, w Webhook, last int64) (int
 		int64(w.Domain), int64(w.ID), last, TimedOut)
 }
 
-// DeliveryAttempts lists the requests that were made for a delivery, in their
-// order, at most limit.
+// DeliveryAttempts lists at most limit requests of a delivery, in order.
 func (r *Reader) DeliveryAttempts(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID, limit int) ([]DeliveryAttempt, error) {
 	return database.Collect(ctx, r.rows, scanDeliveryAttempt, `SELECT delivery_id, at, duration, status, failure, answer, detail FROM delivery_attempt
 		WHERE domain_id = $1 AND delivery_id = $2 ORDER BY at, id LIMIT $3`, int64(domain), int64(id), limit)

@@ -15,8 +15,8 @@ import (
 // fewDeliveries is how many the lists are compared with.
 const fewDeliveries = 1000
 
-// invariantTimeout is far more than it takes to look at a million payments, or as many
-// deliveries, a quarter of which wait, and far less than to look at each of them for each.
+// invariantTimeout is far more than one pass over a million payments or deliveries takes, and
+// far less than a comparison of each with each.
 const invariantTimeout = time.Minute
 
 // manyDeliveries is how many the lists are read from: PASSERELLE_TEST_DELIVERIES in
@@ -26,9 +26,8 @@ func manyDeliveries(t *testing.T) (deliveries int, long bool) {
 	return inALongRun(t, "PASSERELLE_TEST_DELIVERIES", 5*fewDeliveries)
 }
 
-// deliverMany makes deliveries of one event: every second is delivered, a quarter
-// given up; and as many requests, every second for the first of them and the others
-// for one each.
+// deliverMany makes deliveries of one event: half are delivered and a quarter given up; and as
+// many requests, half for the first delivery and half for others.
 var deliverMany = []string{
 	`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created, attempts, delivered, dropped)
 		SELECT i, CAST($3 AS BIGINT), CAST($4 AS BIGINT), 1, 'payment', i, 1, i * 1000000, 1, CASE WHEN i % 2 = 0 THEN i * 1000000 ELSE NULL END, CASE WHEN i % 4 = 1 THEN i ELSE NULL END FROM n`,
@@ -36,8 +35,7 @@ var deliverMany = []string{
 		SELECT i, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CASE WHEN i % 2 = 0 THEN CAST($5 AS BIGINT) ELSE i END, i * 1000000, 1000, 500, 'status 500', 'POST./.', 'x' FROM n`,
 }
 
-// crowded is a webhook with so many deliveries, the first of which has the number
-// after from and as many requests.
+// crowded is a webhook with a number of deliveries after from, and as many requests.
 func (s site) crowded(from, n int) store.Webhook {
 	s.t.Helper()
 	w := store.Webhook{Domain: s.domain, Event: webhook.PaymentStateUpdated, URL: "https://shop.example/", Created: now}
@@ -55,9 +53,8 @@ func (s site) crowded(from, n int) store.Webhook {
 	return w
 }
 
-// TestMillionDeliveries reads the pages on which operators look at a webhook, over
-// a thousand deliveries and over many: in a long run the latter take no more than
-// three times as long.
+// TestMillionDeliveries reads an operator's pages about a webhook with a thousand and with many
+// deliveries: in a long run the latter take no more than three times as long.
 func TestMillionDeliveries(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		n, long := manyDeliveries(t)
@@ -86,7 +83,7 @@ func (s site) checkInvariants(t *testing.T) {
 	}
 }
 
-// deliveryList reads a page about a webhook, and says how many rows it had.
+// deliveryList reads a page about a webhook, and returns the number of its rows.
 type deliveryList func(w store.Webhook, first int) (rows int, err error)
 
 func deliveryLists(s site) map[string]deliveryList {
@@ -141,7 +138,7 @@ func deliveryLists(s site) map[string]deliveryList {
 	}
 }
 
-// page reads a full page of the list, of the webhook whose first delivery is given.
+// page reads a full page of the list for the webhook whose first delivery is given.
 func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 	return func() {
 		t.Helper()

@@ -9,8 +9,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// DocumentTypeSetting has a domain's settings for a type of documents; nil where it has
-// none.
+// DocumentTypeSetting is a domain's settings for a type of documents; nil for none.
 type DocumentTypeSetting struct {
 	// Number is the type's, from 1.
 	Number     int64
@@ -18,8 +17,7 @@ type DocumentTypeSetting struct {
 	Attachable *bool
 }
 
-// DocumentTypes lists the types of documents of which a domain says something, by
-// number.
+// DocumentTypes lists the types of documents for which a domain has settings, by number.
 func (r *Reader) DocumentTypes(ctx context.Context, domain passerelle.DomainID) ([]DocumentTypeSetting, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (DocumentTypeSetting, error) {
 		var t DocumentTypeSetting
@@ -28,15 +26,15 @@ func (r *Reader) DocumentTypes(ctx context.Context, domain passerelle.DomainID) 
 	}, `SELECT number, name, attachable FROM document_type WHERE domain_id = $1 ORDER BY number`, int64(domain))
 }
 
-// DocumentTypeChange changes a domain's settings for a type. A field that is not set stays
-// as it is; nil removes the setting.
+// DocumentTypeChange changes a domain's settings for a type. An absent field stays as it is;
+// nil removes the setting.
 type DocumentTypeChange struct {
 	DocumentTypeSetting
 	SetName, SetAttachable bool
 }
 
-// ChangeDocumentType stores what a domain says of a type, and on record who changed
-// it from what, as of a configuration key.
+// ChangeDocumentType stores a domain's settings for a type, and records the change like that of
+// a configuration key.
 func (tx *Tx) ChangeDocumentType(domain passerelle.DomainID, c DocumentTypeChange, by string, now time.Time) {
 	tx.HoldSettings(domain)
 	if c.SetName {
@@ -51,8 +49,7 @@ func (tx *Tx) ChangeDocumentType(domain passerelle.DomainID, c DocumentTypeChang
 		int64(domain), c.Number, c.Name, c.Attachable, c.SetName, c.SetAttachable)
 }
 
-// recordOfType puts on record what becomes of one thing of a type, unless it stays
-// as it is.
+// recordOfType records the change of one setting of a type, unless it stays as it is.
 func (tx *Tx) recordOfType(domain passerelle.DomainID, number int64, name, column string, value *string, by string, now time.Time) {
 	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, new_value, type, changed_by, at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS TEXT), previous.value, CAST($3 AS TEXT),

@@ -12,7 +12,7 @@ const domainColumns = `id, name, kind, base_url, created, clock_offset, clock_fr
 
 func scanDomain(row database.Row) (passerelle.Domain, error) { return scanDomainAnd(row) }
 
-// scanDomainAnd reads the columns of a domain, and those that follow into more.
+// scanDomainAnd reads the columns of a domain, and further ones into more.
 func scanDomainAnd(row database.Row, more ...any) (passerelle.Domain, error) {
 	var (
 		d               passerelle.Domain
@@ -25,8 +25,8 @@ func scanDomainAnd(row database.Row, more ...any) (passerelle.Domain, error) {
 	return d, err
 }
 
-// Domains lists every domain, oldest first. It is the one read across owners;
-// loops and the operator's commands need it.
+// Domains lists every domain, oldest first. It is the only read across owners. Loops and the
+// operator's commands need it.
 func (r *Reader) Domains(ctx context.Context) ([]passerelle.Domain, error) {
 	return database.Collect(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain ORDER BY id`)
 }
@@ -59,8 +59,8 @@ func (tx *Tx) MoveDomain(id passerelle.DomainID, host, baseURL string) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE domain SET host = $1, base_url = $2 WHERE id = $3`, host, baseURL, int64(id))
 }
 
-// SetClock sets a sandbox domain's clock, provided it is still what the caller
-// read; otherwise Write fails with ErrConflict.
+// SetClock sets a sandbox domain's clock. Write fails with ErrConflict when the clock is not
+// what the caller read.
 func (tx *Tx) SetClock(id passerelle.DomainID, from, to passerelle.Clock) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE domain SET clock_offset = $1, clock_frozen = $2
 		WHERE id = $3 AND kind = 'sandbox' AND clock_offset = $4 AND clock_frozen IS NOT DISTINCT FROM CAST($5 AS BIGINT)`,

@@ -11,39 +11,37 @@ import (
 	"passerelle/internal/database"
 )
 
-// Erasure is a deleted user of whom something is left.
+// Erasure is a deleted user who is not completely erased.
 type Erasure struct {
 	Domain passerelle.DomainID
 	User   passerelle.UserID
 	Since  time.Time
 }
 
-// erasureGrace is how long a deletion is looked after although nothing is left:
-// what was being written at its moment comes a little later.
+// erasureGrace is how long a deletion is checked although nothing is left, because a concurrent
+// write may come a little later.
 const erasureGrace = time.Minute
 
-// Who was deleted is told to receivers with the user's token; until they know,
-// both stay: also for a webhook that is deleted, which may be made live again
-// until PurgeUndeliverable gives up what was for it. $1 is the domain, $2 the
-// user.
+// The event about the deletion carries the user's token. Both stay until receivers have it,
+// even for a deleted webhook, which may be restored until PurgeUndeliverable gives up its
+// deliveries. $1 is the domain, $2 the user.
 const farewellPending = `EXISTS (SELECT 1 FROM event f JOIN delivery d ON d.event_id = f.id
 	WHERE f.domain_id = $1 AND f.subject = 'user' AND f.subject_id = $2 AND f.name = 'USER_DELETED'
 	AND COALESCE(d.delivered, d.dropped) IS NULL)`
 
 const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND (e.name <> 'USER_DELETED' OR NOT ` + farewellPending + `)`
 
-// ForgottenFile marks a row of stored_file to which nobody refers any more. The file is
-// removed at once, or after the lease of whoever fetches it, so that nothing is written
-// after the removal. Package bankstore uses it as well.
+// ForgottenFile marks a row of stored_file that nothing refers to. The file is removed at once,
+// or after the lease of a running fetch, so that nothing is written after the removal. Package
+// bankstore uses it as well.
 const ForgottenFile = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE 0 END`
 
-// remains are the places where something of a user can be, in the order of
-// erasing: rows selects their keys, erase does away with those among {rows}. $3
-// of erase is the domain's present instant.
+// remains are the places with data of a user, in the order of erasing: rows selects their keys,
+// and erase erases those in {rows}. $3 of erase is the domain's present instant.
 var remains = []struct{ rows, erase string }{
 	{
-		// Answers kept for repetitions have what the user was shown. The tokens come
-		// first: those of the user are fewer than the answers of the domain.
+		// Answers kept for repetitions have what the user was shown. The tokens come first: a
+		// user has fewer tokens than a domain has answers.
 		rows: `SELECT i.id FROM token t CROSS JOIN idempotency i WHERE t.domain_id = $1 AND t.user_id = $2
 			AND i.domain_id = +t.domain_id AND i.token_id = t.id`,
 		erase: `DELETE FROM idempotency WHERE id IN ({rows})`,
@@ -77,8 +75,8 @@ var remains = []struct{ rows, erase string }{
 		erase: `DELETE FROM consent WHERE id IN ({rows})`,
 	},
 	{
-		// Their bytes are elsewhere, and are removed with the rows by whoever removes
-		// files; the erasure is not over before that.
+		// Their content is elsewhere, and is removed with the rows by the removal of files. The
+		// erasure does not end before that.
 		rows:  `SELECT id FROM stored_file WHERE domain_id = $1 AND user_id = $2 AND due IS NULL`,
 		erase: `UPDATE stored_file SET ` + ForgottenFile + ` WHERE id IN ({rows})`,
 	},
@@ -88,8 +86,8 @@ var remains = []struct{ rows, erase string }{
 	},
 }
 
-// ErasuresDue lists the deleted users of a domain who are to be looked after at
-// an instant of real time, at most limit.
+// ErasuresDue lists at most limit deleted users of a domain that are due at an instant of real
+// time.
 func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, realNow time.Time, limit int) ([]Erasure, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Erasure, error) {
 		var (
@@ -102,9 +100,9 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 	}, `SELECT domain_id, user_id, since FROM erasure WHERE domain_id = $1 AND due <= $2 ORDER BY due LIMIT $3`, int64(domain), database.Micros(realNow), limit)
 }
 
-// Erase does away with what a deleted user had, at most batch rows of each kind
-// in a unit, until nothing is left that may go; what has to wait for a delivery
-// is looked at again at the real instant next. Now is the domain's.
+// Erase erases a deleted user's data, at most batch rows of each kind in a unit, until nothing
+// is left that may go. Data that waits for a delivery is checked again at the real instant
+// next. Now is the domain's.
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {

@@ -6,7 +6,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// The errors that callers tell apart. Every other error is a fault of the program or of the
+// The errors that callers distinguish. Every other error is a fault of the program or of the
 // database.
 var (
 	// ErrNotFound reports that a query for one row found none.

@@ -11,8 +11,7 @@ import (
 	"passerelle/webhook"
 )
 
-// EmittedEvent is something that happened, with the body that receivers will get,
-// without its id_webhook_data, which each delivery adds.
+// EmittedEvent is an event with its body, without the id_webhook_data that each delivery adds.
 type EmittedEvent struct {
 	Domain passerelle.DomainID
 	Name   webhook.Event
@@ -21,42 +20,40 @@ type EmittedEvent struct {
 	Subject   string
 	SubjectID int64
 	Version   int64
-	// User is whose event it is, zero when it belongs to no user. The event of
-	// a temporary user is Held until ReleaseHeld.
+	// User is the user of the event, zero for none. The event of a temporary user is Held until
+	// ReleaseHeld.
 	User passerelle.UserID
 	Held bool
-	// Account is the one that the event is about, zero when it is about none or many.
+	// Account is the account of the event, zero for none or several.
 	Account passerelle.AccountID
-	// MediaType is that of the body, application/json when empty. Other bodies
-	// have no place for id_webhook_data, and Omitted says how many accounts
-	// they could not carry.
+	// MediaType is the media type of the body; empty is application/json. Other bodies have no
+	// place for id_webhook_data, and Omitted says how many accounts they could not carry.
 	MediaType string
 	Omitted   int
 	// Holds lists what in the body its person may withdraw. When they do, the body is erased
-	// and nobody receives it any more.
+	// and nobody receives it.
 	Holds []Holding
 	// Unwanted means that no webhook wanted the event, as [Reader.WantedEvents] reported,
 	// so its body was not written. Emit stores it as an event with an erased body, and
 	// undoes the unit with ErrWanted when a webhook wants it by now. Only events of
 	// permanent users can be unwanted.
 	Unwanted bool
-	// Body is what receivers get, or Parts, closed, when that is large.
+	// Body is the body for receivers, or Parts, closed, when it is large.
 	Body    []byte
 	Parts   *EventBody
 	Created time.Time
-	// NotBefore holds its deliveries back until an instant of the domain's
-	// time; DropHeldBack may end them until then.
+	// NotBefore holds its deliveries back until an instant of the domain's time. DropHeldBack
+	// may end them until then.
 	NotBefore time.Time
 }
 
 // JSON is the media type of a body with a place for id_webhook_data.
 const JSON = "application/json"
 
-// Emit stores an event and one delivery for each enabled webhook that is
-// registered for it at this moment, in the transaction of the change it tells
-// of. The body of an event of a user that none is for is not kept. A JSON body
-// that does not begin as an object has no place for id_webhook_data and is an
-// error.
+// Emit stores an event and one delivery for each enabled webhook that is registered for it now,
+// in the transaction of the change. The body of a user's event without deliveries is not
+// stored. A JSON body that does not begin as an object has no place for id_webhook_data and is
+// an error.
 func (tx *Tx) Emit(e EmittedEvent) error {
 	if e.Unwanted {
 		return tx.emitUnwanted(e)
@@ -126,8 +123,8 @@ func (tx *Tx) deliver(id int64, e EmittedEvent) {
 		id, e.Subject, e.SubjectID, e.Version, database.Micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), database.OptionalID(e.User))
 }
 
-// eraseUnsent erases the bodies of selected users' events that have no delivery: nobody will
-// ever receive them. The condition uses the second argument.
+// eraseUnsent erases the bodies of selected users' events without deliveries. The condition
+// uses the second argument.
 func (tx *Tx) eraseUnsent(domain passerelle.DomainID, which string, argument int64) {
 	unsent := ` WHERE domain_id = $1 AND ` + which + ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id)`
 	tx.unit.Exec(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = created`+unsent, int64(domain), argument)
@@ -145,8 +142,8 @@ func (e EmittedEvent) first() byte {
 	return 0
 }
 
-// eventID is the id of an event, which a body in parts has reserved, and the
-// length of such a body.
+// eventID is the id of an event, which a body in parts has reserved, and the length of such a
+// body.
 func (tx *Tx) eventID(e EmittedEvent) (int64, int64, error) {
 	var (
 		id  int64
@@ -169,9 +166,9 @@ func notBefore(t time.Time) int64 {
 	return database.Micros(t)
 }
 
-// ReleaseHeld gives the held events of a user their deliveries, to the webhooks
-// that are registered at this moment. Those that none is for lose their bodies,
-// and those that lost them already are for none.
+// ReleaseHeld gives the held events of a user their deliveries, to the webhooks that are
+// registered at this moment. Those without a matching webhook lose their bodies, and those
+// without bodies match none.
 func (tx *Tx) ReleaseHeld(domain passerelle.DomainID, user passerelle.UserID) {
 	tx.unit.Exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created)
 		SELECT e.domain_id, w.id, e.id, e.subject, e.subject_id, e.version, e.created FROM event e
@@ -188,9 +185,9 @@ func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
 	tx.unit.Exec(`DELETE FROM event WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
 }
 
-// DropHeldBack gives up the deliveries of a subject up to a version that are
-// still held back at the domain's instant: whom they were for knows already. That they
-// are held back at all is said as the index says it, which has those alone.
+// DropHeldBack gives up a subject's deliveries up to a version that are still held back at the
+// domain's instant, because the receivers know the state. The condition that they are held back
+// is spelled as in the index, which has only those.
 func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
 	tx.unit.Exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
 		AND delivered IS NULL AND dropped IS NULL AND not_before > 0 AND not_before > $1`,

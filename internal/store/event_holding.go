@@ -13,8 +13,8 @@ import (
 // bodies hold it.
 type Holding string
 
-// HoldingOf is the subject of a kind with what was read of it in an epoch, or in any when
-// epoch is nil.
+// HoldingOf is the subject of a kind with what was read of it in an epoch, or in any when epoch
+// is nil.
 func HoldingOf(kind string, subject int64, epoch *int64) Holding {
 	if epoch == nil {
 		return Holding(fmt.Sprintf("%s:%d", kind, subject))
@@ -47,9 +47,9 @@ func (r *Reader) AnyBodyWith(ctx context.Context, domain passerelle.DomainID, us
 	return len(found) > 0, err
 }
 
-// VoidBodiesWith does away with the bodies of a user's events that hold something, at most
-// limit, and calls voided for each. Deliveries of them are over, and say why; a held event
-// stays without its body.
+// VoidBodiesWith erases at most limit bodies of a user's events that contain something, and
+// calls voided for each. Their deliveries end with that reason. A held event stays without its
+// body.
 func (tx *Tx) VoidBodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, at time.Time, limit int, voided func()) {
 	sql, args := bodiesWith(domain, user, h, limit)
 	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+sql+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, database.Micros(at))...)

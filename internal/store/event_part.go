@@ -88,11 +88,11 @@ func (b *EventBody) flush(enough int) error {
 	return nil
 }
 
-// ErrErased reports a body that is gone, or not there as a whole.
+// ErrErased reports a body that is gone or incomplete.
 var ErrErased = errors.New("the body was erased")
 
-// Body reads the body of a delivery as it was emitted. At most one part is in memory.
-// Reading fails with ErrErased when the body or one of its parts is gone.
+// Body reads the body of a delivery as it was emitted. At most one part is in memory. Reading
+// fails with ErrErased when the body or one of its parts is gone.
 func (r *Reader) Body(ctx context.Context, domain passerelle.DomainID, d Delivery) io.Reader {
 	return &parts{ctx: ctx, from: r, domain: domain, event: d.EventID, left: d.Parted, page: d.Body, whole: d.Parted == 0 && len(d.Body) == 0}
 }
@@ -106,11 +106,11 @@ type parts struct {
 	number int64
 	left   int64 // bytes of further parts
 	page   []byte
-	// whole is a body in one piece that is still to be loaded.
+	// whole is a body in one piece that is not loaded yet.
 	whole bool
 }
 
-// Read reads from the part at hand, or the next.
+// Read reads from the present or the next part.
 func (p *parts) Read(into []byte) (int, error) {
 	if err := p.load(); err != nil {
 		return 0, err
@@ -166,10 +166,10 @@ func (p *parts) nextPart() error {
 // deletedKept is how long a deleted webhook may be restored with its undelivered deliveries.
 const deletedKept = 24 * time.Hour
 
-// PurgeUndeliverable drops the undelivered deliveries of webhooks that were deleted more
-// than a day ago, and erases the bodies of users' events that nobody else is to receive. It
-// drops at most batch deliveries in a unit, and makes at most that many units; the next call
-// does the rest. now is the domain's.
+// PurgeUndeliverable drops the undelivered deliveries of webhooks that were deleted more than a
+// day ago, and erases the bodies of users' events that nobody else will receive. It drops at
+// most batch deliveries in a unit, in at most that many units, and the next call does the rest.
+// now is the domain's time.
 func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		deliveries, events, err := db.undeliverable(ctx, domain, now.Add(-deletedKept), batch)

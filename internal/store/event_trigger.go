@@ -14,9 +14,9 @@ const triggeredFrom = 1 << 40
 
 const triggered = "triggered"
 
-// TriggeredVersion is the version of an event that follows from no change, but
-// was asked for in a sandbox. For every subject of a domain a later call gives a
-// greater one, in whichever process; it is used up in a unit of its own.
+// TriggeredVersion is the version of an event that follows from no change, but was asked for in
+// a sandbox. For every subject of a domain, a later call returns a greater one in any process.
+// It is used up in a unit of its own.
 func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) (int64, error) {
 	var version int64
 	err := db.Write(ctx, func(tx *Tx) error {
@@ -30,8 +30,7 @@ func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) 
 	return triggeredFrom + version, nil
 }
 
-// DeliveriesOf lists the deliveries of an event, by its name, subject and
-// version, at most limit.
+// DeliveriesOf lists at most limit deliveries of an event, by its name, subject and version.
 func (r *Reader) DeliveriesOf(ctx context.Context, e EmittedEvent, limit int) ([]passerelle.DeliveryID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.DeliveryID, error) {
 		var id passerelle.DeliveryID

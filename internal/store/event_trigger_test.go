@@ -11,8 +11,8 @@ import (
 	"passerelle/webhook"
 )
 
-// Whoever asks later gets a greater version, in two stores on one database as
-// two replicas are, and nobody the version of somebody else.
+// A later caller gets a greater version, in two stores on one database as in two replicas, and
+// no two get the same.
 func TestTriggeredVersionsGrow(t *testing.T) {
 	const goroutines, each = 6, 20
 	storetest.Each(t, func(t *testing.T, url string) {
@@ -87,9 +87,8 @@ func TestDeliveriesOfAnEvent(t *testing.T) {
 	})
 }
 
-// TestTheOldestWebhookIsFirst makes the first of three webhooks the last that was
-// written: deliveries are in the order of the webhooks all the same, of an event
-// that goes out at once as of one that is held.
+// TestTheOldestWebhookIsFirst updates the first of three webhooks last: deliveries are still in
+// the order of the webhooks, for an event that goes out at once and for a held one.
 func TestTheOldestWebhookIsFirst(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		var webhooks []passerelle.WebhookID

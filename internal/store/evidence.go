@@ -11,9 +11,9 @@ import (
 	"passerelle/payment"
 )
 
-// Witness keeps what a payer saw when they acted, sealed, with the attempt that
-// was opened last; its own number is not read. There is one for each attempt: a
-// second one is ErrDuplicate.
+// Witness stores what a payer saw when they acted, encrypted, with the attempt that was opened
+// last. It ignores the attempt in e. Each attempt has one: Write fails with ErrDuplicate for a
+// second.
 func (tx *Tx) Witness(e payment.Evidence) error {
 	id, err := tx.unit.NewID("payment_evidence")
 	if err != nil {
@@ -38,8 +38,7 @@ func evidencePlace(domain passerelle.DomainID, id int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "payment_evidence", Column: "shown", Row: id}
 }
 
-// Evidence is what the payer of a payment saw whenever they acted on a page of
-// ours, oldest first.
+// Evidence returns what the payer saw at each of their acts on our pages, oldest first.
 func (r *Reader) Evidence(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]payment.Evidence, error) {
 	return database.Collect(ctx, r.rows, r.scanEvidence, `SELECT id, payment_id, domain_id, attempt, act, language, shown, at FROM payment_evidence
 		WHERE +domain_id = $1 AND payment_id = $2 ORDER BY attempt, id`, int64(domain), int64(id))

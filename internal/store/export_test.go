@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// What tests use beside the public face of this package.
+// What tests use in addition to the exported names of this package.
 
 const (
 	KeyLease      = keyLease
@@ -43,7 +43,7 @@ func (tx *Tx) InsertAttempts(w Webhook, first int64, all []DeliveryAttempt) {
 	tx.insertAttempts(w, first, all)
 }
 
-// UnsentPlace is up to where PurgeEvents has looked at what is undelivered.
+// UnsentPlace is how far PurgeEvents has checked undelivered events.
 func (db *DB) UnsentPlace(ctx context.Context, domain passerelle.DomainID) ([2]int64, error) {
 	return db.purgePlace(ctx, domain, unsentPlace)
 }
@@ -72,7 +72,7 @@ func (c sealedColumn) Row() int64 {
 	return 7
 }
 
-// Place is that of the value in the row that tests make.
+// Place is the place of the value in the row that tests make.
 func (c sealedColumn) Place() keys.Place {
 	if c.everywhere {
 		return c.place(0, c.Row())

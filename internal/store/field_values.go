@@ -28,7 +28,7 @@ func (tx *Tx) SetFieldValues(domain passerelle.DomainID, id passerelle.PaymentID
 	return nil
 }
 
-// FieldValues loads the values that SetFieldValues stored; an empty map when there are none.
+// FieldValues loads the values that SetFieldValues stored; an empty map for none.
 func (r *Reader) FieldValues(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (map[string]string, error) {
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte

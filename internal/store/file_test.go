@@ -94,8 +94,8 @@ func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 	})
 }
 
-// TestUploadsThatAreOver: a file that is being removed, since its upload took too
-// long, is not given to a document, and nothing else of the change is stored.
+// TestUploadsThatAreOver: an expired upload is not assigned to a document, and nothing else of
+// the change is stored.
 func TestUploadsThatAreOver(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h, _, before := filed(t, s)
@@ -132,8 +132,8 @@ func TestUploadsThatAreOver(t *testing.T) {
 	})
 }
 
-// TestErasureWaitsForFiles: the erasure of a user gives up the files that nothing
-// leads to, and is not over before their bytes are removed.
+// TestErasureWaitsForFiles: the erasure of a user gives up unreferenced files, and does not end
+// before their content is removed.
 func TestErasureWaitsForFiles(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h, _, _ := filed(t, s)

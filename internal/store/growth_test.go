@@ -25,9 +25,9 @@ import (
 	"passerelle/webhook"
 )
 
-// meter counts what a database does for each statement: SQLite the instructions of its
-// virtual machine, PostgreSQL the blocks that it looks at, checks of references included.
-// Statements are executed before the program does so, and undone.
+// meter counts what a database does for each statement: For SQLite it counts the instructions
+// of the virtual machine, and for PostgreSQL the blocks that are read, with checks of
+// references. Statements are executed before the program does so, and undone.
 type meter struct {
 	t     *testing.T
 	pool  *database.Handle // PostgreSQL
@@ -49,7 +49,7 @@ func meterOf(t *testing.T, s site, url string) (m *meter, stop func()) {
 	return m, func() { s.db.Database.Observe(nil) }
 }
 
-// connectSQLite is a connection like those of the program.
+// connectSQLite makes a connection like those of the program.
 func connectSQLite(t *testing.T, path string) *sql.Conn {
 	t.Helper()
 	pool, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(ON)")
@@ -65,7 +65,7 @@ func connectSQLite(t *testing.T, path string) *sql.Conn {
 	return conn
 }
 
-// openDatabase opens a database beside the store of a test.
+// openDatabase opens a database next to the store of a test.
 func openDatabase(t *testing.T, url string) *database.Handle {
 	t.Helper()
 	pool, err := database.Open(t.Context(), url, database.Config{Migrations: store.Migrations})
@@ -98,7 +98,7 @@ func (m *meter) measure(ctx context.Context, statements []database.Statement) er
 	return nil
 }
 
-// errMeasured undoes what was executed to be measured.
+// errMeasured undoes measured statements.
 var errMeasured = errors.New("measured")
 
 func (m *meter) measureSQLite(ctx context.Context, statements []database.Statement) error {
@@ -152,8 +152,8 @@ func (m *meter) of(payments []*payment.Payment, do func(*payment.Payment)) int64
 	return least
 }
 
-// steps are those of the virtual machine since they were last asked for, of all prepared
-// statements of a connection. The driver tells nobody of its handles.
+// steps are the instructions of the virtual machine since the last call, of all prepared
+// statements of a connection. The driver does not export its handles.
 func steps(t *testing.T, conn *sql.Conn) (sum int64) {
 	t.Helper()
 	err := conn.Raw(func(driver any) error {
@@ -228,7 +228,7 @@ func literals(args []any) []string {
 	return all
 }
 
-// paths are what is done to one payment among many, or beside them.
+// paths are the operations on one payment among many.
 func (s site) paths(w store.Webhook) map[string]func(*payment.Payment) {
 	ctx := s.t.Context()
 	bank := func(r payment.Report) func(*payment.Payment) {
@@ -277,7 +277,7 @@ func (s site) paths(w store.Webhook) map[string]func(*payment.Payment) {
 	}
 }
 
-// bankSays is what becomes of a payment by a report, with the event that tells of it.
+// bankSays applies a report to a payment, with the event.
 func (s site) bankSays(p *payment.Payment, r payment.Report) {
 	s.t.Helper()
 	p = s.load(p)
@@ -291,8 +291,7 @@ func (s site) bankSays(p *payment.Payment, r payment.Report) {
 	})
 }
 
-// numberFrom has what the program stores from now on have numbers beyond those of rows that
-// a test writes by hand.
+// numberFrom makes ids continue above those of rows that a test inserts.
 func (s site) numberFrom(first int) {
 	s.t.Helper()
 	for _, name := range []string{"payment", "instruction", "event", "token"} {
@@ -325,15 +324,15 @@ var around = []string{
 	`INSERT INTO token (id, domain_id, kind, hash, scopes, user_id, created) SELECT i, CAST($3 AS BIGINT), 'user', CAST(CAST(i AS TEXT) AS {bytes}), '', i, i FROM n`,
 }
 
-// mostGrowth is how much more a path may cost among many payments. Indexes of PostgreSQL
-// are a page or two deeper then, which it counts each time, however fast that is.
+// mostGrowth is how much more a path may cost among many payments. Indexes of PostgreSQL are
+// then a page or two deeper, and it counts each page.
 var mostGrowth = map[string]float64{"sqlite": 1.1, "postgres": 1.6}
 
 // pageLimit is how long a page may take, in a long run.
 const pageLimit = 10 * time.Millisecond
 
-// TestMillionCostsAsAThousand takes each path among a thousand payments and among many,
-// whose labels begin alike, without statistics: what the database does for it is the same.
+// TestMillionCostsAsAThousand measures each operation among a thousand payments and among many,
+// whose labels begin alike, without statistics: the costs are the same.
 func TestMillionCostsAsAThousand(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newSite(t, url)

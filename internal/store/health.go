@@ -9,12 +9,11 @@ import (
 	"passerelle/internal/database"
 )
 
-// Health is what came of the requests to a webhook over 24 hours.
+// Health has the results of the requests to a webhook over 24 hours.
 type Health struct {
 	// Requests were made, Successes of them accepted.
 	Requests, Successes int64
-	// Reached is how many got as far as the receiver, and Duration how long these
-	// took together.
+	// Reached is how many reached the receiver, and Duration their total time.
 	Reached  int64
 	Duration time.Duration
 }
@@ -24,15 +23,14 @@ func (h Health) Average() time.Duration {
 	return h.Duration / time.Duration(max(h.Reached, 1))
 }
 
-// healthHours is how many hours a Health covers, the one under way included.
+// healthHours is how many hours a Health covers, with the present one.
 const healthHours = 24
 
 // hourOf counts the hours of a domain's time.
 func hourOf(t time.Time) int64 { return t.Unix() / 3600 }
 
-// Health sums up the requests to webhooks of a domain in the 24 hours, whole but
-// for the last, up to the domain's instant. A webhook to which nothing was sent
-// has none.
+// Health sums up the requests to a domain's webhooks in the 24 hours up to the domain's
+// instant. All hours are full except the last. A webhook without requests has none.
 func (r *Reader) Health(ctx context.Context, domain passerelle.DomainID, now time.Time, webhooks ...passerelle.WebhookID) (map[passerelle.WebhookID]Health, error) {
 	found := make(map[passerelle.WebhookID]Health, len(webhooks))
 	if len(webhooks) == 0 {

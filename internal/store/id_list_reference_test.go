@@ -20,10 +20,10 @@ type idRow struct {
 	id     int64
 	domain passerelle.DomainID
 	user   passerelle.UserID
-	// connection is zero for what has none.
+	// connection is zero for rows without one.
 	connection passerelle.ConnectionID
 	kind, name string
-	// gone rows are never listed, hidden ones when all are asked for.
+	// gone rows are never listed. hidden ones are listed when all are requested.
 	gone, hidden bool
 }
 
@@ -34,7 +34,7 @@ func idListing(w ways, rows []idRow, selected func(idRow) bool) listing {
 	return listing{ways: w, all: spotsOf(rows, idSpot, anyRow[idRow]), selected: spotsOf(rows, idSpot, selected)}
 }
 
-// drawOwner is a domain and a user, mostly those that have most.
+// drawOwner draws a domain and a user, mostly those with the most rows.
 func (s site) drawOwner(t *rapid.T) (passerelle.DomainID, passerelle.UserID) {
 	domain, user := s.domain, passerelle.UserID(7)
 	maybe(t, "domain", &domain, s.other)
@@ -119,8 +119,8 @@ func (c *crew) inTrouble(t *rapid.T) listing {
 	return q
 }
 
-// drawBelow is a filter of what is below connections: an owner, a connection or
-// several, ids, and whether all are meant. Nil is no filter, empty selects nothing.
+// drawBelow draws a filter of objects below connections: an owner, one or several connections,
+// ids, and whether hidden ones count. Nil is no filter, empty selects nothing.
 func (c *crew) drawBelow(t *rapid.T, rows []idRow) (f bankstore.AccountFilter, ids []int64) {
 	f.Domain, f.User = c.drawOwner(t)
 	f.All = rapid.Bool().Draw(t, "all")
@@ -144,7 +144,7 @@ func isBelow(f bankstore.AccountFilter, ids []int64) func(idRow) bool {
 	}
 }
 
-// as gives numbers their type; none stays no filter.
+// as converts numbers to their type; nil stays nil.
 func as[T ~int64](numbers []int64) []T {
 	if numbers == nil {
 		return nil
@@ -178,8 +178,8 @@ func (c *crew) subscribed(t *rapid.T) listing {
 	return q
 }
 
-// TestConnectionsAreThoseOfTheReference reads arbitrary windows of connections and of
-// what is below them.
+// TestConnectionsAreThoseOfTheReference reads random windows of connections and of objects
+// below them.
 func TestConnectionsAreThoseOfTheReference(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		c := newCrew(s)
@@ -355,7 +355,7 @@ func TestUsersAreThoseOfTheReference(t *testing.T) {
 type filedDocument struct {
 	passerelle.Document
 	idRow
-	// day is the one it is listed at.
+	// day is the day in the list.
 	day          passerelle.Date
 	subscription bankstore.StoredSubscription
 	transaction  passerelle.TransactionID
@@ -404,7 +404,7 @@ func (c *cabinet) file(of idRow, s bankstore.StoredSubscription, n int) {
 	c.documents = append(c.documents, d)
 }
 
-// edit does to some of the documents what a person or a provider does.
+// edit changes some documents as a person or a provider does.
 func (c *cabinet) edit(d *filedDocument, n int) {
 	var e bankstore.DocumentEdit
 	switch n % 7 {

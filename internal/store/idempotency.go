@@ -12,9 +12,9 @@ import (
 	"passerelle/internal/keys"
 )
 
-// How long answers are kept for repetitions, and after how long another request may take
-// over the key of one that was cut off. The executing request renews its hold. Both times
-// run on the database's clock.
+// How long answers are stored for repetitions, and after how long another request may take over
+// the key of an interrupted one. The executing request renews its hold. Both times run on the
+// database's clock.
 const (
 	answerRetention = 24 * time.Hour
 	keyLease        = 20 * time.Second
@@ -38,25 +38,24 @@ type Execution struct {
 	Run    int64
 }
 
-// Claim is what became of the attempt to execute a request. Exactly one of
-// Execution.ID, Answer, Other and Wait is set.
+// Claim is the result of claiming a key. Exactly one of Execution.ID, Answer, Other and Wait is
+// set.
 type Claim struct {
-	// Execution is set when the request is to be executed now. Subject is
-	// then what an earlier execution made before it was cut off, or zero: it
-	// must not be made again.
+	// Execution is set when the request is to be executed now. Subject is then what an earlier
+	// execution made before it was cut off, or zero: it must not be made again.
 	Execution Execution
 	Subject   int64
 	// Answer is the answer kept from the first execution.
 	Answer []byte
 	// Other is true when the key came with another request.
 	Other bool
-	// Wait is how long the execution under way may still take.
+	// Wait is how long the running execution may still take.
 	Wait time.Duration
 }
 
-// ClaimKey claims the execution of a request, durably. A key that is new, that
-// has expired, or whose execution was cut off and has outlived its lease is
-// given to the caller; of several callers at once, to one.
+// ClaimKey claims the execution of a request, durably. A key that is new, expired, or whose
+// execution was interrupted and has outlived its lease is given to the caller, and to one of
+// several simultaneous callers.
 func (db *DB) ClaimKey(ctx context.Context, k RepeatKey) (Claim, error) {
 	var row keyRow
 	err := db.Write(ctx, func(tx *Tx) error { return tx.claimKey(k, &row) })
@@ -76,7 +75,7 @@ type keyRow struct {
 	answer    []byte
 }
 
-// claimKey takes the row when nobody has it, and reads it in any case.
+// claimKey takes the row when it is free, and reads it in any case.
 func (tx *Tx) claimKey(k RepeatKey, row *keyRow) error {
 	id, err := tx.unit.NewID("idempotency")
 	if err != nil {
@@ -124,8 +123,8 @@ func (e Execution) place() keys.Place {
 	return keys.Place{Domain: int64(e.Domain), Table: "idempotency", Column: "answer", Row: e.ID}
 }
 
-// HoldKey keeps the right to execute a request until stop is called, however long
-// it takes. What it cannot renew lapses, and is taken over.
+// HoldKey keeps the right to execute a request until stop is called, however long it takes. A
+// key that it cannot renew lapses, and is taken over.
 func (db *DB) HoldKey(ctx context.Context, e Execution) func() {
 	every, ended := cmp.Or(db.keyRenewal, keyRenewal), make(chan struct{})
 	ctx = context.WithoutCancel(ctx)
@@ -144,7 +143,7 @@ func (db *DB) HoldKey(ctx context.Context, e Execution) func() {
 	return func() { timer.Stop(); close(ended) }
 }
 
-// renewKey has a quarter of the lease: one that hangs leaves time for another.
+// renewKey has a quarter of the lease, so that a hanging one leaves time for another.
 func (db *DB) renewKey(ctx context.Context, e Execution) error {
 	ctx, cancel := context.WithTimeout(ctx, keyRenewal)
 	defer cancel()
@@ -156,9 +155,9 @@ func (tx *Tx) renewKey(e Execution) {
 		keyLease.Microseconds(), int64(e.Domain), e.ID, e.Run)
 }
 
-// Executed records in the transaction that makes something what it made. The
-// unit fails with ErrConflict when another execution has taken the key over,
-// so that nothing is made twice.
+// Executed records, in the transaction that creates an object, the object's id. The unit fails
+// with ErrConflict when another execution has taken the key over, so that nothing is created
+// twice.
 func (tx *Tx) Executed(e Execution, subject int64) {
 	if e.ID == 0 {
 		return
@@ -189,8 +188,8 @@ func (tx *Tx) sealAnswer(e Execution, answer []byte) ([]byte, error) {
 	return sealed, nil
 }
 
-// KeepAnswer ends an execution with the answer that repetitions get. Of an
-// execution whose key was taken over nothing is kept.
+// KeepAnswer ends an execution with the answer that repetitions get. An execution whose key was
+// taken over stores nothing.
 func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if e.ID == 0 {
 		return nil
@@ -204,8 +203,8 @@ func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	return nil
 }
 
-// ReleaseKey ends an execution without an answer, so that the same key may be
-// used again at once. What the execution has made stays recorded.
+// ReleaseKey ends an execution without an answer, so that the same key may be used again at
+// once. The created object stays recorded.
 func (tx *Tx) ReleaseKey(e Execution) {
 	if e.ID == 0 {
 		return

@@ -16,8 +16,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// onEachWithDomain runs a test on both databases with the whole schema and one
-// domain, whose id it gives.
+// onEachWithDomain runs a test on both databases with the complete schema and one domain.
 func onEachWithDomain(t *testing.T, run func(t *testing.T, db *store.DB, domain passerelle.DomainID)) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate(), Log: slog.New(slog.DiscardHandler)})
@@ -134,8 +133,8 @@ func TestKeptAnswersAreSealed(t *testing.T) {
 	})
 }
 
-// TestAnExecutionThatWasTakenOverMakesNothing is why a creation records what
-// it made in its own transaction: the late one fails as a whole.
+// TestAnExecutionThatWasTakenOverMakesNothing is why a creation records its object in its own
+// transaction: the late one fails completely.
 func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		late := claim(t, db, repeat(domain, "k", "r"))
@@ -162,8 +161,8 @@ func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 	})
 }
 
-// TestAnswersWithWhatWasMade has a unit keep the answer together with what it makes,
-// unless the key was taken over.
+// TestAnswersWithWhatWasMade stores the answer together with the created object, unless the key
+// was taken over.
 func TestAnswersWithWhatWasMade(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		k := repeat(domain, "k", "r")
@@ -250,8 +249,8 @@ func TestPurgeAnswers(t *testing.T) {
 	})
 }
 
-// TestRequestsWithoutAKey: the zero Execution makes every call a no-op, so
-// that use cases need not ask.
+// TestRequestsWithoutAKey: every call with the zero Execution does nothing, so use cases need
+// not check.
 func TestRequestsWithoutAKey(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, _ passerelle.DomainID) {
 		mustWrite(t, db, func(tx *store.Tx) error {

@@ -11,24 +11,23 @@ import (
 	"passerelle/internal/database"
 )
 
-// Invariant is something that is true of every database at every moment, under
-// whatever load and after whatever fault. The schema refuses to break most of
-// them; they are looked for all the same, because a restored copy, a disk and an
-// operator with a database console are not held to the schema.
+// Invariant is something that is true of every database at every moment, under whatever load
+// and after whatever fault. The schema prevents most violations. They are checked because a
+// restored copy, a disk, and an operator with a database console are not bound by it.
 type Invariant struct {
-	// Name is short, Rule says what has to be true.
+	// Name is short, and Rule says what must be true.
 	Name, Rule string
 	// broken finds what breaks the rule in domain $1, one text a row.
 	broken string
-	// recent is set where only what is not older than $2 can be looked at, because
-	// the rest is not kept.
+	// recent is set where only rows not older than $2 can be checked, because others are not
+	// kept.
 	recent bool
 }
 
-// maxBroken is how many breaches of one rule are told: one is enough to stop.
+// maxBroken is how many breaches of a rule are reported: one is enough to stop.
 const maxBroken = 20
 
-// invariants holds no query that is meant for a request: each reads whole tables.
+// No query in invariants is for requests: each reads whole tables.
 var invariants = []Invariant{
 	{
 		Name: "edges", Rule: "each step of a payment's history is an edge of the state table, from where the step before it led",
@@ -118,21 +117,20 @@ var invariants = []Invariant{
 	},
 }
 
-// Invariants lists what CheckInvariants looks for, in its order.
+// Invariants lists what CheckInvariants checks, in order.
 func Invariants() []Invariant { return slices.Clone(invariants) }
 
-// Breach is an invariant that does not hold in a domain, with what breaks it: the
-// first few, by kind and number, without anything personal.
+// Breach is a broken invariant of a domain with the first few offenders, by kind and number,
+// without personal data.
 type Breach struct {
 	Invariant Invariant
 	Domain    passerelle.DomainID
 	What      []string
 }
 
-// CheckInvariants looks through all that is stored of a domain, which takes time
-// in proportion to it. Events from before since may have been pruned. Each rule
-// is looked at in a snapshot of its own, so that others go on working; each holds
-// at every moment.
+// CheckInvariants checks all data of a domain, in time proportional to its size. Events from
+// before since may have been pruned. Each rule is checked in a snapshot of its own, so that
+// others can work; each holds at every moment.
 func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]Breach, error) {
 	var breaches []Breach
 	for _, invariant := range invariants {
@@ -158,7 +156,7 @@ func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID
 
 const sequencesBehind = `SELECT s.name FROM sequence s WHERE s.name = $1 AND s.next + $2 <= (SELECT COALESCE(MAX(id), 0) FROM `
 
-// idsAfter is what is added to the numbers of a sequence.
+// idsAfter is added to the numbers of a sequence.
 var idsAfter = map[string]int64{"category": int64(passerelle.FirstOwnCategory) - 1}
 
 // SequencesBehind names the sequences that would hand out an id that is taken,

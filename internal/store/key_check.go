@@ -19,9 +19,8 @@ var ErrOtherKeys = errors.New("the key file does not belong to this database: it
 // keyCheckPlace is where the value that proves the keys is.
 var keyCheckPlace = keys.Place{Table: "key_check", Column: "sealed", Row: 1}
 
-// BindKeys ties a database that has not been served from to the keys at hand,
-// and fails with ErrOtherKeys when it is tied to others. The value it leaves
-// stays under the master key it was sealed with: a key file that has lost this
+// BindKeys binds a fresh database to the present keys. It fails with ErrOtherKeys when it is
+// bound to others. The value it leaves stays under its master key: a key file that lost this
 // key has lost the secrets of that time as well.
 func (db *DB) BindKeys(ctx context.Context) error {
 	sealed, err := db.keys.Seal(keyCheckPlace, provenBy(db.keys))
@@ -38,9 +37,9 @@ func (db *DB) BindKeys(ctx context.Context) error {
 	return db.CheckKeys(ctx)
 }
 
-// Seal seals a value of the unit, which is undone when the database was put under
-// keys that are not at hand meanwhile: nobody could open the value once the key that
-// sealed it is retired. Who has read the key file before is Unavailable then.
+// Seal encrypts a value of the unit. The unit fails when the database was bound to other keys
+// meanwhile, because nobody could decrypt the value once its key is retired. A process with an
+// older key file gets Unavailable then.
 func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 	if err := tx.proveKeys(); err != nil {
 		return nil, err
@@ -48,7 +47,8 @@ func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 	return tx.keys.Seal(p, plain)
 }
 
-// Unseal opens what Seal sealed, and fails when it was altered or its key is not at hand.
+// Unseal decrypts what Seal encrypted. It fails when the value was altered or its key is
+// missing.
 func (r *Reader) Unseal(p keys.Place, sealed []byte) ([]byte, error) { return r.keys.Open(p, sealed) }
 
 // proveKeys has the unit undone when the keys are others, once.
@@ -67,11 +67,11 @@ func (tx *Tx) proveKeys() error {
 	return err
 }
 
-// stillProven finds the value that proves the keys when it is the one that was seen last.
+// stillProven finds the value that proves the keys when it has not changed since it was last
+// read.
 const stillProven = `SELECT only_row FROM key_check WHERE sealed = $1`
 
-// prove reads the value that proves the keys; there is none in a database that is tied
-// to none.
+// prove reads the value that proves the keys; an unbound database has none.
 func (db *DB) prove(ctx context.Context) error {
 	sealed, err := database.One(ctx, db.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -87,7 +87,7 @@ func (db *DB) prove(ctx context.Context) error {
 	return db.proven(sealed)
 }
 
-// proveAgain returns the value that proves the keys now, if they are at hand.
+// proveAgain returns the present value that proves the keys, if they are available.
 func (db *DB) proveAgain(ctx context.Context) ([]byte, error) {
 	if err := db.prove(ctx); err != nil {
 		return nil, err
@@ -108,8 +108,8 @@ func (db *DB) proven(sealed []byte) error {
 	return nil
 }
 
-// CheckKeys reports whether the database is tied to the keys at hand, by
-// ErrOtherKeys or by ErrNotFound when it is tied to none.
+// CheckKeys checks that the database is bound to the present keys. It fails with ErrOtherKeys,
+// or with ErrNotFound for an unbound database.
 func (r *Reader) CheckKeys(ctx context.Context) error {
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -129,5 +129,5 @@ func (r *Reader) CheckKeys(ctx context.Context) error {
 	return nil
 }
 
-// provenBy depends on the fixed key; sealing it involves the master key too.
+// provenBy depends on the fixed key. Encrypting it involves the master key too.
 func provenBy(ring *keys.Ring) []byte { return ring.MAC("key check", nil) }

@@ -92,7 +92,7 @@ func withKeys(t *testing.T, url string, ring *keys.Ring) *store.DB {
 	return db
 }
 
-// openPgx opens a connection that knows nothing of the service.
+// openPgx opens a connection without the service.
 func openPgx(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -129,8 +129,8 @@ func refixed(t *testing.T, ring *keys.Ring) *keys.Ring {
 	return changed
 }
 
-// TestRewrapWaitsForWhoSeals has a unit under way that has seen which keys are to be
-// used: the value that proves them does not change before its end.
+// TestRewrapWaitsForWhoSeals: the value that proves the keys does not change before the end of
+// a unit that has read it.
 func TestRewrapWaitsForWhoSeals(t *testing.T) {
 	url, ring := storetest.Postgres(t), keys.Generate()
 	old, fresh := withKeys(t, url, ring), withKeys(t, url, ring.Rotated())

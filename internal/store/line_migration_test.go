@@ -8,9 +8,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestLinesOutliveTheirMigration fills a database whose schema leaves the lines of
-// payments that are validating without a state, and brings it up to date: they are
-// pending, those that nobody answered for are rejected, and the others are as they were.
+// TestLinesOutliveTheirMigration migrates a database in which lines of validating payments have
+// no state: they become pending, unanswered ones rejected, and others do not change.
 func TestLinesOutliveTheirMigration(t *testing.T) {
 	const before = 34
 	storetest.Each(t, func(t *testing.T, url string) {

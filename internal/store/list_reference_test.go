@@ -36,16 +36,16 @@ func (a spot) position() []any {
 	return []any{a.key, a.id}
 }
 
-// ways are what a list makes of a window.
+// ways are how a list treats a window.
 type ways struct {
 	// newest lists begin with the greatest.
 	newest bool
-	// directions and skips tell that the list heeds Descending and Offset.
+	// directions and skips mean that the list uses Descending and Offset.
 	directions, skips bool
 }
 
-// listing is a list with a filter: the spots of its rows whatever the filter,
-// those that the filter selects, and the list as it is read and counted.
+// listing is a list with a filter: the spots of all rows, the spots of selected rows, and the
+// list as it is read and counted.
 type listing struct {
 	ways
 	all, selected []spot

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// TestListsOfAnyLength: what is kept of statements does not grow with every length
-// that a list of ids may have, and each finds what is asked for and nothing else.
+// TestListsOfAnyLength: the cache of statements does not grow with each length of a list of
+// ids, and each query finds exactly what was asked for.
 func TestListsOfAnyLength(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h := newSavings(t, s)

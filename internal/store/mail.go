@@ -9,9 +9,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// MaxMails is how many mails of a domain are kept, the newest ones. Those that
-// were not sent are kept longer, up to MaxUnsentMails: without a mail server
-// they would gather for ever.
+// MaxMails is how many mails of a domain are kept, the newest ones. Unsent ones are kept
+// longer, up to MaxUnsentMails: without a mail server they would grow for ever.
 const (
 	MaxMails       = 1000
 	MaxUnsentMails = 10_000
@@ -22,14 +21,14 @@ type Mail struct {
 	ID      int64
 	Domain  passerelle.DomainID
 	Webhook passerelle.WebhookID
-	// Kind says in a word what the mail is about.
+	// Kind is a word for the subject of the mail.
 	Kind string
 	// Recipient is one address.
 	Recipient     string
 	Subject, Text string
 	// Created is in the domain's time.
 	Created time.Time
-	// Attempts to send it have begun; Failure is why the last one failed.
+	// Attempts counts started attempts, and Failure is the reason of the last failure.
 	Attempts int64
 	Failure  string
 	// Sent is when a mail server took it over, in real time.
@@ -50,8 +49,8 @@ func scanMail(row database.Row) (Mail, error) {
 	return m, err
 }
 
-// Mails reads a window of a domain's mails, the newest first. The window's
-// position is the id; its order means nothing.
+// Mails reads a window of a domain's mails, the newest first. The window's position is the id.
+// Its order is ignored.
 func (r *Reader) Mails(ctx context.Context, domain passerelle.DomainID, w Window) ([]Mail, error) {
 	sign, direction := "<", "DESC"
 	if w.Backward {
@@ -69,8 +68,8 @@ func (r *Reader) CountMails(ctx context.Context, domain passerelle.DomainID) (in
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM mail WHERE domain_id = $1`, int64(domain))
 }
 
-// CreateMail stores a mail that is to be sent, gives it its id, and forgets the
-// oldest beyond MaxMails and MaxUnsentMails.
+// CreateMail stores an unsent mail, sets its id, and removes the oldest beyond MaxMails and
+// MaxUnsentMails.
 func (tx *Tx) CreateMail(m *Mail) error {
 	id, err := tx.unit.NewID("mail")
 	if err != nil {
@@ -89,9 +88,8 @@ func (tx *Tx) CreateMail(m *Mail) error {
 	return nil
 }
 
-// ClaimMail takes over the mail that is longest due at an instant of real time,
-// of any domain, for the length of a lease, and counts the attempt. It leaves
-// into nil when no mail is due.
+// ClaimMail takes the mail of any domain that is longest due at an instant of real time, for
+// the length of a lease, and counts the attempt. It leaves into nil when no mail is due.
 func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 	tx.unit.OnRetry(func() { *into = nil })
 	tx.unit.Query(func(row database.Row) error {
@@ -105,22 +103,22 @@ func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 		RETURNING `+mailColumns, database.Micros(now), lease.Microseconds())
 }
 
-// MailSent ends a claimed mail. Write fails with ErrConflict when somebody else
-// has claimed it since.
+// MailSent ends a claimed mail. Write fails with ErrConflict when another process has claimed
+// it since.
 func (tx *Tx) MailSent(m Mail, now time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET sent = $1, failure = NULL, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND attempts = $4 AND sent IS NULL`,
 		database.Micros(now), int64(m.Domain), m.ID, m.Attempts)
 }
 
-// MailFailed gives a claimed mail back, to be tried again at an instant of real
-// time. Write fails with ErrConflict when somebody else has claimed it since.
+// MailFailed gives a claimed mail back, to be tried again at an instant of real time. Write
+// fails with ErrConflict when another process has claimed it since.
 func (tx *Tx) MailFailed(m Mail, failure string, next time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET failure = $1, next_try = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND attempts = $5 AND sent IS NULL`,
 		failure, database.Micros(next), int64(m.Domain), m.ID, m.Attempts)
 }
 
-// SetAlarm stores when the last mail about a webhook was written, and whether
-// one of recovery is owed.
+// SetAlarm stores when the last mail about a webhook was written, and whether a mail about its
+// recovery is due.
 func (tx *Tx) SetAlarm(w Webhook) {
 	tx.unit.Exec(`UPDATE webhook SET alerted = $1, alarmed = $2 WHERE +domain_id = $3 AND id = $4`,
 		database.OptionalMicros(w.Alerted), w.Alarmed, int64(w.Domain), int64(w.ID))
@@ -131,21 +129,19 @@ const MaxWaiting = 1000
 
 // Outage describes the failures of a webhook's receiver.
 type Outage struct {
-	// Since is when the first request failed after the last one that was
-	// accepted; nil when none is on record.
+	// Since is when the first request failed after the last accepted one; nil for none.
 	Since *time.Time
 	// Failure is why the latest request failed that did.
 	Failure string
-	// Waiting deliveries were not accepted yet, without those that are held
-	// back; MaxWaiting + 1 stands for more.
+	// Waiting counts undelivered deliveries without those that are held back. MaxWaiting + 1
+	// means more.
 	Waiting int64
-	// Oldest is when the first event happened that is not accepted yet, held back ones
-	// included; nil when there is none.
+	// Oldest is when the first undelivered event happened, held back ones included; nil for
+	// none.
 	Oldest *time.Time
 }
 
-// Outage looks at the requests that failed since the last success of a webhook,
-// and at what waits.
+// Outage reads the failed requests since a webhook's last success, and what is waiting.
 func (r *Reader) Outage(ctx context.Context, w Webhook) (Outage, error) {
 	var o Outage
 	from := time.UnixMicro(0)

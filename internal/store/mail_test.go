@@ -73,8 +73,7 @@ func TestMailGoesItsWay(t *testing.T) {
 	})
 }
 
-// Whose lease has lapsed has nothing to say any more, and neither has another
-// domain.
+// A sender whose lease has lapsed changes nothing, and neither does another domain.
 func TestMailBelongsToWhoClaimedItLast(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		s.mail(s.hook(s.domain), "first")

@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Maintenance tells since when the interface is closed, nil when it is open.
+// Maintenance returns since when the API is closed, nil when it is open.
 func (r *Reader) Maintenance(ctx context.Context) (*time.Time, error) {
 	since, err := database.One(ctx, r.rows, func(row database.Row) (int64, error) {
 		var since int64

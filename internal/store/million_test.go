@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// inALongRun is the number that a variable of the environment gives, in a run that is
-// long and compares times as well; without it, the usual number.
+// inALongRun is the number in an environment variable, in a long run that also compares times,
+// and otherwise the usual number.
 func inALongRun(t *testing.T, variable string, usual int) (number int, long bool) {
 	t.Helper()
 	text, long := os.LookupEnv(variable)
@@ -27,9 +27,8 @@ func inALongRun(t *testing.T, variable string, usual int) (number int, long bool
 // far less than one for which a million rows are read.
 const pageTimeout = 25 * time.Millisecond
 
-// measure is how long a page may take that is of a longer list than another, or further
-// on in the same: so many times as long, and no longer than it has patience, as both
-// might go through the same table.
+// measure limits the time of a page of a longer list than another, or of a later page: at most
+// a multiple, and at most a limit, because both might read the same table.
 type measure struct {
 	most  float64
 	limit time.Duration

@@ -55,8 +55,8 @@ func firstMigrations(t *testing.T, n int) fs.FS {
 	return files
 }
 
-// TestMigrateInASchemaOfAnyName: also one that has to be quoted, with tables of others
-// in it that look like ours.
+// TestMigrateInASchemaOfAnyName: even one that must be quoted, with similar tables of others in
+// it.
 func TestMigrateInASchemaOfAnyName(t *testing.T) {
 	address := storetest.Postgres(t)
 	runs(t, address, `CREATE SCHEMA "Tenant-A"; CREATE VIEW "Tenant-A".other AS SELECT 1 AS domain_id; CREATE TABLE "Tenant-A".more (domain_id TEXT)`)
@@ -78,8 +78,8 @@ func TestMigrateInASchemaOfAnyName(t *testing.T) {
 	}
 }
 
-// runs executes a statement on a connection that knows nothing of the service, as a migration
-// does: SQLite then enforces no references.
+// runs executes a statement on a connection without the service, as a migration does: SQLite
+// then enforces no references.
 func runs(t *testing.T, address, text string, args ...any) {
 	t.Helper()
 	dialect, driver, source := database.PostgresDialect(), "pgx", address
@@ -96,9 +96,9 @@ func runs(t *testing.T, address, text string, args ...any) {
 	}
 }
 
-// outdated makes a database whose schema knows the first migrations alone. Units of
-// today want today's schema, so that run executes a statement as a migration does;
-// renew opens the database with all of it.
+// outdated makes a database whose schema knows the first migrations alone. Units need the
+// present schema, so run executes a statement as a migration does. renew opens the migrated
+// database.
 func outdated(t *testing.T, url string, migrations int, ring *keys.Ring) (run func(text string, args ...any), renew func() *store.DB) {
 	t.Helper()
 	old, err := database.Open(t.Context(), url, database.Config{Migrations: firstMigrations(t, migrations)})

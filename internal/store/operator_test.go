@@ -205,8 +205,7 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 	})
 }
 
-// Who was disabled, or whose password or second factor is another since they were
-// recognised, is not held.
+// An operator who was disabled, or has another password or second factor, is not held.
 func TestAnOperatorIsHeldAsTheyWereSeen(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		hold := func(o operatorstore.Operator) error {

@@ -10,14 +10,14 @@ import (
 	"passerelle/payment"
 )
 
-// MaxOverviewRows is how many rows an overview looks at for each of its figures. One that
-// is reached stands for that many or more.
+// MaxOverviewRows is how many rows an overview reads for each figure. A figure that reaches it
+// means that many or more.
 const MaxOverviewRows = 10_000
 
 // Volume is how many payments that were registered in an hour are in a state, with an error
-// code and through a connector. Both are empty for those that have none.
+// code and through a connector. Both are empty for others.
 type Volume struct {
-	// Hour begins so many hours after 1970, UTC.
+	// Hour is the number of hours since 1970, UTC.
 	Hour                     int64
 	State                    payment.State
 	Code                     payment.ErrorCode
@@ -38,8 +38,8 @@ func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, since 
 		GROUP BY hour, state, code, connector, uuid ORDER BY hour, state, code, connector, uuid`, int64(domain), database.Micros(since), MaxOverviewRows)
 }
 
-// UnknownOutcomes lists payments whose bank did not say what became of the last call to it,
-// among MaxOverviewRows calls whose outcome is not stored yet.
+// UnknownOutcomes lists payments with an unknown outcome of their last bank call, among
+// MaxOverviewRows calls without a stored outcome.
 func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.PaymentID, error) {
 		var id passerelle.PaymentID
@@ -56,8 +56,7 @@ type OpenPayment struct {
 	Registered time.Time
 }
 
-// OldestIn is the payment of a domain that was registered first among those in a state;
-// false when none is in it.
+// OldestIn returns the first registered payment of a domain in a state; false for none.
 func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state payment.State) (OpenPayment, bool, error) {
 	o, err := database.One(ctx, r.rows, func(row database.Row) (OpenPayment, error) {
 		o := OpenPayment{State: state}
@@ -72,8 +71,8 @@ func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state
 	return o, err == nil, err
 }
 
-// DomainHealth sums up the requests to all webhooks of a domain in the 24 hours,
-// whole but for the last, up to the domain's instant.
+// DomainHealth sums up the requests to all webhooks of a domain in the 24 hours up to the
+// domain's instant. All hours are full except the last.
 func (r *Reader) DomainHealth(ctx context.Context, domain passerelle.DomainID, now time.Time) (Health, error) {
 	return database.One(ctx, r.rows, func(row database.Row) (Health, error) {
 		var (

@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// Connections in trouble are listed newest first, those of a state or a connector
-// alone if wanted, and turn pages both ways.
+// Connections in trouble are listed newest first, optionally of a state or connector, with
+// pages in both directions.
 func TestConnectionsInTrouble(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		var ids []passerelle.ConnectionID

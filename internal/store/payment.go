@@ -17,13 +17,13 @@ const paymentColumns = `id, domain_id, client_id, version, seq, state, state_det
 	webview_url, bank_payment_id, payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type,
 	cancel_code, cancel_redirect_uri, cancel_state, website, terms_version, returned, source_id, payer_number, beneficiary_numbers`
 
-// storedPayment is a payment row on its way in, with what the lines share.
+// storedPayment is a row of a payment, with what its lines share.
 type storedPayment struct {
 	payment.Payment
 	currency passerelle.Currency
 	dateType payment.DateType
-	// The account numbers as they are sealed, nil where they are clear; numbers are
-	// those of the lines once opened.
+	// The encrypted account numbers, nil where they are plain. numbers are those of the lines
+	// once decrypted.
 	payerNumber, beneficiaryNumbers []byte
 	numbers                         []string
 }
@@ -63,8 +63,8 @@ func scanPayment(row database.Row) (*storedPayment, error) {
 	return &p, err
 }
 
-// Payment loads a payment of a domain with its lines, all of one version, or
-// ErrNotFound. The sensitive part of identities comes only when asked for.
+// Payment loads a payment of a domain with its lines, all of one version. It fails with
+// ErrNotFound when there is none. The sensitive part of identities comes only when asked for.
 func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	for range mostReads {
 		p, err := r.paymentOnce(ctx, domain, id, sensitive)
@@ -75,21 +75,21 @@ func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id pas
 	return nil, fmt.Errorf("load payment %d: %w: it changes too fast", id, passerelle.Unavailable)
 }
 
-// mostReads bounds how often a payment is read anew because it changed between
-// the query for it and the one for its lines.
+// mostReads limits how often a payment is read again because it changed between the queries for
+// it and for its lines.
 const mostReads = 100
 
 // errTorn reports lines of another version than their payment.
 var errTorn = errors.New("the payment changed while it was read")
 
-// wholePayment reads a payment with its first line, which most have alone. All have
-// one from the beginning.
+// wholePayment reads a payment with its first line, which is the only one of most. Every
+// payment has one from the beginning.
 var wholePayment = `SELECT ` + qualified("payment", paymentColumns) + `, payment.instruction_count,
 	CASE WHEN EXISTS (SELECT 1 FROM payment_identity i WHERE i.payment_id = payment.id) THEN TRUE ELSE FALSE END,
 	` + qualified("line", lineColumns) + `
 	FROM payment JOIN instruction line ON line.payment_id = payment.id AND line.position = 0 WHERE +payment.domain_id = $1 AND payment.id = $2`
 
-// qualified puts the name of a table before each of some columns.
+// qualified puts the name of a table before columns.
 func qualified(table, columns string) string {
 	names := strings.Split(columns, ",")
 	for i, name := range names {
@@ -155,8 +155,8 @@ const (
 	beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, state, error_code, error_description, exec_date, occurred`
 )
 
-// lineRow is a line on its way in, with the id and the version of its payment when
-// they are not read at the same moment.
+// lineRow is a row of a line, with the id and version of its payment when they are read at
+// another moment.
 type lineRow struct {
 	payment.Instruction
 	owner                                    passerelle.PaymentID

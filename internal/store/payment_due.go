@@ -8,12 +8,11 @@ import (
 	"passerelle/payment"
 )
 
-// DuePayments takes over at most limit payments of a domain whose bank is to
-// be asked at the domain's instant, for the length of a lease. Those with an
-// attempt that is not answered belong to who settles it: they are looked up one by
-// one, where PostgreSQL would compare each with all of them for NOT EXISTS, once a bank
-// that is away has made many since its statistics were taken. There is one of a payment
-// at most, by the index attempt_live.
+// DuePayments takes at most limit payments of a domain that are due for a check at the domain's
+// instant, for the length of a lease. Payments with an unanswered attempt belong to its
+// recovery. They are looked up one by one, because with old statistics PostgreSQL would compare
+// each with all for NOT EXISTS after an unreachable bank caused many. A payment has at most
+// one, by the index attempt_live.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}
@@ -37,7 +36,7 @@ func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lea
 		RETURNING id`, int64(domain), database.Micros(before), lease.Microseconds())
 }
 
-// HastenCheck has the bank be asked about a payment now, where it is to be asked later.
+// HastenCheck makes the check of a payment due now when it is due later.
 func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, now time.Time) {
 	tx.unit.Exec(`UPDATE payment SET next_check = $1 WHERE +domain_id = $2 AND id = $3 AND next_check > $1`, database.Micros(now), int64(domain), int64(id))
 }

@@ -11,9 +11,9 @@ import (
 	"passerelle/internal/database"
 )
 
-// PaymentFilter selects payments of one domain. The zero value of every other
-// field selects nothing away. Texts are compared as they are stored; account
-// numbers may come with spaces and in small letters.
+// PaymentFilter selects payments of one domain. The zero value of every other field selects
+// nothing away. Texts are compared as stored. Account numbers may have spaces and small
+// letters.
 type PaymentFilter struct {
 	Domain passerelle.DomainID
 	// Only is the one payment that the caller's token reaches.
@@ -21,13 +21,13 @@ type PaymentFilter struct {
 	State         string
 	ErrorCode     string
 	BankPaymentID string
-	// Source is the channel that a payment went through, zero for any. It belongs to
-	// one of Connectors, whose index leads to it.
+	// Source is the channel that a payment went through, zero for any. It belongs to one of
+	// Connectors, and is found through their index.
 	Source   int64
 	Website  string
 	DateType string
-	// Payer and Beneficiary are account numbers, Reference an end-to-end
-	// identifier; of a bulk, one line is enough.
+	// Payer and Beneficiary are account numbers, and Reference an end-to-end identifier. One
+	// matching line of a bulk suffices.
 	Payer       string
 	Beneficiary string
 	Reference   string
@@ -38,16 +38,16 @@ type PaymentFilter struct {
 	// LabelStart is how the label of a line begins, in any case. Such a list has
 	// the order "label" and no other.
 	LabelStart string
-	// Client is whose application registered the payment.
+	// Client is the application that registered the payment.
 	Client passerelle.ClientID
-	// Least and Most bound the amount in minor units, both inclusive; zero is no
-	// bound. The list in the order of amounts is read from an index.
+	// Least and Most limit the amount in minor units, both inclusive; zero is no limit. The
+	// list in the order of amounts is read from an index.
 	Least, Most int64
 
-	// labels are those of the window that is read; whole when empty.
+	// labels are the labels in the window; whole when empty.
 	labels labelRange
-	// Connectors selects payments with one of the UUIDs. Nil means any; an empty list
-	// selects none. NoConnector selects payments without a connector.
+	// Connectors selects payments with one of the UUIDs. Nil means any. An empty list selects
+	// none. NoConnector selects payments without a connector.
 	Connectors  []string
 	NoConnector bool
 	// DateField is the date that From (inclusive) and Until (exclusive)
@@ -59,10 +59,10 @@ type PaymentFilter struct {
 // selection is a filter in SQL, whose first argument is the domain.
 type selection struct {
 	database.Selection
-	// lines are the lines that From begins with, one of each payment; empty when it
-	// begins with payments.
+	// lines are the lines that From begins with, one of each payment; empty when it begins with
+	// payments.
 	lines string
-	// lookedUp says that payments are found by their ids, and by nothing else.
+	// lookedUp means that payments are found by their ids only.
 	lookedUp bool
 	// registered and id are the columns of the list's own order, label that of
 	// the order of labels.
@@ -72,8 +72,8 @@ type selection struct {
 // itself selects one payment.
 const itself = "id = $%d"
 
-// byID has each payment looked up by its id: by its domain, as a planner that knows
-// nothing of the tables sees it, there are as few.
+// byID looks up each payment by its id. For a planner without statistics, its domain has as few
+// payments.
 func (s selection) byID() selection {
 	s.Where, s.lookedUp = append([]string{database.Opaque("domain_id = $1")}, s.Where[1:]...), true
 	return s
@@ -126,8 +126,8 @@ func (f PaymentFilter) selection() selection {
 // endOf is the expression of the indexes of the last four characters.
 func endOf(column string) string { return "substr(" + column + ", length(" + column + ") - 3)" }
 
-// lineFilter is a condition on a line, with a %d for the number of each value.
-// Once is true of one line of each payment among those that fulfil it.
+// lineFilter is a condition on a line, with a %d for the number of each value. Once is true for
+// one of the matching lines of each payment.
 type lineFilter struct {
 	clause, once string
 	values       []any
@@ -201,7 +201,7 @@ func (f PaymentFilter) source() selection {
 	return s
 }
 
-// number is an account number in the form in which it is stored.
+// number is an account number in its stored form.
 func number(s string) string { return strings.ToUpper(strings.ReplaceAll(s, " ", "")) }
 
 func (f PaymentFilter) connectors(s selection) selection {
@@ -228,8 +228,8 @@ func (f PaymentFilter) among(s selection) selection {
 	return s.and("connector_uuid IN ("+strings.Repeat(", $%d", len(values))[2:]+")", values...)
 }
 
-// dates bounds a date. Nobody validates a payment before it is registered,
-// which lets a list in the order of registration end where no more can come.
+// dates bounds a date. No payment is validated before it is registered, so a list in the order
+// of registration can end where no more can follow.
 func (f PaymentFilter) dates(s selection) selection {
 	column := f.dateColumn()
 	if !f.From.IsZero() {

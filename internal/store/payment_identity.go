@@ -11,12 +11,12 @@ import (
 	"passerelle/payment"
 )
 
-// noLine is the line of an identity that belongs to the whole payment.
+// noLine is the line of an identity of the whole payment.
 const noLine = -1
 
-// plainIdentity is the part of an identity that everyone who sees the payment
-// sees; sealedIdentity the rest. The outer BirthDate stands in for the one of
-// Sensitive, because a date is stored as text.
+// plainIdentity is the part of an identity that everyone with the payment sees, and
+// sealedIdentity the rest. The outer BirthDate replaces the one in Sensitive, because a date is
+// stored as text.
 type plainIdentity struct {
 	Kind           passerelle.IdentityKind
 	ExternalRef    string

@@ -13,17 +13,16 @@ import (
 // paymentOrder is a sort key of the list.
 type paymentOrder struct {
 	column string
-	// optional keys may be null, which comes last both ways.
+	// optional keys may be null, which comes last in both directions.
 	optional bool
-	// shared keys are those of a great many payments each.
+	// shared keys have the same value in very many payments.
 	shared bool
 }
 
-// paymentOrders are the sort keys by the names of the interface specification.
-// Each has an index that begins with the domain and ends with the id. Together
-// with a filter only the order of registration has one: others sort what the
-// filter selects, or walk the order and drop what it does not, as the database
-// sees fit.
+// paymentOrders are the sort keys by the names of the interface specification. Each has an
+// index that begins with the domain and ends with the id. With a filter, only the order of
+// registration has an index. Others sort the selected payments, or read the order and skip
+// others, as the database prefers.
 var paymentOrders = map[string]paymentOrder{
 	"id":                  {column: "id"},
 	"register_date":       {column: "registered"},
@@ -45,10 +44,9 @@ type Listed struct {
 	Place []any
 }
 
-// Payments reads a window of a domain's payments with their lines and
-// identities: one query for each of the three, whatever the number of rows, and
-// one more for a payment that changes meanwhile. An order of another name than
-// those of the interface specification is an error.
+// Payments reads a window of a domain's payments with their lines and identities: one query for
+// each of the three, for any number of rows, and one more for a payment that changes meanwhile.
+// It fails for an order that is not in the interface specification.
 func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensitive bool) ([]Listed, error) {
 	order, known := paymentOrders[w.Order]
 	if !known {
@@ -102,8 +100,8 @@ type withMore struct {
 func (w withMore) Scan(dest ...any) error { return w.row.Scan(append(dest, w.more...)...) }
 
 // CountPayments is how many payments a filter selects. Without a filter it is read from
-// counters. With one the matches are counted, up to atMost: that many are answered when
-// there are more, so that the count of a great many costs no more than that.
+// counters. With a filter, matches are counted up to atMost, so a count of very many costs no
+// more.
 func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int) (int64, error) {
 	if f.Unfiltered() {
 		return r.rows.Total(ctx, int64(f.Domain), "payment")
@@ -119,7 +117,7 @@ func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int)
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+order+database.UpTo(atMost)+`) AS counted`, s.Args...)
 }
 
-// counted is the selection without the payments, when their lines tell.
+// counted is the selection without the payments, when their lines suffice.
 func (f PaymentFilter) counted() selection {
 	s := f.among(f.selection())
 	if s.lines != "" && len(s.Where) == 1 {

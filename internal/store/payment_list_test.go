@@ -18,7 +18,7 @@ import (
 	"passerelle/payment"
 )
 
-// The connectors of the population; lists call them by other names.
+// The connectors of the population. Lists have other names for them.
 const (
 	bankA = "0e5e1b0c-0000-4000-8000-00000000000a"
 	bankB = "0e5e1b0c-0000-4000-8000-00000000000b"
@@ -29,15 +29,14 @@ var connectorNames = map[string]string{bankA: "Zebra", bankB: "Antelope", bankC:
 
 var accounts = []string{"FR7630006000011234567890189", "DE89370400440532013000", "GB29NWBK60161331926819"}
 
-// labels begin alike in more than one way, also in letters that have a case and
-// more than a byte.
+// labels share beginnings, also in letters with a case and several bytes.
 var labels = []string{"Rent May", "rent June", "RENT", "Rental of a van", "Élan", "élan vital", "x", "Rent May", "50% of it", "Straße 7"}
 
-// ends are those of the accounts, and one that is too short.
+// ends are the ends of the account numbers, and one that is too short.
 var ends = []string{"0189", "3000", "6819", "89"}
 
-// population stores payments that differ in every key of the list and share
-// most of their values, so that the order among equals matters.
+// population stores payments that differ in every key of the list and share most values, so
+// that the order among equals matters.
 func (s site) population(n int) []*payment.Payment {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
@@ -67,7 +66,7 @@ func (s site) population(n int) []*payment.Payment {
 	return all
 }
 
-// individual is a draft of up to three lines, some of which are alike.
+// individual is a draft of up to three lines, some of them equal.
 func (s site) individual(i int) payment.Draft {
 	amounts := make([]int64, 1+i%3)
 	for n := range amounts {
@@ -88,8 +87,7 @@ func (s site) individual(i int) payment.Draft {
 	return d
 }
 
-// keyOf is the value a list is ordered by, so that greater means later; nil for
-// none.
+// keyOf is the value that a list is ordered by, where greater means later; nil for none.
 var keyOf = map[string]func(*payment.Payment) any{
 	"id":            func(p *payment.Payment) any { return int64(p.ID) },
 	"register_date": func(p *payment.Payment) any { return p.Created.UnixMicro() },
@@ -111,8 +109,7 @@ var keyOf = map[string]func(*payment.Payment) any{
 	"execution_date_type": func(p *payment.Payment) any { return string(p.DateType()) },
 }
 
-// compareKeys puts what has no key at the end, which is the beginning of a
-// descending order.
+// compareKeys sorts payments without a key last, which is first in a descending order.
 func compareKeys(a, b any, descending bool) int {
 	if a == nil || b == nil {
 		order := cmp.Compare(btoi(a == nil), btoi(b == nil))
@@ -160,7 +157,7 @@ func matches(f store.PaymentFilter, p *payment.Payment) bool {
 		(!bounded || date != nil && !date.Before(f.From) && (f.Until.IsZero() || date.Before(f.Until)))
 }
 
-// labelled is the first of a payment's labels that begins as a filter says.
+// labelled is the first label of a payment that begins with the filter's text.
 func labelled(f store.PaymentFilter, p *payment.Payment) any {
 	var found []string
 	for _, in := range p.Instructions {
@@ -273,7 +270,7 @@ func drawWindow(t *rapid.T, f store.PaymentFilter, all []*payment.Payment) store
 	return w
 }
 
-// placeIn is where a payment is in a list; one that has no such label, somewhere.
+// placeIn is the position of a payment in a list, or any position for one without such a label.
 func placeIn(f store.PaymentFilter, w store.Window, p *payment.Payment) []any {
 	if w.Order == store.LabelOrder {
 		return []any{cmp.Or(labelled(f, p), any("rent")), int64(p.ID)}
@@ -311,9 +308,8 @@ func TestListIsThatOfTheReference(t *testing.T) {
 	})
 }
 
-// TestAPlaceWithoutADateInABoundedList: a page link may be sent with filters that
-// its list did not have, here a bound that selects only payments with a date. All
-// of them come before the place.
+// TestAPlaceWithoutADateInABoundedList: a page link may be sent with other filters, here a
+// bound that selects only payments with a date. All of them come before the position.
 func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		all := s.population(12)
@@ -371,8 +367,7 @@ func TestUnknownOrderIsAnError(t *testing.T) {
 	})
 }
 
-// TestCounterIsExact: it counts what was committed, from all workers, and
-// nothing of what was not.
+// TestCounterIsExact: it counts what was committed by all workers, and nothing else.
 func TestCounterIsExact(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		for range 20 {

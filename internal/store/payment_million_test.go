@@ -23,9 +23,9 @@ func crowd(t *testing.T) (payments int, long bool) {
 // numbers is the beginning of a statement that counts from $1 to $2.
 const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < $2) `
 
-// populate fills the tables past the rules of payments, which would take hours:
-// a quarter each is created, validating, rejected and expired, and every filter
-// has a value that half of them or a quarter share.
+// populate fills the tables without the rules of payments, which would take hours: a quarter
+// each is created, validating, rejected and expired, and half or a quarter of them match each
+// filter.
 var populate = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at)
 		SELECT i, 0, $3, 'created', '', 'client', '', i FROM n`,
@@ -87,7 +87,7 @@ func (s site) populateAfter(from, n int) {
 type stretchOfList struct {
 	filter store.PaymentFilter
 	order  string
-	// sorts says why there is no index that has the order of what is selected.
+	// sorts says why no index has the order of the selection.
 	sorts string
 }
 

@@ -7,8 +7,8 @@ import (
 
 // A page is read from one range of an index where possible. Otherwise it is merged from the
 // beginnings of several ranges: rows with and without a key, rows that share the last page's
-// key and rows beyond it, and each connector's rows. A database that has to find this by
-// itself reads and sorts everything.
+// key and rows beyond it, and each connector's rows. A database that plans this by itself reads
+// and sorts everything.
 
 // stretch is a condition on places within which the index has the order of the
 // list already: by key and id, or by id alone where all keys are the same.
@@ -36,8 +36,7 @@ func (p place) sign() string {
 	return ">"
 }
 
-// stretches are the parts of the list to be read, in the order of reading: one
-// at least, which may be empty.
+// stretches are the parts of the list to be read, in order: at least one, which may be empty.
 func (p place) stretches() []stretch {
 	if p.column == p.id {
 		return p.byID()
@@ -59,8 +58,8 @@ func (p place) byID() []stretch {
 	return []stretch{{clause: p.id + " " + p.sign() + " $%d", values: p.from[1:], same: true}}
 }
 
-// keyed are the stretches of rows with a key. A place without one is after all
-// of them, also where the filter selects no others.
+// keyed are the stretches of rows with a key. A position without one is after all of them, even
+// where the filter selects no others.
 func (p place) keyed() []stretch {
 	amongBare := p.from != nil && p.from[0] == nil
 	switch {
@@ -157,8 +156,8 @@ func (p place) straight(s selection, x stretch, w Window) (string, []any) {
 		paymentColumns, p.column, s.From, s.Conditions(), p.order(x), s.Bind(w.Limit), s.Bind(w.Offset)), s.Args
 }
 
-// joined reads the beginning of every stretch of every list, which is from the
-// indexes alone, and then the payments that the page begins with.
+// joined reads the beginning of every part of every list, which needs only the indexes, and
+// then the payments of the page.
 func (p place) joined(s selection, lists []stretch, w Window) (string, []any) {
 	enough := s.Bind(w.End())
 	var beginnings []string

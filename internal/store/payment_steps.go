@@ -15,8 +15,7 @@ import (
 // read. A payment has a few of each for every webhook.
 const maxSteps = 1000
 
-// Attempts lists what was said to the bank about a payment, oldest first, without
-// the fields of the order.
+// Attempts lists the bank calls about a payment, oldest first, without the fields of the order.
 func (r *Reader) Attempts(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]Attempt, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Attempt, error) {
 		var (

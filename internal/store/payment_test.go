@@ -62,7 +62,7 @@ func TestPaymentComesBack(t *testing.T) {
 	})
 }
 
-// TestIdentityWithoutSensitivePart: nothing sensitive stays nothing.
+// TestIdentityWithoutSensitivePart: a missing sensitive part stays missing.
 func TestIdentityWithoutSensitivePart(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		p, first, err := payment.New(draft(1), payment.Policy{}, bytes.NewReader(make([]byte, 100)), now)
@@ -161,8 +161,8 @@ func TestSealedIdentityStaysInItsRow(t *testing.T) {
 	})
 }
 
-// TestLateChangeIsRefused: of two changes of the same version, whatever they
-// are, the second is told so and leaves no trace.
+// TestLateChangeIsRefused: of two changes of the same version, the second fails and leaves
+// nothing.
 func TestLateChangeIsRefused(t *testing.T) {
 	validate := payment.Report{Status: payment.Awaiting, Action: payment.Decoupled}
 	settle := payment.Report{Status: payment.Settled}
@@ -277,7 +277,7 @@ func TestPaymentsOfOthers(t *testing.T) {
 	})
 }
 
-// due claims what is due in a domain at an instant.
+// due claims the due payments of a domain at an instant.
 func (s site) due(domain passerelle.DomainID, at time.Time, lease time.Duration, limit int) []int64 {
 	s.t.Helper()
 	var ids []int64
@@ -321,7 +321,7 @@ func TestDuePayments(t *testing.T) {
 	})
 }
 
-// TestClaimantsShare: no payment goes to two of many that claim at once.
+// TestClaimantsShare: no payment goes to two simultaneous claimants.
 func TestClaimantsShare(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		const payments, claimants = 20, 8

@@ -62,17 +62,17 @@ func nameOf(parameter string) string {
 	return "COALESCE((SELECT name FROM connector_name WHERE uuid = " + uuid + "), " + uuid + ")"
 }
 
-// NameConnector says what a connector is called, for the order of lists. It is
-// to come before the payment that is stored with that connector. A name that is
-// stored already is only read: PostgreSQL locks a row that an insertion conflicts with,
-// also where nothing is updated, and all orders to one bank would then commit one by one.
+// NameConnector stores the name of a connector, for the order of lists. It is to come before
+// the payment that is stored with that connector. A name that is stored already is only read:
+// PostgreSQL locks a row that an insertion conflicts with, also where nothing is updated, and
+// all orders to one bank would then commit one by one.
 func (tx *Tx) NameConnector(uuid, name string) {
 	tx.unit.Exec(`INSERT INTO connector_name (uuid, name) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM connector_name WHERE uuid = CAST($1 AS TEXT) AND name = CAST($2 AS TEXT))
 		ON CONFLICT (uuid) DO UPDATE SET name = excluded.name`, uuid, name)
 }
 
-// insertInstructions stores the lines, with what is stored of the account number of each.
+// insertInstructions stores the lines, each with its stored account number.
 func (tx *Tx) insertInstructions(p *payment.Payment, numbers []string) error {
 	beneficiaries, references, ends := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	labels := foldLabels(p.Instructions)
@@ -133,8 +133,8 @@ func first(seen map[string]bool, value string) bool {
 	return !again
 }
 
-// insertTransition appends to the history. A step that somebody else has taken
-// already means that the payment was changed meanwhile.
+// insertTransition appends to the history. A step that exists already means that the payment
+// was changed meanwhile.
 func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 	var previous *int64
 	if t.Seq > 0 {
@@ -146,10 +146,9 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 		int64(p.ID), t.Seq, int64(p.Domain), previous, database.OptionalText(t.From), string(t.To), string(t.Cause.Trigger), string(t.Cause.Actor), t.Cause.Bank, database.Micros(t.At))
 }
 
-// UpdatePayment stores a changed payment over the version that was loaded, with its
-// transitions and its notes, which it takes from the payment. Write fails with ErrConflict
-// when the payment was changed meanwhile. check is when to ask the bank next, in the
-// domain's time; nil means never.
+// UpdatePayment stores a changed payment over the loaded version, with its transitions and its
+// notes, which it removes from the payment. Write fails with ErrConflict when the payment was
+// changed meanwhile. check is when to ask the bank next, in the domain's time; nil means never.
 func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition, check *time.Time) error {
 	after := p.Seq - int64(len(transitions))
 	for _, t := range transitions {
@@ -187,9 +186,9 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 	return nil
 }
 
-// PayerReturned stores that the payer of a payment was sent back to the client,
-// over the version it was loaded at. If somebody else changed it meanwhile, or
-// its payer has returned before, Write fails with ErrConflict.
+// PayerReturned stores that the payer of a payment was sent back to the client, over the
+// version it was loaded at. Write fails with ErrConflict when another process changed it
+// meanwhile, or its payer has returned before.
 func (tx *Tx) PayerReturned(p *payment.Payment, now time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET returned = $1, version = version + 1 WHERE +domain_id = $2 AND id = $3 AND version = $4 AND returned IS NULL`,
 		database.Micros(now), int64(p.Domain), int64(p.ID), p.Version)
@@ -208,8 +207,8 @@ func encodeFields(fields []payment.Field) (*string, error) {
 	return &text, nil
 }
 
-// updateInstructions stores what became of the lines: in one statement when
-// the same became of all, which is the common case.
+// updateInstructions stores the states of the lines, in one statement when all are equal, which
+// is the common case.
 func (tx *Tx) updateInstructions(p *payment.Payment) {
 	const set = `UPDATE instruction SET state = $1, error_code = $2, error_description = $3, exec_date = $4, occurred = $5 WHERE +domain_id = $6 AND payment_id = $7`
 	if alike(p.Instructions) {

@@ -18,8 +18,8 @@ import (
 	"passerelle/webhook"
 )
 
-// planner has PostgreSQL tell how it executes statements whatever their arguments are,
-// as it does for those that the program sends.
+// planner has PostgreSQL show how it executes statements for any arguments, as it does for
+// those of the program.
 type planner struct {
 	t  *testing.T
 	db *pgx.Conn
@@ -43,7 +43,7 @@ func newPlanner(t *testing.T, url string) *planner {
 	return &planner{t: t, db: db}
 }
 
-// plan is that of a statement, a step in a line.
+// plan is the plan of a statement, one step in a line.
 func (p *planner) plan(s database.Statement) []string {
 	p.t.Helper()
 	if _, err := p.db.Exec(p.t.Context(), `PREPARE this AS `+database.PostgresDialect().Text(s.SQL)); err != nil {
@@ -67,11 +67,11 @@ func (p *planner) plan(s database.Statement) []string {
 	return steps
 }
 
-// crowdedTables have many rows in TestRequestsAreRecordedByTheirIDs, of which a step may read
-// some only.
+// crowdedTables have many rows in TestRequestsAreRecordedByTheirIDs. A step may read only some
+// of them.
 var crowdedTables = regexp.MustCompile(` on (payment|payment_transition|instruction|delivery|delivery_attempt|event|bank_transaction|bank_account|subscription|connection|connection_log|end_user|token|webhook|client|setting_change|attempt|document|consent|received)( \w+)?$`)
 
-// more are rows beside those of other tests, numbered from $1 to $2.
+// more are rows in addition to those of other tests, numbered from $1 to $2.
 var more = []string{
 	`INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, body, created)
 		SELECT i, CAST($3 AS BIGINT), 'PAYMENT_STATE_UPDATED', 'payment', i, 1, CASE WHEN i % 2 = 0 THEN i ELSE NULL END, CAST('{}' AS BYTEA), 1 FROM n`,
@@ -83,8 +83,7 @@ var more = []string{
 	`INSERT INTO received (domain_id, name, at, headers, body, verdict) SELECT CAST($3 AS BIGINT), 'x', i, '', CAST('' AS BYTEA), '' FROM n`,
 }
 
-// crowdAll has the domain have thousands of everything, with numbers after those of
-// what is made otherwise.
+// crowdAll gives the domain thousands of rows of every kind, numbered after the others.
 func (s site) crowdAll() *savings {
 	s.t.Helper()
 	const from, n = 100_000, 20 * fewDeliveries
@@ -114,8 +113,8 @@ func (s site) crowdAll() *savings {
 	return h
 }
 
-// TestADomainIsAPart has every table, whichever migration made it, tell PostgreSQL that
-// one domain has a small part of it.
+// TestADomainIsAPart: every table, whichever migration made it, tells PostgreSQL that one
+// domain has a small part of it.
 func TestADomainIsAPart(t *testing.T) {
 	s := newSite(t, storetest.Postgres(t))
 	others, err := database.Collect(t.Context(), s.db.Rows(), database.ScanString, `SELECT relname FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
@@ -126,8 +125,8 @@ func TestADomainIsAPart(t *testing.T) {
 	}
 }
 
-// TestRequestsAreRecordedByTheirIDs: nor does what records requests go through all that
-// waits, of which there is little by the statistics.
+// TestRequestsAreRecordedByTheirIDs: recording requests does not read all waiting deliveries
+// either, of which the statistics show few.
 func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
 	url := storetest.Postgres(t)
 	s := newSite(t, url)

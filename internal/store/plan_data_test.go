@@ -14,9 +14,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// plannedSavings is a site whose statements are explained before they run. PostgreSQL
-// is told that its tables have a million rows, and that reading one from end to
-// end and sorting cost a fortune: what still does has no index to go by.
+// plannedSavings is a site whose statements are explained before they run. PostgreSQL gets
+// statistics of a million rows, and high costs for reading a table completely and for sorting:
+// a plan that still does so has no index.
 func plannedSavings(t *testing.T, url string) (*savings, *explained) {
 	isPostgres := !strings.HasPrefix(url, "sqlite:")
 	if isPostgres {
@@ -54,7 +54,7 @@ func (h *savings) addFiles(t *testing.T) {
 	})
 }
 
-// addSeries adds a series of transactions, and what is noted about one of them.
+// addSeries adds a series of transactions, and a note about one of them.
 func (h *savings) addSeries(t *testing.T) {
 	t.Helper()
 	noted := h.add(0, 1)[0]
@@ -71,8 +71,8 @@ var (
 	sorting    = regexp.MustCompile(`^(.*->  )?Sort$`)
 )
 
-// growing are the steps of PostgreSQL's plans that grow with a table: those that
-// read one, or an index, from end to end, and sorts.
+// growing are the steps of PostgreSQL's plans that grow with a table: reading a table or an
+// index completely, and sorting.
 func growing(plans []string) (steps []string) {
 	for i, step := range plans {
 		bound := i+1 < len(plans) && strings.Contains(plans[i+1], "Index Cond")
@@ -83,13 +83,12 @@ func growing(plans []string) (steps []string) {
 	return steps
 }
 
-// query is what is asked of banking data on the path of a request or by a loop.
+// query is a query of banking data for a request or a loop.
 type query struct {
 	run func() error
-	// index is the one that SQLite takes, with what bounds it.
+	// index is the index that SQLite uses, with its bounds.
 	index string
-	// sorts says why what is sorted, or gone through in the order that is wanted,
-	// is little.
+	// sorts says why the sorted rows, or those read in the wanted order, are few.
 	sorts string
 }
 
@@ -111,8 +110,7 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// TestPlansOfBankingData: nothing that is asked of connections and what was read
-// through them reads or sorts a table.
+// TestPlansOfBankingData: no query of connections and their data reads or sorts a table.
 func TestPlansOfBankingData(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		h, engine := plannedSavings(t, url)
@@ -357,7 +355,7 @@ func (h *savings) documentQueries() map[string]query {
 	}
 }
 
-// aroundQueries are about what there is around transactions.
+// aroundQueries are queries around transactions.
 func (h *savings) aroundQueries() map[string]query {
 	ctx, db, a, full := context.Background(), h.db, h.accounts[0], errors.New("full")
 	clusters := func(with func(*bankstore.ClusterFilter)) func() error {
@@ -415,7 +413,7 @@ func (h *savings) aroundQueries() map[string]query {
 	}
 }
 
-// exportQueries are of the lists that only an export has.
+// exportQueries are the queries of exports only.
 func (h *savings) exportQueries() map[string]query {
 	ctx, db, most := context.Background(), h.db, store.Window{Limit: 5}
 	from := func(place ...any) store.Window { return store.Window{Limit: 5, From: place} }
@@ -468,7 +466,7 @@ func (h *savings) withdrawalQueries() map[string]query {
 	}
 }
 
-// consoleQueries are those of the lists that operators look at.
+// consoleQueries are the queries of the console's lists.
 func (h *savings) consoleQueries() map[string]query {
 	ctx, db, page := context.Background(), h.db, store.Window{Descending: true, Limit: 5, From: []any{int64(9)}}
 	troubles := func(f bankstore.TroubleFilter) func() error {

@@ -16,8 +16,8 @@ import (
 
 func init() { database.Watch(storetest.Collect) } //nolint:gochecknoinits // before any test opens a store
 
-// bounded are the tables of which a statement may read everything, with what keeps them
-// small. All others grow.
+// bounded are the tables that a statement may read completely, with what keeps them small. All
+// others grow.
 var bounded = map[string]string{
 	"domain": "made by hand", "setting": "the keys that are known", "connector_name": "one for each connector", "counter": "16 for each total of a domain",
 	"payment_edge": "the table of states", "maintenance": "one row", "sealing": "one row", "key_check": "one row", "sequence": "one for each table",
@@ -28,8 +28,8 @@ var bounded = map[string]string{
 	"sign_in_failure": "kept up to a number", "received": "kept up to a number, in sandboxes", "mail": "alerts, one in an hour for each webhook",
 }
 
-// granted are statements that may read much all the same, by their text and the step of
-// the plan, with the reason.
+// granted are statements that may read much, by their text and the step of the plan, with the
+// reason.
 var granted = []struct{ statement, step, why string }{
 	{`ORDER BY (amount|date_type|state|instruction_count|validated|connector_name|id|registered|place_key)\b`, `payment_(by|in|of)_`, "a filter beside another order: what it selects is sorted, or the order is walked"},
 	{`FROM payment WHERE domain_id = \$1 AND (registered [<>]=? \$\d+ AND )*(state|date_type|amount|validated|connector_uuid IN|connector_uuid IS NULL).* LIMIT \d+\) AS counted`, `payment_`, "a count of several filters at once goes through what one of them selects"},
@@ -40,13 +40,12 @@ var granted = []struct{ statement, step, why string }{
 	{`SELECT COALESCE\(MAX\(id\), 0\)`, ``, "the last of an index"},
 }
 
-// step is one access of a plan to rows: to those of a table, by an index or none, with
-// the leading columns of the index that bound what is read of it.
+// step is one access of a plan to rows of a table, by an index or none, with the leading
+// columns of the index that limit what is read.
 type step struct {
 	table, index string
 	bounds       []string
-	// page says that it is read in the order that is wanted, up to a limit, and nothing
-	// of it left out.
+	// page means that rows are read in the wanted order up to a limit, and none is skipped.
 	page bool
 	text string
 }
@@ -78,8 +77,7 @@ func finds(expression, text string) bool {
 	return expressions[expression].MatchString(text)
 }
 
-// planned is a database that tells how it would execute statements, whatever their
-// arguments.
+// planned is a database that shows how it would execute statements for any arguments.
 type planned struct {
 	t       *testing.T
 	pool    *sql.DB
@@ -273,7 +271,7 @@ func conditionsOf(text string) (columns []string) {
 	return columns
 }
 
-// tableOf is the table behind a name in a statement; none is what was selected before.
+// tableOf returns the table behind a name in a statement; none for an earlier selection.
 func (p *planned) tableOf(text, name string) string {
 	if p.tables[name] {
 		return name
@@ -286,8 +284,8 @@ func (p *planned) tableOf(text, name string) string {
 	return ""
 }
 
-// references are what the database asks by itself, to check that what a row refers to is
-// there, and that nothing refers to one that goes. SQLite asks the like of them.
+// references are the database's own queries, which check that a referenced row exists, and that
+// nothing refers to a deleted one. SQLite asks the like of them.
 func (p *planned) references() (all []string) {
 	p.t.Helper()
 	list := `SELECT m.name, f."table", f."from", COALESCE(f."to", 'id'), f.id FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' ORDER BY m.name, f.id, f.seq`
@@ -331,13 +329,13 @@ func (p *planned) removed(table string) bool {
 	return slices.ContainsFunc(storetest.Statements(p.t), func(s storetest.Statement) bool { return removes.MatchString(s.SQL) })
 }
 
-// TestEveryStatement has every statement planned that this program has asked for so far,
-// in this process and those that left theirs in a folder, and every check of a reference:
-// on both databases, filled without statistics, as a restored dump is, and with them.
-// None goes through a table that grows, nor through all that a domain has in it. Checks of
-// references are planned on empty tables as well, and so kept by PostgreSQL until there
-// are statistics; of any other statement it takes any index there, and it does not
-// matter: statistics come as soon as there is something to go through.
+// TestEveryStatement plans every statement that the program has executed so far, in this
+// process and in others that wrote them to a folder, and every check of a reference: on both
+// databases, filled, without statistics, as a restored dump is, and with them. None reads a
+// growing table, or a domain's part of one, completely. Checks of references are planned on
+// empty tables as well, because PostgreSQL keeps their plans until there are statistics. For
+// other statements the index on an empty table does not matter: statistics come as soon as
+// there are rows.
 func TestEveryStatement(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
 		s := newSite(t, address)
@@ -357,8 +355,8 @@ func TestEveryStatement(t *testing.T) {
 
 var listOfArguments = regexp.MustCompile(`\$\d+(?:,\s*\$\d+)+`)
 
-// asked are the statements that were asked for; of those that differ in the length of a
-// list only, one.
+// asked are the executed statements, with one for those that differ only in the length of a
+// list.
 func (p *planned) asked() (texts []string) {
 	p.t.Helper()
 	known := map[string]bool{}
@@ -372,8 +370,7 @@ func (p *planned) asked() (texts []string) {
 	return texts
 }
 
-// askEverything asks the questions of the other tests of plans, which this one may be
-// without.
+// askEverything executes the queries of the other plan tests, without which this one may run.
 func askEverything(t *testing.T, s site) {
 	t.Helper()
 	for name, question := range s.questions() {
@@ -407,9 +404,8 @@ func (s site) crowdEvery(p *planned) {
 	p.fill(many)
 }
 
-// fill gives every table that grows so many rows, whatever the schema says of them: of
-// each column values of one kind, another in each row, and half of them NULL where they
-// may be.
+// fill gives every growing table a number of rows: for each column values of one kind,
+// different in each row, and half of them NULL where allowed.
 func (p *planned) fill(n int) {
 	p.t.Helper()
 	columns, free := `SELECT m.name, c.name, lower(c.type), c."notnull" = 1 FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' ORDER BY m.name, c.cid`,
@@ -438,7 +434,7 @@ func (p *planned) fill(n int) {
 	}
 }
 
-// triggers are statements that drop those of SQLite, which nothing puts out of force.
+// triggers are statements that drop SQLite's triggers, which cannot be disabled.
 func (p *planned) triggers() []string {
 	if p.isPostgres() {
 		return nil
@@ -463,7 +459,7 @@ func valueOf(column, kind string, filled bool) string {
 	return "CASE WHEN i % 2 = 0 THEN " + value + " END"
 }
 
-// forgetStatistics makes the database one that was restored from a dump.
+// forgetStatistics makes the database like one restored from a dump.
 func (p *planned) forgetStatistics() {
 	p.t.Helper()
 	if !p.isPostgres() {
@@ -476,8 +472,8 @@ func (p *planned) forgetStatistics() {
 	p.do(`UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')`)
 }
 
-// takeStatistics has the database know its tables; SQLite is told that there are a
-// thousand times as many rows, or it would rightly read a small table from end to end.
+// takeStatistics collects statistics. SQLite's are multiplied by a thousand, or it would
+// rightly read a small table completely.
 func (p *planned) takeStatistics() {
 	p.t.Helper()
 	p.do(`ANALYZE`)

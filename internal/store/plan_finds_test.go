@@ -8,10 +8,10 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestTheCheckOfPlansFinds has statements planned that cost more with every payment on
-// record, as the store once made them, and shows that TestEveryStatement would report
-// each: an identity that leaves the planner a choice, a partial index that does not fit,
-// a reference that is checked by a newer index.
+// TestTheCheckOfPlansFinds plans statements of earlier versions whose cost grows with the
+// payments, and shows that TestEveryStatement would report each: an identity that leaves the
+// planner a choice, a partial index that does not fit, and a reference checked with a newer
+// index.
 func TestTheCheckOfPlansFinds(t *testing.T) {
 	const both, sqlite, postgres = "", "sqlite", "postgres"
 	cases := []struct {

@@ -56,9 +56,8 @@ func (e *explained) explain(ctx context.Context, s database.Statement) error {
 	})
 }
 
-// TestPlans holds the statements on request paths and in loops to their
-// indexes: nothing there grows with a table. SQLite chooses by rule when it
-// has no statistics, so that an almost empty database tells the truth.
+// TestPlans checks that statements of requests and loops use their indexes: nothing there grows
+// with a table. SQLite without statistics plans by rule, so an almost empty database suffices.
 func TestPlans(t *testing.T) {
 	s := newSite(t, storetest.SQLite(t))
 	all := s.questions()
@@ -85,8 +84,8 @@ type question struct {
 	index string
 }
 
-// questions are those of requests and of loops, and of a payment and a webhook that
-// are made here.
+// questions are the queries of requests and loops, and of a payment and a webhook that are made
+// here.
 func (s site) questions() map[string]question {
 	s.t.Helper()
 	p, w := s.create(draft(1), now), s.receiver(webhook.PaymentStateUpdated)
@@ -316,11 +315,11 @@ func (s site) questions() map[string]question {
 	}
 }
 
-// limited are steps through what was selected before, under a limit.
+// limited are steps through an earlier selection with a limit.
 var limited = regexp.MustCompile(`^SCAN (due|over|wanted|waiting|latest|counted|withdrawal|place|list_\d+|CONSTANT ROW)`)
 
-// wantNoScan refuses plans that read or sort a whole table. What was selected
-// before, under a limit, may be gone through, and sorted when it is a page.
+// wantNoScan refuses plans that read or sort a whole table. An earlier selection with a limit
+// may be read completely, and sorted when it is a page.
 func wantNoScan(t *testing.T, plans []string) {
 	t.Helper()
 	page := slices.Contains(plans, "SCAN place")

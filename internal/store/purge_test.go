@@ -31,7 +31,7 @@ func TestPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 	})
 }
 
-// claimExpired leaves a row of an execution that nobody remembers.
+// claimExpired leaves an expired row of an execution.
 func (s site) claimExpired(key []byte) {
 	s.t.Helper()
 	if _, err := s.db.ClaimKey(s.t.Context(), store.RepeatKey{Domain: s.domain, Token: 1, Key: key, Request: key}); err != nil {

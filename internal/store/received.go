@@ -9,9 +9,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// MaxReceived is how many requests the built-in receiver keeps per domain, and
-// MaxReceivedBytes of how many bytes together, headers and bodies: anybody may
-// send to it.
+// MaxReceived is how many requests the built-in receiver stores for a domain, and
+// MaxReceivedBytes how many bytes of headers and bodies, because anybody may send to it.
 const (
 	MaxReceived      = 1000
 	MaxReceivedBytes = 16 << 20
@@ -24,10 +23,10 @@ type Received struct {
 	// Name is the last segment of the path it came to.
 	Name string
 	At   time.Time
-	// Headers are as JSON; Body is as it came.
+	// Headers are JSON, and Body is unchanged.
 	Headers string
 	Body    []byte
-	// SignatureCheck says what came of checking the signature.
+	// SignatureCheck is the result of checking the signature.
 	SignatureCheck string
 }
 
@@ -51,9 +50,8 @@ type ReceivedOpening struct {
 	Size int64
 }
 
-// NewestReceived lists requests of a domain's receiver, the newest first, from
-// before an id on, or from the newest when that is zero, each with so many bytes
-// of its body at most.
+// NewestReceived lists requests of a domain's receiver, newest first, before an id or from the
+// newest when it is zero, each with at most a number of bytes of its body.
 func (r *Reader) NewestReceived(ctx context.Context, domain passerelle.DomainID, before int64, limit, body int) ([]ReceivedOpening, error) {
 	if before == 0 {
 		before = math.MaxInt64

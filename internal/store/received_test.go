@@ -7,8 +7,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Anybody may send to the built-in receiver, so that what it keeps is bounded
-// in every way, for each domain alone.
+// Anybody may send to the built-in receiver, so its storage is limited in every way, for each
+// domain separately.
 func TestReceivedRequestsAreBounded(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		keep := func(got store.Received) {

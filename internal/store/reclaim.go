@@ -2,10 +2,9 @@ package store
 
 import "context"
 
-// Reclaim prepares a database to be served from. A SQLite database has one
-// server at a time: a second one gets ErrServed, and the first, once it has
-// the database for itself, ends every lease, because whoever held one is dead
-// and waiting for it to lapse would only delay recovery. On PostgreSQL Reclaim
+// Reclaim prepares a database to be served from. A SQLite database has one server at a time. A
+// second one gets ErrServed. The first ends every lease once it has the database for itself,
+// because their holders are dead and waiting would only delay recovery. On PostgreSQL Reclaim
 // does nothing: the holder may be another replica at work.
 func (db *DB) Reclaim(ctx context.Context) error {
 	if single, err := db.Database.LockOut(ctx); err != nil || !single {

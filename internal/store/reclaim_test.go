@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// A second server of a SQLite database would take the first one's leases for
-// those of the dead, and send its orders again.
+// A second server of a SQLite database would take leases of the first for those of dead
+// processes, and send its orders again.
 func TestOneServerAtATime(t *testing.T) {
 	address := storetest.SQLite(t)
 	first, second := migrated(t, address), migrated(t, address)
@@ -48,7 +48,7 @@ func migrated(t *testing.T, address string) *store.DB {
 	return db
 }
 
-// Whoever made the files before, they are their owner's alone once in use.
+// Existing files become readable by their owner only.
 func TestFilesAreTheOwnersAlone(t *testing.T) {
 	address := storetest.SQLite(t)
 	path := strings.TrimPrefix(address, "sqlite:")

@@ -55,7 +55,7 @@ type sentRequest struct {
 	at time.Time
 }
 
-// post is two webhooks of a domain and one of another, with what was sent to them.
+// post is two webhooks of a domain and one of another, with their deliveries.
 type post struct {
 	site
 	webhooks []store.Webhook
@@ -86,8 +86,8 @@ func newPost(s site) *post {
 	return p
 }
 
-// send stores a delivery with up to 25 requests, of which later ones need not have
-// greater ids, and several are of one instant.
+// send stores a delivery with up to 25 requests. Later ones need not have greater ids, and
+// several have one instant.
 func (p *post) send(i int) {
 	w, states := p.webhooks[i*i%7%3], []store.WebhookState{store.WebhookPending, store.WebhookDropped, store.WebhookDelivered}
 	one := &sentPayload{id: int64(1 + (i*11)%30), domain: w.Domain, webhook: w.ID, user: passerelle.UserID(i % 2 * 7), created: at(i % 4), state: states[i/3%3]}
@@ -156,7 +156,7 @@ func (p *post) requested(selected func(sentRequest) bool) listing {
 	return listing{ways: ways{newest: true, skips: true}, all: spotsOf(p.requests, spotOf, anyRow[sentRequest]), selected: spotsOf(p.requests, spotOf, selected)}
 }
 
-// TestWebhookListsAreThoseOfTheReference reads arbitrary windows of what was sent.
+// TestWebhookListsAreThoseOfTheReference reads random windows of deliveries.
 func TestWebhookListsAreThoseOfTheReference(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		p := newPost(s)
@@ -167,7 +167,7 @@ func TestWebhookListsAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// compareLast holds the last ten requests of each of some deliveries against all.
+// compareLast compares the last ten requests of some deliveries with all.
 func (p *post) compareLast(t *rapid.T) {
 	of := rapid.SliceOfN(rapid.Map(rapid.SampledFrom(p.payloads), func(one *sentPayload) passerelle.DeliveryID { return passerelle.DeliveryID(one.id) }), 0, 40).Draw(t, "deliveries")
 	want := map[passerelle.DeliveryID][]int64{}
@@ -372,7 +372,7 @@ func (s site) consents() func(*rapid.T) listing {
 	}
 }
 
-// TestRecordsAreThoseOfTheReference reads arbitrary windows of what is on record.
+// TestRecordsAreThoseOfTheReference reads random windows of records.
 func TestRecordsAreThoseOfTheReference(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		compareLists(t, map[string]func(*rapid.T) listing{

@@ -12,27 +12,25 @@ import (
 	"passerelle/internal/database"
 )
 
-// Old events go in small transactions, and nothing that has to stay is looked
-// at twice: deliveries that are over have an index of their own, each with its
-// last delivery takes its event along, and for events that nobody was to get,
-// and for large bodies without an event, a place is kept up to which all have
-// been seen.
+// Old events are removed in small transactions, and rows that must stay are not read twice:
+// finished deliveries have an index of their own, each takes its event along with its last
+// delivery, and for events without deliveries and large bodies without an event, a position is
+// stored up to which all were checked.
 
-// Retention says what of a domain is too old to be kept. Events and deliveries
-// are as old as what they tell of.
+// Retention says which rows of a domain are too old. Events and deliveries are as old as their
+// subject.
 type Retention struct {
 	Domain passerelle.DomainID
-	// Events from before this instant of the domain's time go when all their
-	// deliveries are over; Health goes by itself.
+	// Events from before this instant of the domain's time are removed when all their
+	// deliveries have ended. Health has its own.
 	Events, Health time.Time
-	// Batch is how many rows one transaction removes of each kind, and how many
-	// transactions there are at most: what is left is for the next call.
+	// Batch is how many rows of each kind one transaction removes, and Batches how many
+	// transactions there are at most. The next call does the rest.
 	Batch, Batches int
 }
 
-// PurgeEvents removes what is too old of a domain: events that are over, with
-// their deliveries, attempts and bodies, and health. What is undelivered stays,
-// with the attempts of the time that is kept.
+// PurgeEvents removes what is too old of a domain: finished events with their deliveries,
+// attempts and bodies, and health. Undelivered events stay, with recent attempts.
 func (db *DB) PurgeEvents(ctx context.Context, r Retention) error {
 	for range r.Batches {
 		more, err := db.purgeBatch(ctx, r)
@@ -76,7 +74,7 @@ func (db *DB) purgeBatch(ctx context.Context, r Retention) (bool, error) {
 	return len(over)+len(unseen)+int(removed) > 0, err
 }
 
-// scanOld reads two numbers, of which the second is an id.
+// scanOld reads two numbers, the second of which is an id.
 func scanOld(row database.Row) ([2]int64, error) {
 	var pair [2]int64
 	err := row.Scan(&pair[0], &pair[1])
@@ -91,7 +89,7 @@ func second(pairs [][2]int64) []int64 {
 	return ids
 }
 
-// The subjects of places: an instant and an id, up to which all were looked at.
+// The subjects of positions: an instant and an id, up to which all were checked.
 const (
 	unsentPlace = "event"
 	partPlace   = "event_part"
@@ -120,22 +118,21 @@ func (tx *Tx) movePurge(domain passerelle.DomainID, subject string, seen [][2]in
 // rowCount counts the rows that the statements of a unit have touched.
 type rowCount int
 
-// counted adds a statement that returns a row for each one that it touches.
+// counted adds a statement that returns each row that it changes.
 func (tx *Tx) counted(n *rowCount, sql string, args ...any) {
 	tx.unit.Returning(func(database.Row) error { *n++; return nil }, sql, args...)
 }
 
-// removeAttempts removes the accounts of old requests, whatever became of their
-// deliveries: one that fails every minute has a great many.
+// removeAttempts removes records of old requests, whatever happened to their deliveries: one
+// that fails every minute has very many.
 func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
 	tx.counted(removed, `DELETE FROM delivery_attempt WHERE id IN (
 			SELECT a.id FROM webhook w JOIN delivery_attempt a ON a.webhook_id = w.id AND a.at < $1 WHERE w.domain_id = $2`+database.UpTo(r.Batch)+`)
 		RETURNING id`, database.Micros(r.Events), int64(r.Domain))
 }
 
-// removeDeliveries removes deliveries, given with their events, unless they have
-// more attempts than a transaction should remove, and the events of which none
-// is left.
+// removeDeliveries removes deliveries, given with their events, unless they have more attempts
+// than a transaction should remove, and the events without deliveries.
 func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	if len(over) == 0 {
 		return
@@ -152,8 +149,8 @@ func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	tx.removeEvents(r.Domain, second(over))
 }
 
-// removeEvents removes those of some events that have no delivery. A held one
-// may still get some.
+// removeEvents removes those of some events that have no delivery. A held one may still get
+// some.
 func (tx *Tx) removeEvents(domain passerelle.DomainID, events []int64) {
 	if len(events) == 0 {
 		return
@@ -173,9 +170,9 @@ func (tx *Tx) removeHealth(r Retention, removed *rowCount) {
 // partsKept is how long a large body may wait for its event.
 const partsKept = 24 * time.Hour
 
-// PurgeParts removes large bodies that did not become an event within a day of
-// real time, and looks at no more parts in a unit than batch. After that many
-// batches it leaves the rest to the next call.
+// PurgeParts removes large bodies that did not become an event within a day of real time, and
+// checks at most batch parts in a unit. After that many batches it leaves the rest to the next
+// call.
 func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		from, err := db.purgePlace(ctx, 0, partPlace)

@@ -34,8 +34,7 @@ func (s site) happen(first, count int, from time.Time) {
 	})
 }
 
-// deliver puts requests on record for all that a webhook has not accepted up to
-// a delivery.
+// deliver records requests for all undelivered deliveries of a webhook up to one.
 func (s site) deliver(w store.Webhook, upTo int64, failure string) {
 	s.t.Helper()
 	list, err := s.db.Undelivered(s.t.Context(), w, 0, 1000)
@@ -61,7 +60,7 @@ func (s site) purge(events time.Time, batch, batches int) {
 	}
 }
 
-// left counts what is left of events.
+// left counts the remaining rows of events.
 func (s site) left() string {
 	s.t.Helper()
 	count := func(table string) int64 { return s.count(`SELECT count(*) FROM ` + table) }
@@ -100,7 +99,7 @@ func TestOldEventsGo(t *testing.T) {
 	})
 }
 
-// An event goes with the last of its deliveries, whoever has it.
+// An event is removed with the last of its deliveries, to whichever webhook.
 func TestEventsStayWhileSomebodyWaits(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		first, second := s.receiver(webhook.PaymentStateUpdated), s.receiver(webhook.PaymentStateUpdated)
@@ -134,8 +133,8 @@ func TestManyAttemptsOfOneDelivery(t *testing.T) {
 	})
 }
 
-// A body that never became an event goes after a day of real time, and one that
-// did, of no user, is looked at once.
+// A body that never became an event is removed after a day of real time, and one of an event
+// without a user is checked once.
 func TestPartsWithoutEventsGo(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		write := func() *store.EventBody {
@@ -175,8 +174,7 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 	})
 }
 
-// What stays is not looked at again: the statements of a second search read no
-// row of it.
+// Remaining rows are not read again: the statements of a second search read none.
 func TestTheUndeliveredIsLookedAtOnce(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		w := s.receiver(webhook.PaymentStateUpdated)

@@ -18,8 +18,8 @@ type sealedColumn struct {
 	everywhere bool
 }
 
-// sealedColumns are all of them: a value that is not found through this list
-// cannot be put under another master key, and is lost with the one it is under.
+// sealedColumns are all encrypted columns: a value that is not found through this list cannot
+// be rewrapped, and is lost with its master key.
 var sealedColumns = []sealedColumn{
 	{table: "key_check", name: "sealed", key: "only_row", everywhere: true},
 	{table: "connector_program", name: "secret", key: "id", everywhere: true},
@@ -69,12 +69,11 @@ type sealedValue struct {
 	value       []byte
 }
 
-// Rewrap puts every sealed value under the current master key, in units of at
-// most batch values, while others go on working; their data keys and what is
-// encrypted with those stay. It returns how many values it looked at and how many
-// of them were under an older key. Whoever serves from this database must have the
-// current key already, or cannot open what was put under it. A value that does not
-// open is an error, and what was done before it stays done.
+// Rewrap encrypts the data key of every value with the current master key, in units of at most
+// batch values, while others work. The data keys and ciphertexts stay. It returns how many
+// values it read and how many had an older key. Every process on this database must have the
+// current key already, or it cannot decrypt rewrapped values. A value that does not decrypt is
+// an error, and earlier ones stay rewrapped.
 func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) (int64, int64, error) {
 	var (
 		seen      int64
@@ -100,7 +99,7 @@ func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) 
 	return seen, rewrapped, nil
 }
 
-// rewrapPage leaves alone what was sealed anew meanwhile.
+// rewrapPage leaves values alone that were encrypted again meanwhile.
 func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []sealedValue) (int64, error) {
 	var changed int64
 	err := db.Write(ctx, func(tx *Tx) error {
@@ -127,8 +126,8 @@ func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []seal
 	return changed, nil
 }
 
-// awaitSeals waits, before the key proof changes, until no running unit has sealed a value
-// by the old one: nobody would rewrap what such a unit stores later.
+// awaitSeals waits, before the key proof changes, until no running unit has encrypted a value
+// with the old key, because nobody would rewrap what it stores later.
 func (tx *Tx) awaitSeals(table string) {
 	if alone := tx.db.rows.Dialect().Alone; alone != "" && table == keyCheckPlace.Table {
 		tx.unit.Exec(alone + table)

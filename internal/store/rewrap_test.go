@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// notSealed are the columns of bytes that hold no sealed value, with what they
-// hold. A new column of bytes is here or in sealedColumns.
+// notSealed are the binary columns without encrypted values, with their content. A new column
+// of bytes is here or in sealedColumns.
 var notSealed = map[string]string{
 	"audit.hash":                 "a hash of the entry",
 	"audit.previous":             "a hash of the entry before",
@@ -69,11 +69,11 @@ func (s site) schema() map[string]map[string]string {
 
 func isBytes(kind string) bool { return kind == "blob" || kind == "bytea" }
 
-// words are what has to be in some columns for a row that has a sealed value.
+// words are values that some columns need in a row with an encrypted value.
 var words = map[string]string{"only_row": "1", "type": "'oauth'", "kind": "'initiation'", "act": "'order'"}
 
-// fill is a statement that makes a row of a table out of nothing: numbers are 7,
-// and the values given are as they are.
+// fill is a statement that makes a row of a table: numbers are 7, and the given values are used
+// as they are.
 func (s site) fill(table string, columns map[string]string, values map[string][]byte) string {
 	literal := func(name, kind string) string {
 		value := append([]byte{}, values[name]...)
@@ -99,8 +99,8 @@ func (s site) fill(table string, columns map[string]string, values map[string][]
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(names, ", "), strings.Join(literals, ", "))
 }
 
-// TestRewrap puts a sealed value into every column of such, rotates the master
-// key, and opens all of them with the new one alone.
+// TestRewrap puts an encrypted value into every such column, rotates the master key, and
+// decrypts all with the new one alone.
 func TestRewrap(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newSite(t, url)

@@ -17,9 +17,8 @@ type sandboxOrder struct {
 	version int64
 }
 
-// Submit records that an order arrived: a new one is stored as body, a
-// repeated one only counted. It answers what is now stored, its version and
-// how often the order arrived.
+// Submit records the arrival of an order: it stores a new one, and counts a repeated one. It
+// returns the stored order, its version, and how often the order arrived.
 func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) ([]byte, int64, int64, error) {
 	var (
 		stored      []byte
@@ -36,7 +35,7 @@ func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, k
 	return stored, version, submissions, err
 }
 
-// Load reads an order, with found false when there is none of that key.
+// Load reads an order; found is false when the key is unknown.
 func (l SandboxLedger) Load(ctx context.Context, domain passerelle.DomainID, key string) ([]byte, int64, bool, error) {
 	var err error
 	order, err := database.One(ctx, l.DB.rows, func(row database.Row) (sandboxOrder, error) {
@@ -50,8 +49,8 @@ func (l SandboxLedger) Load(ctx context.Context, domain passerelle.DomainID, key
 	return order.body, order.version, err == nil, err
 }
 
-// Save stores an order over the version it was read at; saved is false when
-// somebody else was faster.
+// Save stores an order over the version that was read; saved is false when the version has
+// changed.
 func (l SandboxLedger) Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (bool, error) {
 	err := l.DB.Write(ctx, func(tx *Tx) error {
 		tx.unit.ExecOne(ErrConflict, `UPDATE sandbox_order SET body = $1, version = version + 1 WHERE domain_id = $2 AND key = $3 AND version = $4`,
@@ -64,7 +63,7 @@ func (l SandboxLedger) Save(ctx context.Context, domain passerelle.DomainID, key
 	return err == nil, err
 }
 
-// SandboxSubmissions says how often an order arrived at its simulated bank.
+// SandboxSubmissions returns how often an order arrived at its simulated bank.
 func (r *Reader) SandboxSubmissions(ctx context.Context, domain passerelle.DomainID, key string) (int64, error) {
 	return database.One(ctx, r.rows, func(row database.Row) (int64, error) {
 		var n int64

@@ -55,8 +55,7 @@ func TestSandboxOrderOfAnotherDomain(t *testing.T) {
 	})
 }
 
-// TestSandboxSubmissionsAreCounted: the ledger is what tests of "at most once"
-// believe.
+// TestSandboxSubmissionsAreCounted: tests of "at most once" rely on the ledger.
 func TestSandboxSubmissionsAreCounted(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		ledger := store.SandboxLedger{s.db}

@@ -7,9 +7,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// ServedDomain is a domain with what each request and each webhook sender needs of it:
-// its settings, and whether the API is closed for all domains. All of it is read at one
-// instant.
+// ServedDomain is a domain with what each request and each webhook sender needs of it: its
+// settings, and whether the API is closed for all domains. All of it is read at one instant.
 type ServedDomain struct {
 	passerelle.Domain
 	Settings map[string]string
@@ -22,8 +21,8 @@ const servedDomains = `SELECT ` + servedDomainColumns + ` FROM domain d LEFT JOI
 const servedDomainColumns = `d.id, d.name, d.kind, d.base_url, d.created, d.clock_offset, d.clock_frozen,
 		CASE WHEN EXISTS (SELECT 1 FROM maintenance WHERE only_row = 1) THEN TRUE ELSE FALSE END, s.key, s.value`
 
-// ServedDomainByHost loads the domain whose base URL has the host, with the port as a Host
-// header has it, or ErrNotFound.
+// ServedDomainByHost loads the domain whose base URL has the host, with the port as in a Host
+// header. It fails with ErrNotFound when there is none.
 func (r *Reader) ServedDomainByHost(ctx context.Context, host string) (ServedDomain, error) {
 	return r.servedDomain(ctx, `d.host = $1`, host)
 }

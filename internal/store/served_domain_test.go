@@ -26,7 +26,7 @@ func TestDomainComesBack(t *testing.T) {
 	})
 }
 
-// TestServedDomain is what a request is to know of a domain, read at once.
+// TestServedDomain reads at once what a request needs of a domain.
 func TestServedDomain(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		want := store.ServedDomain{

@@ -35,12 +35,12 @@ func (r *Reader) Settings(ctx context.Context, domain passerelle.DomainID) (map[
 // Setting is the value that a domain has set for a configuration key.
 type Setting struct {
 	Value string
-	// By is who gave it, empty when nobody knows any more.
+	// By is who set it, empty when unknown.
 	By string
 	At time.Time
 }
 
-// SettingRecords is Settings with who gave each value, and when.
+// SettingRecords is Settings with who set each value, and when.
 func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID) (map[string]Setting, error) {
 	type named struct {
 		key string
@@ -83,8 +83,8 @@ func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value, by string, now 
 		int64(domain), key, value, by, database.Micros(now))
 }
 
-// DeleteSetting returns a key to its default, and puts on record who did so. A
-// key that has its default is left alone.
+// DeleteSetting returns a key to its default, and records who did so. A key that has its
+// default is left alone.
 func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key, by string, now time.Time) {
 	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, type, changed_by, at)
 		SELECT domain_id, key, value, 'delete', CAST($1 AS TEXT), CAST($2 AS BIGINT) FROM setting WHERE domain_id = $3 AND key = $4`,
@@ -92,8 +92,8 @@ func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key, by string, now time
 	tx.unit.Exec(`DELETE FROM setting WHERE domain_id = $1 AND key = $2`, int64(domain), key)
 }
 
-// SettingChange is one change of a configuration value. Previous is nil for a
-// key that had its default, New for one that returned to it.
+// SettingChange is one change of a configuration value. Previous is nil for a key with its
+// default, and New for one that returned to it.
 type SettingChange struct {
 	ID            int64
 	Key           string
@@ -109,7 +109,7 @@ type SettingChanges struct {
 	Domain passerelle.DomainID
 	// Key is the only one, empty for all.
 	Key string
-	// Name is a text that the key contains, unless it is one of Keys.
+	// Name is a text in the key's name. Keys lists further matches.
 	Name string
 	Keys []string
 	Type string

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUnitsOfSharedTransactions: those that only add rows share one, but for those
-// that are to be undone when a limit is reached.
+// TestUnitsOfSharedTransactions: units that only add rows share a transaction, except those
+// that a limit may undo.
 func TestUnitsOfSharedTransactions(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		for name, c := range map[string]struct {

@@ -14,13 +14,13 @@ import (
 type SignKey struct {
 	ID     int64
 	Domain passerelle.DomainID
-	// Number counts the keys of a domain from 1; the highest signs.
+	// Number counts the keys of a domain from 1. The highest signs.
 	Number int64
 	// Public is PEM, Private PKCS #8.
 	Public  string
 	Private []byte
 	Created time.Time
-	// Deprecated keys sign nothing any more.
+	// Deprecated keys no longer sign.
 	Deprecated bool
 }
 

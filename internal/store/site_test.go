@@ -21,8 +21,7 @@ var now = time.Date(2026, 11, 21, 15, 4, 5, 6000, time.UTC)
 // dates lets cmp compare days.
 var dates = cmp.Comparer(func(a, b passerelle.Date) bool { return a == b })
 
-// site is a store with its whole schema and two sandbox domains, each with an
-// application.
+// site is a store with its complete schema and two sandbox domains, each with an application.
 type site struct {
 	t             *testing.T
 	db            *store.DB
@@ -127,7 +126,7 @@ func (s site) load(p *payment.Payment) *payment.Payment {
 	return loaded
 }
 
-// report lets a bank say something and stores what becomes of the payment.
+// report applies a report of a bank and stores the result.
 func (s site) report(p *payment.Payment, r payment.Report, at time.Time) {
 	s.t.Helper()
 	steps, err := p.Apply(r, at)
@@ -145,7 +144,7 @@ func transitions(steps []payment.Step) []payment.Transition {
 	return list
 }
 
-// wantSame compares what was stored with what was loaded.
+// wantSame compares stored with loaded values.
 func wantSame[T any](t *testing.T, want, got T, err error) {
 	t.Helper()
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestStatisticsArrive: PostgreSQL knows nothing of a restored dump until somebody counts.
+// TestStatisticsArrive: PostgreSQL has no statistics of a restored dump until they are
+// collected.
 func TestStatisticsArrive(t *testing.T) {
 	url := storetest.Postgres(t)
 	s, p := newSite(t, url), newPlanned(t, url)
@@ -68,7 +69,8 @@ func (p *planned) hold(text string) (free func()) {
 	return func() { _ = tx.Rollback() }
 }
 
-// TestATableInUseIsCountedLater: a migration that holds one keeps nobody from the others.
+// TestATableInUseIsCountedLater: a migration that locks a table does not keep others from being
+// analyzed.
 func TestATableInUseIsCountedLater(t *testing.T) {
 	url := storetest.Postgres(t)
 	s, p := newSite(t, url), newPlanned(t, url)
@@ -118,8 +120,8 @@ func TestSQLitePlansByRule(t *testing.T) {
 // firstMinuteLimit is how long a path may take after a dump was restored, in a long run.
 const firstMinuteLimit = 50 * time.Millisecond
 
-// TestMillionOfARestoredDump takes each path while PostgreSQL knows nothing of the tables,
-// and counts them.
+// TestMillionOfARestoredDump measures each operation while PostgreSQL has no statistics, and
+// collects them.
 func TestMillionOfARestoredDump(t *testing.T) {
 	url := storetest.Postgres(t)
 	s, p := newSite(t, url), newPlanned(t, url)

@@ -17,10 +17,9 @@ var migrations embed.FS
 
 // Options has what a store needs in addition to the address of its database.
 type Options struct {
-	// Keys seal sensitive columns; a store without them serves where none is
-	// read or written.
+	// Keys encrypt sensitive columns. A store without them works where none is read or written.
 	Keys *keys.Ring
-	// Log, MaxConns, Alone and Limit are those of the database.
+	// Log, MaxConns, Alone and Limit are as in database.Config.
 	Log      *slog.Logger
 	MaxConns int
 	Alone    bool
@@ -119,8 +118,7 @@ func Into[T any](into *T, read func(*Reader) (T, error)) func(*Reader) error {
 	}
 }
 
-// Close waits for the writes under way and closes all connections. A second
-// call does nothing.
+// Close waits for running writes and closes all connections. A second call does nothing.
 func (db *DB) Close() error {
 	if err := db.Database.Close(); err != nil {
 		return fmt.Errorf("close the store: %w", err)

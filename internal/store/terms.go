@@ -23,8 +23,8 @@ type Terms struct {
 	Deleted *time.Time
 }
 
-// PublishTerms puts a new version in force, in place of the present one. A
-// version that the domain has had already is ErrDuplicate.
+// PublishTerms puts a new version in force, in place of the present one. A version that the
+// domain has had already is ErrDuplicate.
 func (tx *Tx) PublishTerms(t *Terms) error {
 	id, err := tx.unit.NewID("terms")
 	if err != nil {
@@ -40,7 +40,7 @@ func (tx *Tx) PublishTerms(t *Terms) error {
 	return nil
 }
 
-// CurrentTerms are the terms in force, or ErrNotFound.
+// CurrentTerms returns the terms in force. It fails with ErrNotFound when there are none.
 func (r *Reader) CurrentTerms(ctx context.Context, domain passerelle.DomainID) (Terms, error) {
 	return r.terms(ctx, `domain_id = $1 AND deleted IS NULL`, int64(domain))
 }

@@ -11,16 +11,15 @@ import (
 	"passerelle/payment"
 )
 
-// TimelineRow is one thing that happened to a payment: a transition or a note,
-// the other being nil.
+// TimelineRow is one event of a payment: a transition or a note; the other is nil.
 type TimelineRow struct {
 	Transition *payment.Transition
 	Note       *payment.Note
 }
 
-// Timeline lists what happened to payments of a domain, oldest first, in one
-// query for transitions and one for notes, whatever their number. The notes of
-// a change precede its transitions.
+// Timeline lists the events of payments of a domain, oldest first, with one query for
+// transitions and one for notes, for any number of payments. The notes of a change precede its
+// transitions.
 func (r *Reader) Timeline(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID) (map[passerelle.PaymentID][]TimelineRow, error) {
 	lines := map[passerelle.PaymentID][]TimelineRow{}
 	if len(ids) == 0 {
@@ -113,9 +112,8 @@ func (r *Reader) Transitions(ctx context.Context, domain passerelle.DomainID, id
 		int64(domain), int64(id))
 }
 
-// AddNotes stores notes about a payment that is otherwise left as it is, and
-// takes them. What the last note says already is not said again: a bank that
-// repeats itself must not fill the table.
+// AddNotes stores notes about a payment that is otherwise left as it is, and takes them. A
+// repeated note is not stored: a bank that repeats itself must not fill the table.
 func (tx *Tx) AddNotes(p *payment.Payment) {
 	tx.unit.Exec(`UPDATE payment SET next_check = next_check WHERE +domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // holds the row
 	for _, note := range p.TakeNotes() {

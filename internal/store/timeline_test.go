@@ -58,8 +58,8 @@ func TestTimeline(t *testing.T) {
 	})
 }
 
-// TestNotesAreNotRepeated: a bank that says the same nonsense every minute is
-// noted once, until it says something else.
+// TestNotesAreNotRepeated: repeated nonsense of a bank is noted once, until it says something
+// else.
 func TestNotesAreNotRepeated(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		p := s.create(draft(1), now)

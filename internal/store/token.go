@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Token is a credential as stored: what it allows, and the hash it is found by.
+// Token is a stored credential: its rights, and the hash by which it is found.
 type Token struct {
 	ID      int64
 	Domain  passerelle.DomainID
@@ -24,7 +24,7 @@ type Token struct {
 	// Expires is nil for a token that is valid until revoked.
 	Expires *time.Time
 	Revoked *time.Time
-	// Used is about when it was last used; known of tokens that do not expire.
+	// Used is about when it was last used, for tokens that do not expire.
 	Used *time.Time
 }
 
@@ -45,23 +45,22 @@ func scanToken(row database.Row) (Token, error) {
 	return t, err
 }
 
-// TokenByHash loads the token of a hash within a domain, revoked or expired
-// ones included, or ErrNotFound. The tokens of a deleted user are not there any
-// more, even while they wait to be erased.
+// TokenByHash loads the token of a hash within a domain, revoked or expired ones included, or
+// ErrNotFound. The tokens of a deleted user are gone at once, even before they are erased.
 func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, hash []byte) (Token, error) {
 	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1 AND domain_id = $2
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
 }
 
-// TokenShown loads the token of a hash as TokenByHash does, whichever domain's it is:
-// whoever asks holds that against the domain the token was shown to.
+// TokenShown loads the token of a hash of any domain, like TokenByHash. The caller compares it
+// with the request's domain.
 func (r *Reader) TokenShown(ctx context.Context, hash []byte) (Token, error) {
 	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash)
 }
 
-// TokenFilter selects tokens of a domain. Unless All is set, they are those of
-// the operator's own programs, of kind config and users.
+// TokenFilter selects tokens of a domain. Without All, it selects tokens of the operator's own
+// programs, of kind config and users.
 type TokenFilter struct {
 	Domain passerelle.DomainID
 	// Only is the token of that id, zero for all.
@@ -106,7 +105,7 @@ func (tx *Tx) NoteTokenUse(domain passerelle.DomainID, id int64, at, since time.
 		database.Micros(at), int64(domain), id, database.Micros(since))
 }
 
-// RevokeToken ends a token's validity; one already revoked is ErrNotFound.
+// RevokeToken ends a token's validity. Write fails with ErrNotFound for a revoked one.
 func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE +domain_id = $2 AND id = $3 AND revoked IS NULL`, database.Micros(now), int64(domain), id)
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND token_id = $2`, int64(domain), id)

@@ -19,7 +19,8 @@ func lengthOfHistory(t *testing.T) (transactions int, long bool) {
 	return inALongRun(t, "PASSERELLE_TEST_TRANSACTIONS", 20_000)
 }
 
-// fewTransactions is what the second connection has, all of the oldest days.
+// fewTransactions is the number of transactions of the second connection, all of the oldest
+// days.
 const fewTransactions = 20
 
 // bookMany books transactions over 7000 days: every tenth in account b, the
@@ -57,9 +58,9 @@ func longHistory(t *testing.T, s site, n int) (h *savings, few *savings) {
 	return h, few
 }
 
-// TestMillionTransactions reads the first page of every list and the last full
-// one: neither reads more than the other, nor much more than it shows, and in a
-// long run it takes no more than half as long again.
+// TestMillionTransactions reads the first page of every list and the last full one: neither
+// reads more than the other, or much more than it shows, and in a long run it takes no more
+// than half as long again.
 func TestMillionTransactions(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		n, long := lengthOfHistory(t)
@@ -103,7 +104,7 @@ func (s site) readTransactions(t *testing.T, f bankstore.TransactionFilter, w st
 	return rows
 }
 
-// within has the filter told its accounts.
+// within gives the filter its accounts.
 func (s site) within(t *testing.T, f bankstore.TransactionFilter) bankstore.TransactionFilter {
 	t.Helper()
 	span, err := bankstore.From(s.db).TransactionSpan(t.Context(), f)

@@ -22,10 +22,10 @@ import (
 type heldAccount struct {
 	bankstore.StoredAccount
 	domain passerelle.DomainID
-	// gone tells that its connection is deleted, hidden that it is not shared or
-	// that the institution does not show it any more.
+	// gone means that its connection is deleted, and hidden that it is not shared or no longer
+	// listed by the institution.
 	gone, hidden bool
-	// bill is what some of its transactions have for a document; nil in most.
+	// bill is a document of some of its transactions; nil for most.
 	bill *passerelle.Document
 }
 
@@ -45,7 +45,7 @@ type accountSet struct {
 	transactions []*heldTransaction
 }
 
-// saver and spender have fewer and more accounts than a query is told of.
+// saver and spender have fewer and more accounts than a query lists.
 const saver, spender = 7, 8
 
 func newAccountSet(t *testing.T, s site) *accountSet {
@@ -79,8 +79,8 @@ func (h *accountSet) connect(domain passerelle.DomainID, user passerelle.UserID,
 	}
 }
 
-// open adds an account with transactions of two epochs, the former of which are out
-// of sight and not erased yet.
+// open adds an account with transactions of two epochs; those of the former are hidden and not
+// erased yet.
 func (h *accountSet) open(c bankstore.Connection, n int, gone bool) {
 	h.t.Helper()
 	a := &heldAccount{domain: c.Domain, gone: gone, StoredAccount: bankstore.StoredAccount{BankAccount: passerelle.BankAccount{
@@ -116,7 +116,7 @@ func (h *accountSet) open(c bankstore.Connection, n int, gone bool) {
 	h.accounts = append(h.accounts, a)
 }
 
-// values are alike in amount and differ in how they are written.
+// values have equal amounts in different spellings.
 var values = []string{"-5", "5.00", "0.1", "0.10000", "12.34", "-12.340", "0", "7.0000000001", "1234567890123.45"}
 
 var wordings = []string{"Shop", "shop 5", "Café Été", "50%_off!", "Straße", "Shop"}
@@ -147,7 +147,7 @@ func (h *accountSet) fill(a *heldAccount, rows int) {
 	h.transactions = append(h.transactions, made...)
 }
 
-// change does to some of the transactions what can happen to them.
+// change changes some transactions in every possible way.
 func (h *accountSet) change(one *heldTransaction, i int) {
 	h.t.Helper()
 	switch i % 5 {
@@ -192,7 +192,7 @@ func (h *accountSet) bill(c bankstore.Connection) *passerelle.Document {
 	return &bill
 }
 
-// inAccounts tells whether a filter narrows to the account of a transaction.
+// inAccounts reports whether a filter selects the account of a transaction.
 func (one *heldTransaction) inAccounts(f bankstore.TransactionFilter) bool {
 	a := one.heldAccount
 	return f.Domain == a.domain && f.User == a.User && (f.Connection == 0 || f.Connection == a.Connection) && (f.Account == 0 || f.Account == a.ID) &&
@@ -285,7 +285,7 @@ func (h *accountSet) documents(rows []passerelle.Transaction) error {
 	return nil
 }
 
-// span is what the store says of the accounts, held against the reference.
+// span is the store's span of the accounts, compared with the reference.
 func (h *accountSet) span(t *rapid.T, f bankstore.TransactionFilter) bankstore.TransactionSpan {
 	got, err := bankstore.From(h.db).TransactionSpan(h.t.Context(), f)
 	if err != nil {
@@ -315,8 +315,8 @@ func TestTransactionsAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// TestValuesAreComparedExactly: also those of 18 digits, which as whole numbers of
-// the smallest unit that is compared are more than 64 bits.
+// TestValuesAreComparedExactly: even values of 18 digits, which exceed 64 bits in the smallest
+// compared unit.
 func TestValuesAreComparedExactly(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h := newAccountSet(t, s)

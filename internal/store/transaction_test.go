@@ -39,7 +39,7 @@ func newSavings(t *testing.T, s site) *savings {
 	return h
 }
 
-// currencies are those of the accounts, in turn.
+// currencies are the currencies of the accounts, in turn.
 var currencies = []passerelle.Currency{"EUR", "CHF"}
 
 // enable adds an account that the person shares.
@@ -89,8 +89,8 @@ func (h *savings) filter() bankstore.TransactionFilter {
 	return bankstore.TransactionFilter{Domain: h.domain, User: 7}
 }
 
-// days are those of the transactions that a filter selects, through pages of
-// two, and their number is the one that is counted.
+// days are the days of the selected transactions, read in pages of two and compared with the
+// count.
 func (h *savings) days(f bankstore.TransactionFilter) string {
 	h.t.Helper()
 	days := h.daysBy(f)
@@ -173,8 +173,8 @@ func TestTransactionsOfAUser(t *testing.T) {
 	})
 }
 
-// TestWithdrawnTransactions: what a person withholds is out of sight at once and
-// erased later, and nobody can add to it.
+// TestWithdrawnTransactions: withheld transactions are hidden at once and erased later, and
+// nobody can add to them.
 func TestWithdrawnTransactions(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h := newSavings(t, s)
@@ -210,8 +210,8 @@ func TestWithdrawnTransactions(t *testing.T) {
 	})
 }
 
-// TestErasersAtOnce: those who erase at the same time leave nothing behind,
-// although what is below an account cannot be found any more without it.
+// TestErasersAtOnce: simultaneous erasers leave nothing behind, although rows below an account
+// cannot be found without it.
 func TestErasersAtOnce(t *testing.T) {
 	days := make([]int, 3000)
 	for i := range days {
@@ -259,8 +259,8 @@ func (h *savings) rows(table string) int64 {
 	return n
 }
 
-// TestChangesOfTransactions: a change keeps what the person set, one that is
-// gone can come back, and a sync finds what it changed.
+// TestChangesOfTransactions: a change keeps the person's values, a deleted transaction can come
+// back, and a sync finds its changes.
 func TestChangesOfTransactions(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h := newSavings(t, s)
@@ -338,8 +338,8 @@ func TestConnections(t *testing.T) {
 	})
 }
 
-// TestPlansOfTransactions: a page comes from an index that has its order,
-// however much there is.
+// TestPlansOfTransactions: a page comes from an index in its order, for any number of
+// transactions.
 func TestPlansOfTransactions(t *testing.T) {
 	s := newSite(t, storetest.SQLite(t))
 	h := newSavings(t, s)
@@ -366,8 +366,8 @@ func TestPlansOfTransactions(t *testing.T) {
 	}
 }
 
-// TestTransactionsOfAConnection: the list of a connection is what all of its
-// accounts have, however many those are.
+// TestTransactionsOfAConnection: the list of a connection is that of all its accounts, for any
+// number.
 func TestTransactionsOfAConnection(t *testing.T) {
 	onEachSite(t, func(t *testing.T, s site) {
 		h, other := newSavings(t, s), newSavings(t, s)

@@ -32,7 +32,7 @@ type Authority struct {
 	key crypto.Signer
 }
 
-// NewAuthority makes an authority that nobody else trusts.
+// NewAuthority makes a certificate authority for tests.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{t: t, key: NewKey(t)}
@@ -53,10 +53,10 @@ func NewKey(t testing.TB) crypto.Signer {
 	return key
 }
 
-// life is how long certificates are valid that say nothing else.
+// life is the default validity of certificates.
 const life = 100 * 24 * time.Hour
 
-// Sign makes a certificate that is valid now, unless it says otherwise.
+// Sign makes a certificate, valid now by default.
 func (a *Authority) Sign(c *x509.Certificate, key crypto.Signer) *x509.Certificate {
 	a.t.Helper()
 	now := time.Now()

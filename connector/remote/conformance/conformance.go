@@ -1,10 +1,10 @@
-// Package conformance holds a program that speaks the connector protocol against the rules
-// that every connector keeps, and against those for its signatures.
+// Package conformance checks a program that speaks the connector protocol: the rules for every
+// connector, and those for signatures.
 //
 // It owns how a program under test is asked to act as the payer or the person: by the call
-// test. It does not own the rules, which are package connectortest's, nor the protocol. It
-// fails with an error when the program does not say what it is; a rule that is broken is a
-// result and no error.
+// test. It does not own the rules, which are in package connectortest, or the protocol. It
+// fails with an error when the program does not describe itself. A broken rule is a result and
+// no error.
 package conformance
 
 import (
@@ -20,7 +20,7 @@ import (
 	"passerelle/payment"
 )
 
-// Run returns what became of each rule.
+// Run returns the result of each rule.
 func Run(ctx context.Context, address, secret string) ([]connectortest.Result, error) {
 	c := candidate{address: address, secret: secret}
 	_, built, err := c.open(ctx)
@@ -41,7 +41,7 @@ func Run(ctx context.Context, address, secret string) ([]connectortest.Result, e
 // candidate is a program under test.
 type candidate struct{ address, secret string }
 
-// open returns the program, with nothing remembered of earlier calls, and its connector.
+// open returns the program without memory of earlier calls, and its connector.
 func (c candidate) open(ctx context.Context) (*remote.Program, connector.Connector, error) {
 	p, err := remote.NewProgram(c.address, c.secret)
 	if err != nil {
@@ -179,7 +179,7 @@ func (c candidate) customer(r *connectortest.Report) connectortest.Customer {
 	}
 }
 
-// source is the one that a connection has by itself.
+// source returns the default source of a connection.
 func source(p connector.Profile) string {
 	chosen, _, err := p.Choose("", "")
 	if err != nil {

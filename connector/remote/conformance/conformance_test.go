@@ -120,7 +120,7 @@ func handler(t *testing.T, c connector.Connector) http.Handler {
 }
 
 // TestEveryRuleApplies: a bank with all abilities keeps every rule, with payers and persons
-// that act by the call test.
+// that act through the call test.
 func TestEveryRuleApplies(t *testing.T) {
 	results := run(t, handler(t, newTested(t)))
 	for _, r := range results {
@@ -133,7 +133,7 @@ func TestEveryRuleApplies(t *testing.T) {
 	}
 }
 
-// TestBrokenRules: what a program breaks is in the report, with what would be right.
+// TestBrokenRules: the report says what a program breaks, and what would be right.
 func TestBrokenRules(t *testing.T) {
 	for name, test := range map[string]struct {
 		program func(t *testing.T) http.Handler
@@ -178,8 +178,7 @@ func without(h http.Handler, path string) http.Handler {
 	})
 }
 
-// TestRequestsOfOthers: a program that answers whoever asks is reported, by each kind of
-// request that it should have refused.
+// TestRequestsOfOthers: the report names each kind of forged request that a program answers.
 func TestRequestsOfOthers(t *testing.T) {
 	results := run(t, trusting(handler(t, newTested(t))))
 	if r := results[0]; r.Rule != "requests of others are refused" || r.Right == "" || strings.Count(r.Faults[0], "is answered with 200") != 5 {

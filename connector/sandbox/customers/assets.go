@@ -11,8 +11,8 @@ import (
 	"passerelle/connector"
 )
 
-// position is an investment as the institution keeps it. What it is worth goes
-// up and down from one day to the next.
+// position is an investment as the institution keeps it. Its value rises and falls from day to
+// day.
 type position struct {
 	key, label, code, symbol string
 	// quantity is in ten-thousandths, bought what a unit cost, in hundredths.
@@ -21,10 +21,10 @@ type position struct {
 	risk             int
 	// silent positions come without what follows from the rest.
 	silent bool
-	// pockets are parts of it, in ten-thousandths, and the day they are
-	// available from, in years after the beginning; zero is at once.
+	// pockets are its parts, in ten-thousandths. Each is available from a day, in years after
+	// the beginning; zero is at once.
 	pockets []pocket
-	// fleeting ones are sold and bought every other day.
+	// fleeting positions exist every other day.
 	fleeting bool
 }
 
@@ -64,8 +64,8 @@ func invested() []holding {
 	}
 }
 
-// price is what a unit is worth on a day, in hundredths: a slow rise and a daily
-// swing of at most three percent.
+// price is the value of a unit on a day, in hundredths: a slow rise and a daily swing of at
+// most three percent.
 func (c customer) price(p position, day passerelle.Date) int64 {
 	since := day.In(time.UTC).Sub(beginning.In(time.UTC)) / (24 * time.Hour)
 	d := c.dice("price", p.key, day.String())
@@ -108,7 +108,7 @@ func (c customer) held(h holding) []passerelle.InvestmentDetails {
 	return all
 }
 
-// worth is what the positions of an account are worth today.
+// worth is the value of an account's positions today.
 func (c customer) worth(h holding) *decimal.Decimal {
 	sum := &decimal.Zero
 	for _, d := range c.held(h) {
@@ -117,7 +117,7 @@ func (c customer) worth(h holding) *decimal.Decimal {
 	return sum
 }
 
-// pockets are those of the positions of an account.
+// pockets are the pockets of an account's positions.
 func pockets(h holding) []passerelle.PocketDetails {
 	var all []passerelle.PocketDetails
 	for _, p := range h.positions {
@@ -135,7 +135,7 @@ func pockets(h holding) []passerelle.PocketDetails {
 	return all
 }
 
-// orders are one of each of the last months, and every other day one that waits.
+// orders are one order for each recent month, and every other day one that waits.
 func (c customer) orders(h holding) []passerelle.MarketOrderDetails {
 	if h.kind != "market" {
 		return nil
@@ -179,7 +179,7 @@ func repayments(h holding) []passerelle.AmortizationDetails {
 	return all
 }
 
-// showAssets hands over what an account holds besides money.
+// showAssets passes on the assets of an account.
 func (c customer) showAssets(h holding, out connector.Sink) error {
 	page := passerelle.Assets{Investments: c.held(h), MarketOrders: c.orders(h), Pockets: pockets(h), Amortizations: repayments(h)}
 	if len(page.Investments)+len(page.MarketOrders)+len(page.Pockets)+len(page.Amortizations) == 0 {

@@ -10,9 +10,8 @@ import (
 	"passerelle"
 )
 
-// customer is a person whom the simulated institutions know. Everything about
-// them follows from their login and the day, so that two reads of the same day
-// agree and each day brings something new.
+// customer is a customer of the simulated institutions. All data follow from the login and the
+// day, so two reads of the same day agree and each day brings something new.
 type customer struct {
 	login  string
 	manner manner
@@ -20,7 +19,7 @@ type customer struct {
 	today passerelle.Date
 }
 
-// beginning is the day before which nothing is known.
+// beginning is the first day with data.
 var beginning = passerelle.DateOf(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC)
 
 // dice is a source of numbers that are always the same for the same words.
@@ -50,7 +49,7 @@ type holding struct {
 	opening int64
 	// perDay is how many transactions a day may have.
 	perDay int
-	// monthly are those of each month.
+	// monthly are the transactions of each month.
 	monthly []regular
 	loan    *passerelle.Loan
 	parent  string
@@ -74,7 +73,7 @@ func money(n int64) *decimal.Decimal {
 	return &d
 }
 
-// usual are the accounts of a customer of whom nothing special is said.
+// usual are the accounts of an ordinary customer.
 func usual() []holding {
 	return []holding{
 		{
@@ -166,7 +165,7 @@ func (c customer) transaction(h holding, day passerelle.Date, n int, wording str
 	return t
 }
 
-// balance is what an account has at the end of the day before a read.
+// balance returns the balance of an account on the day of the read.
 func (c customer) balance(h holding) int64 {
 	sum := h.opening
 	for day := beginning; day.Compare(c.today) <= 0; day = day.AddDays(1) {
@@ -202,7 +201,7 @@ func (c customer) coming(h holding) []passerelle.TransactionDetails {
 	return list
 }
 
-// details are what the institution shows of an account.
+// details are the details of an account.
 func (c customer) details(h holding) passerelle.AccountDetails {
 	d := c.dice(h.key)
 	number := fmt.Sprintf("%011d", d.roll(99_999_999)+1)
@@ -230,14 +229,14 @@ func isTrue() *bool {
 	return &truth
 }
 
-// frenchIBAN is the IBAN of an account at the sandbox bank: bank 30001, branch
-// 00001, and a check key of zeros that nobody of the sandbox reads.
+// frenchIBAN is the IBAN of an account at the sandbox bank: bank 30001, branch 00001, and a
+// national check key of zeros, which nothing in the sandbox checks.
 func frenchIBAN(number string) string {
 	body := "30001" + "00001" + number + "00"
 	return "FR" + checkDigits("FR", body) + body
 }
 
-// checkDigits are those of ISO 13616 for digits alone.
+// checkDigits are the check digits of ISO 13616 for digits alone.
 func checkDigits(country, digits string) string {
 	rest := 0
 	for _, r := range digits + letters(country) + "00" {

@@ -10,8 +10,7 @@ import (
 // Password opens every login, as in the documents of the API family.
 const Password = "1234"
 
-// manner is how an institution treats a customer: the word a login begins with
-// says it.
+// manner is how an institution treats a customer. The first word of the login selects it.
 type manner struct {
 	word, shows string
 	// steps are gone through before anything is read, by a person only.
@@ -19,16 +18,16 @@ type manner struct {
 	// ends is the state in which every read ends, instead of reading.
 	ends    passerelle.ConnectionState
 	message string
-	// accounts are those of the customer; nil for the usual ones.
+	// accounts are the accounts of the customer; nil for the usual ones.
 	accounts func() []holding
-	// most bounds the transactions of an account; zero for no bound.
+	// most limits the transactions of an account; zero is no limit.
 	most int
 	// changes has accounts and subscriptions come, go and be renamed from one day to the next,
 	// and transactions be corrected and vanish.
 	changes, foreignText, repeats bool
 	// receipts has an attachment with regular transactions.
 	receipts bool
-	// fault is what goes wrong in the middle of a read.
+	// fault is a failure in the middle of a read.
 	fault fault
 	// renews wants the person again when the last time is a day ago.
 	renews bool
@@ -119,9 +118,9 @@ func currencies() []holding {
 	return append(usual()[:1], overdrawn, dollars, yen)
 }
 
-// Login is a word that a login may begin with, and what it shows.
+// Login is a first word of logins and its effect.
 type Login struct {
-	// Word is empty for logins that begin with none of the others.
+	// Word is empty for logins without a known word.
 	Word  string `json:"word"`
 	Shows string `json:"shows"`
 }

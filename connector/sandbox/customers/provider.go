@@ -18,8 +18,8 @@ type contract struct {
 	validity                   passerelle.Date
 }
 
-// contracts are those of a customer of the simulated provider on the day. One whose
-// data changes has another besides every other day, which is gone the next.
+// contracts are the contracts of a customer on the day. A customer whose data changes has one
+// more on every other day.
 func (c customer) contracts() []contract {
 	all := []contract{
 		{key: "power", number: "C-2019-4711", label: "Électricité", issuer: "Électricité du Parc", day: 15, cents: 84_60},
@@ -32,8 +32,7 @@ func (c customer) contracts() []contract {
 	return all
 }
 
-// showSubscriptions hands over the subscriptions and the bills of those that
-// are wanted.
+// showSubscriptions passes on the subscriptions, and the bills of wanted ones.
 func (c customer) showSubscriptions(out connector.Sink) error {
 	var all []passerelle.SubscriptionDetails
 	for _, s := range c.contracts() {
@@ -66,7 +65,7 @@ func (c customer) renewing(s contract) passerelle.Date {
 	return beginning.AddMonths(12 * (c.years() + 1))
 }
 
-// years is how many are over since the beginning.
+// years returns the number of full years since the beginning.
 func (c customer) years() int {
 	return c.today.In(time.UTC).Year() - beginning.In(time.UTC).Year()
 }
@@ -117,11 +116,10 @@ func (c customer) bill(of connector.FileName) []byte {
 	return nil
 }
 
-// receiptKey is that of the one attachment a transaction has here.
+// receiptKey is the key of the only attachment of a transaction.
 const receiptKey = "receipt"
 
-// receipts are the attachments of a transaction: those of rents and of wages
-// have one.
+// receipts are the attachments of a transaction. Rents and wages have one.
 func receipts(r regular, day passerelle.Date) []passerelle.AttachmentDetails {
 	name, has := map[passerelle.TransactionType]string{"order": "avis-de-prelevement", "transfer": "avis-de-virement"}[r.kind]
 	if !has || r.party == nil {
@@ -130,8 +128,8 @@ func receipts(r regular, day passerelle.Date) []passerelle.AttachmentDetails {
 	return []passerelle.AttachmentDetails{{Key: receiptKey, Name: name + "-" + day.String() + ".pdf", Description: r.party.Label, MediaType: "application/pdf"}}
 }
 
-// receipt is the page of an attachment, nil when there is none. The key of a
-// transaction says which it is.
+// receipt is the page of an attachment, nil when there is none. The key of the transaction
+// selects it.
 func (c customer) receipt(of connector.FileName) []byte {
 	if of.Attachment != receiptKey || of.Transaction == "" {
 		return nil

@@ -1,13 +1,13 @@
 // Package customers has the customers of the simulated institutions: their accounts,
 // transactions, investments, subscriptions and documents, and the connectors that read them.
 //
-// It owns how an institution treats a customer: the word that a login begins with decides it,
-// see [Logins]. Everything else follows from the login and the day, so two reads of one day
-// agree and nothing is stored. It does not own payments or pages, which are those of package
-// sandbox, and it reads no clock: the present instant comes with each request.
+// It owns how an institution treats a customer, which the first word of the login decides; see
+// [Logins]. All data follow from the login and the day, so two reads of one day agree and
+// nothing is stored. It does not own payments or pages, which are in package sandbox, and it
+// reads no clock: each request has the present instant.
 //
-// A read that waits for a person, is refused or finds the institution closed ends with the
-// state that says so. Some logins make a read break off, panic or return impossible values.
+// A read that is refused, waits for a person or finds the institution closed ends in the state
+// that says so. Some logins make a read break off, panic or return impossible values.
 package customers
 
 import (
@@ -38,7 +38,7 @@ const (
 type Access struct {
 	// Page returns the address of the page. From there the browser goes back to a URL.
 	Page func(domain passerelle.DomainID, connection passerelle.ConnectionID, back string) string
-	// Code returns what a customer who agreed brings back.
+	// Code returns the code that a customer who agreed returns with.
 	Code func(domain passerelle.DomainID, connection passerelle.ConnectionID) string
 }
 
@@ -46,11 +46,11 @@ type Access struct {
 type Reader struct {
 	access  Access
 	profile connector.Profile
-	// accounts and documents are what the institution has.
+	// accounts and documents are what the institution offers.
 	accounts, documents bool
 }
 
-// Profile is what clients see of the connector. It is shared and not to be changed.
+// Profile describes the connector to clients. It is shared and not to be changed.
 func (r Reader) Profile() connector.Profile { return r.profile }
 
 // OfBank returns the reader of a bank that also carries payments. It adds to the bank's
@@ -131,8 +131,8 @@ func dataSettings(capabilities ...string) *connector.DataSettings {
 	return s
 }
 
-// credentialFields are what a customer gives. The website is there because
-// clients of the family give one.
+// credentialFields are the fields for credentials. The website is a field because clients of
+// the API family send one.
 func credentialFields() []connector.Field {
 	direct := []passerelle.AuthMechanism{passerelle.ByCredentials}
 	return []connector.Field{
@@ -142,8 +142,8 @@ func credentialFields() []connector.Field {
 	}
 }
 
-// memory is what a read returns for the next: how many steps the person has done, and when;
-// and for a person who came by the bank's page, that they did, and who they said they were.
+// memory is kept from one read to the next: how many steps the person has done, when, whether
+// they agreed on the bank's page, and the login that they entered there.
 type memory struct {
 	Passed int       `json:"passed"`
 	Last   time.Time `json:"last"`
@@ -194,8 +194,8 @@ func (r Reader) give(ctx context.Context, c customer, out connector.Sink) error 
 	return nil
 }
 
-// login is whose data is read. For a person who came by the bank's page, the page decided
-// it.
+// login returns whose data is read. For a person from the bank's page, it is the login entered
+// there.
 func (m memory) login(req connector.DataRequest) string {
 	return cmp.Or(req.Values["login"], m.Login, "guest")
 }
@@ -216,8 +216,8 @@ func (m memory) encode() []byte {
 	return text
 }
 
-// admit refuses those who do not say who they are: a wrong password, or a
-// person who has to come by the bank's page first, and who refused there.
+// admit refuses a wrong password, and a person who has not been on the bank's page or has
+// refused there.
 func (r Reader) admit(req connector.DataRequest, m memory) (connector.Outcome, bool) {
 	if req.Source == directAccess && req.Values["password"] != Password {
 		fields := slices.DeleteFunc(credentialFields(), func(f connector.Field) bool { return f.Type == "list" })
@@ -257,8 +257,8 @@ func (m manner) stop(req connector.DataRequest, at *memory) (connector.Outcome, 
 	return connector.Outcome{}, false
 }
 
-// hurdle is one step that a person has to do. It removes the answer from the request, so
-// that it does not answer the next step.
+// hurdle is one step of the person. It removes the answer from the request, so that it does not
+// answer the next step.
 type hurdle func(req *connector.DataRequest) (outcome connector.Outcome, waits bool)
 
 func byCode(req *connector.DataRequest) (connector.Outcome, bool) {
@@ -295,7 +295,7 @@ func byApp(req *connector.DataRequest) (connector.Outcome, bool) {
 
 var errBroken = errors.New("the connection to the sandbox bank broke")
 
-// show hands over the accounts and, of those that are wanted, the transactions.
+// show passes on the accounts, and the transactions of wanted ones.
 func (c customer) show(ctx context.Context, out connector.Sink) error {
 	accounts := c.accounts()
 	var details []passerelle.AccountDetails
@@ -318,7 +318,7 @@ func (c customer) show(ctx context.Context, out connector.Sink) error {
 	return nil
 }
 
-// accounts are those of the customer on the day.
+// accounts returns the accounts of the customer on the day.
 func (c customer) accounts() []holding {
 	all := usual()
 	if c.manner.accounts != nil {
@@ -389,8 +389,8 @@ func (p *pages) handOver() error {
 	return err
 }
 
-// day is what the bank shows of a day: for a customer whose data changes, one
-// label is corrected and one transaction is gone every other day.
+// day returns the transactions of a day. When data changes, every other day one label is
+// corrected and one transaction is missing.
 func (c customer) day(h holding, day passerelle.Date) []passerelle.TransactionDetails {
 	list := c.on(h, day)
 	if !c.manner.changes || !c.odd() || len(list) == 0 || day.Compare(c.today.AddDays(-20)) < 0 {

@@ -61,7 +61,7 @@ func (s *Service) accountRoutes() []httpapi.Route {
 	}
 }
 
-// accountDetailRoutes are of what belongs to accounts, their types and their currencies.
+// accountDetailRoutes are the routes of parts of accounts, and of their types and currencies.
 func (s *Service) accountDetailRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
@@ -141,8 +141,7 @@ type listAccountsOfInput struct {
 	httpapi.Expand[wire.BankAccount]
 }
 
-// summedAccounts are accounts with the sums of those that are neither disabled
-// nor deleted.
+// summedAccounts are accounts with the sums of those that are neither disabled nor deleted.
 type summedAccounts struct {
 	Accounts       []wire.BankAccount                   `json:"accounts"`
 	Balance        *json.Number                         `json:"balance" doc:"the sum, when all accounts have the same currency"`
@@ -202,14 +201,14 @@ func (s *Service) accountRows(ctx context.Context, f bankstore.AccountFilter, pa
 		})
 }
 
-// showAccounts renders accounts of one user with what is to be embedded.
+// showAccounts renders accounts of one user with expansions.
 func (s *Service) showAccounts(ctx context.Context, c *httpapi.Caller, rows []bankstore.StoredAccount, e httpapi.Expansion) ([]wire.BankAccount, error) {
 	shown, err := s.embedding(c).accounts(ctx, rows, e)
 	return shown.list, err
 }
 
-// sums are amounts by currency. What has no currency or amount is in none, and a
-// sum that is too large for a decimal is nil.
+// sums are amounts by currency. Accounts without a currency or amount do not count, and a sum
+// that is too large for a decimal is nil.
 type sums struct {
 	of map[passerelle.Currency]*decimal.Decimal
 }
@@ -235,7 +234,7 @@ func (s *sums) shown() map[passerelle.Currency]*json.Number {
 	return shown
 }
 
-// only is the sum of the one currency there is; nothing sums up to nothing.
+// only is the sum of the only currency; nil when there are several.
 func (s *sums) only() *json.Number {
 	if len(s.of) == 0 {
 		return wire.Amount(&decimal.Zero)
@@ -286,8 +285,7 @@ func (s *Service) account(ctx context.Context, c *httpapi.Caller, connection pas
 	return shown[0], nil
 }
 
-// accounts loads the accounts of a user that the filter names. It fails when one of them is
-// missing.
+// accounts loads the accounts of a user that the filter names. It fails when one is missing.
 func (s *Service) accounts(ctx context.Context, c *httpapi.Caller, u oneUserInput, f bankstore.AccountFilter) ([]bankstore.StoredAccount, error) {
 	user, err := u.theirs(c)
 	if err != nil {
@@ -304,7 +302,7 @@ func (s *Service) accounts(ctx context.Context, c *httpapi.Caller, u oneUserInpu
 	return found, nil
 }
 
-// accountChange is what may be changed of accounts.
+// accountChange has the fields of accounts that can change.
 type accountChange struct {
 	Disabled   *bool             `body:"disabled" doc:"false shares the account, true withholds it"`
 	Name       *string           `body:"name" max:"255" doc:"the end user's own name for it; empty for the institution's"`
@@ -352,7 +350,7 @@ type changeAllAccountsOfInput struct {
 
 // changedAccounts is the account, or the list when several were named.
 type changedAccounts struct {
-	// Balance is that of whichever is there: both have one.
+	// Balance is the balance of either account.
 	Balance *json.Number `json:"balance"`
 	*wire.BankAccount
 	*severalAccounts
@@ -440,8 +438,7 @@ func (s *Service) storeAccountChange(ctx context.Context, c *httpapi.Caller, con
 	return s.Aggregation.ChangeAccounts(ctx, c.Domain, found[0].User, in.IDs, change)
 }
 
-// withheld is the change that a deletion is: an account is there for as long as
-// its institution lists it.
+// withheld is the change for a deletion: an account exists as long as its institution lists it.
 var withheld = aggregation.AccountChange{Disabled: new(true), Origin: "api"}
 
 type deleteAccountsInput struct{ accountsPath }
@@ -549,7 +546,7 @@ type accountPlace struct {
 	Account    passerelle.AccountID    `path:"accountId"`
 }
 
-// connectionOf is the connection of the account, which must be there.
+// connectionOf returns the connection of an existing account.
 func (s *Service) connectionOf(ctx context.Context, c *httpapi.Caller, in accountPlace) (oneConnectionInput, error) {
 	found, err := s.accounts(ctx, c, in.oneUserInput, bankstore.AccountFilter{Connection: in.Connection, IDs: []passerelle.AccountID{in.Account}, All: true})
 	if err != nil {

@@ -111,9 +111,8 @@ func (s *Service) balances(ctx context.Context, c *httpapi.Caller, in balancesIn
 	return out, err
 }
 
-// days are the first and the last day asked for. A bound that is not given is
-// that of the current month, or of the month of the other bound when that lies
-// outside.
+// days are the first and the last day asked for. A missing bound is that of the current month,
+// or of the month of the other bound when that is outside.
 func (in balancesInput) days(c *httpapi.Caller, today passerelle.Date) (passerelle.Date, passerelle.Date, error) {
 	var (
 		first passerelle.Date

@@ -1,6 +1,6 @@
-// Package banking has the endpoints about end users and their banking data: users,
-// connections, accounts, transactions and what belongs to them, subscriptions and documents.
-// They are rows and functions like those of package api, which serves them with its own.
+// Package banking has the endpoints about end users and their banking data: users, connections,
+// accounts, transactions and their parts, subscriptions and documents. They are rows and
+// functions like those of package api, which serves them together with its own.
 //
 // It owns the names and types in these requests. It does not own the conventions of all
 // calls (package httpapi), the list of connectors (package api) or any business rule.
@@ -20,8 +20,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Service is what the endpoints call: reads go to the database, everything else
-// to the use cases.
+// Service is what the endpoints call: the database for reads, and use cases for everything
+// else.
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access
@@ -38,7 +38,7 @@ var (
 	oneUser  = httpapi.Needs{Kinds: []access.TokenKind{access.UserToken, access.UsersToken}}
 )
 
-// Routes is this part of the interface: what answers where, and to whom.
+// Routes lists the patterns, scopes and functions of these endpoints.
 func (s *Service) Routes() []httpapi.Route {
 	return slices.Concat(s.userRoutes(), s.connectionRoutes(), s.connectionSourceRoutes(), s.accountRoutes(), s.accountDetailRoutes(), s.withholdingRoutes(), s.subscriptionRoutes(), s.documentRoutes(), s.documentEditRoutes(), s.documentTypeRoutes(), s.thumbnailRoutes(), s.attachmentRoutes(), s.attachedRoutes(), s.certificateRoutes(), s.transactionRoutes(), s.balanceRoutes(), s.investmentRoutes(), s.categoryRoutes(), s.informationRoutes(), s.identityRoutes(), s.clusterRoutes(), s.webauthRoutes(), s.fileRoutes(), s.statementRoutes())
 }

@@ -37,7 +37,7 @@ type listClustersOutput struct {
 	httpapi.Listing
 }
 
-// clusters selects those of the place.
+// clusters selects the clusters of a place.
 func (at settled) clusters(c *httpapi.Caller) bankstore.ClusterFilter {
 	return bankstore.ClusterFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
 }
@@ -101,8 +101,7 @@ func (in clusterFields) onto(c passerelle.Cluster) (passerelle.Cluster, error) {
 	return c, err
 }
 
-// inCategory gives a cluster the category that came, which has to be there for
-// the user.
+// inCategory sets the category of a cluster, which must exist for the user.
 func (s *Service) inCategory(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id *int64, cluster *passerelle.Cluster) error {
 	if id == nil {
 		return nil

@@ -103,7 +103,7 @@ func (s *Service) listConnections(ctx context.Context, c *httpapi.Caller, in lis
 	return listConnectionsOutput{Connections: shown, Listing: listing}, err
 }
 
-// connections renders connections of one user with what is to be embedded.
+// connections renders connections of one user with expansions.
 func (s *Service) connections(ctx context.Context, c *httpapi.Caller, rows []bankstore.Connection, e httpapi.Expansion) ([]wire.Connection, error) {
 	shown, err := s.embedding(c).connections(ctx, rows, e)
 	return shown.list, err

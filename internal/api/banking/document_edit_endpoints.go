@@ -77,7 +77,7 @@ type createDocumentInput struct {
 	documentFields
 }
 
-// createDocument files a document of which the provider knows nothing.
+// createDocument creates a document that the provider does not have.
 func (s *Service) createDocument(ctx context.Context, c *httpapi.Caller, in createDocumentInput) (wire.Document, error) {
 	if _, err := s.documentsAt(ctx, c, in.documentPlace, false); err != nil {
 		return wire.Document{}, err
@@ -107,7 +107,7 @@ func (s *Service) createDocument(ctx context.Context, c *httpapi.Caller, in crea
 	return s.shownDocument(ctx, c, bankstore.DocumentFilter{Domain: c.Domain.ID, User: found[0].User, ID: id}, nil)
 }
 
-// subscription is the one under which the document is to be filed.
+// subscription is the subscription for the document.
 func (in createDocumentInput) subscription() (passerelle.SubscriptionID, error) {
 	switch named := in.IDSubscription; {
 	case in.Subscription == 0 && named == 0:
@@ -147,7 +147,7 @@ func (in documentFields) edit() (bankstore.DocumentEdit, error) {
 	)
 }
 
-// own reads what is set of one thing; null is none.
+// own reads the settings of one object; null is none.
 func own[T ~string | ~int64 | ~bool, U any](into *bankstore.Own[U], supplied httpapi.Nullable[T], read func(T) (U, error)) error {
 	if into.Set = supplied.Present; !supplied.Present || supplied.Null {
 		return nil
@@ -174,7 +174,7 @@ func documentCategory(id int64) (int64, error) {
 	return id, nil
 }
 
-// amountOf reads an amount that was given.
+// amountOf reads an amount.
 func amountOf(field string, supplied httpapi.Number) (decimal.Decimal, error) {
 	d, err := bound(field, string(supplied))
 	if err != nil {

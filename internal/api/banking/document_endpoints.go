@@ -36,8 +36,8 @@ func (s *Service) documentRoutes() []httpapi.Route {
 	}
 }
 
-// documentsAnywhere are the patterns of documents of a user, and of one of their
-// subscriptions and connections, written at length and in short.
+// documentsAnywhere are the patterns for documents of a user, a subscription and a connection,
+// in long and short form.
 func documentsAnywhere(rest string) (string, []string) {
 	var aliases []string
 	rest = "/documents" + rest
@@ -47,8 +47,7 @@ func documentsAnywhere(rest string) (string, []string) {
 	return "/users/{userId}" + rest, append(aliases, rest)
 }
 
-// documentPlace is where documents are looked for: in all that a user has, in a
-// connection or in a subscription.
+// documentPlace is where documents are: all of a user, of a connection or of a subscription.
 type documentPlace struct {
 	oneUserInput
 	Connection   passerelle.ConnectionID   `path:"connectionId,optional"`
@@ -93,7 +92,7 @@ func (s *Service) listDocuments(ctx context.Context, c *httpapi.Caller, in listD
 	return s.documentPage(ctx, c, in.documentQuery, there)
 }
 
-// documentsAt selects all documents of a place, which must be there.
+// documentsAt selects all documents of an existing place.
 func (s *Service) documentsAt(ctx context.Context, c *httpapi.Caller, at documentPlace, all bool) (bankstore.DocumentFilter, error) {
 	f := bankstore.DocumentFilter{Domain: c.Domain.ID, User: at.ID, Connection: at.Connection, Subscription: at.Subscription, All: all}
 	if _, err := at.theirs(c); err != nil {
@@ -168,8 +167,7 @@ func (q documentQuery) filter(c *httpapi.Caller, f bankstore.DocumentFilter) (ba
 	return f, err
 }
 
-// stamps narrows to the timestamps that are asked for, which are written in whole
-// seconds.
+// stamps selects by timestamps, which are in whole seconds.
 func (q documentQuery) stamps(c *httpapi.Caller, f bankstore.DocumentFilter) (bankstore.DocumentFilter, error) {
 	var err error
 	f.Zone = c.Location
@@ -235,13 +233,13 @@ func (s *Service) shownDocument(ctx context.Context, c *httpapi.Caller, f bankst
 	return s.showDocument(ctx, c, d, e)
 }
 
-// showDocument renders a document with what is to be embedded.
+// showDocument renders a document with expansions.
 func (s *Service) showDocument(ctx context.Context, c *httpapi.Caller, d bankstore.StoredDocument, e httpapi.Expansion) (wire.Document, error) {
 	shown, err := s.embedding(c).documents(ctx, []bankstore.StoredDocument{d}, e)
 	return shown.list[0], err
 }
 
-// document loads the one that a path names.
+// document loads the document in a path.
 func (s *Service) document(ctx context.Context, c *httpapi.Caller, in whichDocument) (bankstore.StoredDocument, error) {
 	f, err := s.documentsAt(ctx, c, in.documentPlace, in.WithDisabled)
 	if err != nil {

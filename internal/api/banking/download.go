@@ -9,13 +9,13 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// extensions are those of the names under which files of these types are saved.
+// extensions are the file name extensions of types.
 var extensions = map[string]string{
 	"application/pdf": ".pdf", "image/gif": ".gif", "image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp", "text/plain": ".txt",
 	"application/vnd.oasis.opendocument.text": ".odt",
 }
 
-// download answers with a file of a user, under a name that says what it is.
+// download answers with a user's file under a meaningful name.
 func (s *Service) download(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id passerelle.FileID, name string) (httpapi.Content, error) {
 	if id == 0 {
 		return httpapi.Content{}, passerelle.Missing()

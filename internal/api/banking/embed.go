@@ -14,18 +14,18 @@ import (
 	"passerelle/internal/wire"
 )
 
-// The bounds of what is embedded. maxBelow is how many accounts or subscriptions a
-// connection can have, maxNews how many transactions are embedded in accounts, and
-// maxEmbedded how many objects an answer has, each counted as often as it is written:
-// accounts in connections in accounts multiply.
+// Limits of expansions. maxBelow is how many accounts or subscriptions a connection can have,
+// maxNews how many transactions accounts show, and maxEmbedded how many objects an answer has.
+// Objects count as often as they are written, because accounts in connections in accounts
+// multiply.
 const (
 	maxBelow    = 1000
 	maxRecent   = 1000
 	maxEmbedded = 50_000
 )
 
-// rendered are objects on their way into an answer. Embedded is how many objects each
-// has in it, nil when nothing was asked for.
+// rendered are objects that are being rendered. Embedded is how many objects each contains, nil
+// without expansions.
 type rendered[W any] struct {
 	list     []W
 	embedded []int
@@ -42,7 +42,7 @@ func show[R, W any](rows []R, asked httpapi.Expansion, render func(R) W) rendere
 	return out
 }
 
-// weight is how many objects one is written as: itself, and all that are embedded in it.
+// weight is the number of objects that one object is written as, with all embedded ones.
 func (s rendered[W]) weight(i int) int {
 	if s.embedded == nil {
 		return 1
@@ -62,8 +62,7 @@ func (s rendered[W]) bounded() (rendered[W], error) {
 	return s, nil
 }
 
-// embedBelow gives each object its own of what belongs to several; one without any
-// has an empty list.
+// embedBelow gives each object its own part of a list; an object without any has an empty list.
 func embedBelow[A, B any](above rendered[A], id func(*A) int64, below rendered[B], of func(*B) int64, into func(*A) **[]B) {
 	place := make(map[int64]int, len(above.list))
 	for i := range above.list {
@@ -81,7 +80,7 @@ func embedBelow[A, B any](above rendered[A], id func(*A) int64, below rendered[B
 	}
 }
 
-// embedAbove gives each object the one that it belongs to.
+// embedAbove gives each object its parent.
 func embedAbove[A, B any](below rendered[B], of func(*B) int64, above rendered[A], id func(*A) int64, into func(*B) **A) {
 	place := make(map[int64]int, len(above.list))
 	for i := range above.list {
@@ -97,8 +96,8 @@ func embedAbove[A, B any](below rendered[B], of func(*B) int64, above rendered[A
 	}
 }
 
-// embedding renders what the calling user has, with what is to be embedded in it. Each
-// name of an expansion costs one query for all objects at its place.
+// embedding renders objects of the calling user with expansions. Each name of an expansion
+// costs one query for all objects at its place.
 type embedding struct {
 	*Service
 	c *httpapi.Caller
@@ -112,7 +111,7 @@ type embeds struct {
 	with func(asked httpapi.Expansion) error
 }
 
-// embed does what was asked for, in the order of the table.
+// embed embeds the requested expansions in the order of the table.
 func embed[W any](out rendered[W], asked httpapi.Expansion, table ...embeds) (rendered[W], error) {
 	for _, e := range table {
 		if len(out.list) == 0 || !asked.Has(e.name) {
@@ -227,8 +226,7 @@ func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.Connec
 	return e.connections(ctx, slices.Collect(maps.Values(found)), asked)
 }
 
-// recentTransactions puts into accounts what the last synchronisation of their connections
-// brought or changed.
+// recentTransactions embeds in accounts the transactions that the last sync added or changed.
 func (e embedding) recentTransactions(ctx context.Context, of rendered[wire.BankAccount], connections []passerelle.ConnectionID, asked httpapi.Expansion) error {
 	distinct := slices.Compact(slices.Sorted(slices.Values(connections)))
 	rows, err := bankstore.From(e.DB).NewTransactions(ctx, e.c.Domain.ID, e.c.User, distinct, maxRecent)
@@ -263,8 +261,8 @@ func (e embedding) subscriptions(ctx context.Context, rows []bankstore.StoredSub
 	}})
 }
 
-// transactions renders transactions with the currencies of their accounts, which the
-// span may know already; categories and their deprecated number are always there.
+// transactions renders transactions with the currencies of their accounts, which the span may
+// already have. Categories and their deprecated numbers are always embedded.
 func (e embedding) transactions(ctx context.Context, rows []passerelle.Transaction, span bankstore.TransactionSpan, asked httpapi.Expansion) (rendered[wire.Transaction], error) {
 	accounts, err := e.accountsAbove(ctx, rows, span, asked.Has("account"))
 	if err != nil {
@@ -309,7 +307,7 @@ func (e embedding) accountsAbove(ctx context.Context, rows []passerelle.Transact
 	return accounts, err
 }
 
-// documentsBelow puts into transactions the documents that were attached to them.
+// documentsBelow embeds in transactions their attached documents.
 func (e embedding) documentsBelow(ctx context.Context, of rendered[wire.Transaction], asked httpapi.Expansion) error {
 	ids := make([]passerelle.TransactionID, len(of.list))
 	for i := range of.list {
@@ -365,7 +363,7 @@ func (e embedding) documents(ctx context.Context, rows []bankstore.StoredDocumen
 	}})
 }
 
-// ConnectorView shows in a connector what was asked for.
+// ConnectorView renders a connector with expansions.
 func ConnectorView(asked httpapi.Expansion) wire.ConnectorView {
 	return wire.ConnectorView{
 		Fields: asked.Has("fields"), PaymentFields: asked.Has("payment_fields"), Countries: asked.Has("countries"), Sources: asked.Has("sources"), URLs: asked.Has("urls"),

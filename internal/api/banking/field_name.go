@@ -7,8 +7,8 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// fieldNames are the names of the values that a connector takes, named as for a new
-// connection; none when there is no such connector.
+// fieldNames are the field names of a new connection of a connector; none for an unknown
+// connector.
 func (s *Service) fieldNames(name string) []string {
 	var names []string
 	if reader, known := s.Aggregation.Connectors.DataReader(name); known {
@@ -19,8 +19,8 @@ func (s *Service) fieldNames(name string) []string {
 	return names
 }
 
-// fieldNamesOf are the names of the values that a connection takes now: those of
-// its connector, and what its institution asks for.
+// fieldNamesOf are the field names of a connection now: those of its connector, and those that
+// its institution asks for.
 func (s *Service) fieldNamesOf(c bankstore.Connection) ([]string, error) {
 	names := s.fieldNames(c.Connector)
 	if c.Fields == "" {

@@ -39,8 +39,7 @@ type listInformationsOutput struct {
 	Total        int                           `json:"total"`
 }
 
-// informations is what is noted about a transaction that is there for the
-// caller.
+// informations returns the notes about a transaction that the caller can see.
 func (s *Service) informations(ctx context.Context, c *httpapi.Caller, in ofTransaction) (listInformationsOutput, error) {
 	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
 		return listInformationsOutput{}, err
@@ -116,7 +115,7 @@ func (s *Service) oneInformation(ctx context.Context, c *httpapi.Caller, in oneI
 	return wire.TransactionInformation{}, passerelle.Missing()
 }
 
-// forgetInformation forgets one thing, or all when it is zero.
+// forgetInformation removes one note, or all for zero.
 func (s *Service) forgetInformation(ctx context.Context, c *httpapi.Caller, in oneInformationInput) (httpapi.Nothing, error) {
 	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
 		return httpapi.Nothing{}, err

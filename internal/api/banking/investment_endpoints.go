@@ -73,7 +73,7 @@ func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in lis
 	return at, rows, listing, nil
 }
 
-// assets selects those of a kind at the place.
+// assets selects the assets of a kind at the place.
 func (at settled) assets(c *httpapi.Caller, kind bankstore.AssetKind, all bool) bankstore.AssetFilter {
 	return bankstore.AssetFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account, Kind: kind, All: all}
 }
@@ -179,7 +179,7 @@ func (s *Service) listInvestments(ctx context.Context, c *httpapi.Caller, in lis
 	return listInvestmentsOutput{Investments: shown, Worth: wire.NewWorth(together(rows, accounts)), Listing: listing}, err
 }
 
-// together is what positions are worth, unless they are in several currencies.
+// together is the value of positions, unless they have several currencies.
 func together(rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount) passerelle.Worth {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(a passerelle.Asset[passerelle.InvestmentDetails]) bool { return a.Deleted != nil })
 	for _, a := range rows {
@@ -212,8 +212,7 @@ func (s *Service) accountsOf(ctx context.Context, c *httpapi.Caller, at settled,
 // maxPockets is how many pockets are embedded in the investments of a page.
 const maxPockets = 10_000
 
-// showInvestments renders positions with what is to be embedded, which costs one
-// query.
+// showInvestments renders positions with expansions, which cost one query.
 func (s *Service) showInvestments(ctx context.Context, c *httpapi.Caller, at settled, rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount, asked httpapi.Expansion) ([]wire.Investment, error) {
 	shown := make([]wire.Investment, len(rows))
 	place := map[passerelle.AssetID]*[]wire.Pocket{}

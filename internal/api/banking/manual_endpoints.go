@@ -16,8 +16,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// What programs create beside what institutions have: no synchronisation changes it or
-// takes it away.
+// Transactions that programs create. No sync changes or removes them.
 
 func (s *Service) manualRoutes() []httpapi.Route {
 	const place = "/accounts/{accountId}/transactions"
@@ -40,7 +39,7 @@ type createTransactionsInput struct {
 	Transactions []newTransaction `body:"transactions,whole"`
 }
 
-// newTransaction is what the institution would say, and what the person does.
+// newTransaction has the institution's fields and the person's.
 type newTransaction struct {
 	Original   string         `body:"original_wording" max:"2048" doc:"the label; that of the person when absent"`
 	Simplified string         `body:"simplified_wording" max:"2048"`
@@ -84,7 +83,7 @@ func (s *Service) createTransactions(ctx context.Context, c *httpapi.Caller, in 
 	return s.createdTransactions(ctx, c, at, ids)
 }
 
-// below puts where a field is before its name, with which the message begins.
+// below puts the path of a field before its name, with which the message begins.
 func below(place string, err error) error {
 	var about *passerelle.Error
 	if !errors.As(err, &about) || about.Field == "" {
@@ -109,7 +108,7 @@ func (s *Service) manualTransaction(ctx context.Context, c *httpapi.Caller, user
 	return out, err
 }
 
-// details are what the institution would say.
+// details has the institution's fields.
 func (in newTransaction) details() (passerelle.TransactionDetails, error) {
 	var (
 		d   passerelle.TransactionDetails

@@ -13,8 +13,7 @@ func everywhere(rest string) (string, []string) {
 	return "/users/{userId}" + rest, append(aliases, rest)
 }
 
-// anyPlace is where something of a user is looked for: in all they have, in a
-// connection or in an account.
+// anyPlace is where a user's objects are: all of them, of a connection or of an account.
 type anyPlace struct {
 	oneUserInput
 	Connection passerelle.ConnectionID `path:"connectionId,optional"`

@@ -76,7 +76,7 @@ func (s *Service) listSubscriptions(ctx context.Context, c *httpapi.Caller, in l
 	return s.subscriptionsOf(ctx, c, 0, in)
 }
 
-// subscriptionsOf lists those of a connection, or of all when it is zero.
+// subscriptionsOf lists the subscriptions of a connection, or all for zero.
 func (s *Service) subscriptionsOf(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in listSubscriptionsInput) (listSubscriptionsOutput, error) {
 	user, err := in.theirs(c)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Service) subscriptionsOf(ctx context.Context, c *httpapi.Caller, connec
 	return listSubscriptionsOutput{Subscriptions: shown, Listing: listing}, err
 }
 
-// showSubscriptions renders subscriptions of one user with what is to be embedded.
+// showSubscriptions renders subscriptions of one user with expansions.
 func (s *Service) showSubscriptions(ctx context.Context, c *httpapi.Caller, rows []bankstore.StoredSubscription, e httpapi.Expansion) ([]wire.Subscription, error) {
 	shown, err := s.embedding(c).subscriptions(ctx, rows, e)
 	return shown.list, err
@@ -129,7 +129,7 @@ func (s *Service) oneSubscriptionOf(ctx context.Context, c *httpapi.Caller, in o
 	return s.subscription(ctx, c, in.Connection, in.subscriptionPath, in.Expansion())
 }
 
-// subscription reads one of a connection, or of any when it is zero.
+// subscription reads a subscription of a connection, or of any for zero.
 func (s *Service) subscription(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in subscriptionPath, e httpapi.Expansion) (wire.Subscription, error) {
 	found, err := s.subscriptions(ctx, c, in.oneUserInput, bankstore.SubscriptionFilter{Connection: connection, IDs: []passerelle.SubscriptionID{in.ID}, All: in.WithDisabled})
 	if err != nil {
@@ -142,8 +142,8 @@ func (s *Service) subscription(ctx context.Context, c *httpapi.Caller, connectio
 	return shown[0], nil
 }
 
-// subscriptions loads the subscriptions of a user that the filter names. It fails when one
-// of them is missing.
+// subscriptions loads the subscriptions of a user that the filter names. It fails when one is
+// missing.
 func (s *Service) subscriptions(ctx context.Context, c *httpapi.Caller, u oneUserInput, f bankstore.SubscriptionFilter) ([]bankstore.StoredSubscription, error) {
 	user, err := u.theirs(c)
 	if err != nil {

@@ -27,7 +27,7 @@ func (s *Service) attachedRoutes() []httpapi.Route {
 	}
 }
 
-// attachedAt selects the documents of a transaction, which must be there.
+// attachedAt selects the documents of an existing transaction.
 func (s *Service) attachedAt(ctx context.Context, c *httpapi.Caller, in ofTransaction, all bool) (bankstore.DocumentFilter, error) {
 	_, err := s.readTransaction(ctx, c, in, nil)
 	return bankstore.DocumentFilter{Domain: c.Domain.ID, User: in.ID, Transaction: in.Transaction, All: all}, err

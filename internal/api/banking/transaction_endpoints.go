@@ -18,8 +18,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// transactionRoutes are the same three calls below a user, one of their
-// accounts, one of their connections, and an account of a connection.
+// transactionRoutes has the same three calls below a user, an account, a connection, and an
+// account of a connection.
 func (s *Service) transactionRoutes() []httpapi.Route {
 	return slices.Concat(
 		transactionsBelow("", httpapi.Handle(listTransactions[transactionsOfUser](s)), httpapi.Handle(oneTransaction[transactionOfUser](s)), httpapi.Handle(editTransaction[editOfUser](s))),
@@ -92,7 +92,7 @@ func (in inBoth) place() transactionPlace {
 	return transactionPlace{user: in.ID, connection: in.Connection, account: in.Account}
 }
 
-// The inputs of the calls: a place, and what the call takes.
+// The inputs of the calls: a place, and the call's own input.
 type (
 	transactionsOfUser struct {
 		oneUserInput
@@ -152,7 +152,7 @@ type (
 	}
 )
 
-// settled is a place that is there, with the account it names.
+// settled is an existing place, with its account.
 type settled struct {
 	transactionPlace
 	named *bankstore.StoredAccount
@@ -179,7 +179,7 @@ func (s *Service) settle(ctx context.Context, c *httpapi.Caller, at transactionP
 	return out, nil
 }
 
-// settleConnection makes sure that a connection is the user's, if one is named.
+// settleConnection checks that a connection belongs to the user, if there is one.
 func (s *Service) settleConnection(ctx context.Context, c *httpapi.Caller, at transactionPlace) error {
 	if at.connection == 0 {
 		return nil
@@ -231,7 +231,7 @@ type listTransactionsOutput struct {
 	httpapi.Listing
 }
 
-// listOfTransactions is one of the four inputs of the list.
+// listOfTransactions is one of the four inputs of lists.
 type listOfTransactions interface {
 	place() transactionPlace
 	query() transactionQuery
@@ -303,7 +303,7 @@ func bound(field, text string) (*decimal.Decimal, error) {
 	return &d, nil
 }
 
-// valuesNamed reads 12.50, -12.50, 12.50|-12.50 and ±12.50; nil when none came.
+// valuesNamed reads 12.50, -12.50, 12.50|-12.50 and ±12.50; nil for none.
 func valuesNamed(text string) ([]decimal.Decimal, error) {
 	if text == "" {
 		return nil, nil
@@ -364,8 +364,7 @@ func or(d, otherwise passerelle.Date) passerelle.Date {
 	return d
 }
 
-// withInformations embeds what is noted about each transaction, which costs one
-// query.
+// withInformations embeds the notes about each transaction, with one query.
 func (s *Service) withInformations(ctx context.Context, c *httpapi.Caller, rows []passerelle.Transaction, shown []wire.Transaction) error {
 	place, ids := map[passerelle.TransactionID]map[string]string{}, make([]passerelle.TransactionID, len(rows))
 	for i, t := range rows {
@@ -407,7 +406,7 @@ type namedTransaction interface {
 
 func (in whichTransaction) which() passerelle.TransactionID { return in.Transaction }
 
-// readOfTransaction is one of the four inputs of reading a transaction.
+// readOfTransaction is one of the four inputs of reads.
 type readOfTransaction interface {
 	namedTransaction
 	Expansion() httpapi.Expansion
@@ -454,7 +453,7 @@ type categoryInput struct {
 	ParentCode string `body:"parent_code" max:"60" doc:"letters, digits, - and _" example:"food"`
 }
 
-// editOfTransaction is one of the four inputs of changing a transaction.
+// editOfTransaction is one of the four inputs of changes.
 type editOfTransaction interface {
 	namedTransaction
 	edit() (bankstore.TransactionEdit, error)
@@ -483,8 +482,7 @@ func editTransaction[In editOfTransaction](s *Service) func(context.Context, *ht
 
 func (in transactionEdit) category() *int64 { return in.IDCategory }
 
-// numberedCategory is the code of the category of a number, as a list; nil when
-// no number came.
+// numberedCategory is the code of a category's number, as a list; nil without a number.
 func (s *Service) numberedCategory(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id *int64) ([]string, error) {
 	if id == nil {
 		return nil, nil

@@ -57,8 +57,7 @@ type oneUserInput struct {
 	ID passerelle.UserID `path:"userId" doc:"id of the user, or me"`
 }
 
-// theirs refuses a user's token the users of others, in the words for one that
-// does not exist.
+// theirs refuses users of others, with the words for a user that does not exist.
 func (in oneUserInput) theirs(c *httpapi.Caller) (passerelle.UserID, error) {
 	if c.Kind == access.UserToken && in.ID != c.User {
 		return 0, passerelle.Missing()

@@ -26,7 +26,7 @@ func (s *Service) webauthRoutes() []httpapi.Route {
 	}}
 }
 
-// webauthPageInput is what the browser of an end user sets out with.
+// webauthPageInput is the input from the browser of an end user.
 type webauthPageInput struct {
 	webauthURLInput
 	Token string `query:"token,required" doc:"a temporary code of the user, see /auth/token/code"`
@@ -93,8 +93,8 @@ func (s *Service) webauthURL(ctx context.Context, c *httpapi.Caller, in webauthU
 	return webauthURLOutput{URL: c.Domain.BaseURL + "/webauth?" + query.Encode()}, nil
 }
 
-// receives refuses an application that is not the caller's, and an address at
-// which it receives nobody.
+// receives refuses an application other than the caller's, and an address that it has not
+// registered.
 func (s *Service) receives(ctx context.Context, c *httpapi.Caller, in webauthURLInput) error {
 	id, err := strconv.ParseInt(string(in.ClientID), 10, 64)
 	if err != nil || c.Client != 0 && int64(c.Client) != id {

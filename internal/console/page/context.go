@@ -17,27 +17,27 @@ import (
 	"passerelle/internal/web"
 )
 
-// Context is one request on its way to a page.
+// Context is a request for a page.
 type Context struct {
 	context.Context
 	Writer  http.ResponseWriter
 	Request *http.Request
-	// Who is signed in.
+	// The signed-in operator.
 	Who operators.SignedIn
 	// Domain is the domain that the address names, and Zone its time zone.
 	Domain passerelle.Domain
 	Zone   *time.Location
-	// Numbers are those of the address, in its order.
+	// Numbers are the numbers in the address, in order.
 	Numbers []int64
-	// Problem is what is wrong with the form that was sent.
+	// Problem is what is wrong with the sent form.
 	Problem string
-	// Query is what the page was searched with, empty for most.
+	// Query is the search text, empty on most pages.
 	Query string
-	// Tabs are the pages beside this one; none for most.
+	// Tabs are the pages beside this one; none on most pages.
 	Tabs []Tab
 	// Reload is after how long the page reloads itself, zero for never.
 	Reload time.Duration
-	// LeadTo is where the page leads by itself, empty for nowhere.
+	// LeadTo is where the page redirects by itself, empty for nowhere.
 	LeadTo string
 
 	handler *Handler
@@ -76,7 +76,7 @@ func (pc *Context) Field(name string) string { return pc.Request.PostFormValue(n
 // them with two characters, whatever was typed or pasted.
 func (pc *Context) Lines(name string) string { return strings.ReplaceAll(pc.Field(name), "\r\n", "\n") }
 
-// File is what a form carries in a field for a file, nothing when it carries none.
+// File is the content of a file field, nil without a file.
 func (pc *Context) File(name string) ([]byte, error) {
 	file, _, err := pc.Request.FormFile(name)
 	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
@@ -93,7 +93,7 @@ func (pc *Context) File(name string) ([]byte, error) {
 	return content, nil
 }
 
-// Confirmed wants the number of what is to be deleted, typed by hand.
+// Confirmed requires the typed number of what is to be deleted.
 func (pc *Context) Confirmed(id int64) error {
 	if strings.TrimSpace(pc.Field("number")) != strconv.FormatInt(id, 10) {
 		return passerelle.InvalidField("number", "must be %d, the number of what is to be deleted; nothing was", id)
@@ -123,18 +123,18 @@ func (pc *Context) Path(format string, args ...any) string {
 // By names the operator in records of changes.
 func (pc *Context) By() string { return fmt.Sprintf("operator %d", pc.Who.Operator.ID) }
 
-// Record is an act of the operator on something in the domain, to be put on record
-// where it becomes true.
+// Record returns the audit entry for an operator's act on an object of the domain, for the
+// transaction of the act.
 func (pc *Context) Record(act, subject string, id int64) store.Audit {
 	entry := pc.handler.Operators.Entry(pc.Who, pc.handler.RequestID(pc), act)
 	entry.Domain, entry.Subject, entry.SubjectID = pc.Domain.ID, subject, id
 	return entry
 }
 
-// ActReveal is to look at personal data, as the audit log names it.
+// ActReveal is the act of viewing personal data in the audit log.
 const ActReveal = "look at personal data"
 
-// RecordNow puts an act on record that changes nothing, before it is done.
+// RecordNow records an act that changes nothing, before it is done.
 func (pc *Context) RecordNow(act, subject string, id int64) error {
 	entry := pc.Record(act, subject, id)
 	if err := pc.handler.DB.Write(pc, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
@@ -143,8 +143,8 @@ func (pc *Context) RecordNow(act, subject string, id int64) error {
 	return nil
 }
 
-// After leads on to an address when an act is done, and shows a page again, with
-// what is wrong with the form, when it is refused.
+// After redirects after an act, and shows a page again with the problem when the act was
+// refused.
 func (pc *Context) After(err error, address string, again func(*Context) error) error {
 	if known, is := UserMessage(err); is {
 		pc.Problem = known
@@ -157,8 +157,7 @@ func (pc *Context) After(err error, address string, again func(*Context) error) 
 	return nil
 }
 
-// Certain reports whether a second factor says who the operator is, where money
-// and data are those of real people.
+// Certain reports whether the operator gave a second factor, where money and data are real.
 func (pc *Context) Certain() bool {
 	return pc.Who.HasSecondFactor() || pc.Domain.Kind == passerelle.Sandbox
 }
@@ -168,5 +167,5 @@ func (pc *Context) MaySetUp() bool {
 	return (pc.Who.May(operators.SetUp) || pc.Domain.Kind == passerelle.Sandbox && pc.Who.May(operators.SetUpSandbox)) && pc.Certain()
 }
 
-// MayReveal asks for a second factor where the data is that of real people.
+// MayReveal requires a second factor where data is real.
 func (pc *Context) MayReveal() bool { return pc.Who.May(operators.Reveal) && pc.Certain() }

@@ -24,7 +24,7 @@ func Details(pairs ...string) []DetailRow {
 	return facts
 }
 
-// Percent writes a part of a whole, rounded down: 100 means all.
+// Percent writes a fraction in percent, rounded down.
 func Percent(part, whole int64) string {
 	tenths := 1000 * part / whole
 	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
@@ -38,7 +38,7 @@ func UpTo(n, bound int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// DayStart is the first instant of the day so many days after the one given.
+// DayStart is the first instant of the day a number of days later.
 func DayStart(field, text string, zone *time.Location, after int) (time.Time, error) {
 	day, err := time.ParseInLocation(time.DateOnly, text, zone)
 	if err != nil || day.Year() < 1 {

@@ -26,13 +26,13 @@ var (
 	errBug       = fault(http.StatusInternalServerError, "Something went wrong", "It is not your fault. The log of the service says more, under the number below.")
 )
 
-// faultData is what the page of a fault shows.
+// faultData is the content of a fault's page.
 type faultData struct {
 	Title, Text, Request string
 }
 
-// fail answers with the page of a fault, and logs what the page does not say. Who
-// is not signed in is sent to do so.
+// fail answers with the page of a fault, and logs what the page does not say. A person who is
+// not signed in is redirected to sign in.
 func (h *Handler) fail(pc *Context, err error) {
 	if errors.Is(err, operators.ErrNoSession) {
 		web.Redirect(pc.Writer, Root+"sign-in")
@@ -51,7 +51,7 @@ func (h *Handler) fail(pc *Context, err error) {
 	})
 }
 
-// UserMessage is what an error says to people, if it says anything to them.
+// UserMessage returns the text of an error for people, if it has one.
 func UserMessage(err error) (string, bool) {
 	var wrong *passerelle.Error
 	switch {

@@ -1,11 +1,10 @@
 // Package page has what the pages of the operators' console share. It finds the page of a
-// request, checks who may see it, reads forms, draws the frame around a page, pages through
-// lists and shows failures.
+// request, checks permissions, reads forms, draws the frame around a page, pages through lists
+// and shows failures.
 //
-// It owns the addresses below Root, the cookies of operators and the frame of their pages.
-// Of the pages it owns only that of a failure; the packages console and console/webhooks
-// have the others. Package operators decides who may sign in. Package web decides how pages
-// look and are sent.
+// It owns the addresses below Root, the cookies of operators and the frame of their pages. It
+// owns only the page of a failure. Packages console and console/webhooks own the others.
+// Package operators decides who may sign in. Package web decides how pages look and are sent.
 //
 // It fails with a page in plain words and the id of the request. A request without a session
 // is redirected to the sign-in page. A form that was not made for the session changes
@@ -60,8 +59,7 @@ func New(config Config, routes []Route) *Handler {
 	return &Handler{Config: config, sealer: web.NewSealer([32]byte(config.MAC("cookies of the console", nil))), routes: routes}
 }
 
-// ServeHTTP answers one request, whatever happens, and turns every error into a
-// page.
+// ServeHTTP answers one request, and turns every error into a page.
 func (h *Handler) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	pc := &Context{Context: request.Context(), Writer: writer, Request: request, handler: h}
 	if err := h.serve(pc); err != nil { //nolint:contextcheck // it carries the context of its request

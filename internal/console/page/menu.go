@@ -12,7 +12,7 @@ type menuGroup struct {
 	Links []menuLink
 }
 
-// menuLink leads to a page. Current marks the page that is shown, or the one it is below.
+// menuLink leads to a page. Current marks the shown page, or its parent.
 type menuLink struct {
 	Name, Icon, Address string
 	Current             bool
@@ -53,9 +53,9 @@ var menuPlaces = []struct {
 	}},
 }
 
-// menuOf are the groups of the menu, seen from an address: those of a domain, unless none is
-// shown, and those of the deployment. The current link is the one whose address is the longest
-// beginning of that address.
+// menuOf are the groups of the menu at an address: those of a domain, if one is shown, and
+// those of the deployment. The current link is the one whose address is the longest beginning
+// of that address.
 func menuOf(d *passerelle.Domain, root, address string) []menuGroup {
 	var groups []menuGroup
 	for _, g := range menuPlaces {

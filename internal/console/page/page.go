@@ -32,20 +32,20 @@ func MustPages(files fs.FS) *Templates {
 	return &Templates{web.MustPages(folder(embedded), folder(files))}
 }
 
-// frame is what surrounds every page, and Data what is on it.
+// frame surrounds every page, and Data is its content.
 type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain
 	Problem              string
 	// Menu leads to the pages of the domain and of the deployment.
 	Menu []menuGroup
-	// Query is what was searched for.
+	// Query is the search text.
 	Query string
 	Tabs  []Tab
 	Data  any
 }
 
-// Tab leads to a page beside the one that is shown, or is that one.
+// Tab is a link to a page beside the shown one, or to itself.
 type Tab struct {
 	Name, Address string
 	Here          bool
@@ -85,11 +85,11 @@ func (p *Templates) Send(pc *Context, name, title string, data any) error {
 	return p.pages.Send(pc.Writer, page)
 }
 
-// liveBlock is the part of a page that changes while somebody looks at it. It has
-// nothing in it to be filled in or opened.
+// liveBlock is the part of a page that is renewed while it is shown. It has nothing in it to be
+// filled in or opened.
 const liveBlock = "live"
 
-// part reports whether the script of a page asks for what may have changed.
+// part reports whether the script of a page asks for that part.
 func (pc *Context) part() bool {
 	return pc.Request.Method == http.MethodGet && pc.Request.Header.Get(web.PartHeader) == liveBlock
 }

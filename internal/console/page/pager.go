@@ -12,7 +12,7 @@ import (
 // PageSize is how many rows a page lists.
 const PageSize = 50
 
-// Pager leads to the pages around one of a list, empty where there is none.
+// Pager has the links to the pages around one of a list, empty for none.
 type Pager struct {
 	Older, Newer string
 }
@@ -31,9 +31,8 @@ func (pc *Context) Window(numbers int) store.Window {
 	return w
 }
 
-// placeText writes a place for a link: numbers with dashes between them. A text and a
-// number are sealed, since pages mask such texts, and addresses are kept in places
-// where nobody masks.
+// placeText writes a place for a link: numbers with dashes between them. A position is sealed,
+// because its text may be masked on pages, and addresses are stored without masking.
 func (pc *Context) placeText(place []any) string {
 	if text, is := place[0].(string); is {
 		sealed, _ := pc.handler.sealer.Seal(sealedPlace, textPlace{text, fmt.Sprint(place[1])}) // of texts, which are always valid JSON
@@ -52,8 +51,7 @@ type textPlace struct{ Text, ID string }
 // sealedPlace is the name under which places are sealed.
 const sealedPlace = "place in a list"
 
-// TextPlace reads a place in a list that is in the order of a text; what was not
-// sealed here is none.
+// TextPlace reads a position in a list ordered by a text. An unsealed one counts as none.
 func (pc *Context) TextPlace(sealed string) ([]any, bool) {
 	var p textPlace
 	if !pc.handler.sealer.Open(sealedPlace, sealed, &p) {
@@ -94,8 +92,8 @@ func Within[T any, ID ~int64](w store.Window, all []T, id func(T) ID) []T {
 	return before
 }
 
-// Paged is the rows of a window in the order of the list, and the links around
-// them, which keep what else the address says.
+// Paged returns the rows of a window in the order of the list, and the links around them, which
+// keep the rest of the address.
 func Paged[T any](pc *Context, w store.Window, rows []T, place func(T) []any) ([]T, Pager) {
 	more := len(rows) == w.Limit
 	rows = rows[:min(len(rows), w.Limit-1)]

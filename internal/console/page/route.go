@@ -9,22 +9,22 @@ import (
 // Route is an address below Root and who answers there.
 type Route struct {
 	Method string
-	// Pattern has # for a number. Below domains/# the number is that of a domain,
-	// which requests enter.
+	// Pattern has # for a number. Below domains/# the number is that of a domain, which is
+	// loaded.
 	Pattern string
 	Serve   func(*Context) error
-	// Open pages are for those who are not signed in.
+	// Open pages need no session.
 	Open bool
-	// Room is how many bytes forms may have there above what all may have.
+	// Room is how many bytes forms may have there in addition.
 	Room int64
 }
 
-// Get is a page for those who are signed in.
+// Get is a page for operators.
 func Get(pattern string, serve func(*Context) error) Route {
 	return Route{Method: http.MethodGet, Pattern: pattern, Serve: serve}
 }
 
-// Post takes a form from those who are signed in.
+// Post takes a form from operators.
 func Post(pattern string, serve func(*Context) error) Route {
 	return Route{Method: http.MethodPost, Pattern: pattern, Serve: serve}
 }

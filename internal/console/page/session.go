@@ -13,10 +13,10 @@ import (
 	"passerelle/internal/web"
 )
 
-// sessionCookie says who is signed in.
+// sessionCookie has the token of the session.
 const sessionCookie = "console"
 
-// cookieLife is how long browsers keep a cookie at most; sessions end earlier.
+// cookieLife is how long browsers keep a cookie; sessions end earlier.
 const cookieLife = 24 * time.Hour
 
 // SetCookie seals a value into a cookie of the console.
@@ -30,7 +30,7 @@ func (pc *Context) SetCrossing(name, value string, life time.Duration) error {
 	return pc.handler.sealer.Set(pc.Writer, web.Cookie{Name: name, Path: Root, Secure: pc.secure, Life: life}, value)
 }
 
-// Cookie is the value that SetCookie or SetCrossing sealed, and whether there is one.
+// Cookie returns the value that SetCookie or SetCrossing sealed, and whether there is one.
 func (pc *Context) Cookie(name string) (string, bool) {
 	var value string
 	is := pc.handler.sealer.Read(pc.Request, name, &value) == nil
@@ -49,8 +49,8 @@ func (pc *Context) Session() (string, error) {
 	return token, nil
 }
 
-// admit finds who is signed in, and the domain of the address. Forms must have
-// been made for the session.
+// admit finds the session and the domain of the address. Forms must have been made for the
+// session.
 func (h *Handler) admit(pc *Context) error {
 	token, err := pc.Session()
 	if err != nil {

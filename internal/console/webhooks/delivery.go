@@ -21,16 +21,16 @@ const (
 	shownAnswer   = 500
 )
 
-// deliveryData is one delivery and what was sent for it.
+// deliveryData is one delivery and its requests.
 type deliveryData struct {
 	Webhook passerelle.WebhookID
 	ID      passerelle.DeliveryID
 	State   string
 	Facts   []page.DetailRow
-	// Payment is the one that the event is about, zero for none.
+	// Payment is the payment of the event, zero for none.
 	Payment int64
-	// Opening and Payload are the signed text. Only Payload was sent; it has Size bytes and
-	// may be cut. Hidden means that the operator may not see it, or has not asked to.
+	// Opening and Payload are the signed text. Only Payload was sent. It has Size bytes and may
+	// be cut. Hidden means that the operator may not see it, or has not asked to.
 	Opening, Payload     string
 	Size                 int64
 	Cut, Erased, Hidden  bool
@@ -51,7 +51,7 @@ func (h *hooks) delivery(pc *page.Context) error {
 	return h.showDelivery(pc, pc.Domain.Kind == passerelle.Sandbox)
 }
 
-// revealDelivery shows it whole, and puts on record that it was looked at.
+// revealDelivery shows a delivery without masks, and records that.
 func (h *hooks) revealDelivery(pc *page.Context) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
@@ -175,7 +175,7 @@ func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow
 	return row
 }
 
-// cut is the beginning of a text that is longer than so many characters.
+// cut is the beginning of a text with more than a number of characters.
 func cut(text string, characters int) string {
 	if utf8.RuneCountInString(text) <= characters {
 		return text

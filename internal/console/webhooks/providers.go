@@ -47,11 +47,11 @@ type providersData struct {
 type providerRow struct {
 	ID                           int64
 	Name, Kind, Created, Changed string
-	// Signs is set for those that sign, which have a secret to rotate.
+	// Signs is set for signing providers, which have a secret to rotate.
 	Signs bool
 }
 
-// kinds say in words what the types of providers do.
+// kinds describe the types of providers.
 var kinds = map[string]string{delivery.HMAC: "signs requests", delivery.OAuth: "gets access tokens"}
 
 func newProviderRow(pc *page.Context, a store.AuthProvider) providerRow {
@@ -109,8 +109,8 @@ func typedProvider(pc *page.Context) providerForm {
 	}
 }
 
-// endpoint is the configuration in a form. A secret that is not typed stays as it is.
-// Without a certificate there is no key.
+// endpoint is the configuration in a form. A secret that is not typed does not change. Without
+// a certificate there is no key.
 func (f providerForm) endpoint(pc *page.Context) delivery.EndpointChange {
 	if f.Type != delivery.OAuth {
 		return delivery.EndpointChange{}
@@ -125,8 +125,7 @@ func (f providerForm) endpoint(pc *page.Context) delivery.EndpointChange {
 	return c
 }
 
-// registerProvider makes a provider of what was typed, and shows the secret that
-// it made for one that signs.
+// registerProvider registers the typed provider, and shows the new secret of a signing one.
 func (h *hooks) registerProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -172,7 +171,7 @@ func (h *hooks) editProvider(pc *page.Context) error {
 	return h.askForProvider(pc, form)
 }
 
-// changeProvider makes of a provider what was typed. Its type stays.
+// changeProvider changes a provider as typed. Its type does not change.
 func (h *hooks) changeProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -189,7 +188,7 @@ func (h *hooks) changeProvider(pc *page.Context) error {
 	return pc.After(err, pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
 }
 
-// shownUsers is how many of the webhooks that have a provider a page names.
+// shownUsers is how many webhooks of a provider a page names.
 const shownUsers = 20
 
 // providerData is one provider, with its secret when that has just been made.
@@ -198,7 +197,7 @@ type providerData struct {
 	Facts []page.DetailRow
 	// Public is the certificate of the client, as PEM.
 	Public, Secret string
-	// Users are the first webhooks that have it, and More that there are others.
+	// Users are the first webhooks with the provider, and More means that there are others.
 	Users    []passerelle.WebhookID
 	More     bool
 	MaySetUp bool

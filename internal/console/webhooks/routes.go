@@ -1,11 +1,9 @@
-// Package webhooks is the pages of the operators' console about webhooks: what is
-// registered, how each is doing, what was sent and what came of it, and by what
-// receivers know that it is ours.
+// Package webhooks has the console pages about webhooks: registration, health, deliveries with
+// their requests, and providers.
 //
-// It owns those pages and which role sees which button on them. It does not send
-// or sign anything: package delivery does, by the same use cases as for the JSON
-// interface, and puts the acts of operators on record there. How requests find
-// the pages is package page's.
+// It owns those pages and which role sees which button on them. It does not send or sign
+// anything: package delivery does, with the same use cases as for the API, and records the
+// operators' acts. How requests find the pages is package page's.
 //
 // It fails as package page does: towards people, in plain words.
 package webhooks
@@ -29,7 +27,7 @@ var pages = page.MustPages(embedded)
 type Config struct {
 	DB       *store.DB
 	Delivery *delivery.Delivery
-	// Wake has what is due sent at once.
+	// Wake makes the sender send what is due.
 	Wake func()
 	// Now is the real clock.
 	Now func() time.Time

@@ -36,8 +36,8 @@ func (h *hooks) testForm(pc *page.Context) error {
 	return h.showTest(pc, w, sample.String())
 }
 
-// testable is the webhook that the address names, for those who may have it sent
-// what they like. In a live domain that is signed as if it were true.
+// testable returns the webhook in the address, for operators who may send to it. In a live
+// domain that is signed as if it were true.
 func (h *hooks) testable(pc *page.Context) (store.Webhook, error) {
 	w, err := h.webhookAt(pc)
 	if err == nil && !pc.MaySetUp() {
@@ -55,7 +55,7 @@ func (h *hooks) showTest(pc *page.Context, w store.Webhook, body string) error {
 	})
 }
 
-// test sends what was typed, and leads to what came of it.
+// test sends the typed payload, and leads to the result.
 func (h *hooks) test(pc *page.Context) error {
 	w, err := h.testable(pc)
 	if err != nil {
@@ -79,7 +79,7 @@ func (h *hooks) test(pc *page.Context) error {
 	return nil
 }
 
-// verifyData is a request whose signature is to be checked, and the result.
+// verifyData is a request with a signature, and the result of the check.
 type verifyData struct {
 	delivery.SignedRequest
 	Providers []string
@@ -101,8 +101,8 @@ func (h *hooks) showVerifyForm(pc *page.Context, data verifyData) error {
 	return pages.Send(pc, "webhook-verify", "Check a signature", data)
 }
 
-// verify says whether a signature is right. The right one is shown to nobody: it
-// would be as good as the secret.
+// verify reports whether a signature is right. The right one is never shown: it would be as
+// good as the secret.
 func (h *hooks) verify(pc *page.Context) error {
 	data := verifyData{SignedRequest: delivery.SignedRequest{
 		Provider: strings.TrimSpace(pc.Field("id_auth")), Method: strings.ToUpper(strings.TrimSpace(pc.Field("method"))), URL: strings.TrimSpace(pc.Field("url")),

@@ -13,13 +13,13 @@ import (
 	"passerelle/webhook"
 )
 
-// webhookData is all about one webhook, with a page of what is for it.
+// webhookData is one webhook with a page of its deliveries.
 type webhookData struct {
 	webhookRow
 	Facts []page.DetailRow
-	// MayDeliver and MaySetUp say which acts the operator has.
+	// MayDeliver and MaySetUp are the operator's rights.
 	MayDeliver, MaySetUp bool
-	// Due says what came of asking for all that is undelivered.
+	// Due is the result of a request to send what is undelivered.
 	Due string
 
 	States      []string
@@ -29,7 +29,7 @@ type webhookData struct {
 	page.Pager
 }
 
-// deliveryRow is a line of the list of what is for a webhook.
+// deliveryRow is a row in the list of deliveries.
 type deliveryRow struct {
 	ID                        passerelle.DeliveryID
 	Created, State, Delivered string
@@ -78,7 +78,7 @@ func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.Deta
 	)
 }
 
-// bodyForm says how bodies are sent, which is set for the whole domain.
+// bodyForm is the domain's setting for bodies.
 func bodyForm(values settings.Values, event webhook.Event) string {
 	form := "JSON"
 	if values.On(settings.CFONB) && slices.Contains(webhook.StatementEvents(), event) {
@@ -118,7 +118,7 @@ func (h *hooks) listDeliveries(pc *page.Context, w store.Webhook, data *webhookD
 	return nil
 }
 
-// filter selects what the form above the list says.
+// filter is the filter in the form above the list.
 func (d *webhookData) filter(pc *page.Context, w store.Webhook) (store.WebhookDataFilter, error) {
 	var err error
 	f := store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookState(d.Only)}
@@ -144,14 +144,13 @@ const (
 	actRecover = "recover webhook"
 )
 
-// webhookActs tells who may do each act.
+// webhookActs has, for each act, who may do it.
 var webhookActs = map[string]func(*page.Context) bool{
 	actDisable: mayDeliver, actEnable: mayDeliver, actRecover: mayDeliver,
 	actDelete: (*page.Context).MaySetUp, actRestore: (*page.Context).MaySetUp,
 }
 
-// actOnWebhook does what a button says, through the use case that the JSON
-// interface calls for it.
+// actOnWebhook does what a button says, with the same use case as the API.
 func (h *hooks) actOnWebhook(pc *page.Context) error {
 	w, err := h.webhookAt(pc)
 	if err != nil {
@@ -181,8 +180,8 @@ func (h *hooks) actOnWebhook(pc *page.Context) error {
 	return h.afterAct(pc, w, err)
 }
 
-// afterAct shows the webhook anew, or what kept the act from being done. Somebody
-// else may have deleted it meanwhile.
+// afterAct shows the webhook again, or why the act failed. Another operator may have deleted it
+// meanwhile.
 func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error) error {
 	if errors.Is(err, passerelle.NotFound) {
 		err = passerelle.Conflicting("The webhook is deleted; make it live again first.")
@@ -198,7 +197,7 @@ func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error) error {
 	return nil
 }
 
-// recoverWebhook makes due what is undelivered since an instant.
+// recoverWebhook makes undelivered events since an instant due.
 func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
 	since, err := passerelle.ParseInstant("since", pc.Field("since"), pc.Zone)
 	if err != nil {

@@ -33,8 +33,7 @@ type webhooksData struct {
 	page.Pager
 }
 
-// webhookRow is a webhook and how it is doing. Texts are empty where there is
-// nothing to say.
+// webhookRow is a webhook and how it is doing. Texts are empty when there is nothing to report.
 type webhookRow struct {
 	ID                               passerelle.WebhookID
 	State, Event, URL, Provider      string
@@ -46,8 +45,8 @@ type webhookRow struct {
 	LastSuccess, LastFailure, Remark string
 }
 
-// mayDeliver reports whether the operator may pause and repeat what webhooks are
-// sent. Whoever sets a domain up may do that too.
+// mayDeliver reports whether the operator may pause and repeat what webhooks are sent.
+// Operators who set a domain up may do that too.
 func mayDeliver(pc *page.Context) bool {
 	return pc.Who.May(operators.Deliver) && pc.Certain() || pc.MaySetUp()
 }
@@ -199,7 +198,7 @@ func typedWebhook(pc *page.Context) webhookForm {
 	}
 }
 
-// change is the change that a form asks for: all that is in it.
+// change is the change in a form, with all its fields.
 func (f webhookForm) change() (delivery.WebhookUpdate, error) {
 	client, err := numberOf("id_service", f.Client)
 	if err != nil {
@@ -226,7 +225,7 @@ func numberOf(field, text string) (int64, error) {
 	return n, nil
 }
 
-// registerWebhook makes a webhook of what was typed.
+// registerWebhook registers the typed webhook.
 func (h *hooks) registerWebhook(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -272,8 +271,7 @@ func (h *hooks) editWebhook(pc *page.Context) error {
 	})
 }
 
-// providerText is what finds a provider: its name, unless that could be the number
-// of another.
+// providerText identifies a provider: its name, unless that could be another's number.
 func providerText(id int64, name string) string {
 	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
 		return strconv.FormatInt(id, 10)
@@ -289,7 +287,7 @@ func orNothing(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// changeWebhook makes of a webhook what was typed.
+// changeWebhook changes a webhook as typed.
 func (h *hooks) changeWebhook(pc *page.Context) error {
 	w, err := h.webhookAt(pc)
 	if err != nil {

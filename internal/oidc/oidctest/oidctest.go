@@ -1,5 +1,5 @@
-// Package oidctest is an identity provider for tests: a server that can be discovered,
-// redirects browsers back at once, and signs tokens.
+// Package oidctest is an identity provider for tests: a server with a description, which
+// redirects browsers back at once and signs tokens.
 //
 // It owns one person, whom it identifies without asking, and the faults that tests set. It
 // checks only what tests need: that the code and the verifier belong to the sign-in.
@@ -25,7 +25,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// ClientID and Secret are those of the only client.
+// ClientID and Secret identify the only client.
 const (
 	ClientID = "passerelle"
 	Secret   = "only for tests"
@@ -33,15 +33,14 @@ const (
 
 // Provider is the running server. Its fields may be changed before a sign-in.
 type Provider struct {
-	// URL is the issuer, Client one that trusts its certificate and follows no
-	// redirect.
+	// URL is the issuer. Client trusts its certificate and follows no redirect.
 	URL    string
 	Client *http.Client
 	// Claims are added to the claims of tokens, and replace those of the same name.
 	Claims map[string]any
 	// Description is added to the discovery document, and replaces members of the same name.
 	Description map[string]any
-	// Nonsense is what is at /nonsense, with status 200.
+	// Nonsense is the content of /nonsense, with status 200.
 	Nonsense string
 	// Faults has the places, such as "/keys", that are answered with status 500 and a
 	// body.
@@ -86,7 +85,7 @@ func Start(t testing.TB, secure bool) *Provider {
 	return p
 }
 
-// counted notes what is called, and has what is to fail fail.
+// counted counts calls, and fails those that must fail.
 func (p *Provider) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
@@ -108,7 +107,7 @@ func (p *Provider) Calls(path string) int {
 	return p.calls[path]
 }
 
-// Rotate puts another key in the place of the one that signed until now.
+// Rotate replaces the signing key.
 func (p *Provider) Rotate() {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -158,7 +157,7 @@ func (p *Provider) describe(w http.ResponseWriter, _ *http.Request) {
 	answer(w, said)
 }
 
-// authorize vouches at once, as for a person who is signed in there.
+// authorize identifies the person at once, as if they were signed in there.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	back, err := url.Parse(asked.Get("redirect_uri"))

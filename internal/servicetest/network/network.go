@@ -1,7 +1,7 @@
-// Package network is a TCP proxy between two programs for tests. It forwards what either
-// sends, counts how often one waits for the other, and delays or misbehaves as it is told.
+// Package network is a TCP proxy between two programs for tests. It forwards what both sides
+// send, counts how often one waits for the other, and delays or fails as configured.
 //
-// It owns the connections through it. It does not know what they carry.
+// It owns the connections through it. It does not know the content.
 //
 // It fails to start when it cannot listen. A connection to a target that does not answer is
 // reset.
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Network is one such place, before a host and port. It is safe for concurrent use.
+// Network is one such network, before a host and port. It is safe for concurrent use.
 type Network struct {
 	target   string
 	listener net.Listener
@@ -36,15 +36,15 @@ type Network struct {
 type Manner struct {
 	// Refuse resets connections when they come.
 	Refuse bool
-	// Silent passes on nothing, either way, as if a cable was cut; Deaf only what
-	// the one who connected says, and no answer.
+	// Silent forwards nothing in either direction, as after a cut cable. Deaf forwards only
+	// what the client sends.
 	Silent, DropsRequests bool
-	// Delay is how long each piece is on its way.
+	// Delay is how long each piece travels.
 	Delay time.Duration
 	// Trickle passes on answers a byte a second.
 	Trickle bool
-	// Reset cuts both sides off once the other one begins to answer, and Truncate
-	// after so many bytes of an answer.
+	// Reset cuts both sides off once the server begins to answer, and Truncate after a number
+	// of bytes of an answer.
 	Reset    bool
 	Truncate int
 }
@@ -60,7 +60,7 @@ func Start(target string) (*Network, error) {
 	return n, nil
 }
 
-// Through is the address of the target by way of the network.
+// Through returns the address of the target through the network.
 func (n *Network) Through(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -70,9 +70,8 @@ func (n *Network) Through(address string) (string, error) {
 	return u.String(), nil
 }
 
-// Trips is how often one who connected has said something and waited for the answer,
-// since the network was made: what is said before an answer came is one with what was
-// said before it.
+// Trips counts how often a client has sent something and waited for the answer. What it sends
+// before an answer counts as one.
 func (n *Network) Trips() int64 { return n.trips.Load() }
 
 // Behave changes the manner, for connections that are open as well.
@@ -84,7 +83,7 @@ func (n *Network) Behave(m Manner) {
 	n.changed = make(chan struct{})
 }
 
-// Close cuts off all who are connected, and lets nobody connect any more.
+// Close cuts all connections, and refuses new ones.
 func (n *Network) Close() {
 	_ = n.listener.Close()
 	n.Behave(Manner{})
@@ -146,8 +145,8 @@ func reset(connections ...net.Conn) {
 	}
 }
 
-// pass moves pieces from one side to the other until one of them ends. What comes while
-// others are on their way is as long on its own. Heard is told of each as it comes.
+// pass forwards pieces from one side to the other until one ends. Pieces that arrive while
+// others travel take the same time. Heard gets each piece as it arrives.
 func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) error, received func()) {
 	pieces, gone := make(chan piece, 1024), make(chan struct{})
 	go n.deliver(pieces, gone, from, to, carry)
@@ -167,7 +166,7 @@ func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) 
 	}
 }
 
-// piece is some of what one side says, and when it was said.
+// piece is a part of one side's data, and when it was sent.
 type piece struct {
 	text []byte
 	said time.Time
@@ -192,7 +191,7 @@ func (n *Network) deliver(pieces <-chan piece, gone chan<- struct{}, from, to ne
 	}
 }
 
-// forth carries what the one who connected says.
+// forth forwards what the client sends.
 func (n *Network) forth(p piece, _, to net.Conn) error {
 	n.hold(func(m Manner) bool { return m.Silent })
 	m, _ := n.now()
@@ -201,7 +200,7 @@ func (n *Network) forth(p piece, _, to net.Conn) error {
 	return err
 }
 
-// back carries answers, and tells answered when one comes.
+// back forwards answers, and calls answered for each.
 func (n *Network) back(p piece, from, to net.Conn, answered func()) error {
 	n.hold(func(m Manner) bool { return m.Silent || m.DropsRequests })
 	m, changed := n.now()
@@ -221,14 +220,14 @@ func (n *Network) back(p piece, from, to net.Conn, answered func()) error {
 	return err
 }
 
-// wait is until a piece has been on its way for so long.
+// wait returns when a piece has travelled long enough.
 func (p piece) wait(delay time.Duration) {
 	if rest := time.Until(p.said.Add(delay)); rest > 0 {
 		<-time.After(rest)
 	}
 }
 
-// hold waits while the manner is such.
+// hold waits while the network is in that mode.
 func (n *Network) hold(such func(Manner) bool) {
 	for {
 		m, changed := n.now()

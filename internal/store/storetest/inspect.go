@@ -14,9 +14,8 @@ import (
 	_ "modernc.org/sqlite"             // registers the driver "sqlite"
 )
 
-// Inspection looks at a database beside the service that uses it, so that a
-// test can hold what was written against what was answered. It cannot write
-// to SQLite and does not write to PostgreSQL.
+// Inspection reads a database next to the service that uses it, so that a test can compare what
+// was written with answers. It cannot write to SQLite and does not write to PostgreSQL.
 type Inspection struct {
 	t      testing.TB
 	pool   *sql.DB
@@ -41,9 +40,8 @@ func (e Event) Is(other Event) bool {
 	return e == other
 }
 
-// Inspect opens an inspection of a database whose schema is complete: of all tables
-// but the one in which each transaction leaves a mark of itself, which says nothing.
-// It ends with the test.
+// Inspect opens an inspection of a database with a complete schema: of all tables except
+// unit_mark, whose rows say nothing. It ends with the test.
 func Inspect(t testing.TB, url string) *Inspection {
 	t.Helper()
 	driver, address, tables := "pgx", url, `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name <> 'unit_mark' ORDER BY table_name`
@@ -129,14 +127,14 @@ func (i *Inspection) EventsOf(subject string, id int64) []Event {
 	return events
 }
 
-// Delivery is an event on its way to a webhook; ID is its id_webhook_data.
+// Delivery is an event for a webhook; ID is its id_webhook_data.
 type Delivery struct {
 	Event
 	ID, Webhook        int64
 	Delivered, Dropped bool
 }
 
-// Deliveries lists all deliveries, in the order in which they were stored.
+// Deliveries lists all deliveries in the order of storage.
 func (i *Inspection) Deliveries() []Delivery {
 	i.t.Helper()
 	var deliveries []Delivery
@@ -177,8 +175,8 @@ func (i *Inspection) Lines(queries map[string]string) map[string][]string {
 	return all
 }
 
-// Digest is a hash of every value of every table, but for the identifiers
-// that processes have reserved. Two that are equal saw the same.
+// Digest is a hash of every value of every table, except reserved identifiers. Two that are
+// equal saw the same.
 func (i *Inspection) Digest() string {
 	i.t.Helper()
 	hash := sha256.New()

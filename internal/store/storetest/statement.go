@@ -24,8 +24,8 @@ var collected struct {
 	file  *os.File
 }
 
-// Collect keeps a statement that the program asks for, and passes over those that a
-// test has written by hand. It is for database.Watch, and called where the statement is.
+// Collect stores a statement of the program, and ignores those that a test executes itself. It
+// is for database.Watch, and called where the statement is.
 func Collect(database, sql string) {
 	s := Statement{database, sql}
 	collected.Lock()
@@ -40,8 +40,7 @@ func Collect(database, sql string) {
 	leaveStatement(s)
 }
 
-// byHand reports whether a test asks: the first caller that is not what all of them
-// pass through.
+// byHand reports whether a test executes it: the first caller outside the common ones decides.
 func byHand() bool {
 	var callers [24]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers[:])])

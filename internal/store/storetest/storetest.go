@@ -1,9 +1,9 @@
 // Package storetest gives tests a database of each kind: an empty one, or, where
 // package migrated is imported, one with the schema as the migrations leave it.
 //
-// It owns where these databases are and their removal. It does not open stores
-// or create a schema, so that the tests of package store can use it. It fails
-// the test when there is no PostgreSQL; it never skips.
+// It owns where these databases are and their removal. It does not open stores or create a
+// schema, so that the tests of package store can use it. It fails the test when there is no
+// PostgreSQL; it never skips.
 package storetest
 
 import (
@@ -18,15 +18,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Each runs a subtest for each kind of database, with the address of one of its
-// own.
+// Each runs a subtest for each kind of database, with the address of a database of its own.
 func Each(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("sqlite", func(t *testing.T) { run(t, SQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { run(t, Postgres(t)) })
 }
 
-// SQLite is the address of a database in a file, which does not exist yet where
-// databases are empty.
+// SQLite returns the address of a database in a file, which does not exist yet where databases
+// are empty.
 func SQLite(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "database")
@@ -38,8 +37,8 @@ func SQLite(t testing.TB) string {
 	return "sqlite:" + path
 }
 
-// Postgres is the address of a schema on the server at PASSERELLE_TEST_POSTGRES. It
-// is nobody else's until the test ends.
+// Postgres is the address of a schema on the server at PASSERELLE_TEST_POSTGRES. Only this test
+// uses it until it ends.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("PASSERELLE_TEST_POSTGRES")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// prepare brings the database at an address up to date; nil leaves databases empty.
+// prepare migrates the database at an address; nil leaves databases empty.
 var prepare func(ctx context.Context, url string) error
 
 // Prepare has all databases from now on come with a schema. It is made seldom: to
@@ -43,8 +43,8 @@ func sqliteCopy(t testing.TB) []byte {
 	return content
 }
 
-// schemas are the free PostgreSQL schemas of this program, in their original state. The
-// last ones stay on the server.
+// schemas are the free PostgreSQL schemas of this program, in their original state. The last
+// ones stay on the server.
 var schemas struct {
 	sync.Mutex
 	free []string
@@ -52,8 +52,8 @@ var schemas struct {
 	spoilt []string
 }
 
-// remember keeps, beside a schema, the rows that its migrations wrote and where its
-// sequences stood.
+// remember stores, beside a schema, the rows of its migrations and the positions of its
+// sequences.
 const remember = `CREATE SCHEMA seed_{schema};
 CREATE TABLE seed_{schema}.stood AS SELECT format('%I.%I', schemaname, sequencename) AS name, start_value, last_value FROM pg_sequences WHERE schemaname = '{schema}';
 DO $$ DECLARE t TEXT; written BOOLEAN; BEGIN
@@ -63,8 +63,8 @@ DO $$ DECLARE t TEXT; written BOOLEAN; BEGIN
 	END LOOP;
 END $$`
 
-// recall makes a schema what it was. No trigger runs for it: most of them keep rows
-// from being removed. It gives up on tables that somebody still works in.
+// recall restores a schema. It disables triggers, most of which keep rows from being removed.
+// It gives up on tables that are in use.
 const recall = `SET lock_timeout = '5s';
 SET session_replication_role = replica;
 DO $$ DECLARE t TEXT; BEGIN
@@ -94,7 +94,7 @@ func postgresPrepared(t testing.TB, server string) string {
 	return address
 }
 
-// leave has the next test use a schema, or nobody where it was spoilt.
+// leave frees a schema for the next test, or drops a spoilt one.
 func leave(t testing.TB, server, name, address string) {
 	t.Helper()
 	schemas.Lock()
@@ -114,7 +114,7 @@ func spoil(address string) {
 	schemas.spoilt = append(schemas.spoilt, address)
 }
 
-// takeSchema returns a schema for one test; empty when none is free.
+// takeSchema returns a free schema; empty for none.
 func takeSchema() string {
 	schemas.Lock()
 	defer schemas.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Break changes rows as the schema would not have it: triggers, references and
-// checks are put out of force for it, on SQLite the triggers for good.
+// Break changes rows against the schema: it disables triggers, references and checks for it, on
+// SQLite the triggers permanently.
 func Break(t testing.TB, url string, statements ...string) {
 	t.Helper()
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
@@ -50,8 +50,7 @@ func breakSQLite(t testing.TB, path string, statements []string) {
 	}
 }
 
-// DropChecks takes the checks of this schema of PostgreSQL away: nothing else puts them
-// out of force.
+// DropChecks drops the checks of this schema of PostgreSQL, which cannot be disabled.
 const DropChecks = `DO $$ DECLARE c record; BEGIN
 	FOR c IN SELECT conrelid::regclass AS relation, conname FROM pg_constraint WHERE contype = 'c' AND connamespace = current_schema()::regnamespace LOOP
 		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.relation, c.conname);

@@ -20,7 +20,7 @@ import (
 
 var (
 	port, folder = os.Args[1], os.Args[2]
-	// address is that of this program, for browsers.
+	// address is the address of this program for browsers.
 	address = cmp.Or(os.Getenv("ADDRESS"), "http://127.0.0.1:"+port)
 	profile = object{
 		"uuid": "4d1f0a3c-7b52-4f0e-9c48-2a6d51e0c7b3", "name": "Go Bank", "countries": []string{"FR"}, "sandbox": true, "idempotent": true,
@@ -32,7 +32,7 @@ var (
 	lock sync.Mutex // an order that comes twice is one order
 )
 
-// line is what a payment pays.
+// line is one transfer of a payment.
 type line struct {
 	Amount      struct{ Value, Currency string }
 	Beneficiary struct{ Label string }
@@ -44,7 +44,7 @@ type order struct {
 	Line                   line
 }
 
-// body is what the calls about orders have in common.
+// body is the part that the calls about orders share.
 type body struct {
 	Act   string
 	Order struct {

@@ -32,7 +32,8 @@ func sign(parts ...string) hash.Hash {
 	return sum
 }
 
-// must ends a call. Its answer is then known to be cut, and what became of it unknown.
+// must ends a call. The caller then knows that the answer is cut, and that the outcome is
+// unknown.
 func must(err error) {
 	if err != nil {
 		log.Panic(err)
@@ -53,7 +54,7 @@ var seen = struct {
 	until map[string]time.Time
 }{until: map[string]time.Time{}}
 
-// isNew refuses requests that are old, and those that came before.
+// isNew refuses old and repeated requests.
 func isNew(stamp, nonce string) bool {
 	seen.Lock()
 	defer seen.Unlock()
