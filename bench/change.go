@@ -30,7 +30,7 @@ func changes() []row {
 				name: fmt.Sprintf("%s among %d payments, against %d, %s", c.name, manyPayments, fewPayments, kind), goal: 0.9, most: 1.1,
 				limit: "itself, among fewer payments",
 				open: func(ctx context.Context, p *place) (side, side, error) {
-					return p.manyBesideFew(ctx, kind, func(w *world) side { return p.changing(w, w.base, c) })
+					return p.manyBesideFew(ctx, kind, func(w *instance) side { return p.changing(w, w.base, c) })
 				},
 			})
 		}
@@ -55,7 +55,7 @@ type act struct {
 }
 
 // ready makes a number of payments ready.
-func (a act) ready(ctx context.Context, w *world, payments int) ([]customer, error) {
+func (a act) ready(ctx context.Context, w *instance, payments int) ([]customer, error) {
 	ready, c := make([]customer, payments), newCaller(w.token, manyClients)
 	for _, before := range a.before {
 		if _, err := load(ctx, manyClients, payments, func(ctx context.Context, n int) error { return before(&ready[n-1], ctx, c, w.base) }); err != nil {
@@ -93,7 +93,7 @@ func (c change) besideLimit(ctx context.Context, p *place, kind string, payments
 
 // changing changes new payments of a service at an origin. The service reports afterwards
 // whether it succeeded.
-func (p *place) changing(w *world, origin string, c change) side {
+func (p *place) changing(w *instance, origin string, c change) side {
 	changing := p.acting(w, origin, c.act, manyClients)
 	return func(ctx context.Context) (measured, error) {
 		m, err := changing(ctx)
@@ -105,7 +105,7 @@ func (p *place) changing(w *world, origin string, c change) side {
 }
 
 // acting is many clients that do it with new payments of a service, at an origin.
-func (p *place) acting(w *world, origin string, a act, clients int) side {
+func (p *place) acting(w *instance, origin string, a act, clients int) side {
 	c := newCaller(w.token, clients)
 	return func(ctx context.Context) (measured, error) {
 		ready, err := a.ready(ctx, w, p.amount(changesOf))
@@ -117,7 +117,7 @@ func (p *place) acting(w *world, origin string, a act, clients int) side {
 }
 
 // expect checks that the newest payments, at most a page, are in a state.
-func (w *world) expect(ctx context.Context, payments int, state string) error {
+func (w *instance) expect(ctx context.Context, payments int, state string) error {
 	payments = min(payments, listOf)
 	answer, err := newCaller(w.token, 1).call(ctx, http.MethodGet, w.base+"/payments?reverse=true&limit="+number(int64(payments)), nil)
 	if n := bytes.Count(answer, []byte(`"state":"`+state+`","state_detail"`)); err == nil && n != payments {

@@ -39,7 +39,7 @@ func distances() []row {
 			beyond: true, budget: float64((time.Duration(a.trips+1) * roundTrip).Milliseconds()), unit: "ms",
 			limit: fmt.Sprintf("itself through the same relay without delay; %d round trips", a.trips),
 			open: func(ctx context.Context, p *place) (side, side, error) {
-				return p.farBesideNear(ctx, func(w *world) side { return p.waiting(w, a.act) })
+				return p.farBesideNear(ctx, func(w *instance) side { return p.waiting(w, a.act) })
 			},
 		})
 		for _, clients := range a.clients {
@@ -47,7 +47,7 @@ func distances() []row {
 				name: fmt.Sprintf("%s behind %v of round trip, %d clients, %s", a.name, roundTrip, clients, postgres), goal: 0.9,
 				limit: "itself through the same relay without delay",
 				open: func(ctx context.Context, p *place) (side, side, error) {
-					return p.farBesideNear(ctx, func(w *world) side { return p.acting(w, w.base, a.act, clients) })
+					return p.farBesideNear(ctx, func(w *instance) side { return p.acting(w, w.base, a.act, clients) })
 				},
 			})
 		}
@@ -64,7 +64,7 @@ const crowd = 256
 const waitsOf = 200
 
 // waiting is how long one client waits for an act.
-func (p *place) waiting(w *world, a act) side {
+func (p *place) waiting(w *instance, a act) side {
 	c := newCaller(w.token, 1)
 	return func(ctx context.Context) (measured, error) {
 		ready, err := a.ready(ctx, w, p.amount(waitsOf))
@@ -78,7 +78,7 @@ func (p *place) waiting(w *world, a act) side {
 // farBesideNear measures the same with a remote and with a local server. Both speak through a
 // relay and have as many connections, so that the ratio shows what the distance costs, and not
 // what the relay does.
-func (p *place) farBesideNear(ctx context.Context, of func(*world) side) (side, side, error) {
+func (p *place) farBesideNear(ctx context.Context, of func(*instance) side) (side, side, error) {
 	return p.both(func(far bool) (side, error) {
 		database, err := p.database(ctx, postgres)
 		if err != nil {

@@ -16,7 +16,7 @@ const copyStep = 50_000
 const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < CAST($2 AS BIGINT)) `
 
 // multiply makes copies of a row by statements that take $3, its id.
-func (w *world) multiply(ctx context.Context, p *place, id int64, copies int, texts ...string) error {
+func (w *instance) multiply(ctx context.Context, p *place, id int64, copies int, texts ...string) error {
 	writer, err := p.writerTo(ctx, w.kind, w.database)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ const (
 )
 
 // amongPayments is a service that has many.
-func amongPayments(ctx context.Context, p *place, kind string, times int) (*world, error) {
+func amongPayments(ctx context.Context, p *place, kind string, times int) (*instance, error) {
 	return p.filled(ctx, kind, times*storedPayments)
 }
 
@@ -78,7 +78,7 @@ func pageAmong(ctx context.Context, p *place, kind string, times int) (side, err
 }
 
 func deliverAmong(ctx context.Context, p *place, kind string, times int) (side, error) {
-	o, err := p.office(ctx, kind, 1)
+	o, err := p.sendingService(ctx, kind, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func deliverAmong(ctx context.Context, p *place, kind string, times int) (side, 
 	if err != nil {
 		return nil, err
 	}
-	w := &world{kind: kind, database: o.database}
+	w := &instance{kind: kind, database: o.database}
 	o.subject = 10 * copiesAfter
 	return o.posting(p.amount(deliveriesOf)), w.multiply(ctx, p, one, times*p.amount(storedDeliveries), copyDelivery...)
 }

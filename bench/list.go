@@ -18,12 +18,12 @@ func lists() []row {
 			all = append(all, row{
 				name: fmt.Sprintf("page of %d of %d payments by %s, against %d, %s", listOf, manyPayments, by, fewPayments, kind), goal: 1 / 1.1, limit: "itself, among fewer payments",
 				open: func(ctx context.Context, p *place) (side, side, error) {
-					return p.manyBesideFew(ctx, kind, func(w *world) side { return p.listing(w, query) })
+					return p.manyBesideFew(ctx, kind, func(w *instance) side { return p.listing(w, query) })
 				},
 			}, row{
 				name: fmt.Sprintf("page of %d of %d payments by %s, one client, %s", listOf, manyPayments, by, kind), budget: 10, unit: "ms", limit: "itself, among fewer payments",
 				open: func(ctx context.Context, p *place) (side, side, error) {
-					return p.manyBesideFew(ctx, kind, func(w *world) side { return p.awaitingList(w, query) })
+					return p.manyBesideFew(ctx, kind, func(w *instance) side { return p.awaitingList(w, query) })
 				},
 			})
 		}
@@ -38,18 +38,18 @@ const (
 )
 
 // listing is clients that read the first page.
-func (p *place) listing(w *world, query string) side {
+func (p *place) listing(w *instance, query string) side {
 	read := w.lister(fewClients, query)
 	return func(ctx context.Context) (measured, error) { return load(ctx, fewClients, p.amount(listsOf), read) }
 }
 
 // awaitingList is how long one client waits for the first page.
-func (p *place) awaitingList(w *world, query string) side {
+func (p *place) awaitingList(w *instance, query string) side {
 	read := w.lister(1, query)
 	return func(ctx context.Context) (measured, error) { return waited(ctx, p.amount(listsOf/4), read) }
 }
 
-func (w *world) lister(clients int, query string) func(ctx context.Context, n int) error {
+func (w *instance) lister(clients int, query string) func(ctx context.Context, n int) error {
 	c, address := newCaller(w.token, clients), w.base+"/payments?limit="+number(listOf)+"&"+query
 	return func(ctx context.Context, _ int) error {
 		answer, err := c.call(ctx, http.MethodGet, address, nil)

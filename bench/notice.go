@@ -110,20 +110,20 @@ func (p *place) listen(ctx context.Context) (listener, error) {
 }
 
 // subscribe registers a receiver for the state of payments at a fresh service.
-func (w *world) subscribe(ctx context.Context, origin string) error {
+func (w *instance) subscribe(ctx context.Context, origin string) error {
 	if _, err := w.Delivery.RegisterProvider(ctx, w.domain, "bench", "bench"); err != nil {
 		return err
 	}
 	return w.register(ctx, origin)
 }
 
-func (w *world) register(ctx context.Context, origin string) error {
+func (w *instance) register(ctx context.Context, origin string) error {
 	_, err := w.Delivery.Register(ctx, w.domain, delivery.Registration{Event: string(webhook.PaymentStateUpdated), URL: origin, Auth: "bench"})
 	return err
 }
 
 // telling commits one event at a time and returns when it did.
-func (w *world) telling() func(context.Context) (time.Time, error) {
+func (w *instance) telling() func(context.Context) (time.Time, error) {
 	var last int64
 	return func(ctx context.Context) (time.Time, error) {
 		last++

@@ -82,7 +82,7 @@ func (p *place) paging(address, token string) side {
 
 // longList is a user with many transactions, and their token.
 type longList struct {
-	*world
+	*instance
 	token string
 	total int
 }
@@ -91,8 +91,8 @@ type longList struct {
 const theUser = 1
 
 // longList creates a user's connection and copies one of its transactions.
-func (w *world) longList(ctx context.Context, p *place, total int) (longList, error) {
-	l := longList{world: w, total: total}
+func (w *instance) longList(ctx context.Context, p *place, total int) (longList, error) {
+	l := longList{instance: w, total: total}
 	answer, err := newCaller("", 1).call(ctx, http.MethodPost, w.base+"/auth/init", fmt.Appendf(nil, `{"client_id":%q,"client_secret":%q}`, w.clientID, w.clientSecret))
 	if err != nil {
 		return l, err

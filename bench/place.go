@@ -87,8 +87,8 @@ func (p *place) onServer(ctx context.Context, statement string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// world is a running service with one sandbox domain, and a token for its payments.
-type world struct {
+// instance is a running service with one sandbox domain, and a token for its payments.
+type instance struct {
 	*service.Service
 	base, token, config, users string
 	clientID, clientSecret     string
@@ -111,7 +111,7 @@ func (p *place) both(open func(measured bool) (side, error)) (side, side, error)
 }
 
 // freshService returns a service on a new database.
-func (p *place) freshService(ctx context.Context, kind string, with ...func(*service.Config)) (*world, error) {
+func (p *place) freshService(ctx context.Context, kind string, with ...func(*service.Config)) (*instance, error) {
 	database, err := p.database(ctx, kind)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (p *place) freshService(ctx context.Context, kind string, with ...func(*ser
 }
 
 // service starts one on a database.
-func (p *place) service(ctx context.Context, database string, with ...func(*service.Config)) (*world, error) {
+func (p *place) service(ctx context.Context, database string, with ...func(*service.Config)) (*instance, error) {
 	w, err := p.open(ctx, database, with...)
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (p *place) service(ctx context.Context, database string, with ...func(*serv
 }
 
 // payingService returns a service on a database whose payments go through promptBank.
-func (p *place) payingService(ctx context.Context, kind, database string) (*world, error) {
+func (p *place) payingService(ctx context.Context, kind, database string) (*instance, error) {
 	w, err := p.open(ctx, database)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (p *place) payingService(ctx context.Context, kind, database string) (*worl
 }
 
 // open makes a service that does not listen yet.
-func (p *place) open(ctx context.Context, database string, with ...func(*service.Config)) (*world, error) {
+func (p *place) open(ctx context.Context, database string, with ...func(*service.Config)) (*instance, error) {
 	folder, err := os.MkdirTemp(p.folder, "passerelle-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
@@ -164,7 +164,7 @@ func (p *place) open(ctx context.Context, database string, with ...func(*service
 	if err != nil {
 		return nil, err
 	}
-	w := &world{Service: running, base: "http://" + running.Addr() + "/2.0", database: database}
+	w := &instance{Service: running, base: "http://" + running.Addr() + "/2.0", database: database}
 	p.later(func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
@@ -173,12 +173,12 @@ func (p *place) open(ctx context.Context, database string, with ...func(*service
 	return w, w.populate(ctx)
 }
 
-func (w *world) start(ctx context.Context) error {
+func (w *instance) start(ctx context.Context) error {
 	w.Start() //nolint:contextcheck // it outlives what opened it, until it is stopped
 	return w.enter(ctx)
 }
 
-func (w *world) populate(ctx context.Context) error {
+func (w *instance) populate(ctx context.Context) error {
 	var err error
 	if w.domain, err = w.FirstDomain(ctx, "bench", passerelle.Sandbox, w.base); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (w *world) populate(ctx context.Context) error {
 }
 
 // enter registers an application and gets its token, as any client does.
-func (w *world) enter(ctx context.Context) error {
+func (w *instance) enter(ctx context.Context) error {
 	client, secret, err := w.Access.Register(ctx, w.domain.ID, "bench", nil)
 	if err != nil {
 		return err

@@ -46,15 +46,15 @@ const (
 
 func postBesideLimit(ctx context.Context, p *place, kind string, receivers int) (side, side, error) {
 	events := max(1, p.amount(backlogOf)/receivers)
-	o, err := p.office(ctx, kind, receivers)
+	o, err := p.sendingService(ctx, kind, receivers)
 	if err != nil {
 		return nil, nil, err
 	}
-	bare, err := p.office(ctx, kind, receivers)
+	bare, err := p.sendingService(ctx, kind, receivers)
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &poster{office: bare, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: inFlight}}}
+	b := &poster{sendingService: bare, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: inFlight}}}
 	if b.reader, err = p.bareReader(ctx, kind, bare.database); err != nil {
 		return nil, nil, err
 	}
@@ -62,9 +62,9 @@ func postBesideLimit(ctx context.Context, p *place, kind string, receivers int) 
 	return o.posting(events), b.posting(events), err
 }
 
-// office is the sender of webhooks without the rest of the service, so a backlog can grow
+// sendingService is the sender of webhooks without the rest of the service, so a backlog can grow
 // before it starts.
-type office struct {
+type sendingService struct {
 	*delivery.Delivery
 	kind, database string
 	domain         passerelle.Domain
@@ -72,7 +72,7 @@ type office struct {
 	subject        int64
 }
 
-func (p *place) office(ctx context.Context, kind string, receivers int) (*office, error) {
+func (p *place) sendingService(ctx context.Context, kind string, receivers int) (*sendingService, error) {
 	database, err := p.database(ctx, kind)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (p *place) office(ctx context.Context, kind string, receivers int) (*office
 		return nil, err
 	}
 	p.later(db.Close)
-	o := &office{kind: kind, database: database, domain: passerelle.Domain{Name: "bench", Kind: passerelle.Sandbox, BaseURL: "http://bench/2.0", Created: time.Now()}}
+	o := &sendingService{kind: kind, database: database, domain: passerelle.Domain{Name: "bench", Kind: passerelle.Sandbox, BaseURL: "http://bench/2.0", Created: time.Now()}}
 	o.Delivery = delivery.New(delivery.Config{
 		DB: db, Client: delivery.NewClient(delivery.Outbound{Loopback: true}), Now: time.Now, Random: rand.Reader, Name: "bench", Log: slog.New(slog.DiscardHandler),
 	})
@@ -104,7 +104,7 @@ func (p *place) office(ctx context.Context, kind string, receivers int) (*office
 }
 
 // receiver makes a receiver that accepts everything.
-func (o *office) receiver(ctx context.Context, p *place) error {
+func (o *sendingService) receiver(ctx context.Context, p *place) error {
 	origin, err := p.serve(ctx, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (o *office) receiver(ctx context.Context, p *place) error {
 }
 
 // backlog stores events, each about a payment of its own.
-func (o *office) backlog(ctx context.Context, events int) error {
+func (o *sendingService) backlog(ctx context.Context, events int) error {
 	const together = 500
 	for first := 0; first < events; first += together {
 		err := o.DB.Write(ctx, func(tx *store.Tx) error {
@@ -133,7 +133,9 @@ func (o *office) backlog(ctx context.Context, events int) error {
 	return nil
 }
 
-func (o *office) event(subject int64) store.EmittedEvent { return eventOf(o.domain.ID, subject) }
+func (o *sendingService) event(subject int64) store.EmittedEvent {
+	return eventOf(o.domain.ID, subject)
+}
 
 // eventOf returns an event about a payment, as long as a real one.
 func eventOf(domain passerelle.DomainID, subject int64) store.EmittedEvent {
@@ -144,7 +146,7 @@ func eventOf(domain passerelle.DomainID, subject int64) store.EmittedEvent {
 }
 
 // posting has the sender send all that is waiting.
-func (o *office) posting(events int) side {
+func (o *sendingService) posting(events int) side {
 	return func(ctx context.Context) (measured, error) {
 		if err := o.backlog(ctx, events); err != nil {
 			return measured{}, err
@@ -163,7 +165,7 @@ func (o *office) posting(events int) side {
 // poster is the limit program for deliveries. It sends the same requests as the service, in an
 // order known beforehand.
 type poster struct {
-	*office
+	*sendingService
 	client *http.Client
 	reader bareReader
 	writer bareWriter

@@ -13,7 +13,7 @@ const (
 
 // among returns a service with a number of stored payments. For many payments, all rows of a
 // run share one, because filling a database takes minutes.
-func (p *place) among(ctx context.Context, kind string, payments int) (*world, error) {
+func (p *place) among(ctx context.Context, kind string, payments int) (*instance, error) {
 	if payments < manyPayments {
 		return p.filled(ctx, kind, payments)
 	}
@@ -30,13 +30,13 @@ func (p *place) among(ctx context.Context, kind string, payments int) (*world, e
 // run has what the rows share, until the last one is measured.
 type run struct {
 	place *place
-	large map[string]*world
+	large map[string]*instance
 }
 
-func newRun(o options) *run { return &run{place: &place{options: o}, large: map[string]*world{}} }
+func newRun(o options) *run { return &run{place: &place{options: o}, large: map[string]*instance{}} }
 
 // filled returns a new service with a number of payments, at scale 1.
-func (p *place) filled(ctx context.Context, kind string, payments int) (*world, error) {
+func (p *place) filled(ctx context.Context, kind string, payments int) (*instance, error) {
 	database, err := p.database(ctx, kind)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ var originals = slices.Concat(
 
 // liveThrough makes the originals and returns the id of the first, which the others
 // follow.
-func (w *world) liveThrough(ctx context.Context) (int64, error) {
+func (w *instance) liveThrough(ctx context.Context) (int64, error) {
 	var first int64
 	c := newCaller(w.token, 1)
 	for _, steps := range originals {
@@ -80,7 +80,7 @@ func (w *world) liveThrough(ctx context.Context) (int64, error) {
 }
 
 // manyBesideFew measures the same among many payments and among few.
-func (p *place) manyBesideFew(ctx context.Context, kind string, of func(*world) side) (side, side, error) {
+func (p *place) manyBesideFew(ctx context.Context, kind string, of func(*instance) side) (side, side, error) {
 	return p.both(func(large bool) (side, error) {
 		n := fewPayments
 		if large {

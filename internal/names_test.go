@@ -23,7 +23,10 @@ var bannedWords = map[string]string{
 	"calm":         "healthy, or what is limited",
 	"calmly":       "what is limited",
 	"conversation": "session, exchange",
+	"cabinet":      "fixture",
 	"courier":      "source, reader",
+	"crew":         "fixture",
+	"crime":        "fault",
 	"deaf":         "ignores its deadline, is unreachable",
 	"death":        "crash",
 	"deaths":       "crash",
@@ -55,11 +58,13 @@ var bannedWords = map[string]string{
 	"mood":         "variant, behaviour",
 	"moods":        "variants, behaviours",
 	"news":         "new deliveries, changes, report",
+	"office":       "fixture, page",
 	"pace":         "concurrency, interval",
 	"parcel":       "queued delivery, request in flight",
 	"parcels":      "queued deliveries",
 	"patience":     "timeout, limit",
 	"patient":      "slow",
+	"rig":          "fixture",
 	"round":        "attempt, batch",
 	"rounds":       "attempts, batches",
 	"secrecy":      "encryption, keys",
@@ -82,6 +87,8 @@ var bannedWords = map[string]string{
 	"visited":      "synced, read",
 	"visits":       "syncs, requests",
 	"wealth":       "assets",
+	"weather":      "faults",
+	"world":        "fixture, environment",
 }
 
 // allowedNames have a banned word in its usual meaning.
@@ -90,6 +97,8 @@ var allowedNames = map[string]string{
 	"TestRoundTrips": "network round trips",
 	"roundTrip":      "a network round trip",
 	"homeLoan":       "a kind of loan",
+	"engineWorld":    "an isolated world of JavaScript",
+	"world":          "an isolated world of JavaScript",
 }
 
 // declared is a name that the code declares, and where.

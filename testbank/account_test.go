@@ -22,7 +22,7 @@ func wish(changes map[string]any) map[string]any {
 }
 
 // consent gets a consent of Anna's, and returns the headers that use it.
-func (w *world) consent(name string, body map[string]any) headers {
+func (w *fixture) consent(name string, body map[string]any) headers {
 	w.t.Helper()
 	p, _ := bank.ProfileNamed(name)
 	created := w.call(201, "POST", w.address(name, "v1/consents"), body, present(nil))
@@ -43,7 +43,7 @@ func with(h headers, more headers) headers {
 
 // TestConsentsOfEveryProfile brings a consent of each kind to its end at every bank.
 func TestConsentsOfEveryProfile(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, p := range bank.Profiles() {
 		for _, kind := range p.Consents {
 			for _, does := range []answers{approves, refuses, nothing} {
@@ -56,7 +56,7 @@ func TestConsentsOfEveryProfile(t *testing.T) {
 	}
 }
 
-func consentOf(w *world, p bank.Profile, kind string, does answers) {
+func consentOf(w *fixture, p bank.Profile, kind string, does answers) {
 	mine := []any{map[string]any{"iban": w.mine(p.Name)}}
 	access := map[string]map[string]any{
 		bank.Global:    {"accounts": []any{}, "balances": []any{}, "transactions": []any{}},
@@ -88,7 +88,7 @@ func consentOf(w *world, p bank.Profile, kind string, does answers) {
 
 // TestConsentsShowWhatTheyAreFor reads everything with each kind of consent.
 func TestConsentsShowWhatTheyAreFor(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	mine := []any{map[string]any{"iban": w.mine("redirect")}}
 	for _, c := range []struct {
 		name                   string
@@ -129,11 +129,11 @@ func TestConsentsShowWhatTheyAreFor(t *testing.T) {
 	}
 }
 
-func today(w *world) string { return w.steer("GET", "redirect/clock", nil).text("now")[:10] }
+func today(w *fixture) string { return w.steer("GET", "redirect/clock", nil).text("now")[:10] }
 
 // TestWrongConsentsAreRefused asks for consents that are wrong in one thing.
 func TestWrongConsentsAreRefused(t *testing.T) {
-	w := newWorld(t, "redirect", "old")
+	w := newFixture(t, "redirect", "old")
 	without := func(name string) map[string]any { body := wish(nil); delete(body, name); return body }
 	access := func(a map[string]any) map[string]any { return wish(map[string]any{"access": a}) }
 	for _, c := range []struct {
@@ -168,19 +168,19 @@ func TestWrongConsentsAreRefused(t *testing.T) {
 func TestConsentsEnd(t *testing.T) {
 	for _, c := range []struct {
 		name, code string
-		end        func(*world, headers)
+		end        func(*fixture, headers)
 	}{
-		{"it expires", "CONSENT_EXPIRED", func(w *world, _ headers) { w.pass("redirect", "181d") }},
-		{"another replaces it", "CONSENT_EXPIRED", func(w *world, _ headers) { w.consent("redirect", wish(nil)) }},
-		{"the customer revokes it", "CONSENT_INVALID", func(w *world, use headers) {
+		{"it expires", "CONSENT_EXPIRED", func(w *fixture, _ headers) { w.pass("redirect", "181d") }},
+		{"another replaces it", "CONSENT_EXPIRED", func(w *fixture, _ headers) { w.consent("redirect", wish(nil)) }},
+		{"the customer revokes it", "CONSENT_INVALID", func(w *fixture, use headers) {
 			w.steer("POST", "redirect/consents/"+use["Consent-ID"]+"/revoke", nil)
 		}},
-		{"the third party ends it", "CONSENT_INVALID", func(w *world, use headers) {
+		{"the third party ends it", "CONSENT_INVALID", func(w *fixture, use headers) {
 			w.call(204, "DELETE", w.address("redirect", "v1/consents/"+use["Consent-ID"]), nil, nil)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, "redirect")
+			w := newFixture(t, "redirect")
 			use := w.consent("redirect", wish(nil))
 			w.call(200, "GET", w.address("redirect", "v1/accounts"), nil, use)
 			c.end(w, use)
@@ -191,7 +191,7 @@ func TestConsentsEnd(t *testing.T) {
 
 // TestUnattendedCallsAreCounted reads as often as it may in a day, and once more.
 func TestUnattendedCallsAreCounted(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	use := w.consent("redirect", wish(nil))
 	present := with(use, headers{"PSU-IP-Address": "192.0.2.7"})
 	statement := "/transactions?bookingStatus=booked&dateFrom=" + today(w)
@@ -211,7 +211,7 @@ func TestUnattendedCallsAreCounted(t *testing.T) {
 
 // TestTokensAreChecked reads at the bank of OAuth with each kind of wrong token.
 func TestTokensAreChecked(t *testing.T) {
-	w := newWorld(t, "oauth")
+	w := newFixture(t, "oauth")
 	use, other := w.consent("oauth", wish(nil)), w.consent("oauth", wish(map[string]any{"recurringIndicator": false, "frequencyPerDay": 1}))
 	accounts := w.address("oauth", "v1/accounts")
 	w.call(200, "GET", accounts, nil, use)
@@ -235,7 +235,7 @@ func entries(r reply) []string {
 }
 
 // walk reads all pages, and has something happen before each next one.
-func (w *world) walk(name, query string, use headers, between func()) []string {
+func (w *fixture) walk(name, query string, use headers, between func()) []string {
 	w.t.Helper()
 	var all []string
 	address := w.address(name, "v1/accounts/anna-current/transactions?"+query)
@@ -257,7 +257,7 @@ func (w *world) walk(name, query string, use headers, between func()) []string {
 // TestPagesStayRight reads a long report while bookings arrive and pending ones are
 // booked: each that was there at the beginning comes once, and no other.
 func TestPagesStayRight(t *testing.T) {
-	w := newWorld(t, "redirect", "old", "idempotent")
+	w := newFixture(t, "redirect", "old", "idempotent")
 	for _, name := range []string{"redirect", "old", "idempotent"} {
 		account := name + "/accounts/anna-current/"
 		w.steer("POST", account+"fill", map[string]any{"count": 450, "text": "Booked", "number": true})
@@ -291,7 +291,7 @@ func TestPagesStayRight(t *testing.T) {
 
 // TestPendingPagesStayRight reads what is pending while it is booked.
 func TestPendingPagesStayRight(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	const account = "redirect/accounts/anna-current/"
 	w.steer("POST", account+"fill", map[string]any{"count": 250, "text": "Pending", "pending": true})
 	got := w.walk("redirect", "bookingStatus=pending&dateFrom="+today(w), w.consent("redirect", wish(nil)), func() {
@@ -304,7 +304,7 @@ func TestPendingPagesStayRight(t *testing.T) {
 
 // TestDeltas reads what is new since the last report, and since an entry.
 func TestDeltas(t *testing.T) {
-	w := newWorld(t, "redirect", "old")
+	w := newFixture(t, "redirect", "old")
 	use := with(w.consent("redirect", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7"})
 	const account = "redirect/accounts/anna-current/"
 	address := w.address("redirect", "v1/accounts/anna-current/transactions?bookingStatus=both&")
@@ -338,7 +338,7 @@ func TestDeltas(t *testing.T) {
 
 // TestWrongReportsAreRefused asks for reports that are wrong in one thing.
 func TestWrongReportsAreRefused(t *testing.T) {
-	w := newWorld(t, "redirect", "old")
+	w := newFixture(t, "redirect", "old")
 	for _, c := range []struct {
 		bank, code string
 		query      url.Values
@@ -365,7 +365,7 @@ func TestWrongReportsAreRefused(t *testing.T) {
 
 // TestTransfersShowOnBothStatements pays from one account to another, and reads both.
 func TestTransfersShowOnBothStatements(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	use := with(w.consent("redirect", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7"})
 	savings := w.steer("GET", "redirect/accounts?customer=anna", nil).text("accounts", 2, "number")
 	p, _ := bank.ProfileNamed("redirect")

@@ -8,7 +8,7 @@ import (
 )
 
 // accepted is an order of tomorrow's that its customer has approved.
-func accepted(w *world, p bank.Profile) reply {
+func accepted(w *fixture, p bank.Profile) reply {
 	w.t.Helper()
 	now, err := time.Parse(time.RFC3339, w.steer("GET", p.Name+"/clock", nil).text("now"))
 	if err != nil {
@@ -23,7 +23,7 @@ func accepted(w *world, p bank.Profile) reply {
 // TestCancellationsOfEveryProfile cancels an order at every bank, whatever its customer
 // does, and lets its day pass.
 func TestCancellationsOfEveryProfile(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, p := range bank.Profiles() {
 		if !p.FutureDates {
 			continue
@@ -38,7 +38,7 @@ func TestCancellationsOfEveryProfile(t *testing.T) {
 	}
 }
 
-func cancellationOf(w *world, p bank.Profile, does answers) {
+func cancellationOf(w *fixture, p bank.Profile, does answers) {
 	first := accepted(w, p)
 	status := func() string {
 		w.t.Helper()
@@ -69,7 +69,7 @@ func cancellationOf(w *world, p bank.Profile, does answers) {
 
 // TestWhatCannotBeCancelled asks for cancellations that a bank does not do.
 func TestWhatCannotBeCancelled(t *testing.T) {
-	w := newWorld(t, "redirect", "old")
+	w := newFixture(t, "redirect", "old")
 	old, _ := bank.ProfileNamed("old")
 	p, _ := bank.ProfileNamed("redirect")
 	waiting := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
@@ -87,7 +87,7 @@ func TestWhatCannotBeCancelled(t *testing.T) {
 
 // TestMoneyUnderWayComesBack cancels a transfer that is pending.
 func TestMoneyUnderWayComesBack(t *testing.T) {
-	w := newWorld(t, "idempotent")
+	w := newFixture(t, "idempotent")
 	p, _ := bank.ProfileNamed("idempotent")
 	first := w.call(201, "POST", w.address("idempotent", single), bodies(w, "idempotent")[bank.Single], present(nil))
 	w.authorise(p, first, approves)

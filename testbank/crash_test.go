@@ -46,7 +46,7 @@ func TestAKilledBankForgetsNothing(t *testing.T) {
 		alone(t)
 		return
 	}
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	w.stop()
 	answered := map[string]bool{}
 	for i := range kills() {
@@ -90,7 +90,7 @@ func TestAKilledBankForgetsNothing(t *testing.T) {
 }
 
 // spawn starts the program as a process of its own.
-func (w *world) spawn() *exec.Cmd {
+func (w *fixture) spawn() *exec.Cmd {
 	w.t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
@@ -133,7 +133,7 @@ func waitFor(t *testing.T, done func() bool) {
 
 // TestARestartKeepsEverything stops the program in the middle of everything, and goes on.
 func TestARestartKeepsEverything(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	w.pass("redirect", "240h")
 	first := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
 	use := w.consent("redirect", wish(nil))

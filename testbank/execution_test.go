@@ -10,7 +10,7 @@ import (
 
 // TestABulkIsRefusedInPart refuses one, none and all of the lines of a bulk.
 func TestABulkIsRefusedInPart(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	p, _ := bank.ProfileNamed("redirect")
 	good, bad := order(nil), order(map[string]any{"creditorName": "Fault AC04", "endToEndIdentification": "E2E-2"})
 	for _, c := range []struct {
@@ -37,7 +37,7 @@ func TestABulkIsRefusedInPart(t *testing.T) {
 
 // TestOrdersWithoutFundsAreRefused pays more than there is.
 func TestOrdersWithoutFundsAreRefused(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"instructedAmount": map[string]any{"currency": "EUR", "amount": "50.01"}}), present(headers{"PSU-ID": "bert"}))
 	w.browse(first.link("scaRedirect"), map[string][]string{"decision": {"approve"}, "account": {"bert-current"}})
 	status := w.call(200, "GET", first.link("status"), nil, nil)
@@ -71,7 +71,7 @@ func TestPeriodicOrdersAreExecuted(t *testing.T) {
 		{"MonthlyVariable", map[string]any{"monthsOfExecution": []string{"1", "5", "9"}}, "2028-02-01", []string{"2027-01-30", "2027-05-30", "2027-09-30", "2028-01-30"}},
 	} {
 		t.Run(c.frequency, func(t *testing.T) {
-			w := newWorld(t, "redirect")
+			w := newFixture(t, "redirect")
 			p, _ := bank.ProfileNamed("redirect")
 			now, err := time.Parse(time.RFC3339, w.steer("GET", "redirect/clock", nil).text("now"))
 			if err != nil {
@@ -97,7 +97,7 @@ func TestPeriodicOrdersAreExecuted(t *testing.T) {
 }
 
 // debits are the days on which money left Anna's account, oldest first.
-func debits(w *world) []string {
+func debits(w *fixture) []string {
 	w.t.Helper()
 	use := w.consent("redirect", wish(nil))
 	r := w.call(200, "GET", w.address("redirect", "v1/accounts/anna-current/transactions?bookingStatus=booked&deltaList=true"), nil, use)

@@ -14,7 +14,7 @@ import (
 // TestEveryMannerOfFailing asks for each manner by name, and by amount where it has
 // one, and looks at the answer and at the books.
 func TestEveryMannerOfFailing(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	w.client("qwac").Timeout = time.Second // what hangs, hangs no longer
 	for _, m := range bank.Manners() {
 		t.Run(m.Word, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestEveryMannerOfFailing(t *testing.T) {
 	w.right("redirect")
 }
 
-func failing(w *world, m bank.Manner, body map[string]any) {
+func failing(w *fixture, m bank.Manner, body map[string]any) {
 	w.t.Helper()
 	id := uuid()
 	r, err := w.try("POST", w.address("redirect", single), body, present(headers{"X-Request-ID": id}))
@@ -53,7 +53,7 @@ func failing(w *world, m bank.Manner, body map[string]any) {
 }
 
 // spoilt looks whether an answer went wrong as it was to.
-func spoilt(w *world, wire bank.Wire, r reply, err error) {
+func spoilt(w *fixture, wire bank.Wire, r reply, err error) {
 	w.t.Helper()
 	var timeout interface{ Timeout() bool }
 	late := errors.As(err, &timeout) && timeout.Timeout()
@@ -70,7 +70,7 @@ func spoilt(w *world, wire bank.Wire, r reply, err error) {
 }
 
 // inTheEnd approves an order, and looks what becomes of it.
-func inTheEnd(w *world, m bank.Manner, first reply) {
+func inTheEnd(w *fixture, m bank.Manner, first reply) {
 	w.t.Helper()
 	if m.Silent || m.Fails {
 		page := first.link("scaRedirect")
@@ -101,7 +101,7 @@ func inTheEnd(w *world, m bank.Manner, first reply) {
 }
 
 // ordersOf are those that came with a request id.
-func (w *world) ordersOf(name, id string) []string {
+func (w *fixture) ordersOf(name, id string) []string {
 	w.t.Helper()
 	var ids []string
 	all, _ := w.steer("GET", name+"/orders", nil).at("orders").([]any)
@@ -116,7 +116,7 @@ func (w *world) ordersOf(name, id string) []string {
 
 // TestInjectedFaults has calls of all kinds go wrong, a number of times each.
 func TestInjectedFaults(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	w.client("qwac").Timeout = time.Second
 	accounts := w.address("redirect", "v1/accounts")
 	use := with(w.consent("redirect", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7"})
@@ -159,7 +159,7 @@ func TestInjectedFaults(t *testing.T) {
 
 // TestAnIdempotentBankKnowsAnOrderAgain loses an answer, and sends the order again.
 func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
-	w := newWorld(t, "redirect", "idempotent")
+	w := newFixture(t, "redirect", "idempotent")
 	for name, want := range map[string]int{"redirect": 2, "idempotent": 1} {
 		id := uuid()
 		body := order(map[string]any{"creditorName": "Fault lost"})
@@ -184,7 +184,7 @@ func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
 
 // TestNotificationsAreSent has a third party told of an order.
 func TestNotificationsAreSent(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	received := make(chan string, 10)
 	address := listener(t, func(body map[string]string) { received <- body["paymentId"] + " " + body["transactionStatus"] })
 	first := w.call(201, "POST", w.address("redirect", "v1/payments/instant-sepa-credit-transfers"), order(nil), present(headers{"TPP-Notification-URI": address}))

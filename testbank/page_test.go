@@ -10,7 +10,7 @@ import (
 )
 
 // inspect reads a page, and holds it against what all pages promise.
-func (w *world) inspect(address string, status int) string {
+func (w *fixture) inspect(address string, status int) string {
 	w.t.Helper()
 	answer, err := w.client("").Get(address)
 	if err != nil {
@@ -32,7 +32,7 @@ var (
 
 // promised looks for scripts, for what is fetched from elsewhere, and for fields
 // without a label.
-func (w *world) promised(page string, header http.Header) {
+func (w *fixture) promised(page string, header http.Header) {
 	w.t.Helper()
 	policy := header.Get("Content-Security-Policy")
 	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || header.Get("Cache-Control") != "no-store" {
@@ -59,7 +59,7 @@ func (w *world) promised(page string, header http.Header) {
 
 // TestPagesOfARedirect goes through the pages as a person does.
 func TestPagesOfARedirect(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": `<b>"Shop"`}), present(nil))
 	page := first.link("scaRedirect")
 	if got := w.inspect(page, 200); !strings.Contains(got, `href="?customer=anna"`) || strings.Contains(got, "12.50") {
@@ -93,7 +93,7 @@ func TestPagesOfARedirect(t *testing.T) {
 
 // TestALinkIsOverAfterItsTime opens a page too late, and one that never was.
 func TestALinkIsOverAfterItsTime(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
 	w.pass("redirect", "11m")
 	page := first.link("scaRedirect")
@@ -112,7 +112,7 @@ func TestALinkIsOverAfterItsTime(t *testing.T) {
 
 // TestTheApp approves one of two things in the app, and refuses the other.
 func TestTheApp(t *testing.T) {
-	w := newWorld(t, "decoupled")
+	w := newFixture(t, "decoupled")
 	app := w.program.Opened[0].Pages + "/app"
 	w.inspect(app, 200)
 	if !strings.Contains(w.inspect(app+"?customer=anna", 200), "Nothing to approve") {
@@ -136,7 +136,7 @@ func TestTheApp(t *testing.T) {
 
 // TestNobodyIsSentToAnAddressOfAStranger asks for codes in ways that are wrong.
 func TestNobodyIsSentToAnAddressOfAStranger(t *testing.T) {
-	w := newWorld(t, "oauth")
+	w := newFixture(t, "oauth")
 	first := w.call(201, "POST", w.address("oauth", single), order(nil), present(nil))
 	right := url.Values{
 		"response_type": {"code"}, "client_id": {"PSDDE-TEST-1"}, "redirect_uri": {"https://third.example/back?state=s"}, "scope": {"PIS:" + first.text("paymentId")},

@@ -21,7 +21,7 @@ import (
 // iban is an account at another bank, mine the current account of Anna at the bank.
 const iban = "FR7630006000011234567890189"
 
-func (w *world) mine(name string) string {
+func (w *fixture) mine(name string) string {
 	w.t.Helper()
 	return w.steer("GET", name+"/accounts?customer=anna", nil).text("accounts", 1, "number")
 }
@@ -39,7 +39,7 @@ func order(changes map[string]any) map[string]any {
 }
 
 // bodies are a body for each payment service.
-func bodies(w *world, name string) map[string]map[string]any {
+func bodies(w *fixture, name string) map[string]map[string]any {
 	debtor := map[string]any{"iban": w.mine(name)}
 	element := order(nil)
 	today := w.steer("GET", name+"/clock", nil).text("now")[:10]
@@ -60,7 +60,7 @@ const (
 )
 
 // authorise brings an order from its first answer to the end of what its customer does.
-func (w *world) authorise(p bank.Profile, first reply, does answers) {
+func (w *fixture) authorise(p bank.Profile, first reply, does answers) {
 	w.t.Helper()
 	times := 1
 	if does == approves { // who refuses, refuses for all
@@ -71,7 +71,7 @@ func (w *world) authorise(p bank.Profile, first reply, does answers) {
 	}
 }
 
-func (w *world) authoriseOnce(p bank.Profile, first reply, does answers) {
+func (w *fixture) authoriseOnce(p bank.Profile, first reply, does answers) {
 	w.t.Helper()
 	state := first
 	for name := range links(first) {
@@ -89,7 +89,7 @@ func (w *world) authoriseOnce(p bank.Profile, first reply, does answers) {
 }
 
 // signatory is who authorises next; a bank with one has Anna.
-func (w *world) signatory(p bank.Profile) string {
+func (w *fixture) signatory(p bank.Profile) string {
 	if p.Signatories > 1 {
 		if w.turn++; w.turn%2 == 0 {
 			return "bert"
@@ -103,7 +103,7 @@ func links(r reply) map[string]any {
 	return all
 }
 
-func (w *world) redirect(p bank.Profile, state reply, does answers) {
+func (w *fixture) redirect(p bank.Profile, state reply, does answers) {
 	w.t.Helper()
 	back := w.browse(state.link("scaRedirect"), url.Values{"decision": {string(does)}})
 	wantBack := "https://third.example/back?state=s"
@@ -123,7 +123,7 @@ func (w *world) redirect(p bank.Profile, state reply, does answers) {
 	w.call(http.StatusOK, "PUT", w.address(p.Name, state.link("confirmation")), map[string]any{"confirmationCode": sent.Query().Get("confirmationCode")}, nil)
 }
 
-func (w *world) decoupled(p bank.Profile, state reply, does answers) {
+func (w *fixture) decoupled(p bank.Profile, state reply, does answers) {
 	w.t.Helper()
 	if state.text("psuMessage") == "" {
 		w.t.Errorf("the customer is not told of the app: %s", state.raw)
@@ -134,7 +134,7 @@ func (w *world) decoupled(p bank.Profile, state reply, does answers) {
 
 func last(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
-func (w *world) embedded(p bank.Profile, state reply, does answers) {
+func (w *fixture) embedded(p bank.Profile, state reply, does answers) {
 	w.t.Helper()
 	put := func(link string, want int, body map[string]any) {
 		w.t.Helper()
@@ -183,7 +183,7 @@ func (w *world) embedded(p bank.Profile, state reply, does answers) {
 }
 
 // sealed is a password, encrypted for the banks.
-func (w *world) sealed(password string) string {
+func (w *fixture) sealed(password string) string {
 	w.t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.data, "certs", "passwords.pem"))
 	if err != nil {
@@ -209,7 +209,7 @@ func (w *world) sealed(password string) string {
 	return compact
 }
 
-func (w *world) oauth(p bank.Profile, state reply, does answers) {
+func (w *fixture) oauth(p bank.Profile, state reply, does answers) {
 	w.t.Helper()
 	path := strings.Split(state.link("scaStatus"), "/")
 	scope := "PIS:" + path[len(path)-3]
@@ -220,7 +220,7 @@ func (w *world) oauth(p bank.Profile, state reply, does answers) {
 }
 
 // tokenFor goes the way of OAuth, and returns the access token.
-func (w *world) tokenFor(p bank.Profile, metadata, scope string, does answers) string {
+func (w *fixture) tokenFor(p bank.Profile, metadata, scope string, does answers) string {
 	w.t.Helper()
 	server := w.call(http.StatusOK, "GET", metadata, nil, nil)
 	const verifier, redirect = "a-verifier-of-at-least-forty-three-characters-0", "https://third.example/back?state=s"
@@ -261,7 +261,7 @@ func (w *world) tokenFor(p bank.Profile, metadata, scope string, does answers) s
 // TestOrdersOfEveryProfile takes an order of each service and product to its end, at
 // every bank, whatever its customer does.
 func TestOrdersOfEveryProfile(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, p := range bank.Profiles() {
 		for service, products := range p.Products {
 			for _, product := range products {
@@ -277,7 +277,7 @@ func TestOrdersOfEveryProfile(t *testing.T) {
 	}
 }
 
-func orderOf(w *world, p bank.Profile, service, product string, does answers) {
+func orderOf(w *fixture, p bank.Profile, service, product string, does answers) {
 	first := w.call(http.StatusCreated, "POST", w.address(p.Name, "v1/"+service+"/"+product), bodies(w, p.Name)[service], present(nil))
 	if first.header.Get("Location") == "" || first.header.Get("ASPSP-SCA-Approach") == "" {
 		w.t.Errorf("the answer says neither where the order is nor how it is authorised: %v", first.header)
@@ -315,7 +315,7 @@ func orderOf(w *world, p bank.Profile, service, product string, does answers) {
 // TestNobodyAuthorisesAnothersOrder has Bert sign in for an order on Anna's account,
 // where the bank learns of it first and where it learns last.
 func TestNobodyAuthorisesAnothersOrder(t *testing.T) {
-	w := newWorld(t, "embedded")
+	w := newFixture(t, "embedded")
 	body := bodies(w, "embedded")[bank.Single]
 	first := w.call(201, "POST", w.address("embedded", single), body, present(nil))
 	start, bert := first.link("startAuthorisationWithPsuAuthentication"), headers{"PSU-ID": "bert"}
@@ -332,7 +332,7 @@ func TestNobodyAuthorisesAnothersOrder(t *testing.T) {
 }
 
 // orderOf is an order as the tester sees it.
-func (w *world) orderOf(name, id string) map[string]any {
+func (w *fixture) orderOf(name, id string) map[string]any {
 	w.t.Helper()
 	all, _ := w.steer("GET", name+"/orders", nil).at("orders").([]any)
 	for _, one := range all {

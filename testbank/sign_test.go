@@ -15,12 +15,12 @@ import (
 )
 
 // sign signs a request as the guidelines have it, with the QSealC of the folder.
-func (w *world) sign(request *http.Request, h headers) {
+func (w *fixture) sign(request *http.Request, h headers) {
 	w.t.Helper()
 	w.signAs(request, h, "qsealc")
 }
 
-func (w *world) signAs(request *http.Request, h headers, certificate string) {
+func (w *fixture) signAs(request *http.Request, h headers, certificate string) {
 	w.t.Helper()
 	base := filepath.Join(w.data, "certs", certificate)
 	pair, err := tls.LoadX509KeyPair(base+".pem", base+".key")

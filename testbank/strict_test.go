@@ -13,7 +13,7 @@ const single = "v1/payments/sepa-credit-transfers"
 // TestCertificatesAreJudged calls with each certificate of the folder, on both sides of
 // the interface.
 func TestCertificatesAreJudged(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	for _, c := range []struct {
 		certificate, payments, accounts string
 	}{
@@ -37,7 +37,7 @@ func TestCertificatesAreJudged(t *testing.T) {
 
 // TestOthersOrdersAreUnknown looks for an order and a consent of another third party.
 func TestOthersOrdersAreUnknown(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
 	consent := w.call(201, "POST", w.address("redirect", "v1/consents"), wish(nil), present(nil))
 	w.certificate = "other-qwac"
@@ -55,7 +55,7 @@ func TestOthersOrdersAreUnknown(t *testing.T) {
 
 // TestWrongOrdersAreRefused sends orders that are wrong in one thing.
 func TestWrongOrdersAreRefused(t *testing.T) {
-	w := newWorld(t, "redirect")
+	w := newFixture(t, "redirect")
 	today := time.Now().UTC()
 	date := func(days int) string { return today.AddDate(0, 0, days).Format(time.DateOnly) }
 	amount := func(value, currency string) map[string]any {
@@ -138,7 +138,7 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 }
 
 // within has a part of a test fail on its own.
-func (w *world) within(t *testing.T) (restore func()) {
+func (w *fixture) within(t *testing.T) (restore func()) {
 	outer := w.t
 	w.t = t
 	return func() { w.t = outer }
@@ -155,7 +155,7 @@ func slicesOf(n int) []any {
 // TestSignaturesAreVerified sends signed orders with one thing wrong, to the bank that
 // tells errors as RFC 7807 has it.
 func TestSignaturesAreVerified(t *testing.T) {
-	w := newWorld(t, "signed")
+	w := newFixture(t, "signed")
 	send := func(spoil func(*http.Request), certificate string) reply {
 		body := []byte(`{"creditorName":"Shop","instructedAmount":{"currency":"EUR","amount":"1.00"},"creditorAccount":{"iban":"` + iban + `"}}`)
 		request, err := http.NewRequestWithContext(t.Context(), "POST", w.address("signed", single), bytes.NewReader(body))
@@ -214,7 +214,7 @@ func TestSignaturesAreVerified(t *testing.T) {
 
 // TestSignedDatesAreHeldAgainstTheClock signs a request of ten minutes ago.
 func TestSignedDatesAreHeldAgainstTheClock(t *testing.T) {
-	w := newWorld(t, "signed")
+	w := newFixture(t, "signed")
 	old := headers{"Date": time.Now().Add(-10 * time.Minute).UTC().Format(http.TimeFormat)}
 	w.refused(400, "TIMESTAMP_INVALID", "POST", w.address("signed", single), order(nil), present(old))
 }

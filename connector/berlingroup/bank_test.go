@@ -15,8 +15,8 @@ import (
 	"passerelle/connector/berlingroup/berlingrouptest"
 )
 
-// world is a bank as a server, and the folder of its file.
-type world struct {
+// fixture is a bank as a server, and the folder of its file.
+type fixture struct {
 	t         *testing.T
 	authority *berlingrouptest.Authority
 	folder    string
@@ -26,11 +26,11 @@ type world struct {
 	file string
 }
 
-// newWorld starts a server with a certificate for address, which requires ours. The file has
+// newFixture starts a server with a certificate for address, which requires ours. The file has
 // everything that payments need.
-func newWorld(t *testing.T, handler http.Handler, certificate *x509.Certificate) *world {
+func newFixture(t *testing.T, handler http.Handler, certificate *x509.Certificate) *fixture {
 	t.Helper()
-	w := &world{t: t, authority: berlingrouptest.NewAuthority(t), folder: t.TempDir(), server: httptest.NewUnstartedServer(handler)}
+	w := &fixture{t: t, authority: berlingrouptest.NewAuthority(t), folder: t.TempDir(), server: httptest.NewUnstartedServer(handler)}
 	key := berlingrouptest.NewKey(t)
 	if certificate == nil {
 		certificate = &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
@@ -50,12 +50,12 @@ func newWorld(t *testing.T, handler http.Handler, certificate *x509.Certificate)
 }
 
 // certify writes our transport certificate.
-func (w *world) certify(c *x509.Certificate) {
+func (w *fixture) certify(c *x509.Certificate) {
 	w.t.Helper()
 	w.authority.Certify(w.folder, c)
 }
 
-func (w *world) write(name string, content []byte) {
+func (w *fixture) write(name string, content []byte) {
 	w.t.Helper()
 	if err := os.WriteFile(filepath.Join(w.folder, name), content, 0o600); err != nil {
 		w.t.Fatal(err)
@@ -63,7 +63,7 @@ func (w *world) write(name string, content []byte) {
 }
 
 // with changes the file.
-func (w *world) with(old, replacement string) *world {
+func (w *fixture) with(old, replacement string) *fixture {
 	w.t.Helper()
 	if !strings.Contains(w.file, old) {
 		w.t.Fatalf("the file does not have %q", old)
@@ -72,7 +72,7 @@ func (w *world) with(old, replacement string) *world {
 	return w
 }
 
-func (w *world) load() *berlingroup.Bank {
+func (w *fixture) load() *berlingroup.Bank {
 	w.t.Helper()
 	w.write("bank.toml", []byte(w.file))
 	bank, err := berlingroup.Load(filepath.Join(w.folder, "bank.toml"))

@@ -39,7 +39,7 @@ func unknown(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestCheck(t *testing.T) {
-	for _, f := range newWorld(t, http.HandlerFunc(unknown), nil).load().Check(t.Context()) {
+	for _, f := range newFixture(t, http.HandlerFunc(unknown), nil).load().Check(t.Context()) {
 		if f.Wrong {
 			t.Errorf("%s: %s", f.Check, f.Detail)
 		}
@@ -60,24 +60,24 @@ func TestCheckFails(t *testing.T) {
 		name    string
 		handler http.HandlerFunc
 		server  *x509.Certificate
-		change  func(*world)
+		change  func(*fixture)
 		says    string
 	}{
-		{"gone", unknown, nil, func(w *world) { w.server.Close() }, "Example Bank (check): it cannot be reached at address.api"},
-		{"another authority", unknown, nil, func(w *world) {
+		{"gone", unknown, nil, func(w *fixture) { w.server.Close() }, "Example Bank (check): it cannot be reached at address.api"},
+		{"another authority", unknown, nil, func(w *fixture) {
 			w.write("ca.pem", berlingrouptest.Encode("CERTIFICATE", berlingrouptest.NewAuthority(w.t).Certificate.Raw))
 		}, "an authority that tls.authorities does not have"},
 		{"another name", unknown, &x509.Certificate{DNSNames: []string{"bank.example"}, IPAddresses: []net.IP{{127, 0, 0, 9}}}, nil, "for another name than that in address.api"},
 		{"a server that has expired", unknown, &x509.Certificate{IPAddresses: []net.IP{{127, 0, 0, 1}}, NotBefore: past.Add(-time.Hour), NotAfter: past}, nil, "this machine's clock"},
-		{"ours has expired", unknown, nil, func(w *world) { w.certify(&x509.Certificate{NotBefore: past.Add(-time.Hour), NotAfter: past}) }, "put the new certificate in its place"},
-		{"ours expires soon", unknown, nil, func(w *world) { w.certify(&x509.Certificate{NotAfter: time.Now().Add(29 * 24 * time.Hour)}) }, "renew it"},
-		{"ours is of another authority", unknown, nil, func(w *world) {
+		{"ours has expired", unknown, nil, func(w *fixture) { w.certify(&x509.Certificate{NotBefore: past.Add(-time.Hour), NotAfter: past}) }, "put the new certificate in its place"},
+		{"ours expires soon", unknown, nil, func(w *fixture) { w.certify(&x509.Certificate{NotAfter: time.Now().Add(29 * 24 * time.Hour)}) }, "renew it"},
+		{"ours is of another authority", unknown, nil, func(w *fixture) {
 			w.server.TLS.MaxVersion = tls.VersionTLS12 // in which the alert comes before the request
 			other := *w
 			other.authority = berlingrouptest.NewAuthority(w.t)
 			other.certify(&x509.Certificate{})
 		}, "it refuses our transport certificate"},
-		{"ours has another role", unknown, nil, func(w *world) {
+		{"ours has another role", unknown, nil, func(w *fixture) {
 			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.PSD2(w.t, berlingroup.RoleInformation)})
 		}, "has not the roles that the profile needs: PSP_PI"},
 		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it answers 401 CERTIFICATE_INVALID: look at tls.certificate"},
@@ -103,7 +103,7 @@ func TestCheckFails(t *testing.T) {
 		{"no metadata", answers(404, ``), nil, nil, "it answers 404: look at oauth.metadata"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, test.handler, test.server)
+			w := newFixture(t, test.handler, test.server)
 			if test.change != nil {
 				test.change(w)
 			}
@@ -121,7 +121,7 @@ func TestCheckFails(t *testing.T) {
 // TestCheckEnds: the check of a bank that does not answer ends with the caller.
 func TestCheckEnds(t *testing.T) {
 	hang := make(chan struct{})
-	w := newWorld(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }), nil)
+	w := newFixture(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }), nil)
 	defer close(hang)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -135,7 +135,7 @@ func TestCheckEnds(t *testing.T) {
 // TestSignature: the bank can verify our signature with the data of the request alone.
 func TestSignature(t *testing.T) {
 	var seen http.Header
-	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path[:4] == "/v1/" {
 			seen = r.Header.Clone()
 		}
@@ -159,7 +159,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-func verify(t *testing.T, w *world, seen http.Header) {
+func verify(t *testing.T, w *fixture, seen http.Header) {
 	t.Helper()
 	parts := map[string]string{}
 	for part := range strings.SplitSeq(seen.Get("Signature"), `",`) {
@@ -196,7 +196,7 @@ func verify(t *testing.T, w *world, seen http.Header) {
 // TestHelperThatDoesNotSign: nothing is sent with an invalid signature.
 func TestHelperThatDoesNotSign(t *testing.T) {
 	asked := 0
-	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/v1/") {
 			asked++
 		}
@@ -232,7 +232,7 @@ func allocated() uint64 {
 
 // TestMaterial: errors in the files that a bank file names are reported at the field.
 func TestMaterial(t *testing.T) {
-	w := newWorld(t, http.HandlerFunc(unknown), nil)
+	w := newFixture(t, http.HandlerFunc(unknown), nil)
 	other, err := json.Marshal("no PEM")
 	if err != nil {
 		t.Fatal(err)
@@ -278,11 +278,11 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
-// newStatusWorld has a bank without OAuth that answers every call with a status, and counts
+// newStatusFixture has a bank without OAuth that answers every call with a status, and counts
 // the calls.
-func newStatusWorld(t *testing.T, status, asked *int) *world {
+func newStatusFixture(t *testing.T, status, asked *int) *fixture {
 	t.Helper()
-	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		*asked++
 		w.WriteHeader(*status)
 	}), nil)
@@ -292,7 +292,7 @@ func newStatusWorld(t *testing.T, status, asked *int) *world {
 // TestHealth: a failing bank is not called for a while, and one call finds it again.
 func TestHealth(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
-	w := newStatusWorld(t, &status, &asked)
+	w := newStatusFixture(t, &status, &asked)
 	bank := w.load()
 	for range 7 {
 		bank.Check(t.Context())
@@ -313,7 +313,7 @@ func TestHealth(t *testing.T) {
 // answers.
 func TestDisturbedBank(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
-	w := newStatusWorld(t, &status, &asked)
+	w := newStatusFixture(t, &status, &asked)
 	bank := w.load()
 	now := time.Now()
 	bank.SetClock(func() time.Time { return now })

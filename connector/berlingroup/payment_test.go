@@ -49,7 +49,7 @@ func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (w *world) initiator() connector.Initiator {
+func (w *fixture) initiator() connector.Initiator {
 	w.t.Helper()
 	able, pays := w.load().Connector().(connector.Initiator)
 	if !pays {
@@ -139,7 +139,7 @@ func TestStatuses(t *testing.T) {
 	statuses := []string{"ACCC", "ACCP", "ACSC", "ACSP", "ACTC", "ACWC", "ACWP", "RCVD", "PDNG", "RJCT", "CANC", "ACFC", "PATC", "PART", "ZZZZ"}
 	for _, last := range []string{"ACTC", "ACCP", "ACSP", "ACWC", "ACSC", "ACCC"} {
 		bank := &answering{status: http.StatusOK}
-		able := newWorld(t, bank, nil).with(`"embedded"]`, `"embedded"]`+"\nlast_status = \""+last+`"`).initiator()
+		able := newFixture(t, bank, nil).with(`"embedded"]`, `"embedded"]`+"\nlast_status = \""+last+`"`).initiator()
 		for kind, o := range ordersByKind {
 			for _, status := range statuses {
 				t.Run(strings.Join([]string{last, kind, status}, " "), func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestStatuses(t *testing.T) {
 func TestStatusesOfWaitingOrders(t *testing.T) {
 	waits := map[string]bool{"RCVD": true, "PDNG": true, "ACTC": true, "ACCP": true, "ACFC": true, "ZZZZ": true}
 	bank := &answering{status: http.StatusOK}
-	able := newWorld(t, bank, nil).initiator()
+	able := newFixture(t, bank, nil).initiator()
 	for _, status := range []string{"RCVD", "PDNG", "ACTC", "ACCP", "ACFC", "ZZZZ", "PATC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"} {
 		for sca, step := range map[string]string{
 			"received": "waits", "psuIdentified": "waits", "psuAuthenticated": "waits", "scaMethodSelected": "waits", "started": "waits", "unconfirmed": "waits",
@@ -254,7 +254,7 @@ func meantBy(err error) string {
 // fault for the operator. Each is met by a bank that has not failed before.
 func TestErrorCodes(t *testing.T) {
 	bank := &answering{}
-	w := newWorld(t, bank, nil)
+	w := newFixture(t, bank, nil)
 	for code, want := range codes {
 		bank.status = codeStatus[code]
 		if bank.status == 0 {
@@ -281,7 +281,7 @@ func TestErrorCodes(t *testing.T) {
 // TestPlacesOfErrors: the path in a message determines our error code.
 func TestPlacesOfErrors(t *testing.T) {
 	bank := &answering{status: http.StatusBadRequest}
-	able := newWorld(t, bank, nil).initiator()
+	able := newFixture(t, bank, nil).initiator()
 	for path, want := range map[string]string{
 		"instructedAmount": "invalidAmount", "instructedAmount.currency": "invalidCurrency", "creditorAccount.iban": "invalidBeneficiary",
 		"creditorName": "invalidBeneficiary", "debtorAccount": "invalidEmitter", "remittanceInformationUnstructured": "invalidLabel",
@@ -298,7 +298,7 @@ func TestPlacesOfErrors(t *testing.T) {
 // have, and leaves others open.
 func TestBareErrors(t *testing.T) {
 	bank := &answering{body: "no"}
-	w := newWorld(t, bank, nil)
+	w := newFixture(t, bank, nil)
 	for status, want := range map[int]string{
 		400: "invalidValue", 401: operators, 403: operators, 404: operators, 405: operators, 406: operators, 408: "unknown", 409: "unknown", 415: operators,
 		429: "not sent", 500: "unknown", 502: "unknown", 503: "unknown", 504: "unknown", 200: "unknown", 201: "unknown", 307: "unknown",
@@ -319,7 +319,7 @@ func TestBareErrors(t *testing.T) {
 // safe pages only. The order is known all the same.
 func TestLinks(t *testing.T) {
 	bank := &answering{status: http.StatusCreated}
-	w := newWorld(t, bank, nil)
+	w := newFixture(t, bank, nil)
 	able := w.initiator()
 	for _, test := range []struct{ name, link, want string }{
 		{"scaRedirect", "https://pages.bank.example/sca/1", "redirect"},
@@ -348,7 +348,7 @@ func TestOrders(t *testing.T) {
 	bank := &answering{status: http.StatusCreated, body: map[string]any{
 		"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{"scaRedirect": map[string]string{"href": "https://bank.example/1"}},
 	}}
-	able := newWorld(t, bank, nil).initiator()
+	able := newFixture(t, bank, nil).initiator()
 	transfer := `"creditorAccount":{"iban":"FR7630006000011234567890189"},"creditorAgent":"AGRIFRPP","creditorName":"Shop","endToEndIdentification":"ORDER-1","instructedAmount":{"amount":"12.50","currency":"EUR"},"remittanceInformationUnstructured":"Invoice 42"`
 	for kind, want := range map[string]string{
 		"single":   "payments/sepa-credit-transfers {" + transfer + "}",
@@ -377,7 +377,7 @@ func TestFrequencies(t *testing.T) {
 	bank := &answering{status: http.StatusCreated, body: map[string]any{
 		"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{"scaRedirect": map[string]string{"href": "https://bank.example/1"}},
 	}}
-	able := newWorld(t, bank, nil).initiator()
+	able := newFixture(t, bank, nil).initiator()
 	for frequency, want := range map[payment.Frequency]string{
 		"daily": "Daily <nil> <nil>", "weekly": "Weekly <nil> <nil>", "two-weekly": "EveryTwoWeeks <nil> <nil>", "monthly": "Monthly 31 <nil>",
 		"two-monthly": "EveryTwoMonths 31 <nil>", "quarterly": "Quarterly 31 <nil>", "four-monthly": "MonthlyVariable 31 [3 7 11]",
@@ -401,7 +401,7 @@ func TestFrequencies(t *testing.T) {
 func TestChallenges(t *testing.T) {
 	png := []byte("\x89PNG\r\n\x1a\n and so on")
 	bank := &answering{status: http.StatusCreated}
-	able := newWorld(t, bank, nil).initiator()
+	able := newFixture(t, bank, nil).initiator()
 	for _, test := range []struct {
 		challenge map[string]any
 		want      payment.Field
@@ -430,7 +430,7 @@ func TestChallenges(t *testing.T) {
 func TestCompanies(t *testing.T) {
 	for company, want := range map[string]string{"ACME-7": "ACME-7", "": ""} {
 		bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}
-		w := newWorld(t, bank, nil)
+		w := newFixture(t, bank, nil)
 		w.with("sca =", "psu_corporate_id = true\nsca =")
 		o := orderOf(instruction(payment.FirstOpenDay))
 		o.Fields = map[string]string{"psu_corporate_id": company}

@@ -22,7 +22,7 @@ import (
 // the rest.
 type readable struct {
 	t *testing.T
-	*world
+	*fixture
 	// answer answers requests about accounts.
 	answer http.HandlerFunc
 	// asked are the requests about accounts with their headers, and wish is the body of the
@@ -42,7 +42,7 @@ func answers(status int, body string) http.HandlerFunc {
 func newReadable(t *testing.T, changes ...string) *readable {
 	t.Helper()
 	b := &readable{t: t}
-	b.world = newWorld(t, b, nil)
+	b.fixture = newFixture(t, b, nil)
 	b.with(`["redirect", "oauth", "decoupled", "embedded"]`, `["redirect"]`)
 	b.file += "\n[profile.accounts]\nconsents = [\"global\"]\nbooking_statuses = [\"both\"]\n"
 	for i := 0; i < len(changes); i += 2 {

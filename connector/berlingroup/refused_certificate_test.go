@@ -17,7 +17,7 @@ func TestARefusedCertificateSendsNoOrder(t *testing.T) {
 	for name, version := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
 		t.Run(name, func(t *testing.T) {
 			bank := &answering{status: 500}
-			w := newWorld(t, bank, nil)
+			w := newFixture(t, bank, nil)
 			w.server.TLS.MinVersion, w.server.TLS.MaxVersion = version, version
 			other := *w
 			other.authority = berlingrouptest.NewAuthority(t)

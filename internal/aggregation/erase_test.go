@@ -35,7 +35,7 @@ func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
 // transactions, and the erasure does not slow down other writes.
 func TestMillionTransactionsWithdrawn(t *testing.T) {
 	n, timed := lengthOfHistory(t)
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		small, big, other := h.sharedAccount(s), h.sharedAccount(s), h.sharedAccount(s)
 		h.book(big, "history", n)
 		h.Now = time.Now // the erasure paces itself
@@ -59,7 +59,7 @@ func TestMillionTransactionsWithdrawn(t *testing.T) {
 	})
 }
 
-// contend books transactions alone and during the erasure, in turns, and returns the 99th
+// contend institutionData transactions alone and during the erasure, in turns, and returns the 99th
 // percentile of the time.
 func (h *fixture) contend(a bankstore.StoredAccount) (alone, beside time.Duration) {
 	h.t.Helper()
@@ -80,7 +80,7 @@ func (h *fixture) contend(a bankstore.StoredAccount) (alone, beside time.Duratio
 	return quiet[len(quiet)*99/100], loud[len(loud)*99/100]
 }
 
-// write books single transactions and adds how long each took.
+// write institutionData single transactions and adds how long each took.
 func (h *fixture) write(a bankstore.StoredAccount, took []time.Duration) []time.Duration {
 	h.t.Helper()
 	for range 50 {
@@ -92,7 +92,7 @@ func (h *fixture) write(a bankstore.StoredAccount, took []time.Duration) []time.
 }
 
 // sharedAccount is an account of a new connection that is shared and read.
-func (h *fixture) sharedAccount(s *stranger) bankstore.StoredAccount {
+func (h *fixture) sharedAccount(s *hostileConnector) bankstore.StoredAccount {
 	h.t.Helper()
 	id := h.shared(s)
 	for _, a := range h.accounts(false) {

@@ -27,24 +27,24 @@ import (
 
 type reading func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error)
 
-// stranger is a connector that does what a test wants.
-type stranger struct {
+// hostileConnector is a connector that does what a test wants.
+type hostileConnector struct {
 	connector.DataReader
 	read reading
 }
 
-func (s *stranger) Profile() connector.Profile {
+func (s *hostileConnector) Profile() connector.Profile {
 	p := s.DataReader.Profile()
 	p.Payments = nil
 	return p
 }
 
-func (s *stranger) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+func (s *hostileConnector) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	return s.read(ctx, req, out)
 }
 
-// books are the data of an institution, which a test may spoil.
-type books struct {
+// institutionData are the data of an institution, which a test may spoil.
+type institutionData struct {
 	accounts      []passerelle.AccountDetails
 	transactions  []passerelle.TransactionDetails // of the first account
 	subscriptions []passerelle.SubscriptionDetails
@@ -60,9 +60,9 @@ func booked(key string, day int) passerelle.TransactionDetails {
 
 // soundBooks hold two accounts, the first with three transactions, and a
 // subscription with a bill.
-func soundBooks() books {
+func soundBooks() institutionData {
 	total := decimal.MustNew(3999, 2)
-	return books{
+	return institutionData{
 		accounts: []passerelle.AccountDetails{
 			{Key: "a", Name: "Account", Type: "checking", Currency: "EUR"}, {Key: "b", Name: "Other", Type: "savings", Currency: "EUR"},
 		},
@@ -79,8 +79,8 @@ func receipts(n int) (all []passerelle.AttachmentDetails) {
 	return all
 }
 
-// read gives the books as a good connector does.
-func (b books) read(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+// read gives the institutionData as a good connector does.
+func (b institutionData) read(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	if err := out.Accounts(b.accounts); err != nil {
 		return connector.Outcome{}, err
 	}
@@ -100,11 +100,11 @@ func (b books) read(_ context.Context, _ connector.DataRequest, out connector.Si
 	return b.outcome, nil
 }
 
-// amongStrangers is a home whose only institution is the stranger.
-func amongStrangers(t *testing.T, run func(t *testing.T, h *fixture, s *stranger)) {
+// amongStrangers is a home whose only institution is the hostileConnector.
+func amongStrangers(t *testing.T, run func(t *testing.T, h *fixture, s *hostileConnector)) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		bank, _ := h.Connectors.DataReader(sandbox.TestConnector)
-		s := &stranger{DataReader: bank, read: soundBooks().read}
+		s := &hostileConnector{DataReader: bank, read: soundBooks().read}
 		registry, err := connector.NewRegistry(s)
 		must(t, err)
 		h.Connectors = registry
@@ -113,7 +113,7 @@ func amongStrangers(t *testing.T, run func(t *testing.T, h *fixture, s *stranger
 }
 
 // shared returns a connection whose first account and first subscription are shared and read.
-func (h *fixture) shared(s *stranger) passerelle.ConnectionID {
+func (h *fixture) shared(s *hostileConnector) passerelle.ConnectionID {
 	h.t.Helper()
 	s.read = soundBooks().read
 	c, err := h.connect("anna", "1234")
@@ -144,28 +144,28 @@ const (
 	allRead     = "ACCOUNTS_FETCHED ACCOUNT_SYNCED SUBSCRIPTION_SYNCED ACCOUNT_CATEGORIZED ACCOUNT_OWNERSHIPS_FOUND CONNECTION_SYNCED"
 )
 
-// crime is a fault of a connector.
-type crime struct {
-	books  func(b *books)
-	read   reading
-	state  passerelle.ConnectionState
-	events string
+// connectorFault is a fault of a connector.
+type connectorFault struct {
+	institutionData func(b *institutionData)
+	read            reading
+	state           passerelle.ConnectionState
+	events          string
 }
 
-func spoiltAccounts() map[string]crime {
-	account := func(spoil func(a *passerelle.AccountDetails)) func(b *books) {
-		return func(b *books) { spoil(&b.accounts[1]) }
+func spoiltAccounts() map[string]connectorFault {
+	account := func(spoil func(a *passerelle.AccountDetails)) func(b *institutionData) {
+		return func(b *institutionData) { spoil(&b.accounts[1]) }
 	}
-	return map[string]crime{
-		"an account twice":              {books: account(func(a *passerelle.AccountDetails) { a.Key = "a" }), state: "bug", events: onlySynced},
-		"an account without a key":      {books: account(func(a *passerelle.AccountDetails) { a.Key = "" }), state: "bug", events: onlySynced},
-		"a key of half a surrogate":     {books: account(func(a *passerelle.AccountDetails) { a.Key = "\xed\xa0\xbd" }), state: "bug", events: onlySynced},
-		"a key with a NUL":              {books: account(func(a *passerelle.AccountDetails) { a.Key = "b\x00" }), state: "bug", events: onlySynced},
-		"an account in no currency":     {books: account(func(a *passerelle.AccountDetails) { a.Currency = "EURO" }), state: "bug", events: onlySynced},
-		"an account's name of 10 MB":    {books: account(func(a *passerelle.AccountDetails) { a.Name = strings.Repeat("n", 10<<20) }), state: "bug", events: onlySynced},
-		"an account of a type unheard":  {books: account(func(a *passerelle.AccountDetails) { a.Type = "piggy" }), events: allRead},
-		"an account that is its parent": {books: account(func(a *passerelle.AccountDetails) { a.Parent = "b" }), events: allRead},
-		"too many accounts": {books: func(b *books) {
+	return map[string]connectorFault{
+		"an account twice":              {institutionData: account(func(a *passerelle.AccountDetails) { a.Key = "a" }), state: "bug", events: onlySynced},
+		"an account without a key":      {institutionData: account(func(a *passerelle.AccountDetails) { a.Key = "" }), state: "bug", events: onlySynced},
+		"a key of half a surrogate":     {institutionData: account(func(a *passerelle.AccountDetails) { a.Key = "\xed\xa0\xbd" }), state: "bug", events: onlySynced},
+		"a key with a NUL":              {institutionData: account(func(a *passerelle.AccountDetails) { a.Key = "b\x00" }), state: "bug", events: onlySynced},
+		"an account in no currency":     {institutionData: account(func(a *passerelle.AccountDetails) { a.Currency = "EURO" }), state: "bug", events: onlySynced},
+		"an account's name of 10 MB":    {institutionData: account(func(a *passerelle.AccountDetails) { a.Name = strings.Repeat("n", 10<<20) }), state: "bug", events: onlySynced},
+		"an account of a type unheard":  {institutionData: account(func(a *passerelle.AccountDetails) { a.Type = "piggy" }), events: allRead},
+		"an account that is its parent": {institutionData: account(func(a *passerelle.AccountDetails) { a.Parent = "b" }), events: allRead},
+		"too many accounts": {institutionData: func(b *institutionData) {
 			for i := range 1000 {
 				b.accounts = append(b.accounts, passerelle.AccountDetails{Key: fmt.Sprint(i), Currency: "EUR"})
 			}
@@ -173,63 +173,63 @@ func spoiltAccounts() map[string]crime {
 	}
 }
 
-func spoiltTransactions() map[string]crime {
-	spoilt := func(spoil func(d *passerelle.TransactionDetails)) func(b *books) {
-		return func(b *books) { spoil(&b.transactions[1]) }
+func spoiltTransactions() map[string]connectorFault {
+	spoilt := func(spoil func(d *passerelle.TransactionDetails)) func(b *institutionData) {
+		return func(b *institutionData) { spoil(&b.transactions[1]) }
 	}
 	late := time.Date(20_000, 1, 1, 0, 0, 0, 0, time.UTC)
-	return map[string]crime{
-		"a transaction without a key":  {books: spoilt(func(d *passerelle.TransactionDetails) { d.Key = "" }), state: "bug", events: someFetched},
-		"… with a long one":            {books: spoilt(func(d *passerelle.TransactionDetails) { d.Key = strings.Repeat("k", 256) }), state: "bug", events: someFetched},
-		"… with half a surrogate":      {books: spoilt(func(d *passerelle.TransactionDetails) { d.Key = "2\xed\xb0\x80" }), state: "bug", events: someFetched},
-		"… without a day":              {books: spoilt(func(d *passerelle.TransactionDetails) { d.Date = passerelle.Date{} }), state: "bug", events: someFetched},
-		"… in a year too far":          {books: spoilt(func(d *passerelle.TransactionDetails) { d.DateTime = &late }), state: "bug", events: someFetched},
-		"an amount beyond all bounds":  {books: spoilt(func(d *passerelle.TransactionDetails) { d.Value = decimal.MustParse("-9999999999999999999") }), state: "bug", events: someFetched},
-		"an amount of too many digits": {books: spoilt(func(d *passerelle.TransactionDetails) { d.Value = decimal.MustParse("0.00000000001") }), state: "bug", events: someFetched},
-		"an original in no currency":   {books: spoilt(func(d *passerelle.TransactionDetails) { d.OriginalCurrency = "€" }), state: "bug", events: someFetched},
-		"a commission in no currency":  {books: spoilt(func(d *passerelle.TransactionDetails) { d.CommissionCurrency = "eur" }), state: "bug", events: someFetched},
-		"a label of 10 MB":             {books: spoilt(func(d *passerelle.TransactionDetails) { d.Wording = strings.Repeat("x", 10<<20) }), state: "bug", events: someFetched},
-		"another text of 10 MB": {books: spoilt(func(d *passerelle.TransactionDetails) {
+	return map[string]connectorFault{
+		"a transaction without a key":  {institutionData: spoilt(func(d *passerelle.TransactionDetails) { d.Key = "" }), state: "bug", events: someFetched},
+		"… with a long one":            {institutionData: spoilt(func(d *passerelle.TransactionDetails) { d.Key = strings.Repeat("k", 256) }), state: "bug", events: someFetched},
+		"… with half a surrogate":      {institutionData: spoilt(func(d *passerelle.TransactionDetails) { d.Key = "2\xed\xb0\x80" }), state: "bug", events: someFetched},
+		"… without a day":              {institutionData: spoilt(func(d *passerelle.TransactionDetails) { d.Date = passerelle.Date{} }), state: "bug", events: someFetched},
+		"… in a year too far":          {institutionData: spoilt(func(d *passerelle.TransactionDetails) { d.DateTime = &late }), state: "bug", events: someFetched},
+		"an amount beyond all bounds":  {institutionData: spoilt(func(d *passerelle.TransactionDetails) { d.Value = decimal.MustParse("-9999999999999999999") }), state: "bug", events: someFetched},
+		"an amount of too many digits": {institutionData: spoilt(func(d *passerelle.TransactionDetails) { d.Value = decimal.MustParse("0.00000000001") }), state: "bug", events: someFetched},
+		"an original in no currency":   {institutionData: spoilt(func(d *passerelle.TransactionDetails) { d.OriginalCurrency = "€" }), state: "bug", events: someFetched},
+		"a commission in no currency":  {institutionData: spoilt(func(d *passerelle.TransactionDetails) { d.CommissionCurrency = "eur" }), state: "bug", events: someFetched},
+		"a label of 10 MB":             {institutionData: spoilt(func(d *passerelle.TransactionDetails) { d.Wording = strings.Repeat("x", 10<<20) }), state: "bug", events: someFetched},
+		"another text of 10 MB": {institutionData: spoilt(func(d *passerelle.TransactionDetails) {
 			d.Counterparty = &passerelle.Counterparty{Label: strings.Repeat("x", 10<<20)}
 		}), state: "bug", events: someFetched},
-		"more attachments than any":   {books: spoilt(func(d *passerelle.TransactionDetails) { d.Attachments = receipts(21) }), state: "bug", events: someFetched},
-		"an attachment without a key": {books: spoilt(func(d *passerelle.TransactionDetails) { d.Attachments = make([]passerelle.AttachmentDetails, 1) }), state: "bug", events: someFetched},
-		"a transaction twice":         {books: func(b *books) { b.transactions = append(b.transactions, b.transactions...) }, events: allRead},
+		"more attachments than any":   {institutionData: spoilt(func(d *passerelle.TransactionDetails) { d.Attachments = receipts(21) }), state: "bug", events: someFetched},
+		"an attachment without a key": {institutionData: spoilt(func(d *passerelle.TransactionDetails) { d.Attachments = make([]passerelle.AttachmentDetails, 1) }), state: "bug", events: someFetched},
+		"a transaction twice":         {institutionData: func(b *institutionData) { b.transactions = append(b.transactions, b.transactions...) }, events: allRead},
 	}
 }
 
-func spoiltDocuments() map[string]crime {
-	spoilt := func(spoil func(d *passerelle.DocumentDetails)) func(b *books) {
-		return func(b *books) { spoil(&b.documents[0]) }
+func spoiltDocuments() map[string]connectorFault {
+	spoilt := func(spoil func(d *passerelle.DocumentDetails)) func(b *institutionData) {
+		return func(b *institutionData) { spoil(&b.documents[0]) }
 	}
 	total := decimal.MustParse("9999999999999999999")
-	return map[string]crime{
-		"a subscription twice":           {books: func(b *books) { b.subscriptions[1].Key = "s" }, state: "bug", events: accountRead},
-		"a subscription's label of 10MB": {books: func(b *books) { b.subscriptions[1].Label = strings.Repeat("x", 10<<20) }, state: "bug", events: accountRead},
-		"a total beyond all bounds":      {books: spoilt(func(d *passerelle.DocumentDetails) { d.Total = &total }), state: "bug", events: accountRead},
-		"a total in no currency":         {books: spoilt(func(d *passerelle.DocumentDetails) { d.Currency = "EURO" }), state: "bug", events: accountRead},
-		"a document without a key":       {books: spoilt(func(d *passerelle.DocumentDetails) { d.Key = "" }), state: "bug", events: accountRead},
-		"a document's name of 10 MB":     {books: spoilt(func(d *passerelle.DocumentDetails) { d.Name = strings.Repeat("x", 10<<20) }), state: "bug", events: accountRead},
+	return map[string]connectorFault{
+		"a subscription twice":           {institutionData: func(b *institutionData) { b.subscriptions[1].Key = "s" }, state: "bug", events: accountRead},
+		"a subscription's label of 10MB": {institutionData: func(b *institutionData) { b.subscriptions[1].Label = strings.Repeat("x", 10<<20) }, state: "bug", events: accountRead},
+		"a total beyond all bounds":      {institutionData: spoilt(func(d *passerelle.DocumentDetails) { d.Total = &total }), state: "bug", events: accountRead},
+		"a total in no currency":         {institutionData: spoilt(func(d *passerelle.DocumentDetails) { d.Currency = "EURO" }), state: "bug", events: accountRead},
+		"a document without a key":       {institutionData: spoilt(func(d *passerelle.DocumentDetails) { d.Key = "" }), state: "bug", events: accountRead},
+		"a document's name of 10 MB":     {institutionData: spoilt(func(d *passerelle.DocumentDetails) { d.Name = strings.Repeat("x", 10<<20) }), state: "bug", events: accountRead},
 	}
 }
 
-func spoiltOutcomes() map[string]crime {
-	ends := func(o connector.Outcome) func(b *books) { return func(b *books) { b.outcome = o } }
+func spoiltOutcomes() map[string]connectorFault {
+	ends := func(o connector.Outcome) func(b *institutionData) { return func(b *institutionData) { b.outcome = o } }
 	past := noon.AddDate(-1, 0, 0)
-	return map[string]crime{
-		"a state of its own":      {books: ends(connector.Outcome{State: "tired"}), state: "bug", events: allRead},
-		"a state without end":     {books: ends(connector.Outcome{State: passerelle.Validating}), state: "bug", events: allRead},
-		"a memory of 2 MB":        {books: ends(connector.Outcome{Memory: make([]byte, 2<<20)}), state: "bug", events: allRead},
-		"a field of 10 MB":        {books: ends(connector.Outcome{State: "wrongpass", Fields: []connector.Field{{Name: strings.Repeat("x", 10<<20)}}}), state: "bug", events: allRead},
-		"an address of 10 MB":     {books: ends(connector.Outcome{State: "webauthRequired", URL: strings.Repeat("x", 10<<20)}), state: "bug", events: allRead},
-		"a consent that is over":  {books: ends(connector.Outcome{ConsentUntil: &past}), state: "bug", events: allRead},
-		"a message of 10 MB":      {books: ends(connector.Outcome{State: "actionNeeded", Message: strings.Repeat("\xed\xa0\xbd\x00", 3<<20)}), state: "actionNeeded", events: allRead},
-		"not before a century on": {books: ends(connector.Outcome{State: "rateLimiting", RetryAfter: 100 * 365 * 24 * time.Hour}), state: "rateLimiting", events: allRead},
+	return map[string]connectorFault{
+		"a state of its own":      {institutionData: ends(connector.Outcome{State: "tired"}), state: "bug", events: allRead},
+		"a state without end":     {institutionData: ends(connector.Outcome{State: passerelle.Validating}), state: "bug", events: allRead},
+		"a memory of 2 MB":        {institutionData: ends(connector.Outcome{Memory: make([]byte, 2<<20)}), state: "bug", events: allRead},
+		"a field of 10 MB":        {institutionData: ends(connector.Outcome{State: "wrongpass", Fields: []connector.Field{{Name: strings.Repeat("x", 10<<20)}}}), state: "bug", events: allRead},
+		"an address of 10 MB":     {institutionData: ends(connector.Outcome{State: "webauthRequired", URL: strings.Repeat("x", 10<<20)}), state: "bug", events: allRead},
+		"a consent that is over":  {institutionData: ends(connector.Outcome{ConsentUntil: &past}), state: "bug", events: allRead},
+		"a message of 10 MB":      {institutionData: ends(connector.Outcome{State: "actionNeeded", Message: strings.Repeat("\xed\xa0\xbd\x00", 3<<20)}), state: "actionNeeded", events: allRead},
+		"not before a century on": {institutionData: ends(connector.Outcome{State: "rateLimiting", RetryAfter: 100 * 365 * 24 * time.Hour}), state: "rateLimiting", events: allRead},
 	}
 }
 
 // misbehaviour is a fault that does not concern the data.
-func misbehaviour() map[string]crime {
+func misbehaviour() map[string]connectorFault {
 	b := soundBooks()
 	broken := errors.New("the line broke")
 	// after gives the accounts before it goes wrong.
@@ -238,7 +238,7 @@ func misbehaviour() map[string]crime {
 			return connector.Outcome{}, errors.Join(out.Accounts(b.accounts), then(out))
 		}
 	}
-	return map[string]crime{
+	return map[string]connectorFault{
 		"it breaks off": {read: func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) {
 			return connector.Outcome{}, broken
 		}, state: "websiteUnavailable", events: onlySynced},
@@ -279,23 +279,23 @@ func misbehaviour() map[string]crime {
 // TestHostileConnectors: for every fault, the connection ends in the right state, stored data
 // stays, and no event reports an unfinished read. The next correct run is not affected.
 func TestHostileConnectors(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		eyes := storetest.Inspect(t, h.url)
-		for _, crimes := range []map[string]crime{spoiltAccounts(), spoiltTransactions(), spoiltDocuments(), spoiltOutcomes(), misbehaviour()} {
-			for name, crime := range crimes {
+		for _, crimes := range []map[string]connectorFault{spoiltAccounts(), spoiltTransactions(), spoiltDocuments(), spoiltOutcomes(), misbehaviour()} {
+			for name, connectorFault := range crimes {
 				id := h.shared(s)
 				before := eyes.Lines(kept)
-				if s.read = crime.read; s.read == nil {
+				if s.read = connectorFault.read; s.read == nil {
 					b := soundBooks()
-					crime.books(&b)
+					connectorFault.institutionData(&b)
 					s.read = b.read
 				}
 				state, err := h.resume(id)
-				if err != nil || state != crime.state {
-					t.Errorf("%s: %q (%v), want %q", name, state, err, crime.state)
+				if err != nil || state != connectorFault.state {
+					t.Errorf("%s: %q (%v), want %q", name, state, err, connectorFault.state)
 				}
-				if got := names(h.events()); got != crime.events {
-					t.Errorf("%s: events %s, want %s", name, got, crime.events)
+				if got := names(h.events()); got != connectorFault.events {
+					t.Errorf("%s: events %s, want %s", name, got, connectorFault.events)
 				}
 				h.stillWhole(name, before, eyes.Lines(kept))
 				h.recovers(name, s, id)
@@ -316,7 +316,7 @@ func (h *fixture) stillWhole(name string, before, after map[string][]string) {
 }
 
 // recovers reads again with a correct connector.
-func (h *fixture) recovers(name string, s *stranger, id passerelle.ConnectionID) {
+func (h *fixture) recovers(name string, s *hostileConnector, id passerelle.ConnectionID) {
 	h.t.Helper()
 	s.read = soundBooks().read
 	state, err := h.resume(id)
@@ -347,7 +347,7 @@ func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key stri
 // TestReadsAfterACrash: a connector learns that the last read never ended, until one ends,
 // whoever takes the lease in between.
 func TestReadsAfterACrash(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
 		var broken []bool
 		s.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
@@ -372,7 +372,7 @@ func TestReadsAfterACrash(t *testing.T) {
 // TestHalfAPageIsInTheFinalEvent: what was stored before a run broke off is readable at once,
 // and is reported when the account has been read completely.
 func TestHalfAPageIsInTheFinalEvent(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
 		b := soundBooks()
 		b.accounts[0].Name = "Renamed"
@@ -405,7 +405,7 @@ func TestHalfAPageIsInTheFinalEvent(t *testing.T) {
 
 // TestIllegibleTextIsMarked: invalid bytes in a label are replaced, and the rest is kept.
 func TestIllegibleTextIsMarked(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
 		b := soundBooks()
 		bad := booked("4", 0)
@@ -436,7 +436,7 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 
 // TestAttachmentsAreBounded: the allowed number of attachments is kept and reported together.
 func TestAttachmentsAreBounded(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
 		b, most := soundBooks(), booked("4", 0)
 		most.Attachments = receipts(20)
@@ -457,11 +457,11 @@ func TestAttachmentsAreBounded(t *testing.T) {
 // account it read.
 func TestLogsHoldNothingPersonal(t *testing.T) {
 	const person = "Zyzzyva Martin FR7630006000011234567890189"
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		var log bytes.Buffer
 		h.Log = slog.New(slog.NewTextHandler(&log, nil))
 		b := soundBooks()
-		for name, crime := range map[string]struct {
+		for name, connectorFault := range map[string]struct {
 			read reading
 			says string
 		}{
@@ -484,7 +484,7 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 		} {
 			id := h.shared(s)
 			log.Reset()
-			s.read = crime.read
+			s.read = connectorFault.read
 			_, err := h.resume(id)
 			must(t, err)
 			for _, word := range []string{"Zyzzyva", "Martin", "FR76"} {
@@ -492,8 +492,8 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 					t.Errorf("%s: the log has %s: %.500s", name, word, &log)
 				}
 			}
-			if !strings.Contains(log.String(), crime.says) {
-				t.Errorf("%s: the log does not say %q: %.500s", name, crime.says, &log)
+			if !strings.Contains(log.String(), connectorFault.says) {
+				t.Errorf("%s: the log does not say %q: %.500s", name, connectorFault.says, &log)
 			}
 		}
 	})
@@ -503,7 +503,7 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 // and its late result is dropped.
 func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Millisecond, time.Hour))
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
 		ctx, giveUp := context.WithCancel(t.Context())
 		defer giveUp()
@@ -538,7 +538,7 @@ func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 // the reader, and no event reports it.
 func TestSyncsOfDeletedConnections(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		for name, rest := range map[string]reading{
 			"that goes on": soundBooks().read,
 			"that waits": func(ctx context.Context, _ connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
@@ -564,7 +564,7 @@ func TestSyncsOfDeletedConnections(t *testing.T) {
 // TestLongSilenceKeepsTheLease: a connector that is silent for a long time keeps its lease.
 func TestLongSilenceKeepsTheLease(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
 		eyes := storetest.Inspect(t, h.url)
 		lease := func() []string {

@@ -18,7 +18,7 @@ import (
 // TestManualTransactionsOutliveSyncs: a created transaction stays when the institution, which
 // does not know it, is read, and is reported once.
 func TestManualTransactionsOutliveSyncs(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		a := h.sharedAccount(s)
 		mine := booked("mine", 1)
 		mine.RDate = mine.Date

@@ -44,7 +44,7 @@ func (h *fixture) waits(id passerelle.ConnectionID, times int) (waits []time.Dur
 // state that ends by itself is tried after an hour, then after twice as long up to a day, but
 // no sooner than the institution asks. A state that needs the person is never tried.
 func TestRetriesByKindOfError(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		const hour, day = time.Hour, 24 * time.Hour
 		byItself := []time.Duration{hour, 2 * hour, 4 * hour, 8 * hour, 16 * hour, day, day}
 		for _, test := range []struct {
@@ -101,7 +101,7 @@ func TestSchedulesThatAreSet(t *testing.T) {
 		"not this one, failing": {inactive: &no, outcome: connector.Outcome{State: passerelle.Bug}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+			amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 				id := h.shared(s)
 				if test.keys != nil {
 					must(t, settings.Set(t.Context(), h.DB, h.domain.ID, test.keys, h.now))
@@ -123,7 +123,7 @@ func TestSchedulesThatAreSet(t *testing.T) {
 // Reads beyond the limit wait until a day after the first, and the person may read without a
 // limit.
 func TestFourReadsADayWithoutThePerson(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id, first := h.shared(s), h.now
 		absent := func(want string) {
 			t.Helper()
@@ -158,7 +158,7 @@ func TestFourReadsADayWithoutThePerson(t *testing.T) {
 // TestReplicasShareWhatIsDue: each connection is read once, by the first replica that claims
 // it.
 func TestReplicasShareWhatIsDue(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		const connections = 10
 		for range connections {
 			h.shared(s)

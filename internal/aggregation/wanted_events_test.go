@@ -44,7 +44,7 @@ func (h *fixture) bodies() map[string]string {
 
 // TestUnwantedEvents: an unwanted event is stored in its order without a body.
 func TestUnwantedEvents(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.deafen()
 		before := storetest.Inspect(t, h.url).Rows()["delivery"]
 		h.shared(s)
@@ -71,7 +71,7 @@ func TestUnwantedEvents(t *testing.T) {
 // TestWebhookRegisteredDuringASync: a webhook registered during a read gets the complete events
 // from then on, although none wanted them at the start.
 func TestWebhookRegisteredDuringASync(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.deafen()
 		s.read = soundBooks().read
 		c, err := h.connect("anna", "1234")
@@ -102,7 +102,7 @@ func TestWebhookRegisteredDuringASync(t *testing.T) {
 // TestUserEventsAreWantedLate: the same holds for the event about several connections
 // together.
 func TestUserEventsAreWantedLate(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *stranger) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.shared(s)
 		h.shared(s)
 		h.deafen()

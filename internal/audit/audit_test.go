@@ -21,8 +21,8 @@ import (
 
 var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-// office is a database with two domains and a process that chains its audit log.
-type office struct {
+// fixture is a database with two domains and a process that chains its audit log.
+type fixture struct {
 	t      *testing.T
 	url    string
 	db     *store.DB
@@ -31,22 +31,22 @@ type office struct {
 	other  passerelle.DomainID
 }
 
-func each(t *testing.T, run func(t *testing.T, o office)) {
+func onEach(t *testing.T, run func(t *testing.T, o fixture)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, open(t, url)) })
 }
 
-func open(t *testing.T, url string) office {
+func open(t *testing.T, url string) fixture {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, store.Options{})
 	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	must(t, db.Database.Migrate(t.Context()))
-	o := office{t: t, url: url, db: db, log: &audit.Log{DB: db, Name: "one"}}
+	o := fixture{t: t, url: url, db: db, log: &audit.Log{DB: db, Name: "one"}}
 	o.domain, o.other = o.createDomain("first"), o.createDomain("second")
 	return o
 }
 
-func (o office) createDomain(name string) passerelle.DomainID {
+func (o fixture) createDomain(name string) passerelle.DomainID {
 	o.t.Helper()
 	d := passerelle.Domain{Name: name, Kind: passerelle.Sandbox, BaseURL: "https://" + name + ".example/2.0", Created: start}
 	must(o.t, o.db.Write(o.t.Context(), func(tx *store.Tx) error { return tx.CreateDomain(&d, name+".example") }))
@@ -60,8 +60,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// act records acts, each in a unit of its own.
-func (o office) act(domain passerelle.DomainID, n int) {
+// act records acts, onEach in a unit of its own.
+func (o fixture) act(domain passerelle.DomainID, n int) {
 	o.t.Helper()
 	for i := range n {
 		act := store.Audit{Domain: domain, At: start.Add(time.Duration(i) * time.Second), Operator: 3, Request: "r", Act: fmt.Sprint("act ", i+1), Subject: "payment", SubjectID: 5}
@@ -69,9 +69,9 @@ func (o office) act(domain passerelle.DomainID, n int) {
 	}
 }
 
-func (o office) chain() { o.t.Helper(); must(o.t, o.log.Chain(o.t.Context())) }
+func (o fixture) chain() { o.t.Helper(); must(o.t, o.log.Chain(o.t.Context())) }
 
-func (o office) verify(chain passerelle.DomainID, seen *audit.Checkpoint) audit.ChainCheck {
+func (o fixture) verify(chain passerelle.DomainID, seen *audit.Checkpoint) audit.ChainCheck {
 	o.t.Helper()
 	v, err := audit.Verify(o.t.Context(), &o.db.Reader, chain, seen, func(int64) {})
 	must(o.t, err)
@@ -79,7 +79,7 @@ func (o office) verify(chain passerelle.DomainID, seen *audit.Checkpoint) audit.
 }
 
 // holds checks that a chain is intact and has a number of acts.
-func (o office) holds(chain passerelle.DomainID, acts, waiting int64) {
+func (o fixture) holds(chain passerelle.DomainID, acts, waiting int64) {
 	o.t.Helper()
 	if v := o.verify(chain, nil); !v.Intact() || v.Last.Number != acts || v.Waiting != waiting {
 		o.t.Errorf("chain %d: %+v, want %d acts, and %d that wait", chain, v, acts, waiting)
@@ -87,7 +87,7 @@ func (o office) holds(chain passerelle.DomainID, acts, waiting int64) {
 }
 
 func TestActsAreChainedByDomain(t *testing.T) {
-	each(t, func(t *testing.T, o office) {
+	onEach(t, func(t *testing.T, o fixture) {
 		o.holds(o.domain, 0, 0)
 		o.act(o.domain, 250)
 		o.act(o.other, 2)
@@ -112,7 +112,7 @@ func TestActsAreChainedByDomain(t *testing.T) {
 // The places are in the order of the acts for any clocks, and a unit that was rolled back
 // leaves no gap.
 func TestClocksAndUndoneUnitsLeaveNoTrace(t *testing.T) {
-	each(t, func(t *testing.T, o office) {
+	onEach(t, func(t *testing.T, o fixture) {
 		undone := errors.New("undone")
 		for i := range 5 {
 			act := store.Audit{Domain: o.domain, At: start.Add(-time.Duration(i) * time.Hour), Act: fmt.Sprint(i)}
@@ -187,7 +187,7 @@ var breakages = []struct {
 
 // Each breakage is in a domain of its own, and seen there and nowhere else.
 func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
-	each(t, func(t *testing.T, o office) {
+	onEach(t, func(t *testing.T, o fixture) {
 		domains := make([]passerelle.DomainID, len(breakages))
 		for i := range breakages {
 			domains[i] = o.createDomain(fmt.Sprint("domain", i))
@@ -217,7 +217,7 @@ func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 // A person who can write everything can rebuild a chain. A checkpoint that was kept elsewhere
 // shows it.
 func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
-	each(t, func(t *testing.T, o office) {
+	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)
 		o.chain()
 		o.act(o.domain, 5)
@@ -257,7 +257,7 @@ func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 
 // A chain that is broken and cannot be extended does not affect others, and is reported.
 func TestAStuckChainIsAlone(t *testing.T) {
-	each(t, func(t *testing.T, o office) {
+	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)
 		o.chain()
 		storetest.Break(t, o.url, `DELETE FROM audit_end`)
@@ -272,7 +272,7 @@ func TestAStuckChainIsAlone(t *testing.T) {
 
 // Many at work, and two processes that chain at once, make one chain.
 func TestProcessesTakeTurns(t *testing.T) {
-	each(t, func(t *testing.T, o office) {
+	onEach(t, func(t *testing.T, o fixture) {
 		const writers, acts = 4, 50
 		ctx, cancel := context.WithCancel(t.Context())
 		var chaining, writing sync.WaitGroup

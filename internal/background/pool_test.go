@@ -13,7 +13,7 @@ import (
 
 // A pool takes work up to its size, takes more when some has ended, survives panics, and
 // cancels running work when it stops.
-func TestCrew(t *testing.T) {
+func TestPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		p := &background.Pool{Size: 2, Log: slog.New(slog.NewTextHandler(&log, nil))}

@@ -48,7 +48,7 @@ FORM.Transaction         id int, id_account int, date date, datetime time?, valu
 func TestEvents(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
-		w := &world{Instance: s}
+		w := &fixture{Instance: s}
 		met := []string{}
 		for name := range all {
 			if strings.ToUpper(name) == name && strings.Contains(name, "_") {
@@ -82,7 +82,7 @@ func TestEvents(t *testing.T) {
 
 // live is the life of a user: two banks, everything shared, read again, one account withheld,
 // and the end; and a payment.
-func (w *world) live(t *testing.T) {
+func (w *fixture) live(t *testing.T) {
 	t.Helper()
 	_, other := w.user(t)
 	w.connect(t, other, "receipts")
@@ -111,7 +111,7 @@ func TestSignatureHeaders(t *testing.T) {
 	var provider struct{ ID json.Number }
 	s.JSON(s.OK(s.Call("POST", "/webhooks/auth", s.ConfigToken, `{"type":"hmac_signature","name":"raw"}`)), &provider)
 	s.OK(s.Call("POST", "/webhooks", s.ConfigToken, `{"event":"USER_CREATED","url":"`+url+`","id_auth":"`+provider.ID.String()+`"}`))
-	(&world{Instance: s}).user(t)
+	(&fixture{Instance: s}).user(t)
 	head := <-heads
 	for _, name := range []string{"Signature", "Signature-Date"} {
 		if head["BI-"+name] == "" || head["BI-"+name] != head["SVC-"+name] {

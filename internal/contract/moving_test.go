@@ -24,7 +24,7 @@ type move struct {
 	// line is the first cell of the line in the guide.
 	line  string
 	rows  []row
-	prove func(t *testing.T, w *world)
+	prove func(t *testing.T, w *fixture)
 }
 
 var moves = slices.Concat(addressMoves, credentialMoves, settingMoves, webhookMoves, differenceMoves)
@@ -44,7 +44,7 @@ var addressMoves = []move{
 		begins("", "", "/webview/en/connect?domain=127.0.0.1&code={new code}", "/webview/en/connect"),
 		begins("", "", "/webview/en/connect?code={new code}", "/webview/en/connect"),
 	}, prove: refuses("/webview/en/connect?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&domain=elsewhere.example")},
-	{line: "`redirect_uri`", prove: func(t *testing.T, w *world) {
+	{line: "`redirect_uri`", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		w.OK(w.Call("PUT", "/clients/"+w.ClientID, w.ConfigToken, map[string]any{"redirect_uris": []string{receives}}))
 		refuses("/webview/en/connect?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Felsewhere")(t, w)
@@ -99,7 +99,7 @@ var settingMoves = []move{
 	{line: "`connection.questions_code`", rows: []row{
 		asks(202), config(`{"connection.questions_code":"203"}`), asks(203), config(`{"connection.questions_code":"202"}`),
 	}},
-	{line: "`payment.auto_confirmation`", rows: []row{says("payment.auto_confirmation", "1")}, prove: func(t *testing.T, w *world) {
+	{line: "`payment.auto_confirmation`", rows: []row{says("payment.auto_confirmation", "1")}, prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		w.OK(w.Call("POST", "/config", w.ConfigToken, `{"payment.auto_confirmation":"0"}`))
 		if state, action := w.approve(t); state != "validating" || action != "confirm" {
@@ -117,7 +117,7 @@ var settingMoves = []move{
 	{line: "`payment.periodic.enabled`", rows: []row{
 		says("payment.periodic.enabled", "0"), repeats(400), config(`{"payment.periodic.enabled":"1"}`), repeats(200),
 	}},
-	{line: "`payment.state_updated_webhook.systematic`", prove: func(t *testing.T, w *world) {
+	{line: "`payment.state_updated_webhook.systematic`", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		w.Subscribe("PAYMENT_STATE_UPDATED", "every")
 		w.approve(t)
@@ -140,7 +140,7 @@ var settingMoves = []move{
 }
 
 var webhookMoves = []move{
-	{line: "`BI-Signature` and `BI-Signature-Date`", rows: []row{says("webhooks.signature.aliases", "BI")}, prove: func(t *testing.T, w *world) {
+	{line: "`BI-Signature` and `BI-Signature-Date`", rows: []row{says("webhooks.signature.aliases", "BI")}, prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		w.Subscribe("USER_CREATED", "both")
 		w.user(t)
@@ -151,7 +151,7 @@ var webhookMoves = []move{
 			}
 		}
 	}},
-	{line: "HMAC-SHA256 over `POST.{path}.{date}.{body}`, in base64", prove: func(t *testing.T, w *world) {
+	{line: "HMAC-SHA256 over `POST.{path}.{date}.{body}`, in base64", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		secret := w.Subscribe("USER_CREATED", "hmac")
 		w.user(t)
@@ -164,11 +164,11 @@ var webhookMoves = []move{
 	}},
 	{line: "`id_auth` by id or by name", rows: []row{
 		{call: "POST /2.0/webhooks", as: "config", kind: asForm, body: "event=USER_SYNCED&url=https%3A%2F%2Fshop.example%2Fhook&id_auth=hmac", status: 200, shapes: "Webhook"},
-	}, prove: func(t *testing.T, w *world) {
+	}, prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		w.Subscribe("USER_CREATED", "numbered") // registers its webhook with the number of the provider
 	}},
-	{line: "The user's token in `Authorization`", prove: func(t *testing.T, w *world) {
+	{line: "The user's token in `Authorization`", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		url, heads := listens(t)
 		w.OK(w.Call("POST", "/webhooks", w.ConfigToken, `{"event":"USER_CREATED","url":"`+url+`"}`))
@@ -177,7 +177,7 @@ var webhookMoves = []move{
 			t.Errorf("the header is %q, and the token of the user another", got)
 		}
 	}},
-	{line: "The name of the event", prove: func(t *testing.T, w *world) {
+	{line: "The name of the event", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		w.Subscribe("USER_CREATED", "named")
 		w.user(t)
@@ -186,7 +186,7 @@ var webhookMoves = []move{
 			t.Errorf("SVC-Event is %q, the body %s", got.Headers.Get("SVC-Event"), got.Body)
 		}
 	}},
-	{line: "One address for all events, or one for each", prove: func(t *testing.T, w *world) {
+	{line: "One address for all events, or one for each", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		w.Subscribe("USER_CREATED", "one")
 		w.OK(w.Call("POST", "/webhooks", w.ConfigToken, `{"event":"USER_DELETED","url":"`+w.Origin+`/sandbox/receiver/one","id_auth":"one"}`))
@@ -205,7 +205,7 @@ var webhookMoves = []move{
 }
 
 var differenceMoves = []move{
-	{line: "`total` counts all matches of a filter", prove: func(t *testing.T, w *world) {
+	{line: "`total` counts all matches of a filter", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		token := w.Token("payments:admin")
 		for range 1001 {
@@ -226,7 +226,7 @@ var differenceMoves = []move{
 	{line: "`wrongPass`", rows: []row{{call: "POST /2.0/users/me/connections", as: "user", kind: asJSON, body: `{"connector_uuid":"{test connector}","login":"one","password":"wrong"}`, status: 400, shapes: "Error", says: []string{`"code":"wrongpass"`}}}},
 	{line: "400 `noAccount`", rows: []row{{call: "GET /2.0/users/me/transactions?limit=10", as: "Bearer {new user token}", status: 409, shapes: "Error", says: []string{`"code":"noAccount"`}}}},
 	{line: "`request_id` as a number or in hexadecimal", rows: []row{{call: "GET /2.0/nothing", as: "user", status: 404, shapes: "Error"}}},
-	{line: "`fields` of a payment as an array", prove: func(t *testing.T, w *world) {
+	{line: "`fields` of a payment as an array", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		id := w.fill(t, "{new payment}")
 		a := w.OK(w.Call("POST", "/payments/"+id, w.Token("payments:admin"), `{"connector_uuid":"`+testConnector+`","validate_mechanism":"webauth","fields":{"use_case_pay":"otp_sms"},"webview_url":"https://shop.example/pay","validated":true}`))
@@ -246,14 +246,14 @@ var differenceMoves = []move{
 	{line: "`amount` with ten decimals", rows: []row{{call: "GET /2.0/payments/{payment}", as: "service", status: 200, shapes: "Payment", says: []string{`"amount":12.50,`}}}},
 	{line: "A list without items fails or has no totals", rows: []row{{call: "GET /2.0/users/me/connections", as: "Bearer {new user token}", status: 200, shapes: "Past", says: []string{`"total":0`}}}},
 	{line: "An incompatibility does not name its connector", rows: []row{{call: "GET /2.0/payments/{payment}/incompatibilities?all=true", as: "service", status: 200, shapes: "[Incompatible]"}}},
-	{line: "Repeating `POST /payments` makes a second payment", prove: func(t *testing.T, w *world) {
+	{line: "Repeating `POST /payments` makes a second payment", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		first, second := w.repeated(t), w.repeated(t)
 		if string(first.Body) != string(second.Body) || second.Header.Get("Idempotency-Replayed") != "true" {
 			t.Errorf("%s and then %s", first.Body, second.Body)
 		}
 	}},
-	{line: "Misspelt parameters are ignored", rows: []row{{call: "GET /2.0/users/me?colour=blue", as: "user", status: 200, shapes: "User"}}, prove: func(t *testing.T, w *world) {
+	{line: "Misspelt parameters are ignored", rows: []row{{call: "GET /2.0/users/me?colour=blue", as: "user", status: 200, shapes: "User"}}, prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		request := row{call: "GET /2.0/users/me?colour=blue", as: "user"}.request(t, w)
 		request.Header.Set("Prefer", "handling=strict")
@@ -261,7 +261,7 @@ var differenceMoves = []move{
 			t.Errorf("%d: %s", a.Status, a.Body)
 		}
 	}},
-	{line: "An event cannot be sent again", prove: func(t *testing.T, w *world) {
+	{line: "An event cannot be sent again", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		w.Subscribe("PAYMENT_STATE_UPDATED", "again")
 		w.approve(t)
@@ -310,8 +310,8 @@ func drafts(instruction string, status int) row {
 }
 
 // refuses proves that a link opens a page with the error.
-func refuses(link string) func(t *testing.T, w *world) {
-	return func(t *testing.T, w *world) {
+func refuses(link string) func(t *testing.T, w *fixture) {
+	return func(t *testing.T, w *fixture) {
 		t.Helper()
 		a := w.Do(row{call: "GET " + link}.request(t, w))
 		if a.Status != 400 || a.Header.Get("Location") != "" || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") {
@@ -322,7 +322,7 @@ func refuses(link string) func(t *testing.T, w *world) {
 
 // approve has a payer approve a payment at the bank and come back, and gives what
 // the payment is then.
-func (w *world) approve(t *testing.T) (state, action string) {
+func (w *fixture) approve(t *testing.T) (state, action string) {
 	t.Helper()
 	path := "/payments/" + w.fill(t, "{new payment}")
 	var out struct {
@@ -346,7 +346,7 @@ func (w *world) approve(t *testing.T) (state, action string) {
 }
 
 // repeated sends the same creation under the same key.
-func (w *world) repeated(t *testing.T) servicetest.Answer {
+func (w *fixture) repeated(t *testing.T) servicetest.Answer {
 	t.Helper()
 	request := row{call: "POST /2.0/payments", as: "service", kind: asJSON, body: pays("1", 200).body}.request(t, w)
 	request.Header.Set("Idempotency-Key", "order-42")
@@ -354,7 +354,7 @@ func (w *world) repeated(t *testing.T) servicetest.Answer {
 }
 
 // last is the only request that a name of the built-in receiver got.
-func (w *world) last(t *testing.T, name string) servicetest.Received {
+func (w *fixture) last(t *testing.T, name string) servicetest.Received {
 	t.Helper()
 	all := w.Received(name)
 	if len(all) != 1 {
@@ -364,7 +364,7 @@ func (w *world) last(t *testing.T, name string) servicetest.Received {
 }
 
 // proveLive registers webhooks in a live domain.
-func proveLive(t *testing.T, w *world) {
+func proveLive(t *testing.T, w *fixture) {
 	t.Helper()
 	const host = "live.example"
 	domain, err := service.EnsureDomain(t.Context(), w.DB, passerelle.Domain{Name: "live", Kind: passerelle.Live, BaseURL: "https://" + host + "/2.0", Created: opening()})
@@ -398,7 +398,7 @@ func TestMovingIn(t *testing.T) {
 		}
 	}
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
-		w := settle(t, s)
+		w := newFixture(t, s)
 		for _, m := range moves {
 			t.Run(strings.ReplaceAll(m.line, "/", "∕"), func(t *testing.T) {
 				if !slices.Contains(lines, m.line) {

@@ -79,7 +79,7 @@ func tell(section string, rows ...row) []row {
 func TestFacts(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
-		w := settle(t, s)
+		w := newFixture(t, s)
 		for _, r := range facts {
 			t.Run(strings.ReplaceAll(r.fact+" ("+r.by+")", "/", "∕"), func(t *testing.T) { r.check(t, w, all) })
 		}
@@ -87,7 +87,7 @@ func TestFacts(t *testing.T) {
 }
 
 // check sends the request and compares the answer with the row.
-func (r row) check(t *testing.T, w *world, all shapes) {
+func (r row) check(t *testing.T, w *fixture, all shapes) {
 	a := w.Do(r.request(t, w))
 	if a.Status != r.status {
 		t.Fatalf("%s: status %d, want %d: %s", r.call, a.Status, r.status, a.Body)
@@ -126,7 +126,7 @@ func (r row) check(t *testing.T, w *world, all shapes) {
 	}
 }
 
-func (r row) request(t *testing.T, w *world) *http.Request {
+func (r row) request(t *testing.T, w *fixture) *http.Request {
 	t.Helper()
 	method, address, _ := strings.Cut(r.call, " ")
 	body, kind := io.Reader(http.NoBody), r.kind
@@ -182,7 +182,7 @@ func parts(t testing.TB, text string) (body io.Reader, kind string) {
 var thing = regexp.MustCompile(`\{([a-z][a-z ]*)\}`)
 
 // fill replaces words in braces by objects. New objects are made for each use.
-func (w *world) fill(t testing.TB, text string) string {
+func (w *fixture) fill(t testing.TB, text string) string {
 	t.Helper()
 	return thing.ReplaceAllStringFunc(text, func(spelled string) string {
 		name := spelled[1 : len(spelled)-1]

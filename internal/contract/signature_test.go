@@ -28,7 +28,7 @@ func TestSignedAnswers(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
 		s.OK(s.Call("POST", "/config", s.ConfigToken, `{"api.sign_responses":"1"}`))
-		w := &world{Instance: s}
+		w := &fixture{Instance: s}
 		_, token := w.user(t)
 		for _, path := range []string{"/users/me", "/users/me/connections?limit=10", "/connectors/" + testConnector + "?expand=countries,sources"} {
 			plain := s.OK(s.Call("GET", path, token, nil))
@@ -63,7 +63,7 @@ type signedPayload struct {
 
 // verified checks a signed answer only with its own content and the keys it names, and returns
 // its payload.
-func (w *world) verified(t *testing.T, all shapes, a servicetest.Answer) signedPayload {
+func (w *fixture) verified(t *testing.T, all shapes, a servicetest.Answer) signedPayload {
 	t.Helper()
 	parts := strings.Split(string(a.Body), ".")
 	if len(parts) != 3 {
@@ -101,7 +101,7 @@ func unpadded(t *testing.T, part string) []byte {
 	return raw
 }
 
-func (w *world) publicKey(t *testing.T, all shapes, address string) *rsa.PublicKey {
+func (w *fixture) publicKey(t *testing.T, all shapes, address string) *rsa.PublicKey {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 	if err != nil {

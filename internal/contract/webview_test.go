@@ -107,7 +107,7 @@ func TestCallbacks(t *testing.T) {
 }
 
 func (e ending) check(t *testing.T, s *servicetest.Instance) {
-	w := &world{Instance: s, things: map[string]string{"client": s.ClientID}}
+	w := &fixture{Instance: s, things: map[string]string{"client": s.ClientID}}
 	_, w.things["user token"] = w.user(t)
 	for name, login := range map[string]string{"well": "one", "ill": "otp"} {
 		if strings.Contains(e.link, "{"+name+"}") {
@@ -140,7 +140,7 @@ func (e ending) check(t *testing.T, s *servicetest.Instance) {
 
 // person is a person with a browser.
 type person struct {
-	*world
+	*fixture
 	t       *testing.T
 	browser *http.Client
 }
@@ -153,7 +153,7 @@ type page struct {
 	refresh string
 }
 
-func newPerson(t *testing.T, w *world) *person {
+func newPerson(t *testing.T, w *fixture) *person {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {

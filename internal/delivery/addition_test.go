@@ -31,7 +31,7 @@ func TestAdditions(t *testing.T) {
 		"statement": {store.EmittedEvent{MediaType: "text/plain; charset=us-ascii", Subject: "connection", SubjectID: 7, Account: 9, Body: []byte("01 X\n")}, nil, "01 X\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, r *rig) {
+			onEach(t, func(t *testing.T, r *fixture) {
 				provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 				must(t, err)
 				url, got := r.verifyingReceiver(provider.Secret)
@@ -59,7 +59,7 @@ func TestAdditions(t *testing.T) {
 	}
 }
 
-func (r *rig) reload(w store.Webhook) store.Webhook {
+func (r *fixture) reload(w store.Webhook) store.Webhook {
 	r.t.Helper()
 	w, err := r.DB.Webhook(r.t.Context(), r.domain.ID, w.ID)
 	must(r.t, err)
@@ -68,7 +68,7 @@ func (r *rig) reload(w store.Webhook) store.Webhook {
 
 // TestAdditionsOfNobody: an event of no user has the members, and nothing in them.
 func TestAdditionsOfNobody(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		url, got := r.verifyingReceiver(provider.Secret)
@@ -92,7 +92,7 @@ func TestAdditionsOfNobody(t *testing.T) {
 
 // TestAdditionsAreBounded: names cannot repeat a member, and their number is limited.
 func TestAdditionsAreBounded(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		w := r.webhook("https://client.example/", "")
 		for _, bad := range append(webhook.Members(), "", "id_webhook_data", "a b", `a"`, "é", strings.Repeat("a", 101)) {
 			if err := r.AddToData(t.Context(), r.domain, w.ID, bad, "customer", "t"); !errors.Is(err, passerelle.Invalid) {

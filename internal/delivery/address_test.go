@@ -199,7 +199,7 @@ func TestNamesOfSeveralAddresses(t *testing.T) {
 
 // In a live domain, neither a receiver nor a token endpoint may have such an address.
 func TestLiveDomainsSendNothingInside(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("live", passerelle.Live)
 		r.Client = delivery.NewClient(delivery.Outbound{})
 		want := map[passerelle.WebhookID]string{}

@@ -16,7 +16,7 @@ import (
 // TestTheCommandOfAnAlertRecoversAll has events that happened hours before the
 // first request failed, in a domain whose name a shell would not take as it is.
 func TestTheCommandOfAnAlertRecoversAll(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("it's mine", passerelle.Sandbox)
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.ManagerEmail: "ops@bank.example"}, r.clock.Now()))
 		in := newInbox(t)

@@ -16,7 +16,7 @@ import (
 )
 
 // application makes a client of a domain.
-func (r *rig) application(domain passerelle.DomainID, name string) passerelle.ClientID {
+func (r *fixture) application(domain passerelle.DomainID, name string) passerelle.ClientID {
 	r.t.Helper()
 	c := store.Client{Domain: domain, Name: name, SecretHash: []byte(name), Created: r.clock.Now()}
 	r.write(func(tx *store.Tx) error { return tx.CreateClient(&c) })
@@ -24,7 +24,7 @@ func (r *rig) application(domain passerelle.DomainID, name string) passerelle.Cl
 }
 
 // permanent keeps a permanent token of a user.
-func (r *rig) permanent(client passerelle.ClientID, user passerelle.UserID, text string) store.Token {
+func (r *fixture) permanent(client passerelle.ClientID, user passerelle.UserID, text string) store.Token {
 	r.t.Helper()
 	token := store.Token{Domain: r.domain.ID, Client: client, Kind: "user", User: user, Hash: []byte(text), Created: r.clock.Now()}
 	r.write(func(tx *store.Tx) error {
@@ -37,7 +37,7 @@ func (r *rig) permanent(client passerelle.ClientID, user passerelle.UserID, text
 }
 
 // emitFor stores an event of a user.
-func (r *rig) emitFor(user passerelle.UserID, version int64) {
+func (r *fixture) emitFor(user passerelle.UserID, version int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
 		return tx.Emit(store.EmittedEvent{
@@ -59,37 +59,37 @@ func TestUserTokens(t *testing.T) {
 		// owned.
 		clients int
 		owned   bool
-		tokens  func(r *rig, clients []passerelle.ClientID)
+		tokens  func(r *fixture, clients []passerelle.ClientID)
 		want    string
 		detail  string
 	}{
-		"of the webhook's application": {2, true, func(r *rig, c []passerelle.ClientID) {
+		"of the webhook's application": {2, true, func(r *fixture, c []passerelle.ClientID) {
 			r.permanent(c[1], 7, "another's")
 			r.permanent(c[0], 7, "own")
 			r.permanent(c[0], 8, "another user's")
 		}, "Bearer own", ""},
-		"the newest": {1, true, func(r *rig, c []passerelle.ClientID) {
+		"the newest": {1, true, func(r *fixture, c []passerelle.ClientID) {
 			r.permanent(c[0], 7, "old")
 			r.clock.advance(time.Second)
 			r.permanent(c[0], 7, "new")
 		}, "Bearer new", ""},
-		"not one that was revoked": {1, true, func(r *rig, c []passerelle.ClientID) {
+		"not one that was revoked": {1, true, func(r *fixture, c []passerelle.ClientID) {
 			r.permanent(c[0], 7, "old")
 			r.clock.advance(time.Second)
 			revoked := r.permanent(c[0], 7, "new")
 			r.write(func(tx *store.Tx) error { tx.RevokeToken(r.domain.ID, revoked.ID, r.clock.Now()); return nil })
 		}, "Bearer old", ""},
-		"of the only application": {1, false, func(r *rig, c []passerelle.ClientID) { r.permanent(c[0], 7, "only") }, "Bearer only", ""},
-		"of several applications": {2, false, func(r *rig, c []passerelle.ClientID) { r.permanent(c[0], 7, "either") }, "", none},
-		"of no application":       {0, false, func(*rig, []passerelle.ClientID) {}, "", none},
-		"none at all":             {1, true, func(*rig, []passerelle.ClientID) {}, "", absent},
-		"one that is not permanent": {1, true, func(r *rig, c []passerelle.ClientID) {
+		"of the only application": {1, false, func(r *fixture, c []passerelle.ClientID) { r.permanent(c[0], 7, "only") }, "Bearer only", ""},
+		"of several applications": {2, false, func(r *fixture, c []passerelle.ClientID) { r.permanent(c[0], 7, "either") }, "", none},
+		"of no application":       {0, false, func(*fixture, []passerelle.ClientID) {}, "", none},
+		"none at all":             {1, true, func(*fixture, []passerelle.ClientID) {}, "", absent},
+		"one that is not permanent": {1, true, func(r *fixture, c []passerelle.ClientID) {
 			token := store.Token{Domain: r.domain.ID, Client: c[0], Kind: "user", User: 7, Hash: []byte("x"), Created: r.clock.Now(), Expires: new(r.clock.Now().Add(time.Hour))}
 			r.write(func(tx *store.Tx) error { return tx.CreateToken(&token) })
 		}, "", absent},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, r *rig) {
+			onEach(t, func(t *testing.T, r *fixture) {
 				in := newGuarded(t)
 				var clients []passerelle.ClientID
 				for i := range test.clients {
@@ -126,7 +126,7 @@ func TestUserTokens(t *testing.T) {
 // A provider replaces user tokens, events without a user have none, and a receiver that refuses
 // a user's token gets no second request.
 func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		client, in := r.application(r.domain.ID, "c"), newGuarded(t)
 		r.permanent(client, 7, "user token")
 		w := r.webhook(in.url, "") // of payments
@@ -153,7 +153,7 @@ func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
 
 // signers returns which secrets sign a request, as a receiver with that secret alone finds
 // under either prefix.
-func signers(t *testing.T, r *rig, req *http.Request, body []byte, secrets map[string]string) (names string) {
+func signers(t *testing.T, r *fixture, req *http.Request, body []byte, secrets map[string]string) (names string) {
 	t.Helper()
 	for _, name := range []string{"first", "second", "third", "fourth"} {
 		if secrets[name] == "" {
@@ -173,7 +173,7 @@ func signers(t *testing.T, r *rig, req *http.Request, body []byte, secrets map[s
 
 // Secrets that are rotated overlap for as long as was asked for, in real time.
 func TestRotatedSecretsOverlap(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		secrets := map[string]string{}
 		var got []string
 		url := receiver(t, func(_ http.ResponseWriter, req *http.Request) {
@@ -236,7 +236,7 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 }
 
 func TestRotationsAreChecked(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		endpoint := r.oauth("o", endpointAt("https://login.example/"))
@@ -265,7 +265,7 @@ func TestRotationsAreChecked(t *testing.T) {
 
 // The built-in receiver knows both secrets of a rotation.
 func TestReceiverJudgesBothSignatures(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		r.oauth("o", endpointAt("https://login.example/"))

@@ -27,7 +27,7 @@ import (
 )
 
 // emitEvent stores an event of user 7, whose body a function may write in parts.
-func (r *rig) emitEvent(e store.EmittedEvent, write func(io.Writer)) {
+func (r *fixture) emitEvent(e store.EmittedEvent, write func(io.Writer)) {
 	r.t.Helper()
 	e.Domain, e.Name, e.User, e.Created = r.domain.ID, webhook.PaymentStateUpdated, 7, r.clock.Now()
 	if e.Subject == "" {
@@ -50,7 +50,7 @@ type request struct {
 }
 
 // verifyingReceiver keeps complete requests and verifies their signatures.
-func (r *rig) verifyingReceiver(secret string) (url string, got *[]request) {
+func (r *fixture) verifyingReceiver(secret string) (url string, got *[]request) {
 	got = &[]request{}
 	url = receiver(r.t, func(_ http.ResponseWriter, req *http.Request) {
 		length := req.ContentLength
@@ -93,7 +93,7 @@ func TestBodies(t *testing.T) {
 	for name, test := range tests {
 		for _, compress := range []string{"0", "1"} {
 			t.Run(name+"/"+compress, func(t *testing.T) {
-				onEach(t, func(t *testing.T, r *rig) {
+				onEach(t, func(t *testing.T, r *fixture) {
 					must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.Compression: compress}, r.clock.Now()))
 					provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 					must(t, err)
@@ -171,7 +171,7 @@ func alive() uint64 {
 // measures the live heap meanwhile.
 func TestALargeBodyIsNeverInMemory(t *testing.T) {
 	const size, bound = 24 << 20, 12 << 20
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		before := alive()
 		_, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
@@ -223,7 +223,7 @@ func (w *without) Write(piece []byte) (int, error) {
 }
 
 // body reads the present parts of a delivery's body.
-func (r *rig) body(w store.Webhook, id passerelle.DeliveryID) string {
+func (r *fixture) body(w store.Webhook, id passerelle.DeliveryID) string {
 	r.t.Helper()
 	d, err := r.DB.OneDelivery(r.t.Context(), w, id)
 	must(r.t, err)
@@ -237,7 +237,7 @@ func (r *rig) body(w store.Webhook, id passerelle.DeliveryID) string {
 
 // TestBodiesOfUsersAreErasedOnceDelivered: the second of two webhooks fails for a while.
 func TestBodiesOfUsersAreErasedOnceDelivered(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)
 		other.answers(always(http.StatusBadGateway))
 		w := r.webhook(in.url, "")
@@ -260,7 +260,7 @@ func TestBodiesOfUsersAreErasedOnceDelivered(t *testing.T) {
 
 // wantBodies checks the bodies of the first, third and fifth delivery, which belong to one of
 // two webhooks.
-func (r *rig) wantBodies(w store.Webhook, want ...string) {
+func (r *fixture) wantBodies(w store.Webhook, want ...string) {
 	r.t.Helper()
 	var got []string
 	for n := range want {
@@ -274,7 +274,7 @@ func (r *rig) wantBodies(w store.Webhook, want ...string) {
 // TestAnErasedBodyIsNotSent erases the next body of a webhook and a held one: the first
 // delivery is given up, the held one never comes, and later ones go out.
 func TestAnErasedBodyIsNotSent(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		w := r.webhook(in.url, "")
 		r.emitEvent(store.EmittedEvent{Version: 1, Body: []byte(`{"id":7,"version":1}`)}, nil)
@@ -296,7 +296,7 @@ func TestAnErasedBodyIsNotSent(t *testing.T) {
 // TestDeletedWebhooksKeepNoBodies deletes the only webhook that was still to get
 // an event of a user.
 func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusBadGateway))
 		w := r.webhook(in.url, "")
@@ -321,7 +321,7 @@ func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
 // TestADeletedWebhookThatComesBackGetsWhatItMissed: a body of a user's event stays while one of
 // its two webhooks is deleted.
 func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)
 		w := r.webhook(in.url, "")
 		r.webhook(other.url, "")
@@ -342,7 +342,7 @@ func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
 // TestPartsAreWritten counts the parts that an unfinished body leaves, and refuses bodies that
 // cannot be sent.
 func TestPartsAreWritten(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		emit := func(e store.EmittedEvent) error {
 			e.Domain, e.Name, e.Subject, e.Created = r.domain.ID, webhook.PaymentStateUpdated, "user", r.clock.Now()
 			return r.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.Emit(e) })
@@ -374,7 +374,7 @@ func TestPartsAreWritten(t *testing.T) {
 // TestAuthoritiesOfADomain trusts a receiver's authority in one domain only, and only while the
 // key says so.
 func TestAuthoritiesOfADomain(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(ok))
 		server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 		server.StartTLS()
@@ -401,7 +401,7 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 // TestWhatNobodyGetsHasNoBody: a user's event without a webhook, or a held one without a
 // webhook at its release, has no body.
 func TestWhatNobodyGetsHasNoBody(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		eyes := storetest.Inspect(t, r.url)
 		secret := []byte(`{"id":7,"secret":true}`)
 		write := func(w io.Writer) { w.Write(secret) }

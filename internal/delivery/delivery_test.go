@@ -44,8 +44,8 @@ func (c *clock) advance(by time.Duration) {
 	c.now = c.now.Add(by)
 }
 
-// rig is a domain on an empty database, and who sends its webhooks.
-type rig struct {
+// fixture is a domain on an empty database, and who sends its webhooks.
+type fixture struct {
 	*delivery.Delivery
 	t      *testing.T
 	url    string
@@ -54,13 +54,13 @@ type rig struct {
 	keys   *keys.Ring
 }
 
-func onEach(t *testing.T, run func(t *testing.T, r *rig)) {
-	storetest.Each(t, func(t *testing.T, url string) { run(t, newRig(t, url)) })
+func onEach(t *testing.T, run func(t *testing.T, r *fixture)) {
+	storetest.Each(t, func(t *testing.T, url string) { run(t, newFixture(t, url)) })
 }
 
-func newRig(t *testing.T, url string) *rig {
+func newFixture(t *testing.T, url string) *fixture {
 	t.Helper()
-	r := &rig{t: t, url: url, clock: &clock{now: time.Now()}, keys: keys.Generate()}
+	r := &fixture{t: t, url: url, clock: &clock{now: time.Now()}, keys: keys.Generate()}
 	r.Delivery = r.another("A")
 	must(t, r.DB.Database.Migrate(t.Context()))
 	r.domain = r.newDomain("first", passerelle.Sandbox)
@@ -68,7 +68,7 @@ func newRig(t *testing.T, url string) *rig {
 }
 
 // another is one more process on the same database.
-func (r *rig) another(name string) *delivery.Delivery {
+func (r *fixture) another(name string) *delivery.Delivery {
 	db, err := store.Open(r.t.Context(), r.url, store.Options{Keys: r.keys})
 	must(r.t, err)
 	r.t.Cleanup(func() { db.Close() })
@@ -78,19 +78,19 @@ func (r *rig) another(name string) *delivery.Delivery {
 	})
 }
 
-func (r *rig) newDomain(name string, kind passerelle.DomainKind) passerelle.Domain {
+func (r *fixture) newDomain(name string, kind passerelle.DomainKind) passerelle.Domain {
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".example/2.0", Created: r.clock.Now()}
 	r.write(func(tx *store.Tx) error { return tx.CreateDomain(&d, name+".example") })
 	return d
 }
 
-func (r *rig) write(fn func(*store.Tx) error) {
+func (r *fixture) write(fn func(*store.Tx) error) {
 	r.t.Helper()
 	must(r.t, r.DB.Write(context.Background(), fn))
 }
 
 // webhook registers a receiver, signed when a provider is named.
-func (r *rig) webhook(url, auth string) store.Webhook {
+func (r *fixture) webhook(url, auth string) store.Webhook {
 	r.t.Helper()
 	w, err := r.Register(r.t.Context(), r.domain, delivery.Registration{Event: string(webhook.PaymentStateUpdated), URL: url, Auth: auth})
 	must(r.t, err)
@@ -98,12 +98,12 @@ func (r *rig) webhook(url, auth string) store.Webhook {
 }
 
 // emit stores an event of a payment, whose body names it.
-func (r *rig) emit(paymentID, version int64) {
+func (r *fixture) emit(paymentID, version int64) {
 	r.t.Helper()
 	r.emitBody(paymentID, version, fmt.Sprintf(`{"id":%d,"version":%d}`, paymentID, version))
 }
 
-func (r *rig) emitBody(paymentID, version int64, body string) {
+func (r *fixture) emitBody(paymentID, version int64, body string) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
 		return tx.Emit(store.EmittedEvent{
@@ -114,7 +114,7 @@ func (r *rig) emitBody(paymentID, version int64, body string) {
 }
 
 // run does what is due and checks the counts.
-func (r *rig) run(delivered, failed int) {
+func (r *fixture) run(delivered, failed int) {
 	r.t.Helper()
 	got, err := r.RunDue(r.t.Context(), r.domain)
 	must(r.t, err)
@@ -198,7 +198,7 @@ func (in *inbox) seen() map[string]int {
 func always(status int) func(string) int { return func(string) int { return status } }
 
 func TestRequestsHaveTheirForm(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		type request struct {
 			header http.Header
 			body   string
@@ -246,7 +246,7 @@ func TestRequestsHaveTheirForm(t *testing.T) {
 }
 
 func TestEmptyPathIsASlash(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		url := receiver(t, func(w http.ResponseWriter, req *http.Request) {
@@ -262,7 +262,7 @@ func TestEmptyPathIsASlash(t *testing.T) {
 }
 
 func TestWithoutAProviderNothingIsSigned(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		url := receiver(t, func(_ http.ResponseWriter, req *http.Request) {
 			for name := range req.Header {
 				if strings.Contains(name, "Signature") {
@@ -277,7 +277,7 @@ func TestWithoutAProviderNothingIsSigned(t *testing.T) {
 }
 
 func TestOnlySuccessIsSuccess(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		gone := receiver(t, ok)
 		in := newInbox(t)
 		in.answers(func(arrival string) int {
@@ -310,7 +310,7 @@ func TestOnlySuccessIsSuccess(t *testing.T) {
 }
 
 func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(func(arrival string) int {
 			if arrival == "1.1" {
@@ -346,7 +346,7 @@ func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
 // TestABacklogComesOnceAndInOrder: pages are read while results are stored, and a delivery in
 // both is sent once. Successors on the same page wait for the result.
 func TestABacklogComesOnceAndInOrder(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		const payments, versions = 400, 3
 		in := newInbox(t)
 		r.webhook(in.url, "")
@@ -373,7 +373,7 @@ func TestABacklogComesOnceAndInOrder(t *testing.T) {
 }
 
 func TestFailuresAreTriedAgainWhenDue(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.FlushInterval: "90"}, r.clock.Now()))
 		in := newInbox(t)
 		in.answers(always(http.StatusInternalServerError))
@@ -404,7 +404,7 @@ func TestFailuresAreTriedAgainWhenDue(t *testing.T) {
 // TestTheDomainsClockRulesRetries freezes the domain an hour ahead of real
 // time and advances it by hand.
 func TestTheDomainsClockRulesRetries(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusInternalServerError))
 		r.webhook(in.url, "")
@@ -427,14 +427,14 @@ func TestTheDomainsClockRulesRetries(t *testing.T) {
 }
 
 // freeze stops the domain's clock at an instant.
-func (r *rig) freeze(at time.Time) {
+func (r *fixture) freeze(at time.Time) {
 	to := passerelle.Clock{Frozen: &at}
 	r.write(func(tx *store.Tx) error { tx.SetClock(r.domain.ID, r.domain.Clock, to); return nil })
 	r.domain.Clock = to
 }
 
 func TestTenFailuresEndARunAndTheNextGoesOnBehind(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusBadGateway))
 		r.webhook(in.url, "")
@@ -461,7 +461,7 @@ func TestTenFailuresEndARunAndTheNextGoesOnBehind(t *testing.T) {
 }
 
 func TestASuccessMakesFailuresCountAnew(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusBadGateway))
 		r.webhook(in.url, "")
@@ -510,7 +510,7 @@ func (n *timeouts) want(t *testing.T, want int) {
 }
 
 func TestTwoTimeoutsEndARun(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		dead := &timeouts{}
 		r.Client = &http.Client{Transport: dead}
 		r.webhook("http://dead.example/", "")
@@ -545,7 +545,7 @@ func (to redirected) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestDomainsTimeoutCoversTheWholeExchange(t *testing.T) {
-	r := newRig(t, storetest.SQLite(t))
+	r := newFixture(t, storetest.SQLite(t))
 	must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "3"}, r.clock.Now()))
 	url := receiver(t, func(w http.ResponseWriter, req *http.Request) {
 		io.Copy(io.Discard, req.Body)
@@ -568,7 +568,7 @@ func TestDomainsTimeoutCoversTheWholeExchange(t *testing.T) {
 }
 
 func TestAtMostEightAtOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		var mu sync.Mutex
 		var now, most int
 		eight := make(chan struct{})
@@ -601,7 +601,7 @@ func TestAtMostEightAtOnce(t *testing.T) {
 }
 
 func TestWhatArrivesWhileSendingIsSentToo(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(func(arrival string) int {
 			if arrival == "1.1" {
@@ -620,7 +620,7 @@ func TestWhatArrivesWhileSendingIsSentToo(t *testing.T) {
 }
 
 func TestDeletedWebhooksGetNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusInternalServerError))
 		w := r.webhook(in.url, "")
@@ -641,7 +641,7 @@ func TestDeletedWebhooksGetNothing(t *testing.T) {
 }
 
 func TestDeletedInTheMiddleGetsNoMore(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		w := r.webhook(in.url, "")
 		in.answers(func(string) int {
@@ -658,7 +658,7 @@ func TestDeletedInTheMiddleGetsNoMore(t *testing.T) {
 }
 
 func TestChangedURLIsUsedFromTheNextBatchOn(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		before, after := newInbox(t), newInbox(t)
 		w := r.webhook(before.url, "")
 		before.answers(func(string) int {

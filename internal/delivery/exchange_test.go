@@ -41,7 +41,7 @@ func TestFailuresThatOperatorsMayEnd(t *testing.T) {
 		"what the receiver can tell": {"http://127.0.0.1:1/", "", true, "connection refused", tokens},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, r *rig) {
+			onEach(t, func(t *testing.T, r *fixture) {
 				r.oauth("p", endpointAt(endpoint))
 				if !test.names {
 					r.Client = &http.Client{Transport: lost{}}

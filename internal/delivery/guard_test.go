@@ -22,7 +22,7 @@ import (
 // TestAPanicDoesNotEndTheProcess makes the clock panic once at each place that reads it after a
 // request has arrived, in whichever goroutine.
 func TestAPanicDoesNotEndTheProcess(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		var left atomic.Int64
 		now := r.Now
 		r.Now = func() time.Time {
@@ -74,7 +74,7 @@ func endsOfItself(t *testing.T, function string) {
 // TestAPageThatPanicsEndsItsSession: a sender without keys reads more deliveries during a
 // request of a webhook that got a secret meanwhile.
 func TestAPageThatPanicsEndsItsSession(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		db, err := store.Open(t.Context(), r.url, store.Options{})
 		must(t, err)
 		t.Cleanup(func() { db.Close() })
@@ -123,7 +123,7 @@ type breaking struct{}
 func (breaking) RoundTrip(*http.Request) (*http.Response, error) { panic("the network broke") }
 
 func TestRequestsThatPanicFail(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		r.Client = &http.Client{Transport: breaking{}}
 		var log strings.Builder
 		r.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -144,7 +144,7 @@ func TestRequestsThatPanicFail(t *testing.T) {
 }
 
 func TestAnEmptyBodyIsNotSent(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		r.webhook(in.url, "")
 		r.emit(1, 1)

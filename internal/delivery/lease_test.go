@@ -20,7 +20,7 @@ import (
 )
 
 // takeOver takes the lease of the webhook, as if it had lapsed.
-func takeOver(r *rig, w store.Webhook, from, to string) error {
+func takeOver(r *fixture, w store.Webhook, from, to string) error {
 	return r.DB.Write(context.Background(), func(tx *store.Tx) error {
 		tx.ReleaseWebhook(w, from)
 		tx.LeaseWebhook(w, to, time.Minute)
@@ -30,7 +30,7 @@ func takeOver(r *rig, w store.Webhook, from, to string) error {
 
 // turnedAway checks that a caller with little time gets nothing sent while somebody else has
 // the webhook.
-func turnedAway(t *testing.T, r *rig, d *delivery.Delivery) {
+func turnedAway(t *testing.T, r *fixture, d *delivery.Delivery) {
 	t.Helper()
 	soon, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
@@ -41,7 +41,7 @@ func turnedAway(t *testing.T, r *rig, d *delivery.Delivery) {
 }
 
 func TestResultsOfALapsedLeaseAreDropped(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		w := r.webhook(in.url, "")
 		over, leave := context.WithCancel(t.Context())
@@ -71,7 +71,7 @@ func TestResultsOfALapsedLeaseAreDropped(t *testing.T) {
 // lapses and a successor sends everything. What the run had not sent by then comes
 // late, and has to come no more.
 func TestALateSenderSendsNoMore(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusBadGateway))
 		r.webhook(in.url, "")
@@ -125,7 +125,7 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // TestASlowReceiverIsServedInOneSession: each request takes most of the lease's remaining time.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(func(string) int { r.clock.advance(25 * time.Second); return http.StatusOK })
 		r.webhook(in.url, "")
@@ -142,7 +142,7 @@ func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 // TestACrashBetweenSendingAndRecordingRepeats takes the database away from the sender during a
 // request.
 func TestACrashBetweenSendingAndRecordingRepeats(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		w := r.webhook(in.url, "")
 		doomed := r.another("B")
@@ -165,7 +165,7 @@ func TestACrashBetweenSendingAndRecordingRepeats(t *testing.T) {
 }
 
 func TestTwoSendersSendNothingTwice(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		r.webhook(in.url, "")
 		want := map[string]int{}
@@ -191,7 +191,7 @@ func TestTwoSendersSendNothingTwice(t *testing.T) {
 // TestManyWebhooksOfTwoProcesses: two processes send 2,000 deliveries to 20 webhooks, woken
 // together repeatedly. Each is accepted once.
 func TestManyWebhooksOfTwoProcesses(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		const webhooks, events, deliveries = 20, 100, 2000
 		var mu sync.Mutex
 		accepted, all := map[int64]int{}, make(chan struct{})
@@ -239,7 +239,7 @@ func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 // TestOneProcessAtAWebhook: a second process comes with an event while the first waits for the
 // receiver.
 func TestOneProcessAtAWebhook(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		second := r.another("B")
 		in.answers(func(arrival string) int {
@@ -277,7 +277,7 @@ func hanging(t *testing.T) (url string, arrived chan struct{}, release func()) {
 }
 
 func TestDeadReceiversDoNotDelayAHealthyOne(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		const dead = 100
 		url, waiting, release := hanging(t)
 		for range dead {
@@ -309,7 +309,7 @@ func TestDeadReceiversDoNotDelayAHealthyOne(t *testing.T) {
 // TestNothingIsUnderWayAfterARun: a background sender has recorded all attempts but has not
 // ended, and a call that does what is due waits for it.
 func TestNothingIsUnderWayAfterARun(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusOK))
 		w := r.webhook(in.url, "")
@@ -327,7 +327,7 @@ func TestNothingIsUnderWayAfterARun(t *testing.T) {
 }
 
 func TestStopWaitsForRequestsUntilItsDeadline(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		url, waiting, release := hanging(t)
 		r.webhook(url, "")
 		r.emit(1, 1)
@@ -349,7 +349,7 @@ func TestStopWaitsForRequestsUntilItsDeadline(t *testing.T) {
 
 // TestRunDueWaitsForTheSender: a background request is in flight when the call comes.
 func TestRunDueWaitsForTheSender(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		url, waiting, release := hanging(t)
 		r.webhook(url, "")
 		r.emit(1, 1)
@@ -384,7 +384,7 @@ func TestRunDueWaitsForTheSender(t *testing.T) {
 
 // TestTheSenderFlushes leaves a failure to the flusher and lets a pass find it.
 func TestTheSenderFlushes(t *testing.T) {
-	r := newRig(t, storetest.SQLite(t))
+	r := newFixture(t, storetest.SQLite(t))
 	arrived := make(chan string, 10)
 	status := http.StatusInternalServerError
 	in := newInbox(t)

@@ -141,7 +141,7 @@ func endpointAt(address string) delivery.EndpointChange {
 }
 
 // oauth makes a provider of a token endpoint.
-func (r *rig) oauth(name string, e delivery.EndpointChange) store.AuthProvider {
+func (r *fixture) oauth(name string, e delivery.EndpointChange) store.AuthProvider {
 	r.t.Helper()
 	a, err := r.RegisterOAuth(r.t.Context(), r.domain, name, e, "")
 	must(r.t, err)
@@ -149,7 +149,7 @@ func (r *rig) oauth(name string, e delivery.EndpointChange) store.AuthProvider {
 }
 
 // failures are the recorded failures of all deliveries in order. No secret is on record.
-func (r *rig) failures() (all []string) {
+func (r *fixture) failures() (all []string) {
 	r.t.Helper()
 	for id := int64(1); ; id++ {
 		attempts, err := r.DB.DeliveryAttempts(r.t.Context(), r.domain.ID, passerelle.DeliveryID(id), 10)
@@ -167,7 +167,7 @@ func (r *rig) failures() (all []string) {
 }
 
 func TestRequestsCarryAnAccessToken(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
 		r.oauth("p", endpointAt(tokens.url+"/token?tenant=1"))
 		r.webhook(in.url, "p")
@@ -188,7 +188,7 @@ func TestRequestsCarryAnAccessToken(t *testing.T) {
 // One request to the token endpoint serves all who wait: the endpoint holds the first one back
 // until another comes, and none does.
 func TestATokenIsFetchedOnceForAllWhoWait(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		var asked atomic.Int64
 		another := make(chan struct{}, 100)
 		address := receiver(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -218,7 +218,7 @@ func TestATokenIsFetchedOnceForAllWhoWait(t *testing.T) {
 }
 
 func TestAccessTokensAreKeptUntilShortlyBeforeTheirEnd(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
 		r.oauth("p", endpointAt(tokens.url))
 		r.webhook(in.url, "p")
@@ -253,7 +253,7 @@ func TestAccessTokensAreKeptUntilShortlyBeforeTheirEnd(t *testing.T) {
 }
 
 // forget changes the secret of a provider, so that its token is forgotten.
-func (r *rig) forget(name string) {
+func (r *fixture) forget(name string) {
 	r.t.Helper()
 	a, err := r.DB.AuthProviderNamed(r.t.Context(), r.domain.ID, name)
 	must(r.t, err)
@@ -262,7 +262,7 @@ func (r *rig) forget(name string) {
 }
 
 func TestATokenThatCannotBeRenewedIsUsedToItsEnd(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
 		tokens.answers(func(n int) (int, string) {
 			if n == 2 {
@@ -283,7 +283,7 @@ func TestATokenThatCannotBeRenewedIsUsedToItsEnd(t *testing.T) {
 
 // A refused token is replaced once, for the refused request and for later ones.
 func TestRefusedTokensAreReplaced(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
 		in.accepts = func(authorization string) bool { return authorization == "Bearer "+canaryToken+"-2" }
 		r.oauth("p", endpointAt(tokens.url))
@@ -316,7 +316,7 @@ func TestRefusedTokensAreReplaced(t *testing.T) {
 
 // Providers that sign do not answer a 401 with another request.
 func TestSignaturesAreNotRenewed(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusUnauthorized))
 		_, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
@@ -331,7 +331,7 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 // Whatever a token endpoint does, nothing is sent, one sentence is recorded, and the next
 // request waits for a pause.
 func TestTokenEndpointsThatFail(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		gone := httptest.NewServer(nil)
 		gone.Close()
 		tokens := newTokenServer(t)
@@ -391,7 +391,7 @@ func TestTokenEndpointsThatFail(t *testing.T) {
 
 // During the pause after a failure, the log repeats it as an earlier failure.
 func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
 		tokens.answers(func(int) (int, string) { return http.StatusServiceUnavailable, "" })
 		r.oauth("p", endpointAt(tokens.url))
@@ -424,7 +424,7 @@ func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 // A token endpoint that hangs costs less time than a receiver may take, and is
 // not counted against the receiver.
 func TestTokenEndpointsThatHang(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		over := make(chan struct{})
 		address := receiver(t, func(http.ResponseWriter, *http.Request) { <-over })
 		defer close(over)
@@ -452,7 +452,7 @@ func TestTokenEndpointsThatHang(t *testing.T) {
 
 // A changed provider gets a new token, another name does not.
 func TestChangedProvidersForgetTheirTokens(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
 		a := r.oauth("p", endpointAt(tokens.url))
 		r.webhook(in.url, "p")
@@ -553,7 +553,7 @@ func block(kind string, content []byte) []byte {
 // Some token endpoints ask for a certificate. Each provider shows its own, and
 // the address is checked all the same.
 func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
 		year := time.Now().AddDate(1, 0, 0)
 		public, private := trusted.pair(t, year)
@@ -606,7 +606,7 @@ func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 // A domain's authorities apply to token endpoints too: a token from a formerly trusted endpoint
 // is not used.
 func TestAuthoritiesOfADomainVouchForTokenEndpoints(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
 		server := httptest.NewUnstartedServer(http.HandlerFunc(tokens.serve))
 		server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)

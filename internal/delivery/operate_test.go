@@ -24,7 +24,7 @@ func conflict(t *testing.T, err error, words string) {
 // TestResendKeepsTheOrderOfASubject: of three deliveries about one payment and one about
 // another, only the first of each may be sent early, and accepted ones at any time.
 func TestResendKeepsTheOrderOfASubject(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusBadGateway))
 		w := r.webhook(in.url, "")
@@ -51,7 +51,7 @@ func TestResendKeepsTheOrderOfASubject(t *testing.T) {
 
 // TestWhatIsHeldBackIsNotResent leaves it where it is until its time has come.
 func TestWhatIsHeldBackIsNotResent(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		w := r.webhook(in.url, "")
 		r.emitHeldBack(7, 1, r.clock.Now().Add(time.Minute))
@@ -65,7 +65,7 @@ func TestWhatIsHeldBackIsNotResent(t *testing.T) {
 // TestARefusedTestLeavesNothing disables a webhook after a caller has looked at
 // it.
 func TestARefusedTestLeavesNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		w := r.webhook(in.url, "")
 		r.able(w, false)
@@ -99,7 +99,7 @@ func (p *timedReceiver) RoundTrip(req *http.Request) (*http.Response, error) {
 // What an operator sends may take as long as the domain allows its receivers,
 // and is on record although the operator does not wait for it.
 func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "300"}, r.clock.Now()))
 		asking, leave := context.WithCancel(t.Context())
 		p := &timedReceiver{}
@@ -124,7 +124,7 @@ func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 // run that has passed the first delivery.
 func TestWhatIsRecoveredDuringARunStaysDue(t *testing.T) {
 	for times := 1; times <= 2; times++ {
-		onEach(t, func(t *testing.T, r *rig) {
+		onEach(t, func(t *testing.T, r *fixture) {
 			in := newInbox(t)
 			in.answers(always(http.StatusBadGateway))
 			w := r.webhook(in.url, "")

@@ -21,7 +21,7 @@ import (
 
 // The log has who changed a provider and nothing of its configuration, and no refused changes.
 func TestChangesOfProvidersAreAudited(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		var log strings.Builder
 		r.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
@@ -71,7 +71,7 @@ func TestChangesOfProvidersAreAudited(t *testing.T) {
 
 // meanwhile does something each time a provider has been read to be changed, and
 // before it is.
-func (r *rig) meanwhile(do func()) {
+func (r *fixture) meanwhile(do func()) {
 	real, within := r.Now, false
 	r.Now = func() time.Time {
 		if !within {
@@ -85,7 +85,7 @@ func (r *rig) meanwhile(do func()) {
 
 // Of two simultaneous updates, each changes what it names, and neither undoes the other.
 func TestUpdatesAtOnceAreBothMade(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		a := r.oauth("p", endpointAt("https://first.example/token"))
 		first := true
 		r.meanwhile(func() {
@@ -111,7 +111,7 @@ func TestUpdatesAtOnceAreBothMade(t *testing.T) {
 
 // An update that others always overtake is refused, and changes nothing.
 func TestAnUpdateGivesUp(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		a, n := r.oauth("p", endpointAt("https://first.example/token")), 0
 		r.meanwhile(func() {
 			n++
@@ -131,7 +131,7 @@ func TestAnUpdateGivesUp(t *testing.T) {
 // Without the signature of its deleted provider nothing is sent: events are kept, managers of
 // the domain get a mail, and another provider then signs all.
 func TestADeletedProviderHoldsItsWebhooks(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.ManagerEmail: "ops@bank.example, it@bank.example"}, r.clock.Now()))
 		var requests, unsigned atomic.Int64
 		var status atomic.Int64

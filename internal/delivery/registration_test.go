@@ -29,7 +29,7 @@ func wantFault(t *testing.T, err error, kind passerelle.Kind, field string) {
 }
 
 func TestRegistrationsAreChecked(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		live := r.newDomain("live", passerelle.Live)
 		_, err := r.RegisterProvider(t.Context(), r.domain, "here", "")
 		must(t, err)
@@ -67,7 +67,7 @@ func TestRegistrationsAreChecked(t *testing.T) {
 }
 
 // user makes a user of the domain.
-func (r *rig) user() passerelle.UserID {
+func (r *fixture) user() passerelle.UserID {
 	r.t.Helper()
 	now := r.clock.Now()
 	u := passerelle.User{Domain: r.domain.ID, Created: now, Permanent: &now}
@@ -78,7 +78,7 @@ func (r *rig) user() passerelle.UserID {
 // TestEventsOfNoUserAreNotLimitedToOne refuses changes of a webhook's event and user that could
 // never match.
 func TestEventsOfNoUserAreNotLimitedToOne(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		user, none, payments, users := r.user(), passerelle.UserID(0), string(webhook.PaymentStateUpdated), string(webhook.UserSynced)
 		w := r.webhook("http://a.example/", "")
 		for _, test := range []struct {
@@ -107,7 +107,7 @@ func TestEventsOfNoUserAreNotLimitedToOne(t *testing.T) {
 // TestMakingLiveIsBounded has as many webhooks as a domain may have, and a
 // deleted one.
 func TestMakingLiveIsBounded(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		w := r.webhook("http://a.example/", "")
 		must(t, r.Delete(t.Context(), r.domain, w.ID, "test"))
 		var last store.Webhook
@@ -135,7 +135,7 @@ func TestMakingLiveIsBounded(t *testing.T) {
 }
 
 func TestProvidersHaveNamesAndSecrets(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		for name, test := range map[string]struct {
 			name string
 			kind passerelle.Kind
@@ -166,7 +166,7 @@ func TestProvidersHaveNamesAndSecrets(t *testing.T) {
 }
 
 func TestUpdateAndDelete(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)
 		w := r.webhook("http://a.example/", "p")
@@ -195,7 +195,7 @@ func TestUpdateAndDelete(t *testing.T) {
 }
 
 func TestReceiverJudgesSignatures(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		const path, body = "/2.0/sandbox/receiver/mine", `{"id":1}`
 		now := r.clock.Now()
 		header := func(secret string, date time.Time) http.Header {
@@ -246,7 +246,7 @@ func TestReceiverJudgesSignatures(t *testing.T) {
 }
 
 func TestReceiverTakesBodiesUpToABound(t *testing.T) {
-	r := newRig(t, "sqlite::memory:")
+	r := newFixture(t, "sqlite::memory:")
 	for size, kind := range map[int]passerelle.Kind{0: "", delivery.MaxReceivedBody: "", delivery.MaxReceivedBody + 1: passerelle.TooLarge} {
 		_, err := r.Receive(t.Context(), r.domain, "n", http.Header{}, "/", make([]byte, size))
 		wantFault(t, err, kind, "")

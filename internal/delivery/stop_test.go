@@ -18,7 +18,7 @@ import (
 )
 
 // now loads a webhook as it stands.
-func (r *rig) now(w store.Webhook) store.Webhook {
+func (r *fixture) now(w store.Webhook) store.Webhook {
 	r.t.Helper()
 	w, err := r.DB.Webhook(r.t.Context(), w.Domain, w.ID)
 	must(r.t, err)
@@ -26,7 +26,7 @@ func (r *rig) now(w store.Webhook) store.Webhook {
 }
 
 // fresh names the webhooks that have something to send at once.
-func (r *rig) webhooksWithFirstTries() []passerelle.WebhookID {
+func (r *fixture) webhooksWithFirstTries() []passerelle.WebhookID {
 	r.t.Helper()
 	webhooks, err := r.DB.WebhooksWithFirstTries(r.t.Context(), r.domain.ID, 10)
 	must(r.t, err)
@@ -40,7 +40,7 @@ func (r *rig) webhooksWithFirstTries() []passerelle.WebhookID {
 // TestFailuresAreCountedAcrossSessions fails one event at a time, each in a turn
 // of its own.
 func TestFailuresAreCountedAcrossSessions(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusBadGateway))
 		w := r.webhook(in.url, "")
@@ -82,7 +82,7 @@ func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 
 // TestTimeoutsAreCountedAcrossSessions lets one event at a time run out of time.
 func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		dead := &timeouts{}
 		r.Client = &http.Client{Transport: dead}
 		w := r.webhook("http://dead.example/", "")
@@ -101,7 +101,7 @@ func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 // TestASuccessInARunLetsNewDeliveriesThrough: a webhook stopped because of one bad payload gets
 // the others in the run that finds it working.
 func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusBadGateway))
 		w := r.webhook(in.url, "")
@@ -129,7 +129,7 @@ func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
 
 // TestDroppedDeliveriesDoNotKeepAWebhookStopped leaves a stopped webhook nothing.
 func TestDroppedDeliveriesDoNotKeepAWebhookStopped(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		dead := &timeouts{}
 		r.Client = &http.Client{Transport: dead}
 		w := r.webhook("http://dead.example/", "")
@@ -159,7 +159,7 @@ func TestDroppedDeliveriesDoNotKeepAWebhookStopped(t *testing.T) {
 }
 
 // emitOf stores an event of a user.
-func (r *rig) emitOf(user, version int64) {
+func (r *fixture) emitOf(user, version int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
 		return tx.Emit(store.EmittedEvent{
@@ -170,7 +170,7 @@ func (r *rig) emitOf(user, version int64) {
 }
 
 func TestDisabledWebhooksArePaused(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusBadGateway))
 		w := r.webhook(in.url, "")
@@ -193,7 +193,7 @@ func TestDisabledWebhooksArePaused(t *testing.T) {
 }
 
 // able enables or disables a webhook.
-func (r *rig) able(w store.Webhook, enabled bool) {
+func (r *fixture) able(w store.Webhook, enabled bool) {
 	r.t.Helper()
 	disabled := !enabled
 	_, err := r.Update(context.Background(), r.domain, w.ID, delivery.WebhookUpdate{Disabled: &disabled})
@@ -201,7 +201,7 @@ func (r *rig) able(w store.Webhook, enabled bool) {
 }
 
 func TestDisabledInTheMiddleGetsNoMore(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		w := r.webhook(in.url, "")
 		in.answers(func(string) int {
@@ -215,7 +215,7 @@ func TestDisabledInTheMiddleGetsNoMore(t *testing.T) {
 	})
 }
 
-func (r *rig) emitHeldBack(paymentID, version int64, until time.Time) {
+func (r *fixture) emitHeldBack(paymentID, version int64, until time.Time) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
 		return tx.Emit(store.EmittedEvent{
@@ -228,7 +228,7 @@ func (r *rig) emitHeldBack(paymentID, version int64, until time.Time) {
 // TestHeldBackWaitsForItsTime also has a failing webhook: a delivery goes out when it is due,
 // before the flusher.
 func TestHeldBackWaitsForItsTime(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(func(arrival string) int {
 			if arrival == "9.1" {
@@ -259,7 +259,7 @@ func TestHeldBackWaitsForItsTime(t *testing.T) {
 
 // TestTheSenderSendsWhatComesDue lets a pass find it.
 func TestTheSenderSendsWhatComesDue(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		arrived := make(chan string, 1)
 		in := newInbox(t)
 		in.answers(func(arrival string) int { arrived <- arrival; return http.StatusOK })
@@ -277,7 +277,7 @@ func TestTheSenderSendsWhatComesDue(t *testing.T) {
 }
 
 func TestWhatIsDroppedIsOver(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		r.webhook(in.url, "")
 		r.emitHeldBack(1, 1, r.clock.Now().Add(time.Minute))
@@ -297,7 +297,7 @@ func TestWhatIsDroppedIsOver(t *testing.T) {
 // TestTheRecordOfRequests checks what is stored of each request, and the health counted from
 // it.
 func TestTheRecordOfRequests(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		long := strings.Repeat("é", 1023) + "x" + "€" // the limit is inside of the last
 		answers := []string{"fine", "wrong\x00\x1b[31m\nthing \xff!", long}
 		statuses := []int{200, 500, 400}
@@ -335,7 +335,7 @@ func TestTheRecordOfRequests(t *testing.T) {
 }
 
 // wantHealth demands how many requests to webhooks were accepted, of how many.
-func (r *rig) wantHealth(webhooks []passerelle.WebhookID, want string) {
+func (r *fixture) wantHealth(webhooks []passerelle.WebhookID, want string) {
 	r.t.Helper()
 	health, err := r.DB.Health(r.t.Context(), r.domain.ID, r.clock.Now(), webhooks...)
 	must(r.t, err)
@@ -349,7 +349,7 @@ func (r *rig) wantHealth(webhooks []passerelle.WebhookID, want string) {
 }
 
 func TestHealthAddsDurations(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		url := receiver(t, func(http.ResponseWriter, *http.Request) { r.clock.advance(3 * time.Second) })
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "30"}, r.clock.Now()))
 		w := r.webhook(url, "")
@@ -370,7 +370,7 @@ func TestHealthAddsDurations(t *testing.T) {
 // record begins when it was made. What never reached the receiver counts as a
 // failure and not in how long it takes.
 func TestRequestsTakeTheirTime(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEach(t, func(t *testing.T, r *fixture) {
 		in, tokens := newGuarded(t), newTokenServer(t)
 		begin := r.clock.Now().Truncate(time.Microsecond)
 		in.accepts = func(authorization string) bool {

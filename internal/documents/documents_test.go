@@ -84,9 +84,9 @@ func (h held) page(ctx context.Context, of connector.FileName, w io.Writer) (str
 	}
 }
 
-// cabinet is a domain with a user who has documents at two institutions, whose files were not
+// fixture is a domain with a user who has documents at two institutions, whose files were not
 // fetched.
-type cabinet struct {
+type fixture struct {
 	*documents.Documents
 	t           *testing.T
 	url         string
@@ -104,7 +104,7 @@ type cabinet struct {
 
 const bills = 6
 
-func atCabinets(t *testing.T, run func(t *testing.T, c *cabinet)) {
+func onEach(t *testing.T, run func(t *testing.T, c *fixture)) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})
 		must(t, err)
@@ -112,7 +112,7 @@ func atCabinets(t *testing.T, run func(t *testing.T, c *cabinet)) {
 		must(t, db.Database.Migrate(t.Context()))
 		kept, err := blob.New(t.TempDir())
 		must(t, err)
-		c := &cabinet{
+		c := &fixture{
 			t: t, url: url, eyes: storetest.Inspect(t, url), domain: passerelle.Domain{Name: "d", Kind: passerelle.Sandbox, BaseURL: "https://d.example/2.0", Created: noon},
 			quick: &archive{uuid: "quick", id: 1, give: page}, slow: &archive{uuid: "slow", id: 2, give: page},
 			bills: map[*archive][]passerelle.Document{}, of: map[*archive]bankstore.StoredSubscription{}, log: &bytes.Buffer{},
@@ -129,12 +129,12 @@ func atCabinets(t *testing.T, run func(t *testing.T, c *cabinet)) {
 				return true
 			},
 		}
-		c.furnish()
+		c.populate()
 		run(t, c)
 	})
 }
 
-func (c *cabinet) furnish() {
+func (c *fixture) populate() {
 	c.t.Helper()
 	c.write(func(tx *store.Tx) error { return tx.CreateDomain(&c.domain, "d.example") })
 	user := passerelle.User{Domain: c.domain.ID, Platform: passerelle.SharedAccess, Created: noon, Permanent: &noon, Version: 1}
@@ -164,13 +164,13 @@ func billed(i int) passerelle.DocumentDetails {
 	return passerelle.DocumentDetails{Key: string(rune('a' + i)), Type: "bill", HasFile: true, MediaType: "text/plain"}
 }
 
-func (c *cabinet) write(fn func(tx *store.Tx) error) {
+func (c *fixture) write(fn func(tx *store.Tx) error) {
 	c.t.Helper()
 	must(c.t, c.DB.Write(c.t.Context(), fn))
 }
 
 // fetch fetches a batch of an archive, and checks its size.
-func (c *cabinet) fetch(a *archive, want int) {
+func (c *fixture) fetch(a *archive, want int) {
 	c.t.Helper()
 	if n, err := c.FetchFiles(c.t.Context(), c.domain, a.uuid); err != nil || n != want {
 		c.t.Errorf("a batch of %d files (%v), want %d", n, err, want)
@@ -178,7 +178,7 @@ func (c *cabinet) fetch(a *archive, want int) {
 }
 
 // read opens the file of a bill and reads it.
-func (c *cabinet) read(ctx context.Context, a *archive, bill int) (string, error) {
+func (c *fixture) read(ctx context.Context, a *archive, bill int) (string, error) {
 	d := c.bills[a][bill]
 	f, err := c.Open(ctx, c.domain, d.User, d.File)
 	if err != nil {
@@ -189,18 +189,18 @@ func (c *cabinet) read(ctx context.Context, a *archive, bill int) (string, error
 }
 
 // rows are the stored facts about the files of an archive, in the order of ids.
-func (c *cabinet) rows(a *archive, what string) []string {
+func (c *fixture) rows(a *archive, what string) []string {
 	c.t.Helper()
 	return c.eyes.Lines(map[string]string{"": `SELECT id, ` + what + ` FROM stored_file WHERE connector = '` + a.uuid + `'`})[""]
 }
 
 // count is how many files of an archive something holds of.
-func (c *cabinet) count(a *archive, condition string) int {
+func (c *fixture) count(a *archive, condition string) int {
 	c.t.Helper()
 	return int(c.eyes.Count(`SELECT count(*) FROM stored_file WHERE connector = '` + a.uuid + `' AND ` + condition))
 }
 
-func (c *cabinet) wantUnavailable(err error) {
+func (c *fixture) wantUnavailable(err error) {
 	c.t.Helper()
 	var refused *passerelle.Error
 	if !errors.As(err, &refused) || refused.Kind != passerelle.Unavailable || refused.RetryAfter == 0 {
@@ -210,7 +210,7 @@ func (c *cabinet) wantUnavailable(err error) {
 
 // TestBatches: a call fetches one bounded batch of an institution, until nothing is left.
 func TestBatches(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		for _, want := range []int{4, 2, 0} {
 			c.fetch(c.quick, want)
 		}
@@ -226,7 +226,7 @@ func TestBatches(t *testing.T) {
 // TestASlowInstitutionDelaysItselfAlone: while one institution delivers nothing, files of
 // another arrive, in the background and for readers.
 func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
 		c.slow.gives(h.page)
 		c.working.Go(func() { _, _ = c.FetchFiles(t.Context(), c.domain, c.slow.uuid) })
@@ -246,7 +246,7 @@ func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 // TestReadersAreBounded: the number of readers who fetch from an institution is limited, and
 // the next one must come back. Readers of a file in progress wait for it.
 func TestReadersAreBounded(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
 		c.slow.gives(h.page)
 		texts := make(chan string, bills)
@@ -285,7 +285,7 @@ func TestReadersAreBounded(t *testing.T) {
 
 // TestAReaderWhoLeaves: the fetch continues, and no failure is counted.
 func TestAReaderWhoLeaves(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
 		c.slow.gives(h.page)
 		ctx, leave := context.WithCancel(t.Context())
@@ -309,7 +309,7 @@ func TestAReaderWhoLeaves(t *testing.T) {
 
 // TestTheProgramStops: an interrupted fetch is no failure of the institution, and stays due.
 func TestTheProgramStops(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
 		c.slow.gives(h.page)
 		before := c.rows(c.slow, "stored, failures, next_fetch, lease_until")
@@ -328,7 +328,7 @@ func TestTheProgramStops(t *testing.T) {
 
 // TestBackOff: a failed file is not due at once, others are, and a reader fetches it anyway.
 func TestBackOff(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		c.quick.gives(func(ctx context.Context, of connector.FileName, w io.Writer) (string, error) {
 			if of.Document == "a" || of.Document == "b" {
 				_, _ = io.WriteString(w, "half a page")
@@ -356,7 +356,7 @@ func TestBackOff(t *testing.T) {
 
 // TestWhatNeverComes: a file that is too large or empty is not stored.
 func TestWhatNeverComes(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		large := bytes.Repeat([]byte{'x'}, 1<<20)
 		c.quick.gives(func(_ context.Context, of connector.FileName, w io.Writer) (string, error) {
 			for of.Document == "a" {
@@ -376,7 +376,7 @@ func TestWhatNeverComes(t *testing.T) {
 // TestWhatWasWithdrawn: a file that was withdrawn before its turn is not requested and counts
 // no failure.
 func TestWhatWasWithdrawn(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		c.quick.gives(func(context.Context, connector.FileName, io.Writer) (string, error) {
 			t.Error("the institution is asked for a file")
 			return "", errors.New("no page")
@@ -400,7 +400,7 @@ func TestWhatWasWithdrawn(t *testing.T) {
 
 // synced has a visit of an archive end in a state, and the files resumed if it
 // went well, as synchronisations do.
-func (c *cabinet) synced(a *archive, state passerelle.ConnectionState) {
+func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	c.t.Helper()
 	s := c.of[a]
 	now, err := bankstore.From(c.DB).Connection(c.t.Context(), c.domain.ID, s.User, s.Connection)
@@ -420,7 +420,7 @@ func (c *cabinet) synced(a *archive, state passerelle.ConnectionState) {
 func TestAConnectionThatCannotBeRead(t *testing.T) {
 	for _, state := range []passerelle.ConnectionState{passerelle.Wrongpass, passerelle.ActionNeeded, passerelle.WebsiteUnavailable, passerelle.Validating} {
 		t.Run(string(state), func(t *testing.T) {
-			atCabinets(t, func(t *testing.T, c *cabinet) {
+			onEach(t, func(t *testing.T, c *fixture) {
 				c.synced(c.slow, state)
 				c.slow.gives(func(context.Context, connector.FileName, io.Writer) (string, error) {
 					t.Error("the institution is asked for a file")
@@ -455,7 +455,7 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 // TestASyncThatEndsMeanwhile: a file that was gone, or whose connection was in a bad state,
 // does not wait when a sync has ended since.
 func TestASyncThatEndsMeanwhile(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.slow]
 		lost := s
 		lost.Deleted = &noon
@@ -487,7 +487,7 @@ func TestASyncThatEndsMeanwhile(t *testing.T) {
 // TestSecretsThatCannotBeOpened: their connection cannot be read either, which its
 // files are not at fault for.
 func TestSecretsThatCannotBeOpened(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		storetest.Break(t, c.url, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %d) WHERE id = %d`,
 			c.of[c.quick].Connection, c.of[c.slow].Connection))
 		for _, want := range []int{4, 2, 0} {
@@ -502,7 +502,7 @@ func TestSecretsThatCannotBeOpened(t *testing.T) {
 // TestWhatIsGoneForAWhile: a file that the institution no longer lists is not requested until
 // it is listed again.
 func TestWhatIsGoneForAWhile(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.quick]
 		lost := s
 		lost.Deleted = &noon
@@ -536,7 +536,7 @@ func TestWhatIsGoneForAWhile(t *testing.T) {
 }
 
 // lapsed leases files of an archive to a process that comes too late.
-func (c *cabinet) lapsed(a *archive) (leased []bankstore.LeasedFile) {
+func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	c.t.Helper()
 	c.write(func(tx *store.Tx) error {
 		bankstore.In(tx).ClaimFiles(c.domain.ID, a.uuid, -time.Minute, bills, &leased)
@@ -548,7 +548,7 @@ func (c *cabinet) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 // TestACrashBeforeAFileIsKept: content that may be incomplete is never delivered, and is
 // fetched again after the lease lapsed.
 func TestACrashBeforeAFileIsKept(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		for _, l := range c.lapsed(c.quick) {
 			_, err := c.Files.Put(t.Context(), l.ID, strings.NewReader("put by who died"))
 			must(t, err)
@@ -570,7 +570,7 @@ func TestACrashBeforeAFileIsKept(t *testing.T) {
 // TestALapsedLease: a process whose lease lapsed changes nothing of what another has done
 // since.
 func TestALapsedLease(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		late := c.lapsed(c.quick)
 		for _, want := range []int{4, 2} {
 			c.fetch(c.quick, want)
@@ -600,7 +600,7 @@ func TestALapsedLease(t *testing.T) {
 // TestADocumentThatChangesMeanwhile: content from before a change is not stored for the changed
 // document.
 func TestADocumentThatChangesMeanwhile(t *testing.T) {
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
 		c.slow.gives(h.page)
 		c.working.Go(func() { _, _ = c.FetchFiles(t.Context(), c.domain, c.slow.uuid) })
@@ -624,7 +624,7 @@ func TestADocumentThatChangesMeanwhile(t *testing.T) {
 // TestLogsHoldNothingPersonal: a connector's error may contain anything.
 func TestLogsHoldNothingPersonal(t *testing.T) {
 	const name, iban = "Zyzzyva Martin", "FR7630006000011234567890189"
-	atCabinets(t, func(t *testing.T, c *cabinet) {
+	onEach(t, func(t *testing.T, c *fixture) {
 		c.quick.gives(func(_ context.Context, of connector.FileName, w io.Writer) (string, error) {
 			switch of.Document {
 			case "a":

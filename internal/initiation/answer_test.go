@@ -17,7 +17,7 @@ import (
 )
 
 // steered is a payment whose order the bank treats as a script says.
-func (w *world) steered(script string, change ...func(*payment.Draft)) *payment.Payment {
+func (w *fixture) steered(script string, change ...func(*payment.Draft)) *payment.Payment {
 	w.t.Helper()
 	label := func(d *payment.Draft) { d.Instructions[0].Label = script }
 	p, err := w.Create(w.t.Context(), w.domain, initiation.Creation{By: w.client.ID, Draft: draft(1, append(change, label)...)})
@@ -27,7 +27,7 @@ func (w *world) steered(script string, change ...func(*payment.Draft)) *payment.
 	return p
 }
 
-func (w *world) set(key, value string) {
+func (w *fixture) set(key, value string) {
 	w.t.Helper()
 	must(w.t, settings.Set(w.t.Context(), w.db, w.domain.ID, map[string]string{key: value}, noon))
 }
@@ -118,7 +118,7 @@ func TestAnswers(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				if test.manual {
 					w.set(settings.AutoConfirmation, "0")
 				}
@@ -142,7 +142,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func (w *world) wantBankCalls(t *testing.T, answers, cancels int) {
+func (w *fixture) wantBankCalls(t *testing.T, answers, cancels int) {
 	t.Helper()
 	if a, c := w.line.counts(); a != answers || c != cancels {
 		t.Errorf("the bank got %d answers and %d cancellations, want %d and %d", a, c, answers, cancels)
@@ -150,7 +150,7 @@ func (w *world) wantBankCalls(t *testing.T, answers, cancels int) {
 }
 
 // wantCause compares the cause of the last transition.
-func (w *world) wantCause(t *testing.T, id passerelle.PaymentID, want payment.Cause) {
+func (w *fixture) wantCause(t *testing.T, id passerelle.PaymentID, want payment.Cause) {
 	t.Helper()
 	history, err := w.db.Transitions(t.Context(), w.domain.ID, id)
 	must(t, err)
@@ -169,7 +169,7 @@ func TestWrongAnswers(t *testing.T) {
 		payment.Decoupled: "actn(decoupled)/done", payment.FillFields: "actn(otp)/done", payment.PSUValidation: "actn(psu)/done",
 		payment.Redirect: "actn(redirect)/done", payment.Confirm: "actn(confirm)/done",
 	}
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		for action, script := range scripts {
 			p := w.steered(script)
 			for values, answer := range answers {
@@ -202,7 +202,7 @@ func TestBadFields(t *testing.T) {
 		}
 		return a
 	}
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.steered("actn(fields)/done")
 		for field, answer := range map[string]initiation.ActionAnswer{
 			"fields.code":   fields("device", "phone"),
@@ -230,7 +230,7 @@ func TestBadFields(t *testing.T) {
 // TestNothingElseWhileOneIsUnderWay tries everything while the outcome of an answer is open or
 // unknown.
 func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.steered("actn(psu)/done")
 		doomed := w.another()
 		w.line.interrupts(before(dies), nil)
@@ -296,7 +296,7 @@ func TestLostAnswers(t *testing.T) {
 				want = test.yes
 			}
 			t.Run(test.name+map[bool]string{true: ", yes", false: ", no"}[yes], func(t *testing.T) {
-				onEach(t, func(t *testing.T, w *world) {
+				onEach(t, func(t *testing.T, w *fixture) {
 					p := w.steered("actn(psu)/done")
 					w.AnswerTime = impatience
 					w.line.interrupts(test.broken, nil)
@@ -324,7 +324,7 @@ func TestLostAnswers(t *testing.T) {
 // TestAnswerNotSent is about a bank that cannot be reached: a yes may be tried
 // again, a no holds.
 func TestAnswerNotSent(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.interrupts(before(fails(connector.ErrNotSent)), nil)
 		p := w.steered("actn(psu)/done")
 		_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(true))
@@ -346,7 +346,7 @@ func TestAnswerNotSent(t *testing.T) {
 // TestBankGoesOnAllTheSame says no to a bank that has continued meanwhile: the bank's outcome
 // counts.
 func TestBankGoesOnAllTheSame(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.interrupts(answers(payment.Report{Status: payment.Settled, Raw: "executed"}), nil)
 		p := w.steered("actn(psu)/done")
 		stands, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(false))
@@ -359,7 +359,7 @@ func TestBankGoesOnAllTheSame(t *testing.T) {
 
 // TestConfirmationNeedsAnswers refuses a bank that takes no answers.
 func TestConfirmationNeedsAnswers(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		w.set(settings.AutoConfirmation, "0")
 		registry, err := connector.NewRegistry(struct{ connector.Initiator }{w.line})
 		must(t, err)

@@ -11,14 +11,14 @@ import (
 )
 
 // older is the domain with the setting not to send what payers bring.
-func (w *world) older() passerelle.Domain {
+func (w *fixture) older() passerelle.Domain {
 	d := w.domain
 	d.Created = time.Date(2024, 9, 12, 0, 0, 0, 0, time.UTC)
 	return d
 }
 
 // wantHeld counts the deliveries of a payment up to a version and beyond it, by their result.
-func (w *world) wantHeld(t *testing.T, p *payment.Payment, version int64) {
+func (w *fixture) wantHeld(t *testing.T, p *payment.Payment, version int64) {
 	t.Helper()
 	const from = `SELECT count(*) FROM delivery WHERE subject = 'payment' AND subject_id = $1 AND `
 	reported := column[int64](w, from+`version <= $2 AND dropped IS NULL`, int64(p.ID), version)[0]
@@ -31,7 +31,7 @@ func (w *world) wantHeld(t *testing.T, p *payment.Payment, version int64) {
 // TestReturnWithStaleReport: the payment changes after the page was made. The stored state is
 // reported, once.
 func TestReturnWithStaleReport(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		d, id := w.older(), w.create(1)
 		_, err := w.Simulate(t.Context(), d, id, initiation.SimulatedChange{State: payment.Validating})
 		must(t, err)
@@ -57,7 +57,7 @@ func TestReturnWithStaleReport(t *testing.T) {
 
 // TestReturnToANewerDomain writes nothing.
 func TestReturnToANewerDomain(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.stored(w.standing(payment.Pending))
 		rows := w.rows()
 		if back := w.Returned(t.Context(), w.domain, p); unlike(p, back) != "" {
@@ -70,7 +70,7 @@ func TestReturnToANewerDomain(t *testing.T) {
 // TestReturnDuringAChange: a payment changes while its payer returns. Either the payer brings
 // the change, or receivers get it at once.
 func TestReturnDuringAChange(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		d := w.older()
 		for range 20 {
 			id := w.create(1)

@@ -24,7 +24,7 @@ func held() (hold func(context.Context) error, arrived chan struct{}, free func(
 // TestSlowBankKeepsFewWaiting refuses further callers of a bank that does not answer, before
 // anything is decided.
 func TestSlowBankKeepsFewWaiting(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		hold, arrived, free := held()
 		defer free()
 		var payments []passerelle.PaymentID
@@ -60,7 +60,7 @@ func TestSlowBankKeepsFewWaiting(t *testing.T) {
 // TestPayerReturnsManyTimes: a payer opens the return link repeatedly while the bank does not
 // answer. The bank is asked twice concurrently, and others see the stored state.
 func TestPayerReturnsManyTimes(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
 		state := w.decide(p, "approve")
 		hold, arrived, free := held()

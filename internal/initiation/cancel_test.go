@@ -19,7 +19,7 @@ var withdrawal = initiation.CancelRequest{By: payment.ByClient, RedirectURI: "ht
 
 // through has all calls go to another of the simulated banks, which answers to
 // the name of the first.
-func (w *world) through(name string) {
+func (w *fixture) through(name string) {
 	w.t.Helper()
 	for _, c := range w.bank.Connectors() {
 		if able, ok := c.(connector.Initiator); ok && c.Profile().Name == name {
@@ -31,7 +31,7 @@ func (w *world) through(name string) {
 }
 
 // onItsWay is a payment in state pending whose bank takes an hour.
-func (w *world) onItsWay(change ...func(*payment.Draft)) *payment.Payment {
+func (w *fixture) onItsWay(change ...func(*payment.Draft)) *payment.Payment {
 	w.t.Helper()
 	p := w.steered("actn(redirect)/pdng:1h/done", change...)
 	_, err := w.Return(w.t.Context(), w.domain, w.decide(p, "approve"), nil)
@@ -41,7 +41,7 @@ func (w *world) onItsWay(change ...func(*payment.Draft)) *payment.Payment {
 }
 
 // notes are the kinds of note of a payment, with their actors.
-func (w *world) wantNotes(t *testing.T, id passerelle.PaymentID, want ...string) {
+func (w *fixture) wantNotes(t *testing.T, id passerelle.PaymentID, want ...string) {
 	t.Helper()
 	timeline, err := w.db.Timeline(t.Context(), w.domain.ID, []passerelle.PaymentID{id})
 	must(t, err)
@@ -59,7 +59,7 @@ func (w *world) wantNotes(t *testing.T, id passerelle.PaymentID, want ...string)
 func TestWithdrawal(t *testing.T) {
 	for by, code := range map[payment.Actor]payment.ErrorCode{payment.ByClient: payment.CancelledByClient, payment.ByPayer: payment.CancelledByUser} {
 		t.Run(string(by), func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				id := w.create(2)
 				c := withdrawal
 				if c.By = by; by == payment.ByPayer {
@@ -92,7 +92,7 @@ func TestCancellationApproved(t *testing.T) {
 		"keep":   {nil, []string{"cancelling client", "cancellationRefused bank"}},
 	} {
 		t.Run(decision, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				p := w.onItsWay()
 				before := w.eventSummaries(p.ID)
 				cancelling, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
@@ -129,7 +129,7 @@ func TestCancellationApproved(t *testing.T) {
 // TestExecutedMeanwhile lets a payment be executed while its payer thinks about
 // the cancellation.
 func TestExecutedMeanwhile(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()
 		_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
 		must(t, err)
@@ -160,7 +160,7 @@ func TestCancellationAnswers(t *testing.T) {
 		{name: "executed", broken: answers(payment.Report{Status: payment.Settled, Raw: "executed"}), state: payment.Done},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				if test.bank != "" {
 					w.through(test.bank)
 				}
@@ -186,7 +186,7 @@ func TestCancellationRefusals(t *testing.T) {
 		change(&c)
 		return c
 	}
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()
 		for _, test := range []struct {
 			wish  initiation.CancelRequest
@@ -238,7 +238,7 @@ func TestLostCancellations(t *testing.T) {
 		{"no reply at all", before(ignoresDeadline), forgotten, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				p, slow := w.onItsWay(), w.AnswerTime
 				w.AnswerTime = impatience
 				w.line.interrupts(nil, test.broken)
@@ -263,7 +263,7 @@ func TestLostCancellations(t *testing.T) {
 
 // TestCancellationNotSent may be tried again.
 func TestCancellationNotSent(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()
 		w.line.interrupts(nil, before(fails(connector.ErrNotSent)))
 		_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
@@ -285,7 +285,7 @@ func TestCancellationNotSent(t *testing.T) {
 
 // TestStatesOfCancellation keeps the links back from a cancellation apart.
 func TestStatesOfCancellation(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()
 		cancelling, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
 		must(t, err)

@@ -35,9 +35,9 @@ type contest struct {
 	setting [2]string
 	bank    string
 	// begin makes the payment that it is about.
-	begin func(w *world) passerelle.PaymentID
+	begin func(w *fixture) passerelle.PaymentID
 	// parties begin together, each in a process of its own.
-	parties []func(w *world, i *initiation.Initiation, id passerelle.PaymentID) error
+	parties []func(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error
 	// later is how much later a loop runs once more, if it does: of two simultaneous reports
 	// the later one counts, and the other is read again.
 	later time.Duration
@@ -51,34 +51,34 @@ type contestEnd struct {
 	answers, cancels []int
 }
 
-func answering(d func(w *world) passerelle.Domain, by payment.Actor, a initiation.ActionAnswer) func(*world, *initiation.Initiation, passerelle.PaymentID) error {
-	return func(w *world, i *initiation.Initiation, id passerelle.PaymentID) error {
+func answering(d func(w *fixture) passerelle.Domain, by payment.Actor, a initiation.ActionAnswer) func(*fixture, *initiation.Initiation, passerelle.PaymentID) error {
+	return func(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error {
 		_, err := i.Answer(context.Background(), d(w), id, by, a)
 		return err
 	}
 }
 
-func cancelling(w *world, i *initiation.Initiation, id passerelle.PaymentID) error {
+func cancelling(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error {
 	_, err := i.Cancel(context.Background(), w.domain, id, withdrawal)
 	return err
 }
 
-func validating(w *world, i *initiation.Initiation, id passerelle.PaymentID) error {
+func validating(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error {
 	_, err := i.Validate(context.Background(), w.domain, id, validated())
 	return err
 }
 
-func passing(after time.Duration) func(*world, *initiation.Initiation, passerelle.PaymentID) error {
-	return func(w *world, i *initiation.Initiation, _ passerelle.PaymentID) error {
+func passing(after time.Duration) func(*fixture, *initiation.Initiation, passerelle.PaymentID) error {
+	return func(w *fixture, i *initiation.Initiation, _ passerelle.PaymentID) error {
 		_, err := i.RunDue(context.Background(), w.later(after))
 		return err
 	}
 }
 
-func today(w *world) passerelle.Domain    { return w.domain }
-func inAMonth(w *world) passerelle.Domain { return w.later(31 * day) }
-func byScript(script string) func(w *world) passerelle.PaymentID {
-	return func(w *world) passerelle.PaymentID { return w.steered(script).ID }
+func today(w *fixture) passerelle.Domain    { return w.domain }
+func inAMonth(w *fixture) passerelle.Domain { return w.later(31 * day) }
+func byScript(script string) func(w *fixture) passerelle.PaymentID {
+	return func(w *fixture) passerelle.PaymentID { return w.steered(script).ID }
 }
 
 var (
@@ -87,8 +87,8 @@ var (
 	contests = []contest{
 		{
 			name: "cancelled and executed", bank: "Sandbox Quick Cancellation",
-			begin:   func(w *world) passerelle.PaymentID { return w.onItsWay().ID },
-			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{cancelling, passing(2 * time.Hour), passing(2 * time.Hour)},
+			begin:   func(w *fixture) passerelle.PaymentID { return w.onItsWay().ID },
+			parties: []func(*fixture, *initiation.Initiation, passerelle.PaymentID) error{cancelling, passing(2 * time.Hour), passing(2 * time.Hour)},
 			later:   day,
 			ends: map[payment.State]contestEnd{
 				payment.Done: {"", never, maybe}, payment.Rejected: {payment.CancelledByClient, never, once},
@@ -96,7 +96,7 @@ var (
 		},
 		{
 			name: "confirmed and not", setting: [2]string{settings.AutoConfirmation, "0"}, begin: byScript("skip/done"),
-			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{
+			parties: []func(*fixture, *initiation.Initiation, passerelle.PaymentID) error{
 				answering(today, payment.ByClient, confirmed(true)), answering(today, payment.ByClient, confirmed(false)),
 			},
 			ends: map[payment.State]contestEnd{
@@ -105,45 +105,45 @@ var (
 		},
 		{
 			name: "resumed and expired",
-			begin: func(w *world) passerelle.PaymentID {
+			begin: func(w *fixture) passerelle.PaymentID {
 				id := w.steered("actn(decoupled)/done").ID
 				w.quiet()
 				return id
 			},
-			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{
+			parties: []func(*fixture, *initiation.Initiation, passerelle.PaymentID) error{
 				answering(inAMonth, payment.ByPayer, resume), passing(31 * day),
 			},
 			ends: map[payment.State]contestEnd{payment.Done: {"", once, never}, payment.Expired: {"", never, never}},
 		},
 		{
-			name: "two validations", begin: func(w *world) passerelle.PaymentID { return w.create(1) },
-			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{validating, validating},
+			name: "two validations", begin: func(w *fixture) passerelle.PaymentID { return w.create(1) },
+			parties: []func(*fixture, *initiation.Initiation, passerelle.PaymentID) error{validating, validating},
 			ends:    map[payment.State]contestEnd{payment.Validating: {"", never, never}},
 		},
 		{
 			name: "fields and cancelled", bank: "Sandbox Quick Cancellation", begin: byScript("actn(otp)/done"),
-			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{answering(today, payment.ByPayer, code("1234")), cancelling},
+			parties: []func(*fixture, *initiation.Initiation, passerelle.PaymentID) error{answering(today, payment.ByPayer, code("1234")), cancelling},
 			ends: map[payment.State]contestEnd{
 				payment.Done: {"", once, maybe}, payment.Rejected: {payment.CancelledByClient, maybe, once},
 			},
 		},
 		{
-			name: "validated and withdrawn", begin: func(w *world) passerelle.PaymentID { return w.create(1) },
-			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{validating, cancelling},
+			name: "validated and withdrawn", begin: func(w *fixture) passerelle.PaymentID { return w.create(1) },
+			parties: []func(*fixture, *initiation.Initiation, passerelle.PaymentID) error{validating, cancelling},
 			ends: map[payment.State]contestEnd{
 				payment.Validating: {"", never, maybe}, payment.Rejected: {payment.CancelledByClient, never, never},
 			},
 		},
 		{
 			name: "the same answer three times", begin: byScript("actn(psu)/done"),
-			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{
+			parties: []func(*fixture, *initiation.Initiation, passerelle.PaymentID) error{
 				answering(today, payment.ByPayer, approved(true)), answering(today, payment.ByPayer, approved(true)), answering(today, payment.ByPayer, approved(true)),
 			},
 			ends: map[payment.State]contestEnd{payment.Done: {"", once, never}},
 		},
 		{
-			name: "two cancellations", begin: func(w *world) passerelle.PaymentID { return w.onItsWay().ID },
-			parties: []func(*world, *initiation.Initiation, passerelle.PaymentID) error{cancelling, cancelling},
+			name: "two cancellations", begin: func(w *fixture) passerelle.PaymentID { return w.onItsWay().ID },
+			parties: []func(*fixture, *initiation.Initiation, passerelle.PaymentID) error{cancelling, cancelling},
 			ends:    map[payment.State]contestEnd{payment.Pending: {"", never, once}},
 		},
 	}
@@ -154,7 +154,7 @@ var (
 func TestContests(t *testing.T) {
 	for _, c := range contests {
 		t.Run(c.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				if c.bank != "" {
 					w.through(c.bank)
 				}
@@ -173,7 +173,7 @@ func TestContests(t *testing.T) {
 	}
 }
 
-func (w *world) hold(t *testing.T, c contest, processes []*initiation.Initiation) {
+func (w *fixture) hold(t *testing.T, c contest, processes []*initiation.Initiation) {
 	t.Helper()
 	id := c.begin(w)
 	answers, cancels := w.line.counts()
@@ -211,7 +211,7 @@ func has(list []int, n int) bool {
 }
 
 // wantBankToAgree checks the bank's own ledger.
-func (w *world) wantBankToAgree(t *testing.T, p *payment.Payment) {
+func (w *fixture) wantBankToAgree(t *testing.T, p *payment.Payment) {
 	t.Helper()
 	bodies := column[[]byte](w, `SELECT o.body FROM sandbox_order o JOIN attempt a ON a.key = o.key WHERE a.payment_id = $1`, int64(p.ID))
 	if len(bodies) == 0 {

@@ -32,16 +32,16 @@ const impatience = 500 * time.Millisecond
 // crashes are the places of a crash in a validation, with the state that each leaves.
 var crashes = []struct {
 	name string
-	dies func(w *world, i *initiation.Initiation)
+	dies func(w *fixture, i *initiation.Initiation)
 	// left is the state after the death, sent how often the bank got the order.
 	left    payment.State
 	attempt string
 	sent    int64
 }{
-	{"before the first write", func(_ *world, i *initiation.Initiation) { i.Random = deadly{} }, payment.Created, "", 0},
-	{"before the bank", func(w *world, _ *initiation.Initiation) { w.line.breaks(before(dies), nil) }, payment.Created, "open", 0},
-	{"after the bank", func(w *world, _ *initiation.Initiation) { w.line.breaks(after(dies), nil) }, payment.Created, "open", 1},
-	{"after the second write", func(_ *world, i *initiation.Initiation) { i.Wake = runtime.Goexit }, payment.Validating, "answered", 1},
+	{"before the first write", func(_ *fixture, i *initiation.Initiation) { i.Random = deadly{} }, payment.Created, "", 0},
+	{"before the bank", func(w *fixture, _ *initiation.Initiation) { w.line.breaks(before(dies), nil) }, payment.Created, "open", 0},
+	{"after the bank", func(w *fixture, _ *initiation.Initiation) { w.line.breaks(after(dies), nil) }, payment.Created, "open", 1},
+	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, payment.Validating, "answered", 1},
 }
 
 // TestCrashInAValidation crashes a process at each place, and lets another one bring the
@@ -49,7 +49,7 @@ var crashes = []struct {
 func TestCrashInAValidation(t *testing.T) {
 	for _, crash := range crashes {
 		t.Run(crash.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				id := w.create(1)
 				doomed := w.another()
 				doomed.Lease = lapsed
@@ -68,7 +68,7 @@ func TestCrashInAValidation(t *testing.T) {
 }
 
 // rescue brings a payment to its end after a crash that left an attempt.
-func (w *world) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
+func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
 	t.Helper()
 	next := w.another()
 	switch attempt {
@@ -94,7 +94,7 @@ func TestCrashInALoop(t *testing.T) {
 	points := map[string]fault{"before the bank": before(dies), "after the bank": after(dies)}
 	for name, point := range points {
 		t.Run("recovering "+name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				id := w.create(1)
 				w.line.breaks(after(fails(errCut)), point)
 				w.Lease = lapsed
@@ -109,7 +109,7 @@ func TestCrashInALoop(t *testing.T) {
 			})
 		})
 		t.Run("following "+name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				p := w.sent(1)
 				w.decide(p, "approve")
 				w.Lease = lapsed
@@ -129,7 +129,7 @@ func TestCrashInALoop(t *testing.T) {
 // TestCrashAfterTheResend crashes the process that recovers an attempt right after it sent the
 // order again: the bank has it once.
 func TestCrashAfterTheResend(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
 		w.line.breaks(before(fails(errCut)), nil)
 		w.Lease = lapsed
@@ -146,7 +146,7 @@ func TestCrashAfterTheResend(t *testing.T) {
 // TestDeviceOfTheResend: an order that is sent again has the device of the payer who validated
 // it, because nobody takes part then.
 func TestDeviceOfTheResend(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		payer := connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser", AcceptLanguage: "de"}
 		var devices []connector.Device
 		w.line.breaks(func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
@@ -181,7 +181,7 @@ func TestNeverSentAgain(t *testing.T) {
 		{"it arrived", after(fails(errCut)), 1, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
 				id := w.create(1)
 				w.line.breaks(test.cut, before(fails(errCut)))
@@ -205,7 +205,7 @@ func TestNeverSentAgain(t *testing.T) {
 
 // wantBackOff fails to find the outcome several times. Each wait must be twice the one before,
 // up to six hours, with nothing to do in between.
-func (w *world) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {
+func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {
 	t.Helper()
 	wait := 30 * time.Second
 	for range times {
@@ -224,7 +224,7 @@ func (w *world) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {
 }
 
 func TestWaitIsBounded(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.breaks(before(fails(errCut)), before(fails(errCut)))
 		id := w.create(1)
 		_, err := w.Validate(t.Context(), w.domain, id, validated())
@@ -272,7 +272,7 @@ func TestOutcomes(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				id, slow := w.create(1), w.AnswerTime
 				w.AnswerTime, w.Lease = impatience, lapsed
 				w.line.breaks(test.broken, nil)
@@ -318,7 +318,7 @@ func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
 		{"question is answered with a refusal", nil, before(fails(refusal)), payment.Rejected},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				w.AnswerTime = impatience
 				id := w.create(1)
 				w.line.breaks(before(fails(errCut)), nil)
@@ -338,7 +338,7 @@ func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
 // TestClientGoesAway ends the request in the middle of the call to the bank:
 // the answer is stored all the same, before Validate returns.
 func TestClientGoesAway(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
 		ctx, leave := context.WithCancel(t.Context())
 		w.line.breaks(meanwhile(leave), nil)
@@ -354,7 +354,7 @@ func TestClientGoesAway(t *testing.T) {
 
 // TestStopInALoop cancels a pass: it returns the error, and the next pass does the rest.
 func TestStopInALoop(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
 		w.decide(p, "approve")
 		ctx, stop := context.WithCancel(t.Context())

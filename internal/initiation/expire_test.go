@@ -36,7 +36,7 @@ func TestExpiry(t *testing.T) {
 		{name: "deferred", days: "30", validated: true, kind: deferred, after: midnight.Sub(noon) + 30*day},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				w.set(settings.ExpireDays, test.days)
 				w.line.breaks(nil, before(fails(errCut)))
 				id := w.expiring(test.validated, test.kind)
@@ -55,7 +55,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-func (w *world) expiring(validated bool, kind func(*payment.Draft)) passerelle.PaymentID {
+func (w *fixture) expiring(validated bool, kind func(*payment.Draft)) passerelle.PaymentID {
 	if kind == nil {
 		kind = func(*payment.Draft) {}
 	}
@@ -68,11 +68,11 @@ func (w *world) expiring(validated bool, kind func(*payment.Draft)) passerelle.P
 }
 
 // quiet keeps the loop from asking banks.
-func (w *world) quiet() { w.execute(`UPDATE payment SET next_check = NULL`) }
+func (w *fixture) quiet() { w.execute(`UPDATE payment SET next_check = NULL`) }
 
 // TestNothingExpires in a domain without expiry.
 func TestNothingExpires(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		w.set(settings.ExpireDays, "0")
 		id := w.create(1)
 		w.runDue(t, w.Initiation, w.later(10000*day), none)
@@ -83,7 +83,7 @@ func TestNothingExpires(t *testing.T) {
 // TestExpirySkipsOpenAttempts waits while a bank may be answering, and not for one whose order
 // is unknown.
 func TestExpirySkipsOpenAttempts(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
 		w.line.breaks(before(dies), before(fails(errCut)))
 		survives(func() { _, _ = w.Validate(t.Context(), w.domain, id, validated()) })
@@ -103,7 +103,7 @@ func TestExpirySkipsOpenAttempts(t *testing.T) {
 
 // TestManyExpire needs more than one pass.
 func TestManyExpire(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		for range 40 {
 			w.create(1)
 		}

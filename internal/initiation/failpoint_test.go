@@ -13,18 +13,18 @@ import (
 // each leaves: whether the attempt exists and is answered, and how often the bank was told.
 var crashPoints = []struct {
 	name    string
-	dies    func(w *world, i *initiation.Initiation)
+	dies    func(w *fixture, i *initiation.Initiation)
 	attempt string
 	calls   int
 }{
-	{"before the bank", func(w *world, _ *initiation.Initiation) { w.line.interrupts(before(dies), before(dies)) }, "open", 0},
-	{"after the bank", func(w *world, _ *initiation.Initiation) { w.line.interrupts(after(dies), after(dies)) }, "open", 1},
-	{"after the second write", func(_ *world, i *initiation.Initiation) { i.Wake = runtime.Goexit }, "answered", 1},
+	{"before the bank", func(w *fixture, _ *initiation.Initiation) { w.line.interrupts(before(dies), before(dies)) }, "open", 0},
+	{"after the bank", func(w *fixture, _ *initiation.Initiation) { w.line.interrupts(after(dies), after(dies)) }, "open", 1},
+	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, "answered", 1},
 }
 
 // doomed is a process that is going to die in such a place, under leases that
 // lapse at once.
-func (w *world) doomed(dies func(*world, *initiation.Initiation)) *initiation.Initiation {
+func (w *fixture) doomed(dies func(*fixture, *initiation.Initiation)) *initiation.Initiation {
 	w.t.Helper()
 	i := w.another()
 	i.Lease = lapsed
@@ -39,7 +39,7 @@ func TestCrashInAnAnswer(t *testing.T) {
 	for _, point := range crashPoints {
 		for _, yes := range []bool{true, false} {
 			t.Run(point.name+map[bool]string{true: ", yes", false: ", no"}[yes], func(t *testing.T) {
-				onEach(t, func(t *testing.T, w *world) {
+				onEach(t, func(t *testing.T, w *fixture) {
 					p := w.steered("actn(psu)/done")
 					doomed := w.doomed(point.dies)
 					if survives(func() { _, _ = doomed.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, approved(yes)) }) {
@@ -65,7 +65,7 @@ func TestCrashInAnAnswer(t *testing.T) {
 }
 
 // recoverAttempt has another process do what a death left.
-func (w *world) recoverAttempt(t *testing.T, p *payment.Payment, attempt string) {
+func (w *fixture) recoverAttempt(t *testing.T, p *payment.Payment, attempt string) {
 	t.Helper()
 	want := none
 	if attempt == "open" {
@@ -86,7 +86,7 @@ func TestCrashInACancellation(t *testing.T) {
 		}
 		for _, bank := range []string{"", "Sandbox Quick Cancellation"} {
 			t.Run(point.name+bank, func(t *testing.T) {
-				onEach(t, func(t *testing.T, w *world) {
+				onEach(t, func(t *testing.T, w *fixture) {
 					if bank != "" {
 						w.through(bank)
 					}
@@ -110,7 +110,7 @@ func TestCrashInACancellation(t *testing.T) {
 }
 
 // cancelToTheEnd asks for a cancellation if there is none, and approves it.
-func (w *world) cancelToTheEnd(t *testing.T, p *payment.Payment) {
+func (w *fixture) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 	t.Helper()
 	if now := w.stored(p.ID); now.State == payment.Pending && now.Detail == "" {
 		_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
@@ -132,7 +132,7 @@ func (w *world) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 	for name, point := range map[string]fault{"before the bank": before(dies), "after the bank": after(dies)} {
 		t.Run(name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				p := w.steered("actn(psu)/done")
 				w.line.interrupts(after(fails(errCut)), nil)
 				w.Lease = lapsed
@@ -155,7 +155,7 @@ func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 // TestSealedFieldsPostponeTheAttempt spoils the stored values of an order: nobody can call the
 // bank, and tries become rare.
 func TestSealedFieldsPostponeTheAttempt(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.breaks(before(fails(errCut)), nil)
 		id := w.create(1)
 		_, err := w.Validate(t.Context(), w.domain, id, validated())

@@ -15,14 +15,14 @@ import (
 )
 
 // encrypted does what a client does with the domain's public key.
-func (w *world) encrypted(d passerelle.Domain, plain string) string {
+func (w *fixture) encrypted(d passerelle.Domain, plain string) string {
 	w.t.Helper()
 	public, err := w.PublicKey(w.t.Context(), d)
 	must(w.t, err)
 	return w.sealedFor(public, public.ID, plain)
 }
 
-func (w *world) sealedFor(public keys.PublicKey, kid, plain string) string {
+func (w *fixture) sealedFor(public keys.PublicKey, kid, plain string) string {
 	w.t.Helper()
 	raw := `{"kty":"` + public.KeyType + `","n":"` + public.Modulus + `","e":"` + public.Exponent + `"}`
 	var key jose.JSONWebKey
@@ -37,7 +37,7 @@ func (w *world) sealedFor(public keys.PublicKey, kid, plain string) string {
 }
 
 func TestPublicKeyStays(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
 		found := make([]keys.PublicKey, 6)
 		var calls []func()
@@ -62,7 +62,7 @@ func TestPublicKeyStays(t *testing.T) {
 // TestEncryptedFields gives values in JWE where plain text is refused, to a
 // validation and to an answer.
 func TestEncryptedFields(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) { p.Sandbox = false })
 		live, client := w.createDomain("live", passerelle.Live, shop)
 		create := func() passerelle.PaymentID {
@@ -95,7 +95,7 @@ func TestEncryptedFields(t *testing.T) {
 
 // TestBadEncryption refuses a value that does not decrypt, without its content or the cause.
 func TestBadEncryption(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
 		public, err := w.PublicKey(t.Context(), w.domain)
 		must(t, err)
@@ -127,7 +127,7 @@ func TestBadEncryption(t *testing.T) {
 
 // TestHostilePatterns do not take long.
 func TestHostilePatterns(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) {
 			p.PaymentFields = []payment.Field{
 				{Name: "slow", Type: "text", Label: "Slow", Regex: `^(?=(a+)+$)(a+)+b$`},

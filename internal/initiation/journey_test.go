@@ -22,7 +22,7 @@ type eventSummary struct {
 	Lines     string
 }
 
-func (w *world) eventSummaries(id passerelle.PaymentID) []eventSummary {
+func (w *fixture) eventSummaries(id passerelle.PaymentID) []eventSummary {
 	w.t.Helper()
 	var all []eventSummary
 	for _, e := range w.events(id) {
@@ -47,14 +47,14 @@ func (w *world) eventSummaries(id passerelle.PaymentID) []eventSummary {
 	return all
 }
 
-func (w *world) wantEvents(t *testing.T, id passerelle.PaymentID, want ...eventSummary) {
+func (w *fixture) wantEvents(t *testing.T, id passerelle.PaymentID, want ...eventSummary) {
 	t.Helper()
 	if diff := cmp.Diff(want, w.eventSummaries(id)); diff != "" {
 		t.Errorf("receivers are told (-want +got):\n%s", diff)
 	}
 }
 
-func (w *world) wantHistory(t *testing.T, id passerelle.PaymentID, want ...payment.Transition) {
+func (w *fixture) wantHistory(t *testing.T, id passerelle.PaymentID, want ...payment.Transition) {
 	t.Helper()
 	got, err := w.db.Transitions(t.Context(), w.domain.ID, id)
 	must(t, err)
@@ -74,7 +74,7 @@ var (
 )
 
 func TestJourney(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
 		w.wantEvents(t, id)
 		p, err := w.Validate(t.Context(), w.domain, id, validated())
@@ -103,7 +103,7 @@ func TestJourney(t *testing.T) {
 // TestFaithfulTiming lets a payment take its time on the domain's clock, with
 // a payer who never comes back from the bank.
 func TestFaithfulTiming(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		w.bank.Timing = sandbox.Faithful
 		p := w.sent(1)
 		w.runDue(t, w.Initiation, w.later(14*time.Second), none)
@@ -123,7 +123,7 @@ func TestFaithfulTiming(t *testing.T) {
 }
 
 func TestRefusedAtTheBank(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(2)
 		ended, err := w.Return(t.Context(), w.domain, w.decide(p, "refuse"), nil)
 		must(t, err)
@@ -141,7 +141,7 @@ func TestRefusedAtTheBank(t *testing.T) {
 // TestLinesOneByOne stores the bank's reports about single lines before the state changes, and
 // emits no event until it does.
 func TestLinesOneByOne(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		w.bank.Timing = sandbox.Faithful
 		p := w.sent(2)
 		state := w.decide(p, "approve")
@@ -169,7 +169,7 @@ func TestLinesOneByOne(t *testing.T) {
 
 // TestChoiceIsKept stores a choice without sending anything, and uses it in a later validation.
 func TestChoiceIsKept(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
 		choice := validated()
 		choice.Validated, choice.Fields, choice.Connector = false, map[string]string{"use_case_pay": "redirect", "stray": "x"}, "40"

@@ -17,14 +17,14 @@ import (
 	"passerelle/payment"
 )
 
-func (w *world) wantRows(t *testing.T, want map[string]int64) {
+func (w *fixture) wantRows(t *testing.T, want map[string]int64) {
 	t.Helper()
 	if diff := cmp.Diff(want, w.rows()); diff != "" {
 		t.Errorf("something was written (-before +after):\n%s", diff)
 	}
 }
 
-func (w *world) wantLogged(t *testing.T, words string) {
+func (w *fixture) wantLogged(t *testing.T, words string) {
 	t.Helper()
 	if !strings.Contains(w.log.String(), words) {
 		t.Errorf("the log lacks %q:\n%s", words, w.log)
@@ -58,7 +58,7 @@ func TestNonsense(t *testing.T) {
 		{"deafness", before(ignoresDeadline), "does not heed its deadline"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				w.AnswerTime = impatience
 				w.bank.Timing = sandbox.Faithful
 				p := w.sent(1)
@@ -103,7 +103,7 @@ func TestWaitsWithinReason(t *testing.T) {
 		{1 << 62, time.Minute, 24 * time.Hour},
 	} {
 		t.Run(test.asked.String()+" at "+test.age.String(), func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				p := w.sent(1)
 				w.line.breaks(nil, answers(payment.Report{Status: payment.Processing, CheckAfter: test.asked}))
 				w.runDue(t, w.Initiation, w.later(test.age), one)
@@ -120,7 +120,7 @@ func TestWaitsWithinReason(t *testing.T) {
 // TestLargeReport stores the refusal of a bank that writes novels, on the
 // largest bulk there is.
 func TestLargeReport(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(payment.MaxInstructions)
 		novel := strings.Repeat("\x00\"é<", 1<<20)
 		w.line.breaks(before(fails(&payment.Refusal{Code: payment.ErrorCode(novel), Description: novel})), nil)
@@ -138,7 +138,7 @@ func TestLargeReport(t *testing.T) {
 // TestConnectorIsGone removes the connector of sent payments: checks become rarer, and a
 // program with the connector continues.
 func TestConnectorIsGone(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
 		w.decide(p, "approve")
 		id := w.create(1)
@@ -168,7 +168,7 @@ func TestConnectorIsGone(t *testing.T) {
 // TestReturns lets a payer return with every state but the right one, then
 // several times with that.
 func TestReturns(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
 		foreign, _ := w.createDomain("foreign", passerelle.Sandbox)
 		state := w.decide(p, "approve")
@@ -208,7 +208,7 @@ func swap(c byte) string {
 
 // TestReturnToASilentBank shows the payment as it is stored.
 func TestReturnToASilentBank(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
 		state := w.decide(p, "approve")
 		w.line.breaks(nil, before(fails(errCut)))
@@ -227,7 +227,7 @@ func TestReturnToASilentBank(t *testing.T) {
 // TestReturnBeforeTheAnswer brings the payer back while the outcome of the order is unknown:
 // Return leaves that to the running attempt.
 func TestReturnBeforeTheAnswer(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
 		var state string
 		w.line.breaks(func(_ context.Context, o connector.Order, _ exchange) (payment.Report, error) {

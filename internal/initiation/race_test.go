@@ -61,7 +61,7 @@ func (c *count) add(err error) {
 // times: one call sends the order, and all others get a conflict.
 func TestValidationsAtOnce(t *testing.T) {
 	const callers = 6
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		both := []*initiation.Initiation{w.Initiation, w.another()}
 		for attempt := range repetitions(t, 100) {
 			id := w.create(1)
@@ -85,7 +85,7 @@ func TestValidationsAtOnce(t *testing.T) {
 // TestKeepAndValidateAtOnce stores one choice and validates another concurrently: the order has
 // the validated one.
 func TestKeepAndValidateAtOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		for range 30 {
 			id := w.create(1)
 			kept := validated(func(c *initiation.Choice) { c.Validated, c.WebviewURL = false, "https://shop.test/kept" })
@@ -107,7 +107,7 @@ func TestKeepAndValidateAtOnce(t *testing.T) {
 // TestValidationDuringAnAttempt wants a conflict with a time to retry and no change, whether
 // the attempt is open or unknown.
 func TestValidationDuringAnAttempt(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
 		w.line.breaks(before(fails(errCut)), before(fails(errCut)))
 		_, err := w.Validate(t.Context(), w.domain, id, validated())
@@ -134,7 +134,7 @@ func TestValidationDuringAnAttempt(t *testing.T) {
 // the moment between a bank's answer and its being stored. The bank does not recognise keys and
 // leases do not protect: only the database keeps the order from being sent twice.
 func TestEverybodyAtOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
 		other := w.another()
 		w.Lease, other.Lease = lapsed, lapsed
@@ -169,7 +169,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 }
 
 // approvedAtOnce returns when the payer has approved.
-func (w *world) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state string, pass func(*initiation.Initiation) func(), back func()) {
+func (w *fixture) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state string, pass func(*initiation.Initiation) func(), back func()) {
 	t.Helper()
 	if got := w.decide(w.stored(id), "approve"); got != state {
 		t.Errorf("the payer returns with %q, not %q", got, state)
@@ -183,7 +183,7 @@ func (w *world) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state stri
 // processed once, and none is left.
 func TestTwoLoops(t *testing.T) {
 	const payments = 40
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		ids := make([]passerelle.PaymentID, payments)
 		for n := range ids {
 			w.line.breaks(nil, nil)
@@ -229,7 +229,7 @@ func TestTwoLoops(t *testing.T) {
 // TestAnswerOverAChange changes the payment between the bank's answer and its storage: the
 // answer applies to the changed payment.
 func TestAnswerOverAChange(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		change := func() {
 			p := w.stored(1)
 			p.WebviewURL = "https://shop.test/changed"
@@ -249,7 +249,7 @@ func TestAnswerOverAChange(t *testing.T) {
 // TestOlderReport: two processes store the same report. The first one counts, and the second
 // returns no error.
 func TestOlderReport(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
 		state := w.decide(p, "approve")
 		w.line.breaks(nil, meanwhile(func() {
@@ -272,7 +272,7 @@ func TestOlderReport(t *testing.T) {
 // TestNewerReportComesLate: a later report that is stored second applies to the result of the
 // first.
 func TestNewerReportComesLate(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
 		state := w.decide(p, "approve")
 		w.line.breaks(nil, meanwhile(func() {
@@ -295,7 +295,7 @@ func TestNewerReportComesLate(t *testing.T) {
 func TestNotSentAfterATakeover(t *testing.T) {
 	for name, want := range map[string]payment.State{"and sent": payment.Validating, "and died": payment.Created} {
 		t.Run(name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				id := w.create(1)
 				w.Lease = lapsed
 				w.line.breaks(before(func(context.Context) error {
@@ -326,7 +326,7 @@ func TestNotSentAfterATakeover(t *testing.T) {
 // TestEndedMeanwhile expires a payment whose order is in flight or unknown: it stays expired,
 // nothing more is sent, and checks end.
 func TestEndedMeanwhile(t *testing.T) {
-	expire := func(w *world) {
+	expire := func(w *fixture) {
 		p := w.stored(1)
 		steps, err := p.Expire(noon)
 		must(w.t, err)
@@ -339,7 +339,7 @@ func TestEndedMeanwhile(t *testing.T) {
 		}))
 	}
 	t.Run("under way", func(t *testing.T) {
-		onEach(t, func(t *testing.T, w *world) {
+		onEach(t, func(t *testing.T, w *fixture) {
 			id := w.create(1)
 			w.line.breaks(meanwhile(func() { expire(w) }), nil)
 			p, err := w.Validate(t.Context(), w.domain, id, validated())
@@ -352,7 +352,7 @@ func TestEndedMeanwhile(t *testing.T) {
 		})
 	})
 	t.Run("in doubt", func(t *testing.T) {
-		onEach(t, func(t *testing.T, w *world) {
+		onEach(t, func(t *testing.T, w *fixture) {
 			id := w.create(1)
 			w.line.breaks(before(fails(errCut)), nil)
 			_, err := w.Validate(t.Context(), w.domain, id, validated())

@@ -17,7 +17,7 @@ import (
 
 // wantRefusal wants an error of a kind, on a field, with all the words, and no row written
 // since the count.
-func (w *world) wantRefusal(t *testing.T, err error, rows map[string]int64, kind passerelle.Kind, field string, words ...string) {
+func (w *fixture) wantRefusal(t *testing.T, err error, rows map[string]int64, kind passerelle.Kind, field string, words ...string) {
 	t.Helper()
 	var reported *passerelle.Error
 	if !errors.As(err, &reported) || reported.Kind != kind || reported.Field != field {
@@ -79,7 +79,7 @@ func TestCreationRefusals(t *testing.T) {
 		{name: "above the limit", lines: 81, field: "instructions", words: []string{"1000"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				values := settings.Values{settings.MaxAmount: "1000"}
 				d, c := w.domain, w.client
 				if test.live {
@@ -125,7 +125,7 @@ func TestValidationRefusals(t *testing.T) {
 		{"long field", 1, func(c *initiation.Choice) { c.Fields["nick"] = strings.Repeat("n", 1001) }, "fields.nick", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				w.line.tune(particular)
 				id := w.create(test.lines)
 				for _, send := range []bool{true, false} {
@@ -144,7 +144,7 @@ func TestValidationRefusals(t *testing.T) {
 }
 
 func TestWrongPayment(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
 		id := w.create(1)
 		rows := w.rows()
@@ -171,7 +171,7 @@ func TestWrongPayment(t *testing.T) {
 // TestOtherDomainsAreLeftAlone has work to do in one domain and a loop in
 // another.
 func TestOtherDomainsAreLeftAlone(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
 		other.Clock.Offset = time.Hour
 		p := w.sent(1)
@@ -187,7 +187,7 @@ func TestOtherDomainsAreLeftAlone(t *testing.T) {
 
 // TestLiveDomain accepts no simulated bank and, by default, no field in plain text.
 func TestLiveDomain(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		live, client := w.createDomain("live", passerelle.Live, shop)
 		p, err := w.Create(t.Context(), live, initiation.Creation{By: client.ID, Draft: draft(1)})
 		must(t, err)
@@ -212,7 +212,7 @@ func TestLiveDomain(t *testing.T) {
 
 // TestRedirects compares URIs with those registered with the client.
 func TestRedirects(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		live, none := w.createDomain("live", passerelle.Live)
 		_, some := w.createDomain("some", passerelle.Sandbox, "https://a.test/1", "https://a.test/2")
 		sandbox := w.domain
@@ -242,7 +242,7 @@ func TestRedirects(t *testing.T) {
 }
 
 func TestWhatIsOffered(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.stored(w.create(2))
 		offered := func() []string {
 			var names []string
@@ -286,7 +286,7 @@ func TestNothingSensitiveLeaves(t *testing.T) {
 			SchemeName: passerelle.PassportNumber, Identification: canary, Issuer: canary, UltimateOwnerText: canary, UltimateOwnerExtraText: canary,
 		}}
 	}
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) {
 			p.PaymentFields = append(p.PaymentFields, payment.Field{Name: "pin", Type: "text", Label: "PIN", Regex: "^[A-Z]+$"})
 		})
@@ -332,7 +332,7 @@ func TestNothingSensitiveLeaves(t *testing.T) {
 // TestReturnIsOnAKnownSite keeps the domain's callback from redirecting payers
 // to wherever the holder of a payment token likes.
 func TestReturnIsOnAKnownSite(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		d, c := w.createDomain("registered", passerelle.Sandbox, shop)
 		for address, good := range map[string]bool{
 			"https://shop.test/webview?step=2": true, "https://SHOP.test/other": true, "https://registered.test/webview/payment": true,
@@ -355,7 +355,7 @@ func TestReturnIsOnAKnownSite(t *testing.T) {
 // or wrong, encrypted or plain, and searches for it everywhere.
 func TestNothingTypedIsKept(t *testing.T) {
 	const canary = "CANARY"
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		typed := func(code string) initiation.ActionAnswer {
 			return initiation.ActionAnswer{Action: payment.FillFields, Fields: map[string]string{
 				"code": code, "device": "phone", "state": w.encrypted(w.domain, canary), "other": canary,

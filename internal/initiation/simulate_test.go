@@ -10,7 +10,7 @@ import (
 )
 
 // standing is a payment of two lines that a simulation brought to a state.
-func (w *world) standing(state payment.State) passerelle.PaymentID {
+func (w *fixture) standing(state payment.State) passerelle.PaymentID {
 	w.t.Helper()
 	id := w.create(2)
 	way := []payment.State{payment.Validating, payment.Pending}
@@ -33,7 +33,7 @@ func (w *world) standing(state payment.State) passerelle.PaymentID {
 // TestEveryEdge simulates every state from every state: edges of the table succeed with their
 // event, and all others are conflicts.
 func TestEveryEdge(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		for _, from := range payment.States() {
 			for _, to := range payment.States() {
 				id := w.standing(from)
@@ -58,7 +58,7 @@ func TestEveryEdge(t *testing.T) {
 }
 
 func TestSimulatedCodes(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		for _, code := range payment.ErrorCodes() {
 			p, err := w.Simulate(t.Context(), w.domain, w.standing(payment.Validating), initiation.SimulatedChange{State: payment.Rejected, Code: code})
 			must(t, err)
@@ -79,7 +79,7 @@ func TestSimulatedLines(t *testing.T) {
 	line := func(n int, state payment.State) initiation.SimulatedChange {
 		return initiation.SimulatedChange{State: state, Instruction: &n}
 	}
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.standing(payment.Pending)
 		p, err := w.Simulate(t.Context(), w.domain, id, line(1, payment.Rejected))
 		must(t, err)
@@ -99,7 +99,7 @@ func TestSimulatedLines(t *testing.T) {
 }
 
 func TestSimulationRefusals(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		n := 2
 		id := w.standing(payment.Pending)
 		rows := w.rows()
@@ -127,7 +127,7 @@ func TestSimulationRefusals(t *testing.T) {
 
 // TestNoBankBehindASimulation has no order to answer or to cancel.
 func TestNoBankBehindASimulation(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.standing(payment.Validating)
 		rows := w.rows()
 		_, err := w.Answer(t.Context(), w.domain, id, payment.ByPayer, resume)
@@ -139,7 +139,7 @@ func TestNoBankBehindASimulation(t *testing.T) {
 
 // TestSimulationOfASentPayment simulates a change of a payment at its bank.
 func TestSimulationOfASentPayment(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()
 		_, err := w.Simulate(t.Context(), w.domain, p.ID, initiation.SimulatedChange{State: payment.Accepted})
 		must(t, err)

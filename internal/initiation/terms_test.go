@@ -11,7 +11,7 @@ import (
 )
 
 func TestTerms(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
 		id := w.create(1)
 		builtIn, err := w.Terms(t.Context(), w.domain, "fr")
@@ -48,7 +48,7 @@ func TestTerms(t *testing.T) {
 }
 
 // termsRefused tries terms that are not in force, and a payment that can no longer accept any.
-func (w *world) termsRefused(t *testing.T, id passerelle.PaymentID, old int64) {
+func (w *fixture) termsRefused(t *testing.T, id passerelle.PaymentID, old int64) {
 	t.Helper()
 	rows := w.rows()
 	_, err := w.AcceptTerms(t.Context(), w.domain, id, old)
@@ -72,7 +72,7 @@ func (w *world) termsRefused(t *testing.T, id passerelle.PaymentID, old int64) {
 }
 
 func TestCompatibility(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		registry, err := connector.NewRegistry(w.bank.Connectors()...)
 		must(t, err)
 		w.Connectors = registry

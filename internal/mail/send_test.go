@@ -38,23 +38,23 @@ func at(t *testing.T, url string, roots *x509.CertPool) *mail.SMTPServer {
 func TestMailsArrive(t *testing.T) {
 	secured, roots := certified(t)
 	for name, test := range map[string]struct {
-		post     *post
-		implicit bool
-		scheme   string
-		query    string
-		want     mailbag
+		mailServer *mailServer
+		implicit   bool
+		scheme     string
+		query      string
+		want       receivedMail
 	}{
-		"plain":             {&post{}, false, "smtp://", "", mailbag{}},
-		"not secured here":  {&post{tls: secured}, false, "smtp://", "", mailbag{}},
-		"signed in":         {&post{user: "u@x", password: "p /?"}, false, "smtp://u%40x:p%20%2F%3F@", "", mailbag{signedIn: true}},
-		"STARTTLS":          {&post{tls: secured}, false, "smtp://", "?tls=starttls", mailbag{secured: true}},
-		"STARTTLS, sign-in": {&post{tls: secured, user: "u", password: "p"}, false, "smtp://u:p@", "?tls=starttls", mailbag{secured: true, signedIn: true}},
-		"TLS":               {&post{tls: secured}, true, "smtps://", "", mailbag{secured: true}},
-		"TLS, sign-in":      {&post{tls: secured, user: "u", password: "p"}, true, "smtps://u:p@", "", mailbag{secured: true, signedIn: true}},
-		"lost goodbye":      {&post{answers: map[string][]string{"QUIT": {"421 gone"}}}, false, "smtp://", "", mailbag{}},
+		"plain":             {&mailServer{}, false, "smtp://", "", receivedMail{}},
+		"not secured here":  {&mailServer{tls: secured}, false, "smtp://", "", receivedMail{}},
+		"signed in":         {&mailServer{user: "u@x", password: "p /?"}, false, "smtp://u%40x:p%20%2F%3F@", "", receivedMail{signedIn: true}},
+		"STARTTLS":          {&mailServer{tls: secured}, false, "smtp://", "?tls=starttls", receivedMail{secured: true}},
+		"STARTTLS, sign-in": {&mailServer{tls: secured, user: "u", password: "p"}, false, "smtp://u:p@", "?tls=starttls", receivedMail{secured: true, signedIn: true}},
+		"TLS":               {&mailServer{tls: secured}, true, "smtps://", "", receivedMail{secured: true}},
+		"TLS, sign-in":      {&mailServer{tls: secured, user: "u", password: "p"}, true, "smtps://u:p@", "", receivedMail{secured: true, signedIn: true}},
+		"lost goodbye":      {&mailServer{answers: map[string][]string{"QUIT": {"421 gone"}}}, false, "smtp://", "", receivedMail{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := test.post.open(t, test.implicit)
+			p := test.mailServer.open(t, test.implicit)
 			if err := at(t, test.scheme+p.address+test.query, roots).Send(t.Context(), message); err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +63,7 @@ func TestMailsArrive(t *testing.T) {
 				t.Fatalf("%d mails arrived", len(got))
 			}
 			test.want.from, test.want.to, test.want.text = "FROM:<"+sender+">", "TO:<ops@bank.example>", got[0].text
-			if diff := cmp.Diff(test.want, got[0], cmp.AllowUnexported(mailbag{})); diff != "" {
+			if diff := cmp.Diff(test.want, got[0], cmp.AllowUnexported(receivedMail{})); diff != "" {
 				t.Errorf("arrived (-want +got):\n%s", diff)
 			}
 			reads(t, got[0].text, message)
@@ -120,7 +120,7 @@ func TestWordsStayInTheirPlace(t *testing.T) {
 		"a\r\nBcc: x@evil.example", "a\nBcc: x@evil.example\n\nbody", "a\rb", "é — 例え", strings.Repeat("long ", 100), "=?utf-8?q?x?=", "\x01\x7f",
 		"a\r\n.\r\nMAIL FROM:<x@evil.example>", strings.Repeat("x", 3000), "",
 	} {
-		p := new(post).open(t, false)
+		p := new(mailServer).open(t, false)
 		m := message
 		m.Subject, m.Text = words, words+"\n"
 		if err := at(t, "smtp://"+p.address, nil).Send(t.Context(), m); err != nil {
@@ -143,7 +143,7 @@ func TestWordsStayInTheirPlace(t *testing.T) {
 }
 
 func TestAddressesThatAreNone(t *testing.T) {
-	p := new(post).open(t, false)
+	p := new(mailServer).open(t, false)
 	for _, to := range []string{"", "x", "a@b.example>\r\nRCPT TO:<x@evil.example", "a@b.example, c@d.example"} {
 		m := message
 		m.To = to
@@ -160,33 +160,33 @@ func TestServersThatRefuse(t *testing.T) {
 	secured, roots := certified(t)
 	other, _ := certified(t)
 	for name, test := range map[string]struct {
-		post     *post
-		implicit bool
-		scheme   string
-		query    string
-		want     string
+		mailServer *mailServer
+		implicit   bool
+		scheme     string
+		query      string
+		want       string
 	}{
-		"recipient":           {&post{answers: map[string][]string{"RCPT": {"550 5.1.1 no ops@bank.example here"}}}, false, "smtp://", "", "the mail server refused the mail: 550 5.1.1"},
-		"sender":              {&post{answers: map[string][]string{"MAIL": {"553 no"}}}, false, "smtp://", "", "the mail server refused the mail: 553"},
-		"for now":             {&post{answers: map[string][]string{"RCPT": {"451 4.7.1 greylisted"}}}, false, "smtp://", "", "the mail server refused the mail: 451 4.7.1"},
-		"data":                {&post{answers: map[string][]string{"DATA": {"451 no"}}}, false, "smtp://", "", "the mail server refused the mail: 451"},
-		"content":             {&post{answers: map[string][]string{".": {"554 5.7.1 spam from ops@bank.example"}}}, false, "smtp://", "", "the mail server refused the mail: 554 5.7.1"},
-		"greeting":            {&post{answers: map[string][]string{"greeting": {"554 not for you, ops"}}}, false, "smtp://", "", "the mail server refused the conversation: 554"},
-		"hello":               {&post{answers: map[string][]string{"EHLO": {"550 no"}, "HELO": {"550 no"}}}, false, "smtp://", "", "the mail server refused the conversation: 550"},
-		"password":            {&post{user: "u", password: "right"}, false, "smtp://u:hunter2@", "", "the mail server refused the conversation: 535"},
-		"no sign-in":          {&post{}, false, "smtp://u:hunter2@", "", "the conversation with the mail server failed"},
-		"no STARTTLS":         {&post{}, false, "smtp://", "?tls=starttls", "the mail server does not offer STARTTLS"},
-		"STARTTLS refused":    {&post{tls: secured, answers: map[string][]string{"STARTTLS": {"454 later"}}}, false, "smtp://", "?tls=starttls", "the mail server refused the conversation: 454"},
-		"certificate":         {&post{tls: other}, false, "smtp://", "?tls=starttls", "the certificate of the mail server was refused"},
-		"certificate, TLS":    {&post{tls: other}, true, "smtps://", "", "the certificate of the mail server was refused"},
-		"no TLS":              {&post{}, false, "smtps://", "", "the conversation with the mail server failed"},
-		"endless greeting":    {&post{answers: map[string][]string{"greeting": {strings.Repeat("220-x\r\n", 1<<18)}}}, false, "smtp://", "", "the mail server said more than is read"},
-		"endless line":        {&post{answers: map[string][]string{"EHLO": {"250 " + strings.Repeat("x", 2<<20)}}}, false, "smtp://", "", "the mail server said more than is read"},
-		"nonsense":            {&post{answers: map[string][]string{"greeting": {"HTTP/1.1 200 OK"}}}, false, "smtp://", "", "the conversation with the mail server failed"},
-		"header in the reply": {&post{answers: map[string][]string{"RCPT": {"550-a\r\n550 ops@bank.example"}}}, false, "smtp://", "", "the mail server refused the mail: 550"},
+		"recipient":           {&mailServer{answers: map[string][]string{"RCPT": {"550 5.1.1 no ops@bank.example here"}}}, false, "smtp://", "", "the mail server refused the mail: 550 5.1.1"},
+		"sender":              {&mailServer{answers: map[string][]string{"MAIL": {"553 no"}}}, false, "smtp://", "", "the mail server refused the mail: 553"},
+		"for now":             {&mailServer{answers: map[string][]string{"RCPT": {"451 4.7.1 greylisted"}}}, false, "smtp://", "", "the mail server refused the mail: 451 4.7.1"},
+		"data":                {&mailServer{answers: map[string][]string{"DATA": {"451 no"}}}, false, "smtp://", "", "the mail server refused the mail: 451"},
+		"content":             {&mailServer{answers: map[string][]string{".": {"554 5.7.1 spam from ops@bank.example"}}}, false, "smtp://", "", "the mail server refused the mail: 554 5.7.1"},
+		"greeting":            {&mailServer{answers: map[string][]string{"greeting": {"554 not for you, ops"}}}, false, "smtp://", "", "the mail server refused the conversation: 554"},
+		"hello":               {&mailServer{answers: map[string][]string{"EHLO": {"550 no"}, "HELO": {"550 no"}}}, false, "smtp://", "", "the mail server refused the conversation: 550"},
+		"password":            {&mailServer{user: "u", password: "right"}, false, "smtp://u:hunter2@", "", "the mail server refused the conversation: 535"},
+		"no sign-in":          {&mailServer{}, false, "smtp://u:hunter2@", "", "the conversation with the mail server failed"},
+		"no STARTTLS":         {&mailServer{}, false, "smtp://", "?tls=starttls", "the mail server does not offer STARTTLS"},
+		"STARTTLS refused":    {&mailServer{tls: secured, answers: map[string][]string{"STARTTLS": {"454 later"}}}, false, "smtp://", "?tls=starttls", "the mail server refused the conversation: 454"},
+		"certificate":         {&mailServer{tls: other}, false, "smtp://", "?tls=starttls", "the certificate of the mail server was refused"},
+		"certificate, TLS":    {&mailServer{tls: other}, true, "smtps://", "", "the certificate of the mail server was refused"},
+		"no TLS":              {&mailServer{}, false, "smtps://", "", "the conversation with the mail server failed"},
+		"endless greeting":    {&mailServer{answers: map[string][]string{"greeting": {strings.Repeat("220-x\r\n", 1<<18)}}}, false, "smtp://", "", "the mail server said more than is read"},
+		"endless line":        {&mailServer{answers: map[string][]string{"EHLO": {"250 " + strings.Repeat("x", 2<<20)}}}, false, "smtp://", "", "the mail server said more than is read"},
+		"nonsense":            {&mailServer{answers: map[string][]string{"greeting": {"HTTP/1.1 200 OK"}}}, false, "smtp://", "", "the conversation with the mail server failed"},
+		"header in the reply": {&mailServer{answers: map[string][]string{"RCPT": {"550-a\r\n550 ops@bank.example"}}}, false, "smtp://", "", "the mail server refused the mail: 550"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := test.post.open(t, test.implicit)
+			p := test.mailServer.open(t, test.implicit)
 			err := at(t, test.scheme+p.address+test.query, roots).Send(t.Context(), message)
 			if err == nil || err.Error() != test.want {
 				t.Errorf("got %v, want %q", err, test.want)
@@ -204,7 +204,7 @@ func TestServersThatRefuse(t *testing.T) {
 }
 
 func TestAfterATemporaryFailureTheMailIsTheSame(t *testing.T) {
-	p := (&post{answers: map[string][]string{"RCPT": {"451 4.7.1 greylisted"}}}).open(t, false)
+	p := (&mailServer{answers: map[string][]string{"RCPT": {"451 4.7.1 greylisted"}}}).open(t, false)
 	s := at(t, "smtp://"+p.address, nil)
 	if err := s.Send(t.Context(), message); err == nil {
 		t.Fatal("taken over at once")
@@ -230,7 +230,7 @@ func TestServersThatHang(t *testing.T) {
 	defer silent.Close()
 	urls := map[string]string{"silent": "smtp://" + silent.Addr().String(), "silent, TLS": "smtps://" + silent.Addr().String()}
 	for _, verb := range []string{"EHLO", "MAIL", "RCPT", "DATA"} {
-		urls[verb] = "smtp://" + (&post{stuck: verb}).open(t, false).address
+		urls[verb] = "smtp://" + (&mailServer{stuck: verb}).open(t, false).address
 	}
 	for name, url := range urls {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 )
 
 // post is a mail server (RFC 5321) that records what it gets and answers as a test wants.
-type post struct {
+type mailServer struct {
 	t       *testing.T
 	address string
 	// tls is the configuration for STARTTLS. Without it, STARTTLS is not offered.
@@ -34,20 +34,20 @@ type post struct {
 	stuck string
 
 	mu   sync.Mutex
-	got  []mailbag
+	got  []receivedMail
 	said []string
 	ends sync.WaitGroup
 }
 
-// mailbag is a mail as it arrived.
-type mailbag struct {
+// receivedMail is a mail as it arrived.
+type receivedMail struct {
 	from, to, text string
 	secured        bool
 	signedIn       bool
 }
 
 // open starts the server, with TLS from the first byte when implicit.
-func (p *post) open(t *testing.T, implicit bool) *post {
+func (p *mailServer) open(t *testing.T, implicit bool) *mailServer {
 	t.Helper()
 	p.t = t
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,16 +74,16 @@ func (p *post) open(t *testing.T, implicit bool) *post {
 	return p
 }
 
-// talk is one connection.
-type talk struct {
-	*post
+// smtpSession is one connection.
+type smtpSession struct {
+	*mailServer
 	connection net.Conn
 	lines      *bufio.Reader
-	bag        mailbag
+	bag        receivedMail
 }
 
-func (p *post) converse(connection net.Conn, secured bool) {
-	c := &talk{post: p, connection: connection, lines: bufio.NewReader(connection), bag: mailbag{secured: secured}}
+func (p *mailServer) converse(connection net.Conn, secured bool) {
+	c := &smtpSession{mailServer: p, connection: connection, lines: bufio.NewReader(connection), bag: receivedMail{secured: secured}}
 	defer func() { c.connection.Close() }()
 	c.say(p.answer("greeting", "220 post.example ready"))
 	for {
@@ -104,7 +104,7 @@ func (p *post) converse(connection net.Conn, secured bool) {
 	}
 }
 
-func (c *talk) obey(verb, rest string) bool {
+func (c *smtpSession) obey(verb, rest string) bool {
 	switch verb {
 	case "EHLO":
 		c.say(c.answer(verb, c.extensions()))
@@ -141,7 +141,7 @@ func (c *talk) obey(verb, rest string) bool {
 	return true
 }
 
-func (c *talk) extensions() string {
+func (c *smtpSession) extensions() string {
 	offers := []string{"250-post.example", "250-ENHANCEDSTATUSCODES"}
 	if c.tls != nil && !c.bag.secured {
 		offers = append(offers, "250-STARTTLS")
@@ -153,7 +153,7 @@ func (c *talk) extensions() string {
 }
 
 // take reads a mail up to its end.
-func (c *talk) take() {
+func (c *smtpSession) take() {
 	var text strings.Builder
 	for {
 		line, err := c.lines.ReadString('\n')
@@ -175,11 +175,11 @@ func (c *talk) take() {
 	c.say(answer)
 }
 
-func (c *talk) say(text string) {
+func (c *smtpSession) say(text string) {
 	fmt.Fprintf(c.connection, "%s\r\n", text) // whether the client still listens is its affair
 }
 
-func (p *post) answer(verb, usual string) string {
+func (p *mailServer) answer(verb, usual string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if others := p.answers[verb]; len(others) > 0 {
@@ -189,21 +189,21 @@ func (p *post) answer(verb, usual string) string {
 	return usual
 }
 
-func (p *post) note(line string) {
+func (p *mailServer) note(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.said = append(p.said, line)
 }
 
 // mails are the mails received so far.
-func (p *post) mails() []mailbag {
+func (p *mailServer) mails() []receivedMail {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]mailbag(nil), p.got...)
+	return append([]receivedMail(nil), p.got...)
 }
 
 // receivedLines are the commands so far.
-func (p *post) receivedLines() []string {
+func (p *mailServer) receivedLines() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.said...)

@@ -253,29 +253,29 @@ day; the configuration key webhooks.alerts_frequency changes that.
 	})
 }
 
-// postman sends mails as a test has it.
-type postman func(ctx context.Context, m mail.Message) error
+// senderFunc sends mails as a test has it.
+type senderFunc func(ctx context.Context, m mail.Message) error
 
-func (p postman) Send(ctx context.Context, m mail.Message) error { return p(ctx, m) }
+func (p senderFunc) Send(ctx context.Context, m mail.Message) error { return p(ctx, m) }
 
-// office is a service with an outbox, without loops, and with a clock of its own.
-type office struct {
+// outbox is a service with an outbox, without loops, and with a clock of its own.
+type outbox struct {
 	*service.Service
 	t      *testing.T
 	now    time.Time
 	domain passerelle.Domain
-	send   postman
+	send   senderFunc
 	sent   []string
 	log    bytes.Buffer
 }
 
-func onEachOffice(t *testing.T, run func(t *testing.T, o *office)) {
+func onEachOutbox(t *testing.T, run func(t *testing.T, o *outbox)) {
 	storetest.Each(t, func(t *testing.T, url string) {
-		o := &office{t: t, now: time.Date(2026, 11, 21, 15, 0, 0, 0, time.UTC)}
+		o := &outbox{t: t, now: time.Date(2026, 11, 21, 15, 0, 0, 0, time.UTC)}
 		o.send = func(context.Context, mail.Message) error { return nil }
 		o.Service = opened(t, service.Config{
 			Database: url, Keys: keys.Generate(), Now: func() time.Time { return o.now }, Log: slog.New(slog.NewTextHandler(&o.log, nil)),
-			Mail: postman(func(ctx context.Context, m mail.Message) error {
+			Mail: senderFunc(func(ctx context.Context, m mail.Message) error {
 				o.sent = append(o.sent, m.Subject)
 				return o.send(ctx, m)
 			}),
@@ -290,7 +290,7 @@ func onEachOffice(t *testing.T, run func(t *testing.T, o *office)) {
 }
 
 // write puts a mail into the outbox.
-func (o *office) write(subject string) {
+func (o *outbox) write(subject string) {
 	o.t.Helper()
 	m := store.Mail{Domain: o.domain.ID, Kind: "alert", Recipient: "ops@bank.example", Subject: subject, Text: "t", Created: o.now}
 	if err := o.DB.Write(o.t.Context(), func(tx *store.Tx) error { return tx.CreateMail(&m) }); err != nil {
@@ -299,7 +299,7 @@ func (o *office) write(subject string) {
 }
 
 // pass sends what is due and checks it.
-func (o *office) pass(want ...string) {
+func (o *outbox) pass(want ...string) {
 	o.t.Helper()
 	if err := o.SendMails(o.t.Context()); err != nil {
 		o.t.Fatal(err)
@@ -310,7 +310,7 @@ func (o *office) pass(want ...string) {
 	o.sent = nil
 }
 
-func (o *office) stored() []store.Mail {
+func (o *outbox) stored() []store.Mail {
 	o.t.Helper()
 	mails, err := o.DB.Mails(o.t.Context(), o.domain.ID, store.Window{Limit: 100})
 	if err != nil {
@@ -320,7 +320,7 @@ func (o *office) stored() []store.Mail {
 }
 
 func TestMailsAreSentOnce(t *testing.T) {
-	onEachOffice(t, func(t *testing.T, o *office) {
+	onEachOutbox(t, func(t *testing.T, o *outbox) {
 		var got []mail.Message
 		o.send = func(_ context.Context, m mail.Message) error {
 			got = append(got, m)
@@ -345,7 +345,7 @@ func TestMailsAreSentOnce(t *testing.T) {
 
 // The pauses between attempts grow from a minute to an hour, and do not end.
 func TestMailsAreTriedAgain(t *testing.T) {
-	onEachOffice(t, func(t *testing.T, o *office) {
+	onEachOutbox(t, func(t *testing.T, o *outbox) {
 		var ids []string
 		o.send = func(_ context.Context, m mail.Message) error {
 			ids = append(ids, m.ID)
@@ -378,7 +378,7 @@ func TestMailsAreTriedAgain(t *testing.T) {
 }
 
 func TestARefusedMailDoesNotHoldOthersUp(t *testing.T) {
-	onEachOffice(t, func(t *testing.T, o *office) {
+	onEachOutbox(t, func(t *testing.T, o *outbox) {
 		o.send = func(_ context.Context, m mail.Message) error {
 			if m.Subject == "bad" {
 				return errors.New("the mail server refused the mail: 550")
@@ -398,7 +398,7 @@ func TestARefusedMailDoesNotHoldOthersUp(t *testing.T) {
 
 // While one sender is at a mail, another leaves it alone.
 func TestTwoSendersShareTheMails(t *testing.T) {
-	onEachOffice(t, func(t *testing.T, o *office) {
+	onEachOutbox(t, func(t *testing.T, o *outbox) {
 		o.send = func(ctx context.Context, m mail.Message) error {
 			if m.Subject == "a" {
 				return o.SendMails(ctx)
@@ -413,7 +413,7 @@ func TestTwoSendersShareTheMails(t *testing.T) {
 }
 
 func TestAMailThatWasCutOffIsSentAgain(t *testing.T) {
-	onEachOffice(t, func(t *testing.T, o *office) {
+	onEachOutbox(t, func(t *testing.T, o *outbox) {
 		ctx, cancel := context.WithCancel(t.Context())
 		o.send = func(ctx context.Context, _ mail.Message) error {
 			cancel()
@@ -441,7 +441,7 @@ func TestWithoutAMailServer(t *testing.T) {
 		}{
 			"nobody to tell":          {nil, "", false},
 			"somebody to tell":        {nil, "ops@bank.example", true},
-			"with a server, somebody": {postman(nil), "ops@bank.example", false},
+			"with a server, somebody": {senderFunc(nil), "ops@bank.example", false},
 		} {
 			t.Run(name, func(t *testing.T) {
 				var log bytes.Buffer

@@ -38,12 +38,12 @@ const (
 func TestDeadEndpointsCostNothing(t *testing.T) {
 	databases := map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": storetest.Postgres}
 	for kind, database := range databases {
-		for name, crowd := range map[string]func(*fixture){"same event": (*fixture).addDead, "own backlog": (*fixture).addBacklogged} {
+		for name, clientResults := range map[string]func(*fixture){"same event": (*fixture).addDead, "own backlog": (*fixture).addBacklogged} {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				if pairs() == 0 {
 					t.Parallel() // nothing is measured
 				}
-				costNothing(&setting{t, database, crowd})
+				costNothing(&setting{t, database, clientResults})
 			})
 		}
 	}
@@ -51,9 +51,9 @@ func TestDeadEndpointsCostNothing(t *testing.T) {
 
 // setting is the database of a test, and the receivers around it.
 type setting struct {
-	t        *testing.T
-	database func(testing.TB) string
-	crowd    func(*fixture)
+	t             *testing.T
+	database      func(testing.TB) string
+	clientResults func(*fixture)
 }
 
 // pairs is how many pairs of runs are measured.
@@ -152,7 +152,7 @@ func (s *fixture) addBacklogged() {
 // asked counts the requests to the dead over some runs of the flusher.
 func asked(in *setting) {
 	t, s := in.t, newFixture(in, "3600")
-	in.crowd(s)
+	in.clientResults(s)
 	s.d.subscribe(stateUpdated, s.healthy)
 	s.drive(amountOfChanges())
 	const runs = 2
@@ -177,7 +177,7 @@ func measured(in *setting, isDead bool) time.Duration {
 	s := newFixture(in, "60")
 	defer s.process.Kill()
 	if isDead {
-		in.crowd(s)
+		in.clientResults(s)
 	} else {
 		s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always)) // as much as the others have stored
 	}

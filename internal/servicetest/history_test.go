@@ -98,12 +98,12 @@ func (h *history) play() {
 	h.done = append(h.done, fmt.Sprint("create ", line["label"]))
 	h.inspect()
 	for range 3 + h.random.IntN(8) {
-		deed := pick(h.random, deeds)
-		h.done = append(h.done, deed.name)
+		clientAct := pick(h.random, deeds)
+		h.done = append(h.done, clientAct.name)
 		before := h.now
-		answer := deed.do(h)
+		answer := clientAct.do(h)
 		h.inspect()
-		h.judge(deed, before, answer)
+		h.judge(clientAct, before, answer)
 		if h.t.Failed() {
 			return
 		}
@@ -113,16 +113,16 @@ func (h *history) play() {
 
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
-// deed is one act. Allowed says, from what the client knows, whether the service should accept
+// clientAct is one act. Allowed says, from what the client knows, whether the service should accept
 // it. It is nil for an act that the service does not decide.
-type deed struct {
+type clientAct struct {
 	name    string
 	do      func(*history) servicetest.Answer
 	allowed func(seenByClient) bool
 }
 
-func body(name string, make func(*history) map[string]any, allowed func(seenByClient) bool) deed {
-	return deed{name, func(h *history) servicetest.Answer { return h.s.Call("POST", h.path, h.token, make(h)) }, allowed}
+func body(name string, make func(*history) map[string]any, allowed func(seenByClient) bool) clientAct {
+	return clientAct{name, func(h *history) servicetest.Answer { return h.s.Call("POST", h.path, h.token, make(h)) }, allowed}
 }
 
 func fixed(value map[string]any) func(*history) map[string]any {
@@ -137,7 +137,7 @@ func asks(action payment.Action) func(seenByClient) bool {
 	return func(p seenByClient) bool { return p.Action != nil && *p.Action == action }
 }
 
-var deeds = []deed{
+var deeds = []clientAct{
 	body("validate", func(h *history) map[string]any {
 		return map[string]any{
 			"connector_uuid": testConnector, "webview_url": "https://shop.example/webview", "validated": true,
@@ -195,7 +195,7 @@ func (h *history) inspect() {
 }
 
 // judge compares the result with the model.
-func (h *history) judge(d deed, before seenByClient, answer servicetest.Answer) {
+func (h *history) judge(d clientAct, before seenByClient, answer servicetest.Answer) {
 	h.t.Helper()
 	if answer.Status >= http.StatusInternalServerError {
 		h.t.Errorf("%s was answered with %d: %s", d.name, answer.Status, answer.Body)

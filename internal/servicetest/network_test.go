@@ -50,7 +50,7 @@ func TestNetwork(t *testing.T) {
 	p := servicetest.StartProcessWith(t, before[links[0]].Through(database), "PASSERELLE_DATABASE_TIMEOUT="+databaseTimeout.String())
 	before[links[2]] = servicetest.StartNetwork(t, servicetest.HostOf(t, p.BaseURL))
 	r.origin = before[links[1]].Through(r.origin)
-	w := &weather{t: t, process: p, networks: before}
+	w := &networkFaults{t: t, process: p, networks: before}
 	load{t: t, random: random, processes: []*servicetest.Process{p}, receiver: r, bases: []string{before[links[2]].Through(p.BaseURL)}}.run(func(l *ledger) {
 		w.ledger = l
 		all := random.Perm(len(links) * len(manners))
@@ -69,8 +69,8 @@ const (
 	recoverIn = 30 * time.Second
 )
 
-// weather is the sequence of failures of the networks.
-type weather struct {
+// networkFaults is the sequence of failures of the networks.
+type networkFaults struct {
 	t        *testing.T
 	process  *servicetest.Process
 	networks map[string]*servicetest.Network
@@ -78,7 +78,7 @@ type weather struct {
 }
 
 // play has a network misbehave for a while.
-func (w *weather) play(link string, n int) {
+func (w *networkFaults) play(link string, n int) {
 	w.t.Helper()
 	d, name := w.ledger.d, fmt.Sprintf("the network between %s %s", link, manners[n].name)
 	d.mu.Lock()
@@ -107,7 +107,7 @@ func (w *weather) play(link string, n int) {
 }
 
 // lives asks the program directly.
-func (w *weather) lives(name string) {
+func (w *networkFaults) lives(name string) {
 	client := http.Client{Timeout: 5 * time.Second}
 	answer, err := client.Get("http://" + servicetest.HostOf(w.t, w.process.BaseURL) + "/healthz")
 	if err != nil {

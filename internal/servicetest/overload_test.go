@@ -31,14 +31,14 @@ func TestOverload(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			p := servicetest.StartProcessWith(t, database, fmt.Sprint("PASSERELLE_MAX_REQUESTS=", overloadRequests))
 			d := newDriver(t, p)
-			recovered := d.crowd(2, 300*time.Millisecond)
+			recovered := d.clientResults(2, 300*time.Millisecond)
 			before := p.Memory()
-			much := d.crowd(overloadClients, amountOf("PASSERELLE_TEST_OVERLOAD", time.Second))
+			much := d.clientResults(overloadClients, amountOf("PASSERELLE_TEST_OVERLOAD", time.Second))
 			grown := p.Memory() - before
 			ended := time.Now()
-			after := d.crowd(2, 300*time.Millisecond)
+			after := d.clientResults(2, 300*time.Millisecond)
 			for after.refused > 0 || after.slowest(99) > max(time.Second, 3*recovered.slowest(99)) {
-				if after = d.crowd(2, 300*time.Millisecond); time.Since(ended) > recoversIn {
+				if after = d.clientResults(2, 300*time.Millisecond); time.Since(ended) > recoversIn {
 					t.Errorf("%v after the crowd: %v, before it: %v", time.Since(ended), after, recovered)
 					break
 				}
@@ -55,29 +55,29 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// crowd has the results of the clients.
-type crowd struct {
+// clientResults has the results of the clients.
+type clientResults struct {
 	taken           []time.Duration
 	refused, failed int
 	// refusal is the longest time until a refusal.
 	refusal time.Duration
 }
 
-func (c crowd) slowest(percent int) time.Duration {
+func (c clientResults) slowest(percent int) time.Duration {
 	if len(c.taken) == 0 {
 		return 0
 	}
 	return c.taken[(len(c.taken)-1)*percent/100]
 }
 
-func (c crowd) String() string {
+func (c clientResults) String() string {
 	return fmt.Sprintf("%d taken in (half in %v, 99 of 100 in %v), %d refused (in at most %v), %d failed",
 		len(c.taken), c.slowest(50).Round(time.Millisecond), c.slowest(99).Round(time.Millisecond), c.refused, c.refusal.Round(time.Millisecond), c.failed)
 }
 
-// crowd has clients create and read payments for a while, each one as fast as it
+// clientResults has clients create and read payments for a while, each one as fast as it
 // is answered.
-func (d *driver) crowd(clients int, length time.Duration) (met crowd) {
+func (d *driver) clientResults(clients int, length time.Duration) (met clientResults) {
 	var (
 		mu      sync.Mutex
 		working sync.WaitGroup

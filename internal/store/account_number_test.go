@@ -22,7 +22,7 @@ const (
 )
 
 // numbered is a payment between these accounts.
-func (s site) numbered() *payment.Payment {
+func (s fixture) numbered() *payment.Payment {
 	s.t.Helper()
 	d := draft(1)
 	d.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: payersNumber, Label: "Payer"}
@@ -42,7 +42,7 @@ func (s site) numbered() *payment.Payment {
 }
 
 // clearNumbers counts unencrypted account numbers in the database.
-func (s site) clearNumbers() (n int64) {
+func (s fixture) clearNumbers() (n int64) {
 	s.t.Helper()
 	for _, text := range []string{
 		`SELECT count(*) FROM payment WHERE payer_identification LIKE 'FR76%' OR payer_identification LIKE '%0189'`,
@@ -54,7 +54,7 @@ func (s site) clearNumbers() (n int64) {
 }
 
 // found are the payments that filters by account numbers find, by the filter.
-func (s site) found(db *store.DB, domain passerelle.DomainID) map[string]int64 {
+func (s fixture) found(db *store.DB, domain passerelle.DomainID) map[string]int64 {
 	s.t.Helper()
 	found := map[string]int64{}
 	for name, f := range map[string]store.PaymentFilter{
@@ -76,7 +76,7 @@ func (s site) found(db *store.DB, domain passerelle.DomainID) map[string]int64 {
 }
 
 // same fails the test when the payment is not read as it was made.
-func (s site) same(db *store.DB, p *payment.Payment) {
+func (s fixture) same(db *store.DB, p *payment.Payment) {
 	s.t.Helper()
 	got, err := db.Payment(s.t.Context(), p.Domain, p.ID, true)
 	if err != nil {
@@ -97,7 +97,7 @@ func times(n int64) map[string]int64 {
 // TestAccountNumbersAreSealed: no number of a payment is in a new database, and lists
 // find payments by them.
 func TestAccountNumbersAreSealed(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.numbered()
 		if n := s.clearNumbers(); n != 0 {
 			t.Errorf("%d rows have clear numbers", n)
@@ -135,7 +135,7 @@ func TestAccountNumbersAreSealed(t *testing.T) {
 // TestOlderAccountNumbersAreSealed: an older database keeps plain account numbers until they
 // are encrypted, and searches find the same before and after.
 func TestOlderAccountNumbersAreSealed(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.keepsNumbersClear()
 		all := []*payment.Payment{s.numbered(), s.numbered(), s.numbered()}
 		if n := s.clearNumbers(); n != 3+9 {
@@ -164,7 +164,7 @@ func TestOlderAccountNumbersAreSealed(t *testing.T) {
 // numbers, and the next call encrypts plain ones that another left.
 func TestNumbersThatStayedClearAreSealed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
-		s := newSite(t, url)
+		s := newFixture(t, url)
 		s.keepsNumbersClear()
 		p := s.numbered()
 		if _, err := withKeys(t, url, s.db.Ring()).SealAccountNumbers(t.Context(), 10, func(int64) {}); err != nil {
@@ -189,7 +189,7 @@ func TestNumbersThatStayedClearAreSealed(t *testing.T) {
 // key, once the older is gone.
 func TestSealedAccountNumbersOutliveTheirKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
-		s := newSite(t, url)
+		s := newFixture(t, url)
 		p := s.numbered()
 		ring := s.db.Ring().Rotated()
 		if _, _, err := withKeys(t, url, ring).Rewrap(t.Context(), 10, func(int64) {}); err != nil {

@@ -19,7 +19,7 @@ const (
 
 // TestAllocationsOfAPayment limits the allocations of storing and reading a payment.
 func TestAllocationsOfAPayment(t *testing.T) {
-	s := newSite(t, storetest.SQLite(t))
+	s := newFixture(t, storetest.SQLite(t))
 	p, first, err := payment.New(draft(1), payment.Policy{}, zeros{}, now)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ const mostToRecord = 13
 
 // TestAllocationsOfAnAccount limits the allocations of recording requests.
 func TestAllocationsOfAnAccount(t *testing.T) {
-	s := newSite(t, storetest.SQLite(t))
+	s := newFixture(t, storetest.SQLite(t))
 	w := s.receiver(webhook.PaymentStateUpdated)
 	const requests = 64
 	s.happen(1, requests, now)

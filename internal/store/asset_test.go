@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/store"
 )
 
-func (h *savings) assets(account int, reading int64, list ...bankstore.NewAsset) {
+func (h *userAccounts) assets(account int, reading int64, list ...bankstore.NewAsset) {
 	h.t.Helper()
 	h.write(func(tx *store.Tx) error {
 		for _, n := range list {
@@ -39,7 +39,7 @@ func pocketOf(investment, key string) bankstore.NewAsset {
 
 // listed are the keys of the assets of a kind, read in pages of two and compared with the
 // count.
-func listed[D any](h *savings, f bankstore.AssetFilter, key func(D) string) string {
+func listed[D any](h *userAccounts, f bankstore.AssetFilter, key func(D) string) string {
 	h.t.Helper()
 	var keys []string
 	w := store.Window{Limit: 2}
@@ -66,8 +66,8 @@ func keyOfFund(d passerelle.InvestmentDetails) string { return d.Key }
 func keyOfPocket(d passerelle.PocketDetails) string   { return d.Key }
 
 func TestAssets(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		h := newSavings(t, s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		h := newUserAccounts(t, s)
 		h.assets(0, 1, fund("x", 1, "10"), fund("y", 1, "20"), pocketOf("x", "x"), pocketOf("y", "p"), pocketOf("", "q"))
 		h.assets(1, 2, fund("x", 1, "30"))
 		funds := bankstore.AssetFilter{Domain: s.domain, User: 7, Kind: bankstore.Investments}
@@ -110,8 +110,8 @@ func TestAssets(t *testing.T) {
 // TestChangesOfAssets: earlier values are kept, each day has one value, and a deleted asset can
 // come back.
 func TestChangesOfAssets(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		h := newSavings(t, s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		h := newUserAccounts(t, s)
 		a := h.accounts[0]
 		h.assets(0, 1, fund("x", 1, "10"))
 		f := bankstore.AssetFilter{Domain: s.domain, User: 7, Kind: bankstore.Investments, All: true}
@@ -146,7 +146,7 @@ func TestChangesOfAssets(t *testing.T) {
 	})
 }
 
-func (h *savings) values3(id passerelle.AssetID) {
+func (h *userAccounts) values3(id passerelle.AssetID) {
 	h.t.Helper()
 	var got []string
 	w := store.Window{Limit: 2}
@@ -170,8 +170,8 @@ func (h *savings) values3(id passerelle.AssetID) {
 
 // TestWithdrawnAssets: they go out of sight with their account, and then away.
 func TestWithdrawnAssets(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		h := newSavings(t, s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		h := newUserAccounts(t, s)
 		h.assets(0, 1, fund("x", 1, "10"), pocketOf("x", "p"))
 		h.assets(1, 1, fund("z", 1, "10"))
 		worth := passerelle.Worth{Valuation: new(decimal.MustParse("10")), Calculated: []string{"valuation"}}

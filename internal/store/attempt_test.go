@@ -14,7 +14,7 @@ import (
 )
 
 // attempt opens one for a fresh payment, under a lease.
-func (s site) attempt(key string, lease time.Duration) store.Attempt {
+func (s fixture) attempt(key string, lease time.Duration) store.Attempt {
 	s.t.Helper()
 	p := s.create(draft(1), now)
 	a := store.Attempt{
@@ -28,14 +28,14 @@ func (s site) attempt(key string, lease time.Duration) store.Attempt {
 	return a
 }
 
-func (s site) wantAttempt(want store.Attempt) {
+func (s fixture) wantAttempt(want store.Attempt) {
 	s.t.Helper()
 	got, err := s.db.Attempt(s.t.Context(), want.Domain, want.Payment)
 	wantSame(s.t, want, got, err)
 }
 
 // claim takes attempts of a domain over.
-func (s site) claim(domain passerelle.DomainID, lease time.Duration, limit int) []int64 {
+func (s fixture) claim(domain passerelle.DomainID, lease time.Duration, limit int) []int64 {
 	s.t.Helper()
 	var ids []int64
 	s.write(func(tx *store.Tx) error { tx.ClaimAttempts(domain, lease, limit, &ids); return nil })
@@ -43,7 +43,7 @@ func (s site) claim(domain passerelle.DomainID, lease time.Duration, limit int) 
 }
 
 func TestAttemptComesBack(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
 		if a.ID == 0 || a.State != store.AttemptOpen {
 			t.Errorf("attempt %d is %s", a.ID, a.State)
@@ -59,7 +59,7 @@ func TestAttemptComesBack(t *testing.T) {
 // TestOrderMemory: the connector's memory belongs to the order, whichever attempt is the last,
 // and is unreadable in the database.
 func TestOrderMemory(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
 		remember := func(a store.Attempt, memory string) error {
 			return s.try(func(tx *store.Tx) error { return tx.RememberOrder(a, []byte(memory)) })
@@ -91,7 +91,7 @@ func TestOrderMemory(t *testing.T) {
 }
 
 func TestOnePaymentHasOneAttempt(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		first := s.attempt("key", time.Hour)
 		open := func(a store.Attempt) error {
 			return s.try(func(tx *store.Tx) error { return tx.OpenAttempt(&a, time.Hour) })
@@ -109,7 +109,7 @@ func TestOnePaymentHasOneAttempt(t *testing.T) {
 }
 
 func TestAttemptIsAnsweredOnce(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", -time.Hour)
 		answer := func(a store.Attempt) error {
 			return s.try(func(tx *store.Tx) error { tx.AnswerAttempt(a); return nil })
@@ -131,7 +131,7 @@ func TestAttemptIsAnsweredOnce(t *testing.T) {
 }
 
 func TestAttemptIsClaimedAfterItsLease(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.attempt("held", time.Hour)
 		lapsed := s.attempt("lapsed", -time.Hour)
 		if ids := s.claim(s.other, time.Hour, 9); ids != nil {
@@ -158,7 +158,7 @@ func TestAttemptIsClaimedAfterItsLease(t *testing.T) {
 }
 
 func TestAttemptsAreClaimedOldestFirst(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.attempt("later", -time.Hour)
 		first := s.attempt("earlier", -2*time.Hour)
 		if ids := s.claim(s.domain, time.Hour, 1); !slices.Equal(ids, []int64{int64(first.Payment)}) {
@@ -168,7 +168,7 @@ func TestAttemptsAreClaimedOldestFirst(t *testing.T) {
 }
 
 func TestAttemptsGoToOneClaimant(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for i := range 12 {
 			s.attempt(string(rune('a'+i)), -time.Hour)
 		}
@@ -186,7 +186,7 @@ func TestAttemptsGoToOneClaimant(t *testing.T) {
 }
 
 // sealedFields are the columns with values that the payer typed.
-func (s site) sealedFields(table string) []byte {
+func (s fixture) sealedFields(table string) []byte {
 	s.t.Helper()
 	sealed, err := database.One(s.t.Context(), s.db.Rows(), func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT fields FROM `+table)
 	if err != nil {
@@ -196,7 +196,7 @@ func (s site) sealedFields(table string) []byte {
 }
 
 func TestFieldsAreSealed(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
 		s.write(func(tx *store.Tx) error { return tx.SetFieldValues(s.domain, a.Payment, a.Fields) })
 		for _, table := range []string{"attempt", "payment_given"} {
@@ -217,7 +217,7 @@ func TestFieldsAreSealed(t *testing.T) {
 }
 
 func TestFieldValues(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)
 		wantValues := func(domain passerelle.DomainID, want map[string]string) {
 			t.Helper()
@@ -245,7 +245,7 @@ func TestFieldValues(t *testing.T) {
 // TestAttemptAndOutcomeAreOne: when the payment has changed meanwhile, the
 // attempt is not answered either.
 func TestAttemptAndOutcomeAreOne(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
 		p := s.load(&payment.Payment{Domain: s.domain, ID: a.Payment})
 		p.Version--
@@ -261,7 +261,7 @@ func TestAttemptAndOutcomeAreOne(t *testing.T) {
 // TestAttemptsFollowTheOrder: answers and cancellations follow one at a time, and each is read
 // with the data of the order.
 func TestAttemptsFollowTheOrder(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		order := s.attempt("key", -time.Hour)
 		open := func(a *store.Attempt) error {
 			return s.try(func(tx *store.Tx) error { return tx.OpenAttempt(a, -time.Hour) })
@@ -300,7 +300,7 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 
 // TestSpoiltAttemptIsKnown: it comes without its encrypted parts.
 func TestSpoiltAttemptIsKnown(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
 		if err := s.sql(`UPDATE attempt SET fields = $1`, []byte("spoilt")); err != nil {
 			t.Fatal(err)
@@ -315,7 +315,7 @@ func TestSpoiltAttemptIsKnown(t *testing.T) {
 // TestDueAndExpiringWaitForAttempts: while a bank may just be answering, it is
 // not asked, and its payment does not expire.
 func TestDueAndExpiringWaitForAttempts(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		claims := func() (due, expiring []int64) {
 			s.write(func(tx *store.Tx) error {
 				tx.DuePayments(s.domain, now, -time.Hour, 9, &due)

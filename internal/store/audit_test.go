@@ -13,7 +13,7 @@ import (
 )
 
 // acts records acts, every third one in the other domain.
-func (s site) acts(n int) []store.Audit {
+func (s fixture) acts(n int) []store.Audit {
 	s.t.Helper()
 	all := make([]store.Audit, n)
 	for i := range all {
@@ -27,7 +27,7 @@ func (s site) acts(n int) []store.Audit {
 }
 
 func TestActsAreFound(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.acts(9)
 		s.write(func(tx *store.Tx) error {
 			return tx.Audit(store.Audit{At: now, Act: "sign in", Operator: 7, Refused: true})
@@ -71,7 +71,7 @@ func TestActsAreFound(t *testing.T) {
 // Every column except those of the chain is part of the hashed content, and adjacent texts
 // cannot be confused.
 func TestWhatIsHashedTellsActsApart(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		variants := []store.Audit{
 			{At: now, Request: "r", Act: "a"},
 			{At: now, Request: "r", Act: "a"}, // another id
@@ -105,7 +105,7 @@ func TestWhatIsHashedTellsActsApart(t *testing.T) {
 }
 
 func TestOneAtATimeLengthensChains(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.acts(2)
 		take := func(holder string) error {
 			return s.try(func(tx *store.Tx) error { operatorstore.In(tx).LeaseAuditChains(holder, time.Hour); return nil })
@@ -142,7 +142,7 @@ func TestOneAtATimeLengthensChains(t *testing.T) {
 }
 
 func TestTheEndOfAChainOnlyGoesOn(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.acts(1)
 		number := `INSERT INTO audit (id, at, request_id, act, refused, number, previous, hash) VALUES (900, 1, '', 'x', FALSE, 1, $1, $1)`
 		wantError(t, s.sql(number, []byte("x")), store.ErrConstraint)

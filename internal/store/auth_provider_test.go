@@ -14,7 +14,7 @@ import (
 )
 
 // provider stores a provider of either type.
-func (s site) provider(domain passerelle.DomainID, name string, e *store.TokenEndpoint) store.AuthProvider {
+func (s fixture) provider(domain passerelle.DomainID, name string, e *store.TokenEndpoint) store.AuthProvider {
 	s.t.Helper()
 	a := store.AuthProvider{Domain: domain, Type: "hmac_signature", Name: name, Secret: "secret of " + name, Endpoint: e, Created: now}
 	if e != nil {
@@ -24,7 +24,7 @@ func (s site) provider(domain passerelle.DomainID, name string, e *store.TokenEn
 	return a
 }
 
-func (s site) wantProvider(want store.AuthProvider) {
+func (s fixture) wantProvider(want store.AuthProvider) {
 	s.t.Helper()
 	got, err := s.db.AuthProvider(s.t.Context(), want.Domain, want.ID)
 	wantSame(s.t, want, got, err)
@@ -33,7 +33,7 @@ func (s site) wantProvider(want store.AuthProvider) {
 var someEndpoint = store.TokenEndpoint{URL: "https://a.example/", ClientID: "c", GrantType: "client_credentials", PublicCert: "cert", PrivateCert: "private canary"}
 
 func TestAuthProviderComesBack(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		signer, endpoint := s.provider(s.domain, "signer", nil), s.provider(s.domain, "endpoint", &someEndpoint)
 		foreign := s.provider(s.other, "signer", nil)
 		for _, a := range []store.AuthProvider{signer, endpoint, foreign} {
@@ -56,7 +56,7 @@ func TestAuthProviderComesBack(t *testing.T) {
 }
 
 func TestAuthProvidersAreListedInPages(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for i := range 4 {
 			s.provider(s.domain, fmt.Sprint("p", i), nil)
 		}
@@ -99,7 +99,7 @@ func TestAuthProvidersAreListedInPages(t *testing.T) {
 }
 
 func TestADomainHasSoManyAuthProviders(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		fill := func(from, to int) error {
 			return s.try(func(tx *store.Tx) error {
 				for i := from; i < to; i++ {
@@ -121,7 +121,7 @@ func TestADomainHasSoManyAuthProviders(t *testing.T) {
 }
 
 func TestChangedAuthProviders(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		later := now.Add(time.Hour)
 		a, signer := s.provider(s.domain, "a", &someEndpoint), s.provider(s.domain, "signer", nil)
 		former := a
@@ -154,7 +154,7 @@ func TestChangedAuthProviders(t *testing.T) {
 }
 
 func TestRotatedSecrets(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a, endpoint := s.provider(s.domain, "a", nil), s.provider(s.domain, "endpoint", &someEndpoint)
 		rotate := func(r store.Rotation, real time.Time) error {
 			return s.try(func(tx *store.Tx) error { return tx.RotateSecret(r, real, now) })
@@ -201,7 +201,7 @@ func TestSecretsOfAnInstant(t *testing.T) {
 
 // TestSecretsOfAuthProvidersAreSealed checks the bytes in the columns.
 func TestSecretsOfAuthProvidersAreSealed(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.provider(s.domain, "a", &someEndpoint)
 		b := s.provider(s.domain, "b", nil)
 		s.write(func(tx *store.Tx) error {
@@ -236,7 +236,7 @@ func TestSecretsOfAuthProvidersAreSealed(t *testing.T) {
 }
 
 func TestDeletedAuthProviders(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		used, free, foreign := s.provider(s.domain, "used", nil), s.provider(s.domain, "free", nil), s.provider(s.other, "free", nil)
 		w := store.Webhook{Domain: s.domain, Event: "USER_SYNCED", URL: "https://a.example/", Auth: used.ID, Created: now}
 		s.write(func(tx *store.Tx) error {
@@ -316,7 +316,7 @@ func TestAuthProvidersOutliveTheirMigration(t *testing.T) {
 			run(`INSERT INTO auth_provider (id, domain_id, type, name, secret, created, deleted) VALUES ($1, 1, 'hmac_signature', 'signer', $2, $3, $4)`, id, sealed, database.Micros(now), deleted)
 			run(`INSERT INTO webhook (id, domain_id, event, url, auth_id, created) VALUES ($1, 1, 'USER_SYNCED', 'https://a.example/', $1, 0)`, id)
 		}
-		s := site{t: t, db: renew()}
+		s := fixture{t: t, db: renew()}
 		s.wantProvider(a)
 		got, err := s.db.AuthProvider(t.Context(), 1, 40)
 		wantNotFound(t, got, err)

@@ -15,7 +15,7 @@ import (
 )
 
 // values stores transactions of an account, each as day and value.
-func (h *savings) values(account int, list ...string) []passerelle.Transaction {
+func (h *userAccounts) values(account int, list ...string) []passerelle.Transaction {
 	h.t.Helper()
 	var stored []passerelle.Transaction
 	h.write(func(tx *store.Tx) error {
@@ -40,7 +40,7 @@ func (h *savings) values(account int, list ...string) []passerelle.Transaction {
 	return stored
 }
 
-func (h *savings) moved(accounts []bankstore.StoredAccount, first, last int) (lines []string) {
+func (h *userAccounts) moved(accounts []bankstore.StoredAccount, first, last int) (lines []string) {
 	h.t.Helper()
 	all, err := bankstore.From(h.db).Movements(h.t.Context(), accounts, day(first), day(last))
 	if err != nil {
@@ -55,8 +55,8 @@ func (h *savings) moved(accounts []bankstore.StoredAccount, first, last int) (li
 // TestMovements: sums are exact for any digits, by booking day, of existing booked
 // transactions. Later ones are one sum.
 func TestMovements(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		h := newSavings(t, s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		h := newUserAccounts(t, s)
 		h.values(0, "0 5", "1 10.10", "1 -0.005", "1 9000000000000000", "2 -1 coming", "3 1", "9 2", "12 -3.5")
 		gone := h.values(1, "1 -7", "3 4")[1]
 		s.write(func(tx *store.Tx) error {
@@ -88,8 +88,8 @@ func TestMovements(t *testing.T) {
 
 // TestPlanOfMovements: days are read along an index, from the first on.
 func TestPlanOfMovements(t *testing.T) {
-	s := newSite(t, storetest.SQLite(t))
-	h := newSavings(t, s)
+	s := newFixture(t, storetest.SQLite(t))
+	h := newUserAccounts(t, s)
 	engine := explain(s)
 	h.moved(h.accounts, 0, 9)
 	if plan := strings.Join(engine.plans, "; "); !strings.Contains(plan, "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)") || strings.Contains(plan, "SCAN") {

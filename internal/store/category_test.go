@@ -11,7 +11,7 @@ import (
 // TestOwnCategoriesAreBehindNoSequence: their numbers follow the built-in ones, which the
 // sequence does not know.
 func TestOwnCategoriesAreBehindNoSequence(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.write(func(tx *store.Tx) error {
 			tx.Unit().Exec(`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) VALUES (7, $1, 'sharedAccess', 1, 1, 1)`, int64(s.domain))
 			return nil

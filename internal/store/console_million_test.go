@@ -44,7 +44,7 @@ var crowds = []string{
 
 // crowdIn inserts a number of rows for every list of a domain, numbered after one, and returns
 // the connection of the rest.
-func (s site) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
+func (s fixture) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
 	s.t.Helper()
 	hash := `randomblob(16)`
 	if s.db.Rows().Dialect().Name == "postgres" {
@@ -70,7 +70,7 @@ func (s site) crowdIn(domain passerelle.DomainID, after, n int) passerelle.Conne
 type listOfConsole func(domain passerelle.DomainID, connection passerelle.ConnectionID) (rows int, err error)
 
 // listsOfConsole are the lists of the console except those of payments and deliveries.
-func listsOfConsole(s site) map[string]listOfConsole {
+func listsOfConsole(s fixture) map[string]listOfConsole {
 	ctx, newest := s.t.Context(), store.Window{Descending: true, Limit: pageOfList}
 	troubles := func(state passerelle.ConnectionState, connector string) listOfConsole {
 		return func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
@@ -132,7 +132,7 @@ func listsOfConsole(s site) map[string]listOfConsole {
 // rows and over many: in a long run the latter takes no more than three times as
 // long.
 func TestMillionRowsOfTheConsole(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := rowsOfLists(t)
 		const after = 20_000_000
 		few := s.crowdIn(s.other, after, fewRows)

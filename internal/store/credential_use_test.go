@@ -9,7 +9,7 @@ import (
 
 // The use of credentials is recorded now and then, for the right one, and never goes back.
 func TestUseOfCredentials(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		used, unused := store.Token{Domain: s.domain, Kind: "config", Hash: []byte("a"), Created: now}, store.Token{Domain: s.domain, Kind: "users", Hash: []byte("b"), Created: now}
 		s.write(func(tx *store.Tx) error { return tx.CreateToken(&used) })
 		s.write(func(tx *store.Tx) error { return tx.CreateToken(&unused) })
@@ -36,7 +36,7 @@ func TestUseOfCredentials(t *testing.T) {
 
 // Tokens of programs are listed without those of users by default.
 func TestListsOfTokensAndClients(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var tokens []store.Token
 		for i, kind := range []string{"config", "service", "users", "user"} {
 			token := store.Token{Domain: s.domain, Kind: kind, Hash: []byte{byte(i)}, Created: now}
@@ -77,7 +77,7 @@ func TestListsOfTokensAndClients(t *testing.T) {
 }
 
 func TestWhoGaveASetting(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		later := now.Add(time.Minute)
 		s.write(func(tx *store.Tx) error {
 			tx.SetSetting(s.domain, "a", "1", "token 1", now)

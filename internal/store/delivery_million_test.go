@@ -36,7 +36,7 @@ var deliverMany = []string{
 }
 
 // crowded is a webhook with a number of deliveries after from, and as many requests.
-func (s site) crowded(from, n int) store.Webhook {
+func (s fixture) crowded(from, n int) store.Webhook {
 	s.t.Helper()
 	w := store.Webhook{Domain: s.domain, Event: webhook.PaymentStateUpdated, URL: "https://shop.example/", Created: now}
 	s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
@@ -56,7 +56,7 @@ func (s site) crowded(from, n int) store.Webhook {
 // TestMillionDeliveries reads an operator's pages about a webhook with a thousand and with many
 // deliveries: in a long run the latter take no more than three times as long.
 func TestMillionDeliveries(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := manyDeliveries(t)
 		s.write(func(tx *store.Tx) error {
 			tx.Unit().Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created) VALUES (1, $1, 'PAYMENT_STATE_UPDATED', 'payment', 1, 1, $2, 1)`, int64(s.domain), []byte(`{}`))
@@ -75,7 +75,7 @@ func TestMillionDeliveries(t *testing.T) {
 	})
 }
 
-func (s site) checkInvariants(t *testing.T) {
+func (s fixture) checkInvariants(t *testing.T) {
 	slow, cancel := context.WithTimeout(t.Context(), invariantTimeout)
 	defer cancel()
 	if _, err := s.db.CheckInvariants(slow, s.domain, now); err != nil {
@@ -86,7 +86,7 @@ func (s site) checkInvariants(t *testing.T) {
 // deliveryList reads a page about a webhook, and returns the number of its rows.
 type deliveryList func(w store.Webhook, first int) (rows int, err error)
 
-func deliveryLists(s site) map[string]deliveryList {
+func deliveryLists(s fixture) map[string]deliveryList {
 	data := func(state store.WebhookState, deep bool) deliveryList {
 		return func(w store.Webhook, first int) (int, error) {
 			filter := store.WebhookDataFilter{Domain: s.domain, Webhook: w.ID, State: state}
@@ -152,7 +152,7 @@ func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 // of each payment for each of eight webhooks: by the index that has it in order,
 // whether the statistics know of it or are from a time when little waited.
 func TestBacklogsAreReadInTheirOrder(t *testing.T) {
-	s := newSite(t, storetest.Postgres(t))
+	s := newFixture(t, storetest.Postgres(t))
 	var w store.Webhook
 	for range 8 {
 		w = s.crowded(0, 0)

@@ -16,7 +16,7 @@ import (
 func TestTriggeredVersionsGrow(t *testing.T) {
 	const goroutines, each = 6, 20
 	storetest.Each(t, func(t *testing.T, url string) {
-		s := newSite(t, url)
+		s := newFixture(t, url)
 		stores := []*store.DB{s.db, openOnly(t, url)}
 		taken := make([][]int64, goroutines)
 		var all sync.WaitGroup
@@ -52,7 +52,7 @@ func triggeredVersion(t *testing.T, db *store.DB, domain passerelle.DomainID) in
 }
 
 func TestDeliveriesOfAnEvent(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for range 3 {
 			w := store.Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
 			s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
@@ -90,7 +90,7 @@ func TestDeliveriesOfAnEvent(t *testing.T) {
 // TestTheOldestWebhookIsFirst updates the first of three webhooks last: deliveries are still in
 // the order of the webhooks, for an event that goes out at once and for a held one.
 func TestTheOldestWebhookIsFirst(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var webhooks []passerelle.WebhookID
 		for range 3 {
 			w := store.Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestEvidence(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1250), now)
 		none, err := s.db.Evidence(t.Context(), s.domain, p.ID)
 		wantSame(t, 0, len(none), err)
@@ -47,7 +47,7 @@ func TestEvidence(t *testing.T) {
 
 // Who cancels what no bank has makes no attempt.
 func TestEvidenceWithoutAnAttempt(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1250), now)
 		cancelled := payment.Evidence{Payment: p.ID, Domain: s.domain, Act: payment.ActCancel, At: now, Language: "en"}
 		s.write(func(tx *store.Tx) error { return tx.Witness(cancelled) })

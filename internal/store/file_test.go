@@ -17,9 +17,9 @@ import (
 
 // filed is a user with a shared subscription and a shared account, each with one
 // file.
-func filed(t *testing.T, s site) (*savings, bankstore.StoredSubscription, bankstore.StoredDocument) {
+func filed(t *testing.T, s fixture) (*userAccounts, bankstore.StoredSubscription, bankstore.StoredDocument) {
 	t.Helper()
-	h := newSavings(t, s)
+	h := newUserAccounts(t, s)
 	h.addFiles(t)
 	all, err := bankstore.From(h.db).Subscriptions(t.Context(), bankstore.SubscriptionFilter{Domain: h.domain, User: 7, All: true}, store.Window{Limit: 1})
 	if err != nil || len(all) != 1 {
@@ -29,7 +29,7 @@ func filed(t *testing.T, s site) (*savings, bankstore.StoredSubscription, bankst
 	return h, all[0], h.bill(t)
 }
 
-func (h *savings) bill(t *testing.T) bankstore.StoredDocument {
+func (h *userAccounts) bill(t *testing.T) bankstore.StoredDocument {
 	t.Helper()
 	documents, err := bankstore.From(h.db).Documents(t.Context(), bankstore.DocumentFilter{Domain: h.domain, User: 7}, store.Window{Limit: 2})
 	if err != nil || len(documents) != 1 {
@@ -39,7 +39,7 @@ func (h *savings) bill(t *testing.T) bankstore.StoredDocument {
 }
 
 // fetched claims the files that are due and keeps them.
-func (h *savings) fetched() (ids []passerelle.FileID) {
+func (h *userAccounts) fetched() (ids []passerelle.FileID) {
 	h.t.Helper()
 	var leased []bankstore.LeasedFile
 	h.write(func(tx *store.Tx) error {
@@ -54,7 +54,7 @@ func (h *savings) fetched() (ids []passerelle.FileID) {
 	return ids
 }
 
-func (h *savings) forget() (ids []int64) {
+func (h *userAccounts) forget() (ids []int64) {
 	h.t.Helper()
 	h.write(func(tx *store.Tx) error { bankstore.In(tx).ClaimForgotten(time.Hour, 5, &ids); return nil })
 	return ids
@@ -63,7 +63,7 @@ func (h *savings) forget() (ids []int64) {
 // TestFilesOfWhatIsWithdrawn: they are out of sight at once, before anything is
 // erased.
 func TestFilesOfWhatIsWithdrawn(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, subscription, _ := filed(t, s)
 		ids := h.fetched()
 		wantFiles := func(when string, want ...passerelle.FileID) {
@@ -97,7 +97,7 @@ func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 // TestUploadsThatAreOver: an expired upload is not assigned to a document, and nothing else of
 // the change is stored.
 func TestUploadsThatAreOver(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, _, before := filed(t, s)
 		upload := func(allowed time.Duration) bankstore.StoredFile {
 			f := bankstore.StoredFile{User: 7, MediaType: "text/plain", Created: now, Stored: &now, Size: 3}
@@ -135,7 +135,7 @@ func TestUploadsThatAreOver(t *testing.T) {
 // TestErasureWaitsForFiles: the erasure of a user gives up unreferenced files, and does not end
 // before their content is removed.
 func TestErasureWaitsForFiles(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, _, _ := filed(t, s)
 		h.fetched()
 		if err := h.sql(`DELETE FROM document`); err != nil {

@@ -36,8 +36,8 @@ type meter struct {
 	cost  int64
 }
 
-// meterOf has a site count until stop is called.
-func meterOf(t *testing.T, s site, url string) (m *meter, stop func()) {
+// meterOf has a fixture count until stop is called.
+func meterOf(t *testing.T, s fixture, url string) (m *meter, stop func()) {
 	t.Helper()
 	m = &meter{t: t, plans: newPlanned(t, url)}
 	if path, isSQLite := strings.CutPrefix(url, "sqlite:"); isSQLite {
@@ -229,7 +229,7 @@ func literals(args []any) []string {
 }
 
 // paths are the operations on one payment among many.
-func (s site) paths(w store.Webhook) map[string]func(*payment.Payment) {
+func (s fixture) paths(w store.Webhook) map[string]func(*payment.Payment) {
 	ctx := s.t.Context()
 	bank := func(r payment.Report) func(*payment.Payment) {
 		return func(p *payment.Payment) { s.bankSays(p, r) }
@@ -278,7 +278,7 @@ func (s site) paths(w store.Webhook) map[string]func(*payment.Payment) {
 }
 
 // bankSays applies a report to a payment, with the event.
-func (s site) bankSays(p *payment.Payment, r payment.Report) {
+func (s fixture) bankSays(p *payment.Payment, r payment.Report) {
 	s.t.Helper()
 	p = s.load(p)
 	steps, err := p.Apply(r, now)
@@ -292,7 +292,7 @@ func (s site) bankSays(p *payment.Payment, r payment.Report) {
 }
 
 // numberFrom makes ids continue above those of rows that a test inserts.
-func (s site) numberFrom(first int) {
+func (s fixture) numberFrom(first int) {
 	s.t.Helper()
 	for _, name := range []string{"payment", "instruction", "event", "token"} {
 		if err := s.sql(`INSERT INTO sequence (name, next) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET next = excluded.next`, name, first); err != nil {
@@ -302,7 +302,7 @@ func (s site) numberFrom(first int) {
 }
 
 // surround adds payments with an event, a delivery and a token each, half of them of a user.
-func (s site) surround(w store.Webhook, from, to int) {
+func (s fixture) surround(w store.Webhook, from, to int) {
 	s.t.Helper()
 	s.populateAfter(from, to)
 	const step = 50_000
@@ -335,7 +335,7 @@ const pageLimit = 10 * time.Millisecond
 // whose labels begin alike, without statistics: the costs are the same.
 func TestMillionCostsAsAThousand(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
-		s := newSite(t, url)
+		s := newFixture(t, url)
 		n, long := crowd(t)
 		const few, sameState, own = 1000, 4 * 1000, 100_000_000 // a quarter is in the state that is looked for
 		sizes := []int{few, sameState, n}
@@ -381,7 +381,7 @@ func quickest(path func(*payment.Payment)) time.Duration {
 }
 
 // fresh are payments that a path has not been to.
-func (s site) fresh(path string, n int) []*payment.Payment {
+func (s fixture) fresh(path string, n int) []*payment.Payment {
 	s.t.Helper()
 	all := make([]*payment.Payment, n)
 	for i := range all {

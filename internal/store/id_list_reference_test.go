@@ -35,21 +35,21 @@ func idListing(w ways, rows []idRow, selected func(idRow) bool) listing {
 }
 
 // drawOwner draws a domain and a user, mostly those with the most rows.
-func (s site) drawOwner(t *rapid.T) (passerelle.DomainID, passerelle.UserID) {
+func (s fixture) drawOwner(t *rapid.T) (passerelle.DomainID, passerelle.UserID) {
 	domain, user := s.domain, passerelle.UserID(7)
 	maybe(t, "domain", &domain, s.other)
 	maybe(t, "user", &user, 8, 9)
 	return domain, user
 }
 
-// crew is connections of several users, with the accounts and subscriptions below.
-type crew struct {
-	site
+// connectionSet is connections of several users, with the accounts and subscriptions below.
+type connectionSet struct {
+	fixture
 	connections, accounts, subscriptions []idRow
 }
 
-func newCrew(s site) *crew {
-	c := &crew{site: s}
+func newConnectionSet(s fixture) *connectionSet {
+	c := &connectionSet{fixture: s}
 	states := append(passerelle.ConnectionStates(), "", "")
 	for i := range 40 {
 		domain, user := []passerelle.DomainID{s.domain, s.domain, s.other}[i%3], passerelle.UserID(7+i%4/3)
@@ -65,7 +65,7 @@ func newCrew(s site) *crew {
 }
 
 // below adds an account and a subscription in each condition to a connection.
-func (c *crew) below(of idRow) {
+func (c *connectionSet) below(of idRow) {
 	for n, condition := range []string{"", "", "disabled", "deleted"} {
 		row := of
 		row.hidden = condition != ""
@@ -95,7 +95,7 @@ func (c *crew) below(of idRow) {
 	}
 }
 
-func (c *crew) ofUser(t *rapid.T) listing {
+func (c *connectionSet) ofUser(t *rapid.T) listing {
 	domain, user := c.drawOwner(t)
 	q := idListing(ways{directions: true, skips: true}, c.connections, func(r idRow) bool { return r.domain == domain && r.user == user && !r.gone })
 	q.read = func(w store.Window) ([]int64, error) {
@@ -105,7 +105,7 @@ func (c *crew) ofUser(t *rapid.T) listing {
 	return q
 }
 
-func (c *crew) inTrouble(t *rapid.T) listing {
+func (c *connectionSet) inTrouble(t *rapid.T) listing {
 	domain, _ := c.drawOwner(t)
 	f := bankstore.TroubleFilter{Domain: domain}
 	maybe(t, "state", &f.State, passerelle.ConnectionStates()...)
@@ -121,7 +121,7 @@ func (c *crew) inTrouble(t *rapid.T) listing {
 
 // drawBelow draws a filter of objects below connections: an owner, one or several connections,
 // ids, and whether hidden ones count. Nil is no filter, empty selects nothing.
-func (c *crew) drawBelow(t *rapid.T, rows []idRow) (f bankstore.AccountFilter, ids []int64) {
+func (c *connectionSet) drawBelow(t *rapid.T, rows []idRow) (f bankstore.AccountFilter, ids []int64) {
 	f.Domain, f.User = c.drawOwner(t)
 	f.All = rapid.Bool().Draw(t, "all")
 	one := rapid.Map(rapid.SampledFrom(c.connections), func(r idRow) passerelle.ConnectionID { return r.connection })
@@ -156,7 +156,7 @@ func as[T ~int64](numbers []int64) []T {
 	return typed
 }
 
-func (c *crew) bankAccounts(t *rapid.T) listing {
+func (c *connectionSet) bankAccounts(t *rapid.T) listing {
 	f, ids := c.drawBelow(t, c.accounts)
 	q := idListing(ways{directions: true, skips: true}, c.accounts, isBelow(f, ids))
 	f.IDs = as[passerelle.AccountID](ids)
@@ -167,7 +167,7 @@ func (c *crew) bankAccounts(t *rapid.T) listing {
 	return q
 }
 
-func (c *crew) subscribed(t *rapid.T) listing {
+func (c *connectionSet) subscribed(t *rapid.T) listing {
 	below, ids := c.drawBelow(t, c.subscriptions)
 	f := bankstore.SubscriptionFilter{Domain: below.Domain, User: below.User, Connection: below.Connection, Connections: below.Connections, IDs: as[passerelle.SubscriptionID](ids), All: below.All}
 	q := idListing(ways{directions: true, skips: true}, c.subscriptions, isBelow(below, ids))
@@ -181,15 +181,15 @@ func (c *crew) subscribed(t *rapid.T) listing {
 // TestConnectionsAreThoseOfTheReference reads random windows of connections and of objects
 // below them.
 func TestConnectionsAreThoseOfTheReference(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		c := newCrew(s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		c := newConnectionSet(s)
 		compareLists(t, map[string]func(*rapid.T) listing{
 			"of a user": c.ofUser, "in trouble": c.inTrouble, "accounts": c.bankAccounts, "subscriptions": c.subscribed,
 		})
 	})
 }
 
-func (s site) tokens() func(*rapid.T) listing {
+func (s fixture) tokens() func(*rapid.T) listing {
 	var all []idRow
 	kinds := []string{"config", "users", "service", "user", "code"}
 	for i := range 40 {
@@ -215,7 +215,7 @@ func (s site) tokens() func(*rapid.T) listing {
 	}
 }
 
-func (s site) hooks() func(*rapid.T) listing {
+func (s fixture) hooks() func(*rapid.T) listing {
 	var all []idRow
 	for i := range 40 {
 		row := idRow{domain: []passerelle.DomainID{s.domain, s.domain, s.other}[i%3], hidden: i%4 > 1}
@@ -245,7 +245,7 @@ func (s site) hooks() func(*rapid.T) listing {
 	}
 }
 
-func (s site) applications() func(*rapid.T) listing {
+func (s fixture) applications() func(*rapid.T) listing {
 	all := []idRow{{id: int64(s.client), domain: s.domain}, {id: int64(s.alien), domain: s.other}}
 	for i := range 30 {
 		row := idRow{domain: []passerelle.DomainID{s.domain, s.domain, s.other}[i%3], gone: i%4 == 3}
@@ -267,7 +267,7 @@ func (s site) applications() func(*rapid.T) listing {
 	}
 }
 
-func (s site) mails() func(*rapid.T) listing {
+func (s fixture) mails() func(*rapid.T) listing {
 	var all []idRow
 	for i := range 30 {
 		domain := []passerelle.DomainID{s.domain, s.domain, s.other}[i%3]
@@ -284,7 +284,7 @@ func (s site) mails() func(*rapid.T) listing {
 	}
 }
 
-func (s site) authProviders() func(*rapid.T) listing {
+func (s fixture) authProviders() func(*rapid.T) listing {
 	var all []idRow
 	for i := range 30 {
 		row := idRow{domain: []passerelle.DomainID{s.domain, s.domain, s.other}[i%3], name: fmt.Sprint("p", i/3), gone: i%4 == 3}
@@ -311,7 +311,7 @@ func (s site) authProviders() func(*rapid.T) listing {
 
 // TestListsByIDAreThoseOfTheReference reads arbitrary windows of what operators list.
 func TestListsByIDAreThoseOfTheReference(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		compareLists(t, map[string]func(*rapid.T) listing{
 			"tokens": s.tokens(), "webhooks": s.hooks(), "clients": s.applications(), "mails": s.mails(), "providers": s.authProviders(),
 		})
@@ -321,7 +321,7 @@ func TestListsByIDAreThoseOfTheReference(t *testing.T) {
 // TestUsersAreThoseOfTheReference: users have a window of their own, whose place is
 // never missing.
 func TestUsersAreThoseOfTheReference(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var all []idRow
 		for i := range 30 {
 			u := passerelle.User{Domain: []passerelle.DomainID{s.domain, s.domain, s.other}[i%3], Created: now, Permanent: &now}
@@ -361,14 +361,14 @@ type filedDocument struct {
 	transaction  passerelle.TransactionID
 }
 
-// cabinet is documents of subscriptions in each condition.
-type cabinet struct {
-	*crew
+// documentSet is documents of subscriptions in each condition.
+type documentSet struct {
+	*connectionSet
 	documents []*filedDocument
 }
 
-func newCabinet(s site) *cabinet {
-	c := &cabinet{crew: newCrew(s)}
+func newDocumentSet(s fixture) *documentSet {
+	c := &documentSet{connectionSet: newConnectionSet(s)}
 	for n, row := range c.subscriptions {
 		found, err := bankstore.From(s.db).Subscriptions(s.t.Context(), bankstore.SubscriptionFilter{Domain: row.domain, User: row.user, IDs: []passerelle.SubscriptionID{passerelle.SubscriptionID(row.id)}, All: true}, store.Window{Limit: 1})
 		if err != nil {
@@ -385,7 +385,7 @@ func newCabinet(s site) *cabinet {
 
 // file adds a document that has a day and a total, or none, of the provider or of
 // the person.
-func (c *cabinet) file(of idRow, s bankstore.StoredSubscription, n int) {
+func (c *documentSet) file(of idRow, s bankstore.StoredSubscription, n int) {
 	d := &filedDocument{idRow: of, subscription: s, Document: passerelle.Document{DocumentDetails: passerelle.DocumentDetails{
 		Key: fmt.Sprint(n), Type: []string{"bill", "statement", "unheard of"}[n%3], Name: `a "Date":"2026-01-02" b`, Due: day(n % 3),
 	}, Found: time.Date(2026, 1, 1+n%3, 23*(n%2), 30, 0, 0, time.UTC), LastUpdate: now}}
@@ -405,7 +405,7 @@ func (c *cabinet) file(of idRow, s bankstore.StoredSubscription, n int) {
 }
 
 // edit changes some documents as a person or a provider does.
-func (c *cabinet) edit(d *filedDocument, n int) {
+func (c *documentSet) edit(d *filedDocument, n int) {
 	var e bankstore.DocumentEdit
 	switch n % 7 {
 	case 1:
@@ -460,7 +460,7 @@ func (d *filedDocument) meets(f bankstore.DocumentFilter) bool {
 		(f.Least == nil || d.Total != nil && d.Total.Cmp(*f.Least) >= 0) && (f.Most == nil || d.Total != nil && d.Total.Cmp(*f.Most) <= 0)
 }
 
-func (c *cabinet) drawFilter(t *rapid.T) bankstore.DocumentFilter {
+func (c *documentSet) drawFilter(t *rapid.T) bankstore.DocumentFilter {
 	one := func(text string) *decimal.Decimal { d := decimal.MustParse(text); return &d }
 	f := bankstore.DocumentFilter{All: rapid.Bool().Draw(t, "all")}
 	f.Domain, f.User = c.drawOwner(t)
@@ -481,7 +481,7 @@ func (c *cabinet) drawFilter(t *rapid.T) bankstore.DocumentFilter {
 }
 
 // drawStamps bounds the timestamp at the ends of days of several zones.
-func (c *cabinet) drawStamps(t *rapid.T, f *bankstore.DocumentFilter) {
+func (c *documentSet) drawStamps(t *rapid.T, f *bankstore.DocumentFilter) {
 	zones := []*time.Location{time.UTC, time.FixedZone("east", 5*3600+1800), time.FixedZone("west", -9*3600)}
 	f.Zone = rapid.SampledFrom(zones).Draw(t, "zone")
 	bounds := map[string]*time.Time{"since": &f.Since, "before": &f.Before}
@@ -498,8 +498,8 @@ func (c *cabinet) drawStamps(t *rapid.T, f *bankstore.DocumentFilter) {
 
 // TestDocumentsAreThoseOfTheReference reads arbitrary windows of arbitrary filters.
 func TestDocumentsAreThoseOfTheReference(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		c := newCabinet(s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		c := newDocumentSet(s)
 		at := func(d *filedDocument) spot { return spot{d.day.String(), int64(d.Document.ID)} }
 		rapid.Check(t, func(rt *rapid.T) {
 			f := c.drawFilter(rt)

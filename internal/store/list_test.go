@@ -12,8 +12,8 @@ import (
 // TestListsOfAnyLength: the cache of statements does not grow with each length of a list of
 // ids, and each query finds exactly what was asked for.
 func TestListsOfAnyLength(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		h := newSavings(t, s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		h := newUserAccounts(t, s)
 		texts := map[string]bool{}
 		h.db.Database.Observe(func(_ context.Context, statements []database.Statement) error {
 			for _, statement := range statements {

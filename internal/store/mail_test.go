@@ -15,28 +15,28 @@ import (
 	"passerelle/webhook"
 )
 
-func (s site) hook(domain passerelle.DomainID) store.Webhook {
+func (s fixture) hook(domain passerelle.DomainID) store.Webhook {
 	s.t.Helper()
 	w := store.Webhook{Domain: domain, Event: webhook.PaymentStateUpdated, URL: "https://receiver.example/x", Created: now}
 	s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
 	return w
 }
 
-func (s site) mail(w store.Webhook, subject string) store.Mail {
+func (s fixture) mail(w store.Webhook, subject string) store.Mail {
 	s.t.Helper()
 	m := store.Mail{Domain: w.Domain, Webhook: w.ID, Kind: "alert", Recipient: "ops@bank.example", Subject: subject, Text: "a\né\n", Created: now}
 	s.write(func(tx *store.Tx) error { return tx.CreateMail(&m) })
 	return m
 }
 
-func (s site) claimMail(at time.Time, lease time.Duration) *store.Mail {
+func (s fixture) claimMail(at time.Time, lease time.Duration) *store.Mail {
 	s.t.Helper()
 	var m *store.Mail
 	s.write(func(tx *store.Tx) error { tx.ClaimMail(at, lease, &m); return nil })
 	return m
 }
 
-func (s site) wantMails(domain passerelle.DomainID, want ...store.Mail) {
+func (s fixture) wantMails(domain passerelle.DomainID, want ...store.Mail) {
 	s.t.Helper()
 	got, err := s.db.Mails(s.t.Context(), domain, store.Window{Limit: 100})
 	wantSame(s.t, want, got, err)
@@ -45,7 +45,7 @@ func (s site) wantMails(domain passerelle.DomainID, want ...store.Mail) {
 }
 
 func TestMailGoesItsWay(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		m := s.mail(s.hook(s.domain), "first")
 		s.wantMails(s.domain, m)
 		s.wantMails(s.other)
@@ -75,7 +75,7 @@ func TestMailGoesItsWay(t *testing.T) {
 
 // A sender whose lease has lapsed changes nothing, and neither does another domain.
 func TestMailBelongsToWhoClaimedItLast(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.mail(s.hook(s.domain), "first")
 		slow := s.claimMail(now, -time.Second)
 		fast := s.claimMail(now, time.Hour)
@@ -94,7 +94,7 @@ func TestMailBelongsToWhoClaimedItLast(t *testing.T) {
 }
 
 func TestMailsAreClaimedOnceAndInOrder(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		mine, theirs := s.hook(s.domain), s.hook(s.other)
 		for i := range 5 {
 			s.mail(mine, fmt.Sprint(i))
@@ -128,7 +128,7 @@ func TestMailsAreClaimedOnceAndInOrder(t *testing.T) {
 }
 
 func TestOutboxIsBounded(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := s.hook(s.domain)
 		kept := s.mail(s.hook(s.other), "theirs")
 		oldest, second := s.mail(w, "oldest"), s.mail(w, "second")
@@ -165,7 +165,7 @@ func TestOutboxIsBounded(t *testing.T) {
 }
 
 func TestMailsComeInPages(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := s.hook(s.domain)
 		var ids []int64
 		for i := range 5 {
@@ -193,7 +193,7 @@ func TestMailsComeInPages(t *testing.T) {
 }
 
 func TestOutage(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		hour := func(n int) time.Time { return now.Add(time.Duration(n) * time.Hour) }
 		w, other := s.hook(s.domain), s.hook(s.domain)
 		got, err := s.db.Outage(t.Context(), w)

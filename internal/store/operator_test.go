@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store"
 )
 
-func (s site) operator(name string) operatorstore.Operator {
+func (s fixture) operator(name string) operatorstore.Operator {
 	s.t.Helper()
 	o := operatorstore.Operator{Name: name, Role: "viewer", Password: "hash", Created: now}
 	s.write(func(tx *store.Tx) error { return operatorstore.In(tx).CreateOperator(&o) })
@@ -22,7 +22,7 @@ func (s site) operator(name string) operatorstore.Operator {
 }
 
 func TestOperatorComesBack(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		zoe, adam := s.operator("zoe"), s.operator("adam")
 		got, err := operatorstore.From(s.db).OperatorByName(t.Context(), "zoe")
 		wantSame(t, zoe, got, err)
@@ -47,7 +47,7 @@ func TestOperatorComesBack(t *testing.T) {
 }
 
 func TestSecondFactorIsSealedAndUsedOnce(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		o := s.operator("zoe")
 		do := func(fn func(*store.Tx) error) error { return s.try(fn) }
 		wantError(t, do(func(tx *store.Tx) error { return operatorstore.In(tx).ConfirmTOTP(o.ID, []byte("secret"), 7) }), store.ErrConflict)
@@ -74,7 +74,7 @@ func TestSecondFactorIsSealedAndUsedOnce(t *testing.T) {
 	})
 }
 
-func (s site) session(o operatorstore.Operator, token string) operatorstore.Session {
+func (s fixture) session(o operatorstore.Operator, token string) operatorstore.Session {
 	s.t.Helper()
 	hash := sha256.Sum256([]byte(token))
 	session := operatorstore.Session{Operator: o.ID, TokenHash: hash[:], CSRF: []byte("csrf"), Step: "single", Created: now, Seen: now, Expires: now.Add(time.Hour)}
@@ -83,7 +83,7 @@ func (s site) session(o operatorstore.Operator, token string) operatorstore.Sess
 }
 
 func TestSessionsEnd(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		o, other := s.operator("zoe"), s.operator("adam")
 		first, second, third, foreign := s.session(o, "1"), s.session(o, "2"), s.session(o, "3"), s.session(other, "4")
 		later := now.Add(time.Minute)
@@ -127,7 +127,7 @@ func TestSessionsEnd(t *testing.T) {
 }
 
 func TestAttemptsToSignInAreCounted(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		const limit, span = 3, time.Hour
 		take := func(at time.Time) error {
 			return s.try(func(tx *store.Tx) error {
@@ -160,7 +160,7 @@ func TestAttemptsToSignInAreCounted(t *testing.T) {
 }
 
 func TestAttemptsToSignInAreForgotten(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		take := func(subject, of string, at time.Time, times int) {
 			for range times {
 				k := operatorstore.SignInCounter{Subject: []byte(subject), Limit: 10}
@@ -207,7 +207,7 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 
 // An operator who was disabled, or has another password or second factor, is not held.
 func TestAnOperatorIsHeldAsTheyWereSeen(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		hold := func(o operatorstore.Operator) error {
 			return s.try(func(tx *store.Tx) error { operatorstore.In(tx).HoldOperator(o); return nil })
 		}
@@ -236,7 +236,7 @@ func TestAnOperatorIsHeldAsTheyWereSeen(t *testing.T) {
 }
 
 func TestTheAuditLogIsNeverRewritten(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		entries := []store.Audit{
 			{Domain: s.domain, At: now, Operator: 7, Session: 8, Request: "9", Act: "cancel payment", Subject: "payment", SubjectID: 5},
 			{Domain: s.domain, At: now.Add(time.Second), Operator: 7, Act: "sign in", Refused: true},

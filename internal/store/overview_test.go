@@ -13,7 +13,7 @@ import (
 // Connections in trouble are listed newest first, optionally of a state or connector, with
 // pages in both directions.
 func TestConnectionsInTrouble(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var ids []passerelle.ConnectionID
 		add := func(domain passerelle.DomainID, connector string, state passerelle.ConnectionState) {
 			c := bankstore.Connection{Domain: domain, User: 7, Connector: connector, Created: now, Active: true, State: state}
@@ -53,7 +53,7 @@ func TestConnectionsInTrouble(t *testing.T) {
 }
 
 func TestOverviewOfPayments(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		none, err := s.db.Volumes(t.Context(), s.domain, now)
 		if err != nil || none != nil {
 			t.Errorf("volumes %+v, %v of no payments", none, err)

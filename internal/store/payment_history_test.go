@@ -11,7 +11,7 @@ import (
 
 // TestEdgesAreThoseOfTheStateTable compares the schema with package payment.
 func TestEdgesAreThoseOfTheStateTable(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		got, err := database.Collect(t.Context(), s.db.Rows(), database.ScanString, `SELECT from_state || ' ' || to_state FROM payment_edge`)
 		var want []string
 		for _, edge := range payment.Edges() {
@@ -36,7 +36,7 @@ func TestIllegalHistoryIsRefused(t *testing.T) {
 		text string
 		args []any
 	}
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		open, done := s.create(draft(1), now), s.create(draft(1), now)
 		s.report(open, payment.Report{Status: payment.Awaiting, Action: payment.Decoupled}, now)
 		s.report(done, payment.Report{Status: payment.Settled}, now)
@@ -105,7 +105,7 @@ func TestIllegalHistoryIsRefused(t *testing.T) {
 
 // TestLegalStepByHand: what the refusals above have in common is not the hand.
 func TestLegalStepByHand(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)
 		s.write(func(tx *store.Tx) error {
 			tx.Unit().ExecOne(store.ErrConflict, appendStep, int64(p.ID), 1, int64(s.domain), 0, "created", "expired")

@@ -37,7 +37,7 @@ var ends = []string{"0189", "3000", "6819", "89"}
 
 // population stores payments that differ in every key of the list and share most values, so
 // that the order among equals matters.
-func (s site) population(n int) []*payment.Payment {
+func (s fixture) population(n int) []*payment.Payment {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
 		for _, uuid := range []string{bankA, bankB} {
@@ -67,7 +67,7 @@ func (s site) population(n int) []*payment.Payment {
 }
 
 // individual is a draft of up to three lines, some of them equal.
-func (s site) individual(i int) payment.Draft {
+func (s fixture) individual(i int) payment.Draft {
 	amounts := make([]int64, 1+i%3)
 	for n := range amounts {
 		amounts[n] = int64(100 + i*3%4)
@@ -205,7 +205,7 @@ func reference(all []*payment.Payment, f store.PaymentFilter, w store.Window) []
 
 // drawFilter combines filters freely, mostly few of them so that something is
 // left.
-func drawFilter(t *rapid.T, s site, all []*payment.Payment) store.PaymentFilter {
+func drawFilter(t *rapid.T, s fixture, all []*payment.Payment) store.PaymentFilter {
 	f := store.PaymentFilter{Domain: rapid.SampledFrom([]passerelle.DomainID{s.domain, s.domain, s.domain, s.other}).Draw(t, "domain")}
 	for _, filter := range []struct {
 		name string
@@ -280,7 +280,7 @@ func placeIn(f store.PaymentFilter, w store.Window, p *payment.Payment) []any {
 
 // TestListIsThatOfTheReference reads arbitrary windows of arbitrary filters.
 func TestListIsThatOfTheReference(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.population(30)
 		rapid.Check(t, func(rt *rapid.T) {
 			f := drawFilter(rt, s, all)
@@ -311,7 +311,7 @@ func TestListIsThatOfTheReference(t *testing.T) {
 // TestAPlaceWithoutADateInABoundedList: a page link may be sent with other filters, here a
 // bound that selects only payments with a date. All of them come before the position.
 func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.population(12)
 		f := store.PaymentFilter{Domain: s.domain, DateField: "validate_date", From: now}
 		for _, w := range []store.Window{{}, {Descending: true}, {Backward: true}, {Backward: true, Descending: true}} {
@@ -331,7 +331,7 @@ func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
 
 // TestListShowsWholePayments: the same as loading each, sensitive or not.
 func TestListShowsWholePayments(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for range 3 {
 			s.create(s.everything(), now)
 		}
@@ -350,7 +350,7 @@ func TestListShowsWholePayments(t *testing.T) {
 }
 
 func TestUnknownOrderIsAnError(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for _, order := range []string{"", "nothing", "id; DROP TABLE payment"} {
 			if _, err := s.db.Payments(t.Context(), store.PaymentFilter{Domain: s.domain}, store.Window{Order: order, Limit: 1}, false); err == nil {
 				t.Errorf("order %q is accepted", order)
@@ -369,7 +369,7 @@ func TestUnknownOrderIsAnError(t *testing.T) {
 
 // TestCounterIsExact: it counts what was committed by all workers, and nothing else.
 func TestCounterIsExact(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for range 20 {
 			s.create(draft(1), now)
 		}

@@ -47,11 +47,11 @@ var populate = []string{
 			'invoice ' || CAST(i AS TEXT) FROM n`,
 }
 
-func (s site) populate(n int) { s.t.Helper(); s.populateAfter(0, n) }
+func (s fixture) populate(n int) { s.t.Helper(); s.populateAfter(0, n) }
 
 // keepsNumbersClear makes the database one from before account numbers were sealed, since
 // these rows are written by it.
-func (s site) keepsNumbersClear() {
+func (s fixture) keepsNumbersClear() {
 	s.t.Helper()
 	if err := s.sql(`UPDATE sealing SET account_numbers = FALSE`); err != nil {
 		s.t.Fatal(err)
@@ -60,7 +60,7 @@ func (s site) keepsNumbersClear() {
 }
 
 // populateAfter adds the payments with numbers beyond one up to another.
-func (s site) populateAfter(from, n int) {
+func (s fixture) populateAfter(from, n int) {
 	s.t.Helper()
 	s.keepsNumbersClear()
 	const step = 50_000
@@ -91,7 +91,7 @@ type stretchOfList struct {
 	sorts string
 }
 
-func million(s site, n int) map[string]stretchOfList {
+func million(s fixture, n int) map[string]stretchOfList {
 	half := time.UnixMicro(int64(n) / 2 * 1000)
 	all := map[string]stretchOfList{
 		"filter by state":       {filter: store.PaymentFilter{State: string(payment.Expired)}},
@@ -139,7 +139,7 @@ const pageOfList = 100
 // its matches: neither reads more than the other, and in a long run it takes no
 // more than half as long again.
 func TestMillion(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)
 		s.populate(n)
 		t.Run("invariants", s.checkInvariants)
@@ -163,7 +163,7 @@ func TestMillion(t *testing.T) {
 
 // placeOf is the place of the payment at a position of a list, reached by
 // skipping, which pages never do.
-func (s site) placeOf(t *testing.T, list stretchOfList, position int64) []any {
+func (s fixture) placeOf(t *testing.T, list stretchOfList, position int64) []any {
 	t.Helper()
 	rows, err := s.db.Payments(t.Context(), list.filter, store.Window{Order: list.order, Limit: 1, Offset: position - 1}, false)
 	if err != nil || len(rows) != 1 {
@@ -172,7 +172,7 @@ func (s site) placeOf(t *testing.T, list stretchOfList, position int64) []any {
 	return rows[0].Place
 }
 
-func (s site) comparePages(t *testing.T, list stretchOfList, first, deep store.Window, long bool) {
+func (s fixture) comparePages(t *testing.T, list stretchOfList, first, deep store.Window, long bool) {
 	t.Helper()
 	limit := measure{1.5, pageTimeout}
 	if list.sorts != "" {
@@ -195,7 +195,7 @@ func (s site) comparePages(t *testing.T, list stretchOfList, first, deep store.W
 // thousand payments and then of a great many more: in a long run it takes no more
 // than three times as long.
 func TestMillionLikeAThousand(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)
 		const few = 1000
 		s.populate(few)
@@ -224,7 +224,7 @@ func TestMillionLikeAThousand(t *testing.T) {
 }
 
 // best is the shortest of several readings of a list's first page.
-func (s site) best(t *testing.T, list stretchOfList) time.Duration {
+func (s fixture) best(t *testing.T, list stretchOfList) time.Duration {
 	t.Helper()
 	shortest := time.Hour
 	for range 7 {
@@ -234,7 +234,7 @@ func (s site) best(t *testing.T, list stretchOfList) time.Duration {
 }
 
 // page reads a full page of a list.
-func (s site) page(t *testing.T, list stretchOfList, w store.Window) func() {
+func (s fixture) page(t *testing.T, list stretchOfList, w store.Window) func() {
 	return func() {
 		t.Helper()
 		if rows, err := s.db.Payments(t.Context(), list.filter, w, false); err != nil || len(rows) != pageOfList {
@@ -249,7 +249,7 @@ var (
 )
 
 // rowsRead adds up what all scans of a page's query read, by EXPLAIN.
-func (s site) rowsRead(t *testing.T, list stretchOfList, w store.Window) int {
+func (s fixture) rowsRead(t *testing.T, list stretchOfList, w store.Window) int {
 	t.Helper()
 	sql, args := store.PageOf(list.filter, w)
 	plan, err := database.Collect(context.Background(), s.db.Rows(), database.ScanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)

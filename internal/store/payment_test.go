@@ -18,7 +18,7 @@ import (
 )
 
 // everything is a bulk with every optional part.
-func (s site) everything() payment.Draft {
+func (s fixture) everything() payment.Draft {
 	d := draft(1250, 99_999_999_999)
 	d.Connector, d.ClientState = "0e5e1b0c-0000-4000-8000-000000000001", `"state" é`
 	account := d.Instructions[0].Beneficiary
@@ -40,7 +40,7 @@ func (s site) everything() payment.Draft {
 	return d
 }
 
-func (s site) periodic() payment.Draft {
+func (s fixture) periodic() payment.Draft {
 	d := draft(1)
 	in := &d.Instructions[0]
 	in.DateType, in.StartDate, in.EndDate, in.Frequency = payment.Periodic, s.day("2026-12-01"), s.day("2027-12-01"), "two-weekly"
@@ -48,7 +48,7 @@ func (s site) periodic() payment.Draft {
 }
 
 func TestPaymentComesBack(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for name, d := range map[string]payment.Draft{"least": draft(1), "everything": s.everything(), "periodic": s.periodic()} {
 			t.Run(name, func(t *testing.T) {
 				p := s.create(d, now)
@@ -64,7 +64,7 @@ func TestPaymentComesBack(t *testing.T) {
 
 // TestIdentityWithoutSensitivePart: a missing sensitive part stays missing.
 func TestIdentityWithoutSensitivePart(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p, first, err := payment.New(draft(1), payment.Policy{}, bytes.NewReader(make([]byte, 100)), now)
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestPaymentComesBackChanged(t *testing.T) {
 		{Status: payment.Processing, Lines: []payment.Line{{Position: 1, State: payment.InstructionRejected, Code: payment.InvalidLabel, Description: "why é"}}},
 		{Status: payment.Settled, Raw: "PART"},
 	}
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(s.everything(), now)
 		p.Mechanism, p.WebviewURL, p.Connector = "webauth", "https://client.example/view?a=b", "0e5e1b0c-0000-4000-8000-000000000002"
 		p.Payer.Label = "another"
@@ -111,7 +111,7 @@ func TestPaymentComesBackChanged(t *testing.T) {
 }
 
 func TestRejectedPaymentComesBack(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1, 2), now)
 		s.report(p, payment.Report{Status: payment.Declined, Code: payment.InsufficientFunds, Description: "too poor"}, now)
 		wantSame(t, p, s.load(p), nil)
@@ -121,7 +121,7 @@ func TestRejectedPaymentComesBack(t *testing.T) {
 // TestSensitiveIsNotReadUnlessAskedFor spoils the column: only who reads it
 // notices.
 func TestSensitiveIsNotReadUnlessAskedFor(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(s.everything(), now)
 		sealed, err := database.Collect(t.Context(), s.db.Rows(), func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) },
 			`SELECT sensitive FROM payment_identity WHERE payment_id = $1`, int64(p.ID))
@@ -149,7 +149,7 @@ func TestSensitiveIsNotReadUnlessAskedFor(t *testing.T) {
 
 // TestSealedIdentityStaysInItsRow: one copied from another row does not open.
 func TestSealedIdentityStaysInItsRow(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(s.everything(), now)
 		err := s.sql(`UPDATE payment_identity SET sensitive = (SELECT sensitive FROM payment_identity WHERE role = 'payer') WHERE role = 'operator'`)
 		if err != nil {
@@ -177,7 +177,7 @@ func TestLateChangeIsRefused(t *testing.T) {
 		"over a final state": {settle, {Status: payment.Declined}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEachSite(t, func(t *testing.T, s site) {
+			onEachDatabase(t, func(t *testing.T, s fixture) {
 				p := s.create(draft(1, 2), now)
 				late := s.load(p)
 				s.change(p, reports[0])
@@ -196,7 +196,7 @@ func TestLateChangeIsRefused(t *testing.T) {
 	}
 }
 
-func (s site) change(p *payment.Payment, r payment.Report) {
+func (s fixture) change(p *payment.Payment, r payment.Report) {
 	s.t.Helper()
 	if err := s.tryChange(p, r); err != nil {
 		s.t.Fatal(err)
@@ -205,7 +205,7 @@ func (s site) change(p *payment.Payment, r payment.Report) {
 
 // tryChange stores what a report makes of a payment, or the payment as it is
 // when there is none.
-func (s site) tryChange(p *payment.Payment, r payment.Report) error {
+func (s fixture) tryChange(p *payment.Payment, r payment.Report) error {
 	var steps []payment.Step
 	if r.Status != "" {
 		var err error
@@ -218,7 +218,7 @@ func (s site) tryChange(p *payment.Payment, r payment.Report) error {
 
 // TestOneOfManyWins has fifty workers change the same version of a payment.
 func TestOneOfManyWins(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)
 		for n, report := range []payment.Report{
 			{Status: payment.Awaiting, Action: payment.Decoupled}, {}, {Status: payment.Processing}, {Status: payment.Settled},
@@ -236,7 +236,7 @@ func TestOneOfManyWins(t *testing.T) {
 	})
 }
 
-func (s site) race(p *payment.Payment, r payment.Report, workers int) int64 {
+func (s fixture) race(p *payment.Payment, r payment.Report, workers int) int64 {
 	var won atomic.Int64
 	var all sync.WaitGroup
 	for _, mine := range s.copies(p, workers) {
@@ -253,7 +253,7 @@ func (s site) race(p *payment.Payment, r payment.Report, workers int) int64 {
 	return won.Load()
 }
 
-func (s site) copies(p *payment.Payment, n int) []*payment.Payment {
+func (s fixture) copies(p *payment.Payment, n int) []*payment.Payment {
 	s.t.Helper()
 	list := make([]*payment.Payment, n)
 	for i := range list {
@@ -263,7 +263,7 @@ func (s site) copies(p *payment.Payment, n int) []*payment.Payment {
 }
 
 func TestPaymentsOfOthers(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)
 		for _, domain := range []passerelle.DomainID{s.other, 0, -1} {
 			got, err := s.db.Payment(t.Context(), domain, p.ID, true)
@@ -278,7 +278,7 @@ func TestPaymentsOfOthers(t *testing.T) {
 }
 
 // due claims the due payments of a domain at an instant.
-func (s site) due(domain passerelle.DomainID, at time.Time, lease time.Duration, limit int) []int64 {
+func (s fixture) due(domain passerelle.DomainID, at time.Time, lease time.Duration, limit int) []int64 {
 	s.t.Helper()
 	var ids []int64
 	s.write(func(tx *store.Tx) error { tx.DuePayments(domain, at, lease, limit, &ids); return nil })
@@ -286,7 +286,7 @@ func (s site) due(domain passerelle.DomainID, at time.Time, lease time.Duration,
 }
 
 func TestDuePayments(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var ids []int64
 		for i := range 3 {
 			p := s.create(draft(1), now)
@@ -323,7 +323,7 @@ func TestDuePayments(t *testing.T) {
 
 // TestClaimantsShare: no payment goes to two simultaneous claimants.
 func TestClaimantsShare(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		const payments, claimants = 20, 8
 		for range payments {
 			p := s.create(draft(1), now)
@@ -359,7 +359,7 @@ func TestClaimantsShare(t *testing.T) {
 }
 
 func TestLargestBulkComesBack(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		d := draft(make([]int64, payment.MaxInstructions)...)
 		for i := range d.Instructions {
 			d.Instructions[i].Amount.Minor, d.Instructions[i].Label = int64(i+1), fmt.Sprint(i)
@@ -374,7 +374,7 @@ func TestLargestBulkComesBack(t *testing.T) {
 // TestPaymentsAreNeverTorn reads while a writer changes payment and lines
 // together: whatever is read was once so.
 func TestPaymentsAreNeverTorn(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1, 2, 3), now)
 		done := make(chan struct{})
 		var readers sync.WaitGroup
@@ -402,7 +402,7 @@ func TestPaymentsAreNeverTorn(t *testing.T) {
 	})
 }
 
-func (s site) wantWhole(p *payment.Payment) {
+func (s fixture) wantWhole(p *payment.Payment) {
 	got, err := s.db.Payment(s.t.Context(), s.domain, p.ID, false)
 	listed, failure := s.db.Payments(s.t.Context(), store.PaymentFilter{Domain: s.domain}, store.Window{Order: "id", Limit: 9}, false)
 	if err != nil || failure != nil || len(listed) != 1 {

@@ -84,7 +84,7 @@ var more = []string{
 }
 
 // crowdAll gives the domain thousands of rows of every kind, numbered after the others.
-func (s site) crowdAll() *savings {
+func (s fixture) crowdAll() *userAccounts {
 	s.t.Helper()
 	const from, n = 100_000, 20 * fewDeliveries
 	h, _ := longHistory(s.t, s, n)
@@ -116,7 +116,7 @@ func (s site) crowdAll() *savings {
 // TestADomainIsAPart: every table, whichever migration made it, tells PostgreSQL that one
 // domain has a small part of it.
 func TestADomainIsAPart(t *testing.T) {
-	s := newSite(t, storetest.Postgres(t))
+	s := newFixture(t, storetest.Postgres(t))
 	others, err := database.Collect(t.Context(), s.db.Rows(), database.ScanString, `SELECT relname FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
 		WHERE t.relnamespace = current_schema()::regnamespace AND t.relkind = 'r' AND a.attname = 'domain_id' AND NOT a.attisdropped
 		AND a.attoptions IS DISTINCT FROM '{n_distinct=100}' ORDER BY relname`)
@@ -129,7 +129,7 @@ func TestADomainIsAPart(t *testing.T) {
 // either, of which the statistics show few.
 func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
 	url := storetest.Postgres(t)
-	s := newSite(t, url)
+	s := newFixture(t, url)
 	w := s.receiver(webhook.PaymentStateUpdated)
 	s.happen(1, 1, now)
 	s.crowdAll()

@@ -14,16 +14,16 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// plannedSavings is a site whose statements are explained before they run. PostgreSQL gets
+// plannedAccounts is a fixture whose statements are explained before they run. PostgreSQL gets
 // statistics of a million rows, and high costs for reading a table completely and for sorting:
 // a plan that still does so has no index.
-func plannedSavings(t *testing.T, url string) (*savings, *explained) {
+func plannedAccounts(t *testing.T, url string) (*userAccounts, *explained) {
 	isPostgres := !strings.HasPrefix(url, "sqlite:")
 	if isPostgres {
 		url += "&enable_seqscan=off&enable_sort=off"
 	}
-	s := newSite(t, url)
-	h := newSavings(t, s)
+	s := newFixture(t, url)
+	h := newUserAccounts(t, s)
 	h.addFiles(t)
 	h.addSeries(t)
 	if isPostgres {
@@ -36,7 +36,7 @@ func plannedSavings(t *testing.T, url string) (*savings, *explained) {
 }
 
 // addFiles adds a document and a transaction that have files.
-func (h *savings) addFiles(t *testing.T) {
+func (h *userAccounts) addFiles(t *testing.T) {
 	t.Helper()
 	id, err := bankstore.NewSubscriptionID(t.Context(), h.db)
 	if err != nil {
@@ -55,7 +55,7 @@ func (h *savings) addFiles(t *testing.T) {
 }
 
 // addSeries adds a series of transactions, and a note about one of them.
-func (h *savings) addSeries(t *testing.T) {
+func (h *userAccounts) addSeries(t *testing.T) {
 	t.Helper()
 	noted := h.add(0, 1)[0]
 	h.write(func(tx *store.Tx) error {
@@ -96,7 +96,7 @@ func reading[T any](read func() (T, error)) func() error {
 	return func() error { _, err := read(); return unlessMissing(err) }
 }
 
-func (h *savings) writing(fn func(*store.Tx)) func() error {
+func (h *userAccounts) writing(fn func(*store.Tx)) func() error {
 	return func() error {
 		return unlessMissing(h.try(func(tx *store.Tx) error { fn(tx); return nil }))
 	}
@@ -113,7 +113,7 @@ func unlessMissing(err error) error {
 // TestPlansOfBankingData: no query of connections and their data reads or sorts a table.
 func TestPlansOfBankingData(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
-		h, engine := plannedSavings(t, url)
+		h, engine := plannedAccounts(t, url)
 		for _, queries := range h.queries() {
 			for name, q := range queries {
 				engine.plans = nil
@@ -142,14 +142,14 @@ func TestPlansOfBankingData(t *testing.T) {
 	})
 }
 
-func (h *savings) queries() []map[string]query {
+func (h *userAccounts) queries() []map[string]query {
 	return []map[string]query{
 		h.connectionQueries(), h.accountQueries(), h.syncQueries(), h.transactionQueries(), h.documentQueries(), h.aroundQueries(), h.exportQueries(), h.withdrawalQueries(),
 		h.providerQueries(), h.consoleQueries(),
 	}
 }
 
-func (h *savings) connectionQueries() map[string]query {
+func (h *userAccounts) connectionQueries() map[string]query {
 	ctx, db, id, page := context.Background(), h.db, h.connection.ID, store.Window{Limit: 5, From: []any{int64(1)}}
 	logs := bankstore.ConnectionLogFilter{Domain: h.domain, User: 7, Connection: id, From: now}
 	due := func(read func(context.Context, passerelle.DomainID, time.Time, int) ([]bankstore.Connection, error)) func() error {
@@ -203,7 +203,7 @@ func (h *savings) connectionQueries() map[string]query {
 	}
 }
 
-func (h *savings) accountQueries() map[string]query {
+func (h *userAccounts) accountQueries() map[string]query {
 	ctx, db, page := context.Background(), h.db, store.Window{Limit: 5, From: []any{int64(1)}}
 	list := func(with func(*bankstore.AccountFilter)) func() error {
 		f := bankstore.AccountFilter{Domain: h.domain, User: 7}
@@ -231,7 +231,7 @@ func (h *savings) accountQueries() map[string]query {
 	}
 }
 
-func (h *savings) syncQueries() map[string]query {
+func (h *userAccounts) syncQueries() map[string]query {
 	ctx, db, a := context.Background(), h.db, h.accounts[0]
 	s := bankstore.StoredSubscription{Subscription: passerelle.Subscription{ID: 1, Connection: h.connection.ID, User: 7}}
 	known := func(s bankstore.SyncedRows) func() error {
@@ -265,7 +265,7 @@ func (h *savings) syncQueries() map[string]query {
 	}
 }
 
-func (h *savings) transactionQueries() map[string]query {
+func (h *userAccounts) transactionQueries() map[string]query {
 	ctx, db := context.Background(), h.db
 	queries := map[string]query{}
 	for name, with := range map[string]func(*bankstore.TransactionFilter){
@@ -313,7 +313,7 @@ func (h *savings) transactionQueries() map[string]query {
 	return queries
 }
 
-func (h *savings) documentQueries() map[string]query {
+func (h *userAccounts) documentQueries() map[string]query {
 	ctx, db := context.Background(), h.db
 	of := bankstore.SubscriptionFilter{Domain: h.domain, User: 7, Connection: h.connection.ID}
 	documents := func(with func(*bankstore.DocumentFilter)) func() error {
@@ -356,7 +356,7 @@ func (h *savings) documentQueries() map[string]query {
 }
 
 // aroundQueries are queries around transactions.
-func (h *savings) aroundQueries() map[string]query {
+func (h *userAccounts) aroundQueries() map[string]query {
 	ctx, db, a, full := context.Background(), h.db, h.accounts[0], errors.New("full")
 	clusters := func(with func(*bankstore.ClusterFilter)) func() error {
 		f := bankstore.ClusterFilter{Domain: h.domain, User: 7}
@@ -414,7 +414,7 @@ func (h *savings) aroundQueries() map[string]query {
 }
 
 // exportQueries are the queries of exports only.
-func (h *savings) exportQueries() map[string]query {
+func (h *userAccounts) exportQueries() map[string]query {
 	ctx, db, most := context.Background(), h.db, store.Window{Limit: 5}
 	from := func(place ...any) store.Window { return store.Window{Limit: 5, From: place} }
 	logs := func(w store.Window) func() error {
@@ -440,7 +440,7 @@ func (h *savings) exportQueries() map[string]query {
 	}
 }
 
-func (h *savings) withdrawalQueries() map[string]query {
+func (h *userAccounts) withdrawalQueries() map[string]query {
 	ctx := context.Background()
 	step := func(kind string, epoch *int64) func() error {
 		return func() error {
@@ -467,7 +467,7 @@ func (h *savings) withdrawalQueries() map[string]query {
 }
 
 // consoleQueries are the queries of the console's lists.
-func (h *savings) consoleQueries() map[string]query {
+func (h *userAccounts) consoleQueries() map[string]query {
 	ctx, db, page := context.Background(), h.db, store.Window{Descending: true, Limit: 5, From: []any{int64(9)}}
 	troubles := func(f bankstore.TroubleFilter) func() error {
 		f.Domain = h.domain
@@ -495,7 +495,7 @@ func (h *savings) consoleQueries() map[string]query {
 	}
 }
 
-func (h *savings) providerQueries() map[string]query {
+func (h *userAccounts) providerQueries() map[string]query {
 	ctx, db := context.Background(), h.db
 	w := store.Webhook{ID: 1, Domain: h.domain}
 	return map[string]query{

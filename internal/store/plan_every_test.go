@@ -338,7 +338,7 @@ func (p *planned) removed(table string) bool {
 // there are rows.
 func TestEveryStatement(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
-		s := newSite(t, address)
+		s := newFixture(t, address)
 		askEverything(t, s)
 		p := newPlanned(t, address)
 		texts := p.references()
@@ -371,7 +371,7 @@ func (p *planned) asked() (texts []string) {
 }
 
 // askEverything executes the queries of the other plan tests, without which this one may run.
-func askEverything(t *testing.T, s site) {
+func askEverything(t *testing.T, s fixture) {
 	t.Helper()
 	for name, question := range s.questions() {
 		if err := question.run(); err != nil {
@@ -395,7 +395,7 @@ func (p *planned) inspect(when string, texts []string) {
 }
 
 // crowdEvery has every table have rows.
-func (s site) crowdEvery(p *planned) {
+func (s fixture) crowdEvery(p *planned) {
 	s.t.Helper()
 	const after, many = 100_000, 2 * fewDeliveries
 	s.populateAfter(after, after+many)

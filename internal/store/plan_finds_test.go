@@ -34,7 +34,7 @@ func TestTheCheckOfPlansFinds(t *testing.T) {
 		{name: "the keys of a user", on: sqlite, statement: `SELECT i.id FROM token t JOIN idempotency i ON i.domain_id = t.domain_id AND i.token_id = t.id WHERE t.domain_id = $1 AND t.user_id = $2`},
 	}
 	storetest.Each(t, func(t *testing.T, address string) {
-		s := newSite(t, address)
+		s := newFixture(t, address)
 		p := newPlanned(t, address)
 		for _, filled := range []bool{false, true} {
 			if filled {

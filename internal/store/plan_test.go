@@ -26,7 +26,7 @@ type explained struct {
 }
 
 // explain has a store ask for the plan of each statement before it is executed.
-func explain(s site) *explained {
+func explain(s fixture) *explained {
 	e := &explained{rows: s.db.Database.Querier}
 	s.db.Database.Observe(func(ctx context.Context, statements []database.Statement) error {
 		for _, statement := range statements {
@@ -59,7 +59,7 @@ func (e *explained) explain(ctx context.Context, s database.Statement) error {
 // TestPlans checks that statements of requests and loops use their indexes: nothing there grows
 // with a table. SQLite without statistics plans by rule, so an almost empty database suffices.
 func TestPlans(t *testing.T) {
-	s := newSite(t, storetest.SQLite(t))
+	s := newFixture(t, storetest.SQLite(t))
 	all := s.questions()
 	engine := explain(s)
 	for name, test := range all {
@@ -86,7 +86,7 @@ type question struct {
 
 // questions are the queries of requests and loops, and of a payment and a webhook that are made
 // here.
-func (s site) questions() map[string]question {
+func (s fixture) questions() map[string]question {
 	s.t.Helper()
 	p, w := s.create(draft(1), now), s.receiver(webhook.PaymentStateUpdated)
 	s.happen(1, 1, now)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for i := range 7 {
 			expires := now.Add(time.Duration(i) * time.Hour)
 			token := store.Token{Domain: s.domain, Kind: "config", Hash: fmt.Append(nil, i), Created: now, Expires: &expires}
@@ -32,7 +32,7 @@ func TestPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 }
 
 // claimExpired leaves an expired row of an execution.
-func (s site) claimExpired(key []byte) {
+func (s fixture) claimExpired(key []byte) {
 	s.t.Helper()
 	if _, err := s.db.ClaimKey(s.t.Context(), store.RepeatKey{Domain: s.domain, Token: 1, Key: key, Request: key}); err != nil {
 		s.t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 // Anybody may send to the built-in receiver, so its storage is limited in every way, for each
 // domain separately.
 func TestReceivedRequestsAreBounded(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		keep := func(got store.Received) {
 			got.At, got.Headers = now, `{"É":""}`
 			s.write(func(tx *store.Tx) error { return tx.KeepReceived(got) })

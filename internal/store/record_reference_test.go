@@ -56,15 +56,15 @@ type sentRequest struct {
 }
 
 // post is two webhooks of a domain and one of another, with their deliveries.
-type post struct {
-	site
+type webhookSet struct {
+	fixture
 	webhooks []store.Webhook
 	payloads []*sentPayload
 	requests []sentRequest
 }
 
-func newPost(s site) *post {
-	p := &post{site: s}
+func newWebhookSet(s fixture) *webhookSet {
+	p := &webhookSet{fixture: s}
 	for _, domain := range []passerelle.DomainID{s.domain, s.domain, s.other} {
 		w := store.Webhook{Domain: domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
 		s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
@@ -88,7 +88,7 @@ func newPost(s site) *post {
 
 // send stores a delivery with up to 25 requests. Later ones need not have greater ids, and
 // several have one instant.
-func (p *post) send(i int) {
+func (p *webhookSet) send(i int) {
 	w, states := p.webhooks[i*i%7%3], []store.WebhookState{store.WebhookPending, store.WebhookDropped, store.WebhookDelivered}
 	one := &sentPayload{id: int64(1 + (i*11)%30), domain: w.Domain, webhook: w.ID, user: passerelle.UserID(i % 2 * 7), created: at(i % 4), state: states[i/3%3]}
 	var delivered, dropped *int64
@@ -111,7 +111,7 @@ func (p *post) send(i int) {
 	p.payloads = append(p.payloads, one)
 }
 
-func (p *post) data(t *rapid.T) listing {
+func (p *webhookSet) data(t *rapid.T) listing {
 	w, times := rapid.SampledFrom(p.webhooks).Draw(t, "webhook"), drawTimes(t)
 	f := store.WebhookDataFilter{Domain: p.domain, Webhook: w.ID, From: times.from, Until: times.until}
 	maybe(t, "state", &f.State, store.WebhookPending, store.WebhookDropped, store.WebhookDelivered)
@@ -128,7 +128,7 @@ func (p *post) data(t *rapid.T) listing {
 	}
 }
 
-func (p *post) logs(t *rapid.T) listing {
+func (p *webhookSet) logs(t *rapid.T) listing {
 	w, times := rapid.SampledFrom(p.webhooks).Draw(t, "webhook"), drawTimes(t)
 	f := store.WebhookLogFilter{Domain: p.domain, Webhook: w.ID, From: times.from, Until: times.until}
 	maybe(t, "user", &f.User, 7, 8)
@@ -142,7 +142,7 @@ func (p *post) logs(t *rapid.T) listing {
 	return q
 }
 
-func (p *post) attempts(t *rapid.T) listing {
+func (p *webhookSet) attempts(t *rapid.T) listing {
 	of := rapid.SampledFrom(p.payloads).Draw(t, "delivery")
 	q := p.requested(func(one sentRequest) bool { return one.domain == p.domain && one.sentPayload == of })
 	q.read = func(w store.Window) ([]int64, error) {
@@ -151,15 +151,15 @@ func (p *post) attempts(t *rapid.T) listing {
 	return q
 }
 
-func (p *post) requested(selected func(sentRequest) bool) listing {
+func (p *webhookSet) requested(selected func(sentRequest) bool) listing {
 	spotOf := func(one sentRequest) spot { return recordSpot(one.at, one.id) }
 	return listing{ways: ways{newest: true, skips: true}, all: spotsOf(p.requests, spotOf, anyRow[sentRequest]), selected: spotsOf(p.requests, spotOf, selected)}
 }
 
 // TestWebhookListsAreThoseOfTheReference reads random windows of deliveries.
 func TestWebhookListsAreThoseOfTheReference(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		p := newPost(s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		p := newWebhookSet(s)
 		compareLists(t, map[string]func(*rapid.T) listing{"data": p.data, "logs": p.logs, "attempts": p.attempts})
 		t.Run("last attempts", func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) { p.compareLast(rt) })
@@ -168,7 +168,7 @@ func TestWebhookListsAreThoseOfTheReference(t *testing.T) {
 }
 
 // compareLast compares the last ten requests of some deliveries with all.
-func (p *post) compareLast(t *rapid.T) {
+func (p *webhookSet) compareLast(t *rapid.T) {
 	of := rapid.SliceOfN(rapid.Map(rapid.SampledFrom(p.payloads), func(one *sentPayload) passerelle.DeliveryID { return passerelle.DeliveryID(one.id) }), 0, 40).Draw(t, "deliveries")
 	want := map[passerelle.DeliveryID][]int64{}
 	for _, id := range of {
@@ -194,7 +194,7 @@ func (p *post) compareLast(t *rapid.T) {
 	}
 }
 
-func (s site) audits() func(*rapid.T) listing {
+func (s fixture) audits() func(*rapid.T) listing {
 	var all []store.Audit
 	for i := range 60 {
 		a := store.Audit{At: at(i % 4), Domain: []passerelle.DomainID{s.domain, s.other, 0}[i*i%11%3], Operator: store.OperatorID(i % 5 % 3), Act: []string{"look", "stop"}[i/3%2], Refused: i%7 == 0}
@@ -224,7 +224,7 @@ func (s site) audits() func(*rapid.T) listing {
 	}
 }
 
-func (s site) drawAudits(t *rapid.T) operatorstore.AuditFilter {
+func (s fixture) drawAudits(t *rapid.T) operatorstore.AuditFilter {
 	times := drawTimes(t)
 	f := operatorstore.AuditFilter{From: times.from, Until: times.until}
 	maybe(t, "domain", &f.Domain, s.domain, s.other, 99)
@@ -237,7 +237,7 @@ func (s site) drawAudits(t *rapid.T) operatorstore.AuditFilter {
 	return f
 }
 
-func (s site) settingChanges() func(*rapid.T) listing {
+func (s fixture) settingChanges() func(*rapid.T) listing {
 	type change struct {
 		store.SettingChange
 		domain passerelle.DomainID
@@ -283,7 +283,7 @@ func (s site) settingChanges() func(*rapid.T) listing {
 }
 
 // connect stores a connection in a state.
-func (s site) connect(domain passerelle.DomainID, user passerelle.UserID, connector string, state passerelle.ConnectionState, deleted bool) bankstore.Connection {
+func (s fixture) connect(domain passerelle.DomainID, user passerelle.UserID, connector string, state passerelle.ConnectionState, deleted bool) bankstore.Connection {
 	s.t.Helper()
 	c := bankstore.Connection{Domain: domain, User: user, Connector: connector, Created: now, Active: true, State: state}
 	s.write(func(tx *store.Tx) error {
@@ -305,7 +305,7 @@ type loggedSync struct {
 	gone   bool
 }
 
-func (s site) loggedSyncs() []loggedSync {
+func (s fixture) loggedSyncs() []loggedSync {
 	connections := []bankstore.Connection{
 		s.connect(s.domain, 7, "c1", "", false), s.connect(s.domain, 7, "c1", "", false), s.connect(s.domain, 7, "c1", "", true),
 		s.connect(s.domain, 8, "c1", "", false), s.connect(s.other, 7, "c1", "", false),
@@ -321,7 +321,7 @@ func (s site) loggedSyncs() []loggedSync {
 	return all
 }
 
-func (s site) connectionLogs() func(*rapid.T) listing {
+func (s fixture) connectionLogs() func(*rapid.T) listing {
 	all := s.loggedSyncs()
 	spotOf := func(v loggedSync) spot { return recordSpot(v.At, v.ID) }
 	return func(t *rapid.T) listing {
@@ -343,7 +343,7 @@ func (s site) connectionLogs() func(*rapid.T) listing {
 	}
 }
 
-func (s site) consents() func(*rapid.T) listing {
+func (s fixture) consents() func(*rapid.T) listing {
 	type agreed struct {
 		bankstore.Consent
 		domain passerelle.DomainID
@@ -374,7 +374,7 @@ func (s site) consents() func(*rapid.T) listing {
 
 // TestRecordsAreThoseOfTheReference reads random windows of records.
 func TestRecordsAreThoseOfTheReference(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		compareLists(t, map[string]func(*rapid.T) listing{
 			"audits": s.audits(), "setting changes": s.settingChanges(), "connection logs": s.connectionLogs(), "consents": s.consents(),
 		})
@@ -384,7 +384,7 @@ func TestRecordsAreThoseOfTheReference(t *testing.T) {
 // TestConnectionLogsOfAUserMatchTheReference reads the syncs of all connections of a
 // user from arbitrary places on.
 func TestConnectionLogsOfAUserMatchTheReference(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.loggedSyncs()
 		slices.SortFunc(all, func(a, b loggedSync) int {
 			return cmp.Or(cmp.Compare(a.Connection, b.Connection), a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))

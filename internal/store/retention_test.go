@@ -10,7 +10,7 @@ import (
 )
 
 // receiver registers a webhook of the first domain.
-func (s site) receiver(event webhook.Event) store.Webhook {
+func (s fixture) receiver(event webhook.Event) store.Webhook {
 	s.t.Helper()
 	w := store.Webhook{Domain: s.domain, Event: event, URL: "https://client.example/", Created: now}
 	s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
@@ -18,7 +18,7 @@ func (s site) receiver(event webhook.Event) store.Webhook {
 }
 
 // happen stores events of payments, one every minute from an instant on.
-func (s site) happen(first, count int, from time.Time) {
+func (s fixture) happen(first, count int, from time.Time) {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
 		for i := range count {
@@ -35,7 +35,7 @@ func (s site) happen(first, count int, from time.Time) {
 }
 
 // deliver records requests for all undelivered deliveries of a webhook up to one.
-func (s site) deliver(w store.Webhook, upTo int64, failure string) {
+func (s fixture) deliver(w store.Webhook, upTo int64, failure string) {
 	s.t.Helper()
 	list, err := s.db.Undelivered(s.t.Context(), w, 0, 1000)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s site) deliver(w store.Webhook, upTo int64, failure string) {
 	s.write(func(tx *store.Tx) error { tx.ReleaseWebhook(w, "test"); return nil })
 }
 
-func (s site) purge(events time.Time, batch, batches int) {
+func (s fixture) purge(events time.Time, batch, batches int) {
 	s.t.Helper()
 	r := store.Retention{Domain: s.domain, Events: events, Health: events, Batch: batch, Batches: batches}
 	if err := s.db.PurgeEvents(s.t.Context(), r); err != nil {
@@ -61,13 +61,13 @@ func (s site) purge(events time.Time, batch, batches int) {
 }
 
 // left counts the remaining rows of events.
-func (s site) left() string {
+func (s fixture) left() string {
 	s.t.Helper()
 	count := func(table string) int64 { return s.count(`SELECT count(*) FROM ` + table) }
 	return fmt.Sprint(count("event"), " ", count("delivery"), " ", count("delivery_attempt"), " ", count("event_part"), " ", count("webhook_health"))
 }
 
-func (s site) wantLeft(want string) {
+func (s fixture) wantLeft(want string) {
 	s.t.Helper()
 	if got := s.left(); got != want {
 		s.t.Errorf("left are %q events, deliveries, attempts, parts, hours, want %q", got, want)
@@ -75,7 +75,7 @@ func (s site) wantLeft(want string) {
 }
 
 func TestOldEventsGo(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.happen(1, 3, now.Add(-time.Hour)) // nobody is to get these
 		w, other := s.receiver(webhook.PaymentStateUpdated), s.receiver(webhook.UserCreated)
 		s.happen(11, 10, now)
@@ -101,7 +101,7 @@ func TestOldEventsGo(t *testing.T) {
 
 // An event is removed with the last of its deliveries, to whichever webhook.
 func TestEventsStayWhileSomebodyWaits(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		first, second := s.receiver(webhook.PaymentStateUpdated), s.receiver(webhook.PaymentStateUpdated)
 		s.happen(1, 4, now)
 		s.deliver(first, 1<<40, "")
@@ -115,7 +115,7 @@ func TestEventsStayWhileSomebodyWaits(t *testing.T) {
 
 // Attempts are removed in bounded steps, and a delivery goes after them.
 func TestManyAttemptsOfOneDelivery(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := s.receiver(webhook.PaymentStateUpdated)
 		s.happen(1, 1, now)
 		for range 30 {
@@ -136,7 +136,7 @@ func TestManyAttemptsOfOneDelivery(t *testing.T) {
 // A body that never became an event is removed after a day of real time, and one of an event
 // without a user is checked once.
 func TestPartsWithoutEventsGo(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		write := func() *store.EventBody {
 			b := s.db.WriteBody(t.Context(), s.domain)
 			if _, err := b.Write([]byte(`{"a":"b"}`)); err != nil {
@@ -176,7 +176,7 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 
 // Remaining rows are not read again: the statements of a second search read none.
 func TestTheUndeliveredIsLookedAtOnce(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := s.receiver(webhook.PaymentStateUpdated)
 		s.happen(1, 50, now)
 		s.deliver(w, 1<<40, "status 500")

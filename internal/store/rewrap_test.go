@@ -46,7 +46,7 @@ const (
 )
 
 // schema is the types of all columns, by table and column.
-func (s site) schema() map[string]map[string]string {
+func (s fixture) schema() map[string]map[string]string {
 	s.t.Helper()
 	query := columnsOfSQLite
 	if s.db.Rows().Dialect().Name == "postgres" {
@@ -74,7 +74,7 @@ var words = map[string]string{"only_row": "1", "type": "'oauth'", "kind": "'init
 
 // fill is a statement that makes a row of a table: numbers are 7, and the given values are used
 // as they are.
-func (s site) fill(table string, columns map[string]string, values map[string][]byte) string {
+func (s fixture) fill(table string, columns map[string]string, values map[string][]byte) string {
 	literal := func(name, kind string) string {
 		value := append([]byte{}, values[name]...)
 		switch {
@@ -103,7 +103,7 @@ func (s site) fill(table string, columns map[string]string, values map[string][]
 // decrypts all with the new one alone.
 func TestRewrap(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
-		s := newSite(t, url)
+		s := newFixture(t, url)
 		old, schema := s.db.Ring(), s.schema()
 		sealed := map[string]map[string][]byte{}
 		for _, c := range store.SealedColumns {
@@ -131,7 +131,7 @@ func TestRewrap(t *testing.T) {
 	})
 }
 
-func (s site) opensWith(ring *keys.Ring) {
+func (s fixture) opensWith(ring *keys.Ring) {
 	s.t.Helper()
 	for _, c := range store.SealedColumns {
 		place, sealed, err := s.db.Sealed(s.t.Context(), c)
@@ -147,7 +147,7 @@ func (s site) opensWith(ring *keys.Ring) {
 // A value that does not open stops the work: its row would be lost with the key.
 func TestRewrapStopsAtWhatDoesNotOpen(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
-		s := newSite(t, url)
+		s := newFixture(t, url)
 		storetest.Break(t, url, s.fill("field_key", s.schema()["field_key"], map[string][]byte{"private": []byte("not sealed")}))
 		if _, _, err := s.db.Rewrap(t.Context(), 100, func(int64) {}); !errors.Is(err, store.ErrSealed) {
 			t.Errorf("%v", err)
@@ -158,7 +158,7 @@ func TestRewrapStopsAtWhatDoesNotOpen(t *testing.T) {
 // TestEveryColumnOfBytesIsAccountedFor keeps a new sealed column from being left
 // behind by a rotation.
 func TestEveryColumnOfBytesIsAccountedFor(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var got []string
 		for table, columns := range s.schema() {
 			for name, kind := range columns {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestSandboxOrder(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		ledger := store.SandboxLedger{s.db}
 		for n, body := range []string{"first", "repeated"} {
 			stored, version, submissions, err := ledger.Submit(t.Context(), s.domain, "key", []byte(body))
@@ -35,7 +35,7 @@ func TestSandboxOrder(t *testing.T) {
 }
 
 func TestSandboxOrderOfAnotherDomain(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		ledger := store.SandboxLedger{s.db}
 		if _, _, _, err := ledger.Submit(t.Context(), s.domain, "key", []byte("body")); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func TestSandboxOrderOfAnotherDomain(t *testing.T) {
 
 // TestSandboxSubmissionsAreCounted: tests of "at most once" rely on the ledger.
 func TestSandboxSubmissionsAreCounted(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		ledger := store.SandboxLedger{s.db}
 		var all sync.WaitGroup
 		var saved atomic.Int64

@@ -9,7 +9,7 @@ import (
 )
 
 func TestDomainComesBack(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		want := passerelle.Domain{ID: s.domain, Name: "first", Kind: passerelle.Sandbox, BaseURL: "https://first.example/2.0", Created: now}
 		got, err := s.db.Domain(t.Context(), s.domain)
 		wantSame(t, want, got, err)
@@ -28,7 +28,7 @@ func TestDomainComesBack(t *testing.T) {
 
 // TestServedDomain reads at once what a request needs of a domain.
 func TestServedDomain(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		want := store.ServedDomain{
 			Domain:   passerelle.Domain{ID: s.domain, Name: "first", Kind: passerelle.Sandbox, BaseURL: "https://first.example/2.0", Created: now},
 			Settings: map[string]string{},
@@ -63,7 +63,7 @@ func TestServedDomain(t *testing.T) {
 }
 
 func TestDomainsDiffer(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		create := func(name, host string) error {
 			d := passerelle.Domain{Name: name, Kind: passerelle.Live, BaseURL: "x", Created: now}
 			return s.try(func(tx *store.Tx) error { return tx.CreateDomain(&d, host) })
@@ -89,7 +89,7 @@ func TestDomainsDiffer(t *testing.T) {
 func TestClockIsComparedAndSet(t *testing.T) {
 	frozen, epoch := now.Add(time.Hour), time.UnixMicro(-1).UTC()
 	clocks := []passerelle.Clock{{}, {Offset: 400 * 24 * time.Hour}, {Frozen: &frozen}, {Offset: time.Second, Frozen: &epoch}, {Frozen: &epoch}, {}}
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		set := func(id passerelle.DomainID, from, to passerelle.Clock) error {
 			return s.try(func(tx *store.Tx) error { tx.SetClock(id, from, to); return nil })
 		}
@@ -109,7 +109,7 @@ func TestClockIsComparedAndSet(t *testing.T) {
 }
 
 func TestClientComesBack(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		c := store.Client{Domain: s.domain, Name: "shop", SecretHash: []byte{0, 255}, RedirectURIs: []string{"https://a.example/x", "https://b.example"}, Created: now}
 		s.write(func(tx *store.Tx) error { return tx.CreateClient(&c) })
 		if c.ID < 10_000_000 {
@@ -130,7 +130,7 @@ func TestClientComesBack(t *testing.T) {
 }
 
 func TestClientOfAnotherDomain(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		got, err := s.db.Client(t.Context(), s.domain, s.alien)
 		wantNotFound(t, got, err)
 		foreign := store.Client{ID: s.alien, Domain: s.domain, Name: "taken over", SecretHash: []byte("x")}
@@ -140,7 +140,7 @@ func TestClientOfAnotherDomain(t *testing.T) {
 }
 
 func TestDeletedClient(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		mine, foreign := s.token(s.domain, s.client, "mine"), s.token(s.other, s.alien, "foreign")
 		remove := func() error {
 			return s.try(func(tx *store.Tx) error { tx.DeleteClient(s.domain, s.client, now); return nil })
@@ -162,21 +162,21 @@ func TestDeletedClient(t *testing.T) {
 	})
 }
 
-func (s site) token(domain passerelle.DomainID, client passerelle.ClientID, hash string) store.Token {
+func (s fixture) token(domain passerelle.DomainID, client passerelle.ClientID, hash string) store.Token {
 	s.t.Helper()
 	t := store.Token{Domain: domain, Client: client, Kind: "service", Hash: []byte(hash), Scopes: "payments:admin", Created: now}
 	s.write(func(tx *store.Tx) error { return tx.CreateToken(&t) })
 	return t
 }
 
-func (s site) wantToken(want store.Token) {
+func (s fixture) wantToken(want store.Token) {
 	s.t.Helper()
 	got, err := s.db.TokenByHash(s.t.Context(), want.Domain, want.Hash)
 	wantSame(s.t, want, got, err)
 }
 
 func TestTokenComesBack(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		expires := now.Add(time.Hour)
 		for _, token := range []store.Token{
 			{Domain: s.domain, Kind: "config", Hash: []byte("a"), Scopes: "config", Created: now},
@@ -197,7 +197,7 @@ func TestTokenComesBack(t *testing.T) {
 }
 
 func TestTokensTheSchemaRefuses(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.token(s.domain, s.client, "taken")
 		for name, test := range map[string]struct {
 			token store.Token
@@ -217,7 +217,7 @@ func TestTokensTheSchemaRefuses(t *testing.T) {
 }
 
 func TestRevokedToken(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		token := s.token(s.domain, s.client, "hash")
 		revoke := func(domain passerelle.DomainID) error {
 			return s.try(func(tx *store.Tx) error { tx.RevokeToken(domain, token.ID, now); return nil })
@@ -234,7 +234,7 @@ func TestRevokedToken(t *testing.T) {
 }
 
 func TestExpiredTokensArePurged(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.token(s.domain, s.client, "permanent")
 		for i, hash := range []string{"oldest", "older", "boundary", "valid"} {
 			token := store.Token{Domain: s.domain, Kind: "config", Hash: []byte(hash), Created: now, Expires: new(now.Add(time.Duration(i-2) * time.Hour))}
@@ -252,7 +252,7 @@ func TestExpiredTokensArePurged(t *testing.T) {
 }
 
 func TestSettingsComeBack(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.write(func(tx *store.Tx) error {
 			tx.SetSetting(s.domain, "a", "1", "command", now)
 			tx.SetSetting(s.domain, "a", "é", "command", now)

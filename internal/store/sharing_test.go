@@ -16,7 +16,7 @@ import (
 // TestUnitsOfSharedTransactions: units that only add rows share a transaction, except those
 // that a limit may undo.
 func TestUnitsOfSharedTransactions(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for name, c := range map[string]struct {
 			unit func(tx *store.Tx) error
 			want bool
@@ -54,7 +54,7 @@ func TestUnitsOfSharedTransactions(t *testing.T) {
 // it is there, an order neither locks it nor waits for one that does.
 func TestOrdersToOneBankDoNotWaitForEachOther(t *testing.T) {
 	url := storetest.Postgres(t)
-	s := newSite(t, url)
+	s := newFixture(t, url)
 	name := func(tx *store.Tx) error { tx.NameConnector(bankA, "Bank"); return nil }
 	s.write(name)
 	holder := openPgx(t, url)

@@ -11,7 +11,7 @@ import (
 // The newest key signs, those before it are deprecated, and the private half is
 // sealed and only for signing.
 func TestSignKeys(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		none, err := s.db.NewestSignKey(t.Context(), s.domain)
 		wantNotFound(t, none, err)
 		first := store.SignKey{Domain: s.domain, Number: 1, Public: "a", Private: []byte("private half"), Created: now}

@@ -14,7 +14,7 @@ import (
 // collected.
 func TestStatisticsArrive(t *testing.T) {
 	url := storetest.Postgres(t)
-	s, p := newSite(t, url), newPlanned(t, url)
+	s, p := newFixture(t, url), newPlanned(t, url)
 	s.populate(fewDeliveries)
 	p.forgetStatistics()
 	counts := func() string {
@@ -47,7 +47,7 @@ func TestStatisticsArrive(t *testing.T) {
 }
 
 // uncounted are the tables whose statistics are missing or old.
-func (s site) uncounted() []string {
+func (s fixture) uncounted() []string {
 	s.t.Helper()
 	tables, err := s.db.Database.Uncounted(s.t.Context())
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *planned) hold(text string) (free func()) {
 // analyzed.
 func TestATableInUseIsCountedLater(t *testing.T) {
 	url := storetest.Postgres(t)
-	s, p := newSite(t, url), newPlanned(t, url)
+	s, p := newFixture(t, url), newPlanned(t, url)
 	s.populate(10)
 	p.forgetStatistics()
 	free := p.hold(`LOCK TABLE domain`)
@@ -90,7 +90,7 @@ func TestATableInUseIsCountedLater(t *testing.T) {
 // TestSQLitePlansByRule: statistics of when a table was small have it read from end to end.
 func TestSQLitePlansByRule(t *testing.T) {
 	url := storetest.SQLite(t)
-	s := newSite(t, url)
+	s := newFixture(t, url)
 	s.happen(1, 1, now)
 	const remove = `DELETE FROM event WHERE id IN (1, 2, 3)`
 	engine := &explained{rows: s.db.Database.Querier}
@@ -124,7 +124,7 @@ const firstMinuteLimit = 50 * time.Millisecond
 // collects them.
 func TestMillionOfARestoredDump(t *testing.T) {
 	url := storetest.Postgres(t)
-	s, p := newSite(t, url), newPlanned(t, url)
+	s, p := newFixture(t, url), newPlanned(t, url)
 	n, long := crowd(t)
 	s.numberFrom(100_000_000)
 	w := s.receiver(webhook.PaymentStateUpdated)

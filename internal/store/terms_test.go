@@ -10,7 +10,7 @@ import (
 )
 
 func TestTerms(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		none, err := s.db.CurrentTerms(t.Context(), s.domain)
 		wantNotFound(t, none, err)
 		first := store.Terms{Domain: s.domain, Version: "1", Content: map[string]string{"en": "Pay é", "fr": "Payez"}, Created: now}
@@ -38,7 +38,7 @@ func TestTerms(t *testing.T) {
 }
 
 func TestFieldKeys(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		first := store.StoredFieldKey{Domain: s.domain, Number: 1, KeyID: "a", Private: []byte("private half"), Created: now}
 		second := store.StoredFieldKey{Domain: s.domain, Number: 2, KeyID: "b", Private: []byte("another"), Created: now}
 		for _, key := range []*store.StoredFieldKey{&first, &second} {

@@ -28,7 +28,7 @@ func lines(rows []store.TimelineRow) []string {
 
 // TestTimeline merges the transitions and notes of several payments.
 func TestTimeline(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p, silent := s.create(s.periodic(), now), s.create(draft(1), now)
 		s.create(draft(1), now)
 		first, second := s.day("2026-12-01"), s.day("2026-12-15")
@@ -61,7 +61,7 @@ func TestTimeline(t *testing.T) {
 // TestNotesAreNotRepeated: repeated nonsense of a bank is noted once, until it says something
 // else.
 func TestNotesAreNotRepeated(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)
 		say := func(status payment.Status) error {
 			twin := *p
@@ -96,7 +96,7 @@ func TestNotesAreNotRepeated(t *testing.T) {
 
 // TestForeignNotes cannot be stored with another domain's payment.
 func TestForeignNotes(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)
 		p.Domain = s.other
 		_, _ = p.Apply(payment.Report{Status: "x"}, now)

@@ -34,9 +34,9 @@ const bookMany = `INSERT INTO bank_transaction (id, domain_id, user_id, account_
 
 // longHistory is a user with many transactions and a second connection with
 // few.
-func longHistory(t *testing.T, s site, n int) (h *savings, few *savings) {
+func longHistory(t *testing.T, s fixture, n int) (h *userAccounts, few *userAccounts) {
 	t.Helper()
-	h, few = newSavings(t, s), newSavings(t, s)
+	h, few = newUserAccounts(t, s), newUserAccounts(t, s)
 	const step = 50_000
 	for first := 1; first <= n; first += step {
 		s.write(func(tx *store.Tx) error {
@@ -62,7 +62,7 @@ func longHistory(t *testing.T, s site, n int) (h *savings, few *savings) {
 // reads more than the other, or much more than it shows, and in a long run it takes no more
 // than half as long again.
 func TestMillionTransactions(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := lengthOfHistory(t)
 		h, few := longHistory(t, s, n)
 		for name, with := range map[string]func(*bankstore.TransactionFilter){
@@ -95,7 +95,7 @@ func TestMillionTransactions(t *testing.T) {
 	})
 }
 
-func (s site) readTransactions(t *testing.T, f bankstore.TransactionFilter, w store.Window) []passerelle.Transaction {
+func (s fixture) readTransactions(t *testing.T, f bankstore.TransactionFilter, w store.Window) []passerelle.Transaction {
 	t.Helper()
 	rows, err := bankstore.From(s.db).Transactions(t.Context(), f, w)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s site) readTransactions(t *testing.T, f bankstore.TransactionFilter, w st
 }
 
 // within gives the filter its accounts.
-func (s site) within(t *testing.T, f bankstore.TransactionFilter) bankstore.TransactionFilter {
+func (s fixture) within(t *testing.T, f bankstore.TransactionFilter) bankstore.TransactionFilter {
 	t.Helper()
 	span, err := bankstore.From(s.db).TransactionSpan(t.Context(), f)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s site) within(t *testing.T, f bankstore.TransactionFilter) bankstore.Tran
 	return f.Within(span)
 }
 
-func (s site) countTransactions(t *testing.T, f bankstore.TransactionFilter) int64 {
+func (s fixture) countTransactions(t *testing.T, f bankstore.TransactionFilter) int64 {
 	t.Helper()
 	n, err := bankstore.From(s.db).CountTransactions(t.Context(), f)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s site) countTransactions(t *testing.T, f bankstore.TransactionFilter) int
 }
 
 // compareEnds reads the first page and the last full one of a list.
-func (s site) compareEnds(t *testing.T, f bankstore.TransactionFilter, long bool) {
+func (s fixture) compareEnds(t *testing.T, f bankstore.TransactionFilter, long bool) {
 	t.Helper()
 	total := s.countTransactions(t, f)
 	first := store.Window{Limit: pageOfList}
@@ -143,7 +143,7 @@ func (s site) compareEnds(t *testing.T, f bankstore.TransactionFilter, long bool
 }
 
 // pageOf is the statement that lists a page of transactions, with its arguments.
-func (s site) pageOf(t *testing.T, f bankstore.TransactionFilter, w store.Window) (string, []any) {
+func (s fixture) pageOf(t *testing.T, f bankstore.TransactionFilter, w store.Window) (string, []any) {
 	t.Helper()
 	var page database.Statement
 	s.db.Database.Observe(func(_ context.Context, statements []database.Statement) error {
@@ -158,7 +158,7 @@ func (s site) pageOf(t *testing.T, f bankstore.TransactionFilter, w store.Window
 // readsFew holds a page to reading little more than it shows: PostgreSQL counts
 // its rows, once they are too many to be read without an index, and SQLite walks
 // an index in its order.
-func (s site) readsFew(t *testing.T, f bankstore.TransactionFilter, w store.Window, long bool) {
+func (s fixture) readsFew(t *testing.T, f bankstore.TransactionFilter, w store.Window, long bool) {
 	t.Helper()
 	sql, args := s.pageOf(t, f, w)
 	if s.db.Rows().Dialect().Name == "postgres" {
@@ -180,7 +180,7 @@ func (s site) readsFew(t *testing.T, f bankstore.TransactionFilter, w store.Wind
 }
 
 // steps is SQLite's plan.
-func (s site) steps(t *testing.T, sql string, args []any) []string {
+func (s fixture) steps(t *testing.T, sql string, args []any) []string {
 	t.Helper()
 	plan, err := database.Collect(context.Background(), s.db.Rows(), func(row database.Row) (string, error) {
 		var id, parent, unused int64

@@ -39,7 +39,7 @@ type heldTransaction struct {
 
 // accountSet has accounts of several users with their transactions.
 type accountSet struct {
-	site
+	fixture
 	connections  []bankstore.Connection
 	accounts     []*heldAccount
 	transactions []*heldTransaction
@@ -48,8 +48,8 @@ type accountSet struct {
 // saver and spender have fewer and more accounts than a query lists.
 const saver, spender = 7, 8
 
-func newAccountSet(t *testing.T, s site) *accountSet {
-	h := &accountSet{site: s}
+func newAccountSet(t *testing.T, s fixture) *accountSet {
+	h := &accountSet{fixture: s}
 	for _, c := range []struct {
 		domain   passerelle.DomainID
 		user     passerelle.UserID
@@ -309,7 +309,7 @@ func (h *accountSet) span(t *rapid.T, f bankstore.TransactionFilter) bankstore.T
 
 // TestTransactionsAreThoseOfTheReference reads arbitrary windows of arbitrary filters.
 func TestTransactionsAreThoseOfTheReference(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newAccountSet(t, s)
 		rapid.Check(t, func(rt *rapid.T) { h.listing(rt).check(rt) })
 	})
@@ -318,7 +318,7 @@ func TestTransactionsAreThoseOfTheReference(t *testing.T) {
 // TestValuesAreComparedExactly: even values of 18 digits, which exceed 64 bits in the smallest
 // compared unit.
 func TestValuesAreComparedExactly(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newAccountSet(t, s)
 		a := h.accounts[0]
 		for _, text := range []string{"99999999999999.98", "99999999999999.99", "-99999999999999.99", "1234567890.12345678", "1234567890.12345679"} {

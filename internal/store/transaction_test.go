@@ -20,15 +20,15 @@ import (
 
 const reader = "reader"
 
-// savings is a user with a connection and two enabled accounts.
-type savings struct {
-	site
+// userAccounts is a user with a connection and two enabled accounts.
+type userAccounts struct {
+	fixture
 	connection bankstore.Connection
 	accounts   []bankstore.StoredAccount
 }
 
-func newSavings(t *testing.T, s site) *savings {
-	h := &savings{site: s}
+func newUserAccounts(t *testing.T, s fixture) *userAccounts {
+	h := &userAccounts{fixture: s}
 	h.connection = bankstore.Connection{Domain: s.domain, User: 7, Connector: "c1", Created: now, Active: true, State: passerelle.Validating}
 	s.write(func(tx *store.Tx) error {
 		return bankstore.In(tx).CreateConnection(&h.connection, map[string]string{"login": "me", "password": "secret"}, reader, time.Minute)
@@ -43,7 +43,7 @@ func newSavings(t *testing.T, s site) *savings {
 var currencies = []passerelle.Currency{"EUR", "CHF"}
 
 // enable adds an account that the person shares.
-func (h *savings) enable(key string) {
+func (h *userAccounts) enable(key string) {
 	h.t.Helper()
 	a := bankstore.StoredAccount{BankAccount: passerelle.BankAccount{
 		User: 7, Connection: h.connection.ID, Disabled: &now,
@@ -63,7 +63,7 @@ func day(n int) passerelle.Date {
 }
 
 // add stores one transaction for each of the days.
-func (h *savings) add(account int, days ...int) []passerelle.Transaction {
+func (h *userAccounts) add(account int, days ...int) []passerelle.Transaction {
 	h.t.Helper()
 	var added []passerelle.Transaction
 	h.write(func(tx *store.Tx) error {
@@ -85,13 +85,13 @@ func (h *savings) add(account int, days ...int) []passerelle.Transaction {
 	return added
 }
 
-func (h *savings) filter() bankstore.TransactionFilter {
+func (h *userAccounts) filter() bankstore.TransactionFilter {
 	return bankstore.TransactionFilter{Domain: h.domain, User: 7}
 }
 
 // days are the days of the selected transactions, read in pages of two and compared with the
 // count.
-func (h *savings) days(f bankstore.TransactionFilter) string {
+func (h *userAccounts) days(f bankstore.TransactionFilter) string {
 	h.t.Helper()
 	days := h.daysBy(f)
 	if within := h.daysBy(h.within(h.t, f)); within != days {
@@ -100,7 +100,7 @@ func (h *savings) days(f bankstore.TransactionFilter) string {
 	return days
 }
 
-func (h *savings) daysBy(f bankstore.TransactionFilter) string {
+func (h *userAccounts) daysBy(f bankstore.TransactionFilter) string {
 	h.t.Helper()
 	var days []string
 	w := store.Window{Limit: 2}
@@ -126,8 +126,8 @@ func (h *savings) daysBy(f bankstore.TransactionFilter) string {
 }
 
 func TestTransactionsOfAUser(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		h := newSavings(t, s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		h := newUserAccounts(t, s)
 		h.add(0, 0, 2, 4, 6)
 		gone := h.add(1, 1, 3, 3)
 		truth, no := true, decimal.MustNew(-5, 0)
@@ -176,8 +176,8 @@ func TestTransactionsOfAUser(t *testing.T) {
 // TestWithdrawnTransactions: withheld transactions are hidden at once and erased later, and
 // nobody can add to them.
 func TestWithdrawnTransactions(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		h := newSavings(t, s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		h := newUserAccounts(t, s)
 		h.add(0, 0, 1, 2)
 		h.add(1, 3)
 		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.accounts[0], now); return nil })
@@ -217,13 +217,15 @@ func TestErasersAtOnce(t *testing.T) {
 	for i := range days {
 		days[i] = i
 	}
-	for name, withdraw := range map[string]func(tx *store.Tx, h *savings){
-		"an account":   func(tx *store.Tx, h *savings) { bankstore.In(tx).DisableAccount(h.domain, 7, h.accounts[0], now) },
-		"a connection": func(tx *store.Tx, h *savings) { bankstore.In(tx).DeleteConnection(h.domain, 7, h.connection.ID, now) },
+	for name, withdraw := range map[string]func(tx *store.Tx, h *userAccounts){
+		"an account": func(tx *store.Tx, h *userAccounts) { bankstore.In(tx).DisableAccount(h.domain, 7, h.accounts[0], now) },
+		"a connection": func(tx *store.Tx, h *userAccounts) {
+			bankstore.In(tx).DeleteConnection(h.domain, 7, h.connection.ID, now)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEachSite(t, func(t *testing.T, s site) {
-				h := newSavings(t, s)
+			onEachDatabase(t, func(t *testing.T, s fixture) {
+				h := newUserAccounts(t, s)
 				h.add(0, days...)
 				s.write(func(tx *store.Tx) error { withdraw(tx, h); return nil })
 				var erasers sync.WaitGroup
@@ -239,7 +241,7 @@ func TestErasersAtOnce(t *testing.T) {
 	}
 }
 
-func (h *savings) eraseAll(limit int) {
+func (h *userAccounts) eraseAll(limit int) {
 	h.t.Helper()
 	for more := true; more; {
 		var err error
@@ -250,7 +252,7 @@ func (h *savings) eraseAll(limit int) {
 	}
 }
 
-func (h *savings) rows(table string) int64 {
+func (h *userAccounts) rows(table string) int64 {
 	h.t.Helper()
 	n, err := database.One(h.t.Context(), h.db.Rows(), database.ScanInt, `SELECT count(*) FROM `+table)
 	if err != nil {
@@ -262,8 +264,8 @@ func (h *savings) rows(table string) int64 {
 // TestChangesOfTransactions: a change keeps the person's values, a deleted transaction can come
 // back, and a sync finds its changes.
 func TestChangesOfTransactions(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		h := newSavings(t, s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		h := newUserAccounts(t, s)
 		a, made := h.accounts[0], h.add(0, 0, 1)
 		s.write(func(tx *store.Tx) error { bankstore.In(tx).TouchAccount(s.domain, a.ID, now, day(0)); return nil })
 		a.Readings++
@@ -300,8 +302,8 @@ func TestChangesOfTransactions(t *testing.T) {
 }
 
 func TestConnections(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		h := newSavings(t, s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		h := newUserAccounts(t, s)
 		c := h.connection
 		values, memory, err := bankstore.From(s.db).ConnectionSecrets(t.Context(), s.domain, c.ID)
 		if err != nil || values["password"] != "secret" || memory != nil {
@@ -341,8 +343,8 @@ func TestConnections(t *testing.T) {
 // TestPlansOfTransactions: a page comes from an index in its order, for any number of
 // transactions.
 func TestPlansOfTransactions(t *testing.T) {
-	s := newSite(t, storetest.SQLite(t))
-	h := newSavings(t, s)
+	s := newFixture(t, storetest.SQLite(t))
+	h := newUserAccounts(t, s)
 	engine := explain(s)
 	for name, with := range map[string]func(*bankstore.TransactionFilter){
 		"transaction_of_user (domain_id=? AND user_id=?":                        func(*bankstore.TransactionFilter) {},
@@ -369,8 +371,8 @@ func TestPlansOfTransactions(t *testing.T) {
 // TestTransactionsOfAConnection: the list of a connection is that of all its accounts, for any
 // number.
 func TestTransactionsOfAConnection(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		h, other := newSavings(t, s), newSavings(t, s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		h, other := newUserAccounts(t, s), newUserAccounts(t, s)
 		const many = 60
 		for len(h.accounts) < many {
 			h.enable(fmt.Sprint("k", len(h.accounts)))
@@ -399,8 +401,8 @@ func TestTransactionsOfAConnection(t *testing.T) {
 // TestLabelsInAnyCase: the case of letters does not matter, of whatever script
 // they are; accents do. What the person called it hides what the bank does.
 func TestLabelsInAnyCase(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
-		h := newSavings(t, s)
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		h := newUserAccounts(t, s)
 		labels := []string{"CAFÉ DE LA GARE", "Bäckerei Großmann", "ΟΔΟΣ ΑΘΗΝΑΣ", "Интернет", "100% COTON_BIO!", "MARCHE"}
 		for i, label := range labels {
 			one := passerelle.Transaction{TransactionDetails: passerelle.TransactionDetails{
@@ -439,7 +441,7 @@ func TestLabelsInAnyCase(t *testing.T) {
 	})
 }
 
-func (h *savings) found(t *testing.T, label string) []passerelle.Transaction {
+func (h *userAccounts) found(t *testing.T, label string) []passerelle.Transaction {
 	t.Helper()
 	f := h.filter()
 	f.Wording = label
@@ -447,7 +449,7 @@ func (h *savings) found(t *testing.T, label string) []passerelle.Transaction {
 }
 
 // pages are the ids of a list there and back, by cursors, and by offsets.
-func (h *savings) pages(f bankstore.TransactionFilter) (ids []passerelle.TransactionID) {
+func (h *userAccounts) pages(f bankstore.TransactionFilter) (ids []passerelle.TransactionID) {
 	h.t.Helper()
 	const size = 30
 	read := func(w store.Window) []passerelle.Transaction {

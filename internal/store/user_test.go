@@ -13,7 +13,7 @@ import (
 )
 
 // user stores a user of the first domain; a temporary one for half an hour.
-func (s site) user(permanent bool) passerelle.User {
+func (s fixture) user(permanent bool) passerelle.User {
 	s.t.Helper()
 	u := passerelle.User{Domain: s.domain, Platform: passerelle.SharedAccess, Created: now, Version: 1}
 	if permanent {
@@ -26,7 +26,7 @@ func (s site) user(permanent bool) passerelle.User {
 }
 
 // userToken stores a permanent token of the text for a user.
-func (s site) userToken(u passerelle.User, client passerelle.ClientID, text string, at time.Time) store.Token {
+func (s fixture) userToken(u passerelle.User, client passerelle.ClientID, text string, at time.Time) store.Token {
 	s.t.Helper()
 	t := store.Token{Domain: u.Domain, Client: client, Kind: "user", User: u.ID, Hash: []byte(text), Created: at}
 	s.write(func(tx *store.Tx) error {
@@ -38,7 +38,7 @@ func (s site) userToken(u passerelle.User, client passerelle.ClientID, text stri
 	return t
 }
 
-func (s site) wantWebhookToken(client passerelle.ClientID, user passerelle.UserID, want string) {
+func (s fixture) wantWebhookToken(client passerelle.ClientID, user passerelle.UserID, want string) {
 	s.t.Helper()
 	got, err := s.db.WebhookToken(s.t.Context(), s.domain, client, user)
 	if want == "" {
@@ -50,7 +50,7 @@ func (s site) wantWebhookToken(client passerelle.ClientID, user passerelle.UserI
 
 // emitted stores an event of a user about itself, and gives the webhook that
 // is to hear of it.
-func (s site) emitted(u passerelle.User, name webhook.Event, version int64) {
+func (s fixture) emitted(u passerelle.User, name webhook.Event, version int64) {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
 		return tx.Emit(store.EmittedEvent{
@@ -61,7 +61,7 @@ func (s site) emitted(u passerelle.User, name webhook.Event, version int64) {
 }
 
 func TestUserComesBack(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for _, want := range []passerelle.User{s.user(true), s.user(false)} {
 			got, err := s.db.User(t.Context(), s.domain, want.ID)
 			wantSame(t, want, got, err)
@@ -81,7 +81,7 @@ func TestUserComesBack(t *testing.T) {
 }
 
 func TestUsersAreListed(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var all []passerelle.User
 		for i := range 5 {
 			all = append(all, s.user(i%2 == 0))
@@ -109,7 +109,7 @@ func TestUsersAreListed(t *testing.T) {
 
 // TestKeepingAUser counts who wins: an exchange, a second one, the end of time.
 func TestKeepingAUser(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		keep := func(domain passerelle.DomainID, id passerelle.UserID, realNow time.Time) error {
 			return s.try(func(tx *store.Tx) error { tx.KeepUser(domain, id, now, realNow); return nil })
 		}
@@ -130,7 +130,7 @@ func TestKeepingAUser(t *testing.T) {
 }
 
 func TestVersionsOfAUser(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(true)
 		next := u
 		next.Version++
@@ -147,7 +147,7 @@ func TestVersionsOfAUser(t *testing.T) {
 
 // TestWebhookToken says which token webhooks carry, after each change.
 func TestWebhookToken(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u, stranger := s.user(true), s.user(true)
 		other := store.Client{Domain: s.domain, Name: "other", SecretHash: []byte("x"), Created: now}
 		s.write(func(tx *store.Tx) error { return tx.CreateClient(&other) })
@@ -173,7 +173,7 @@ func TestWebhookToken(t *testing.T) {
 }
 
 func TestKeptTokensAreSealedWhereTheyAre(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(true)
 		token := s.userToken(u, s.client, "psl_usr_canary", now)
 		moved := s.userToken(u, s.client, "psl_usr_other", now.Add(time.Second))
@@ -191,7 +191,7 @@ func TestKeptTokensAreSealedWhereTheyAre(t *testing.T) {
 // TestErasure follows a deleted user until nothing is left but what a receiver
 // is still to be told.
 func TestErasure(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u, neighbour := s.user(true), s.user(true)
 		w := store.Webhook{Domain: s.domain, Client: s.client, Event: webhook.UserDeleted, URL: "https://a.example", Created: now}
 		also := store.Webhook{Domain: s.domain, Client: s.client, Event: webhook.UserCreated, URL: "https://a.example", Created: now}
@@ -241,7 +241,7 @@ func TestErasure(t *testing.T) {
 // within a day is still told, with the token; one that stays deleted keeps
 // nothing.
 func TestFarewellToADeletedWebhook(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(true)
 		w := store.Webhook{Domain: s.domain, Client: s.client, Event: webhook.UserDeleted, URL: "https://a.example", Created: now}
 		s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
@@ -276,7 +276,7 @@ func TestFarewellToADeletedWebhook(t *testing.T) {
 	})
 }
 
-func (s site) eraseDue(realNow, next time.Time, want int) {
+func (s fixture) eraseDue(realNow, next time.Time, want int) {
 	s.t.Helper()
 	due, err := s.db.ErasuresDue(s.t.Context(), s.domain, realNow, 9)
 	wantSame(s.t, want, len(due), err)
@@ -289,7 +289,7 @@ func (s site) eraseDue(realNow, next time.Time, want int) {
 
 // A temporary user leaves no event behind, since nobody was to hear of it.
 func TestATemporaryUserTakesItsEventsAlong(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(false)
 		s.emitted(u, webhook.UserCreated, 1)
 		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil })
@@ -301,7 +301,7 @@ func TestATemporaryUserTakesItsEventsAlong(t *testing.T) {
 
 // A payment outlives the user of its identities, and does not tell whose it was.
 func TestIdentitiesForgetTheirUser(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(true)
 		d := draft(1)
 		d.PayerIdentity = &passerelle.Identity{IDUser: u.ID, Kind: passerelle.Individual, Sensitive: &passerelle.Sensitive{FirstName: "A", LastName: "B"}}

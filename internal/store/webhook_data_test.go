@@ -15,7 +15,7 @@ import (
 // ids, as when it reserved them first: which requests are the last, and in which
 // order, is told by their instants.
 func TestRequestsAreInTheOrderOfTime(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := store.Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
 		s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
 		s.write(func(tx *store.Tx) error {

@@ -127,9 +127,9 @@ func TestASearchForACountry(t *testing.T) {
 	must(t, chromedp.Do(browser, chromedp.WaitNotVisible(`[data-filter-button] button`)))
 }
 
-// looking is a browser in a window of some size, in which pages of payments are
+// pageInspection is a browser in a window of some size, in which pages of payments are
 // held against all that pages have to be.
-type looking struct {
+type pageInspection struct {
 	*stack
 	t       *testing.T
 	browser context.Context
@@ -138,7 +138,7 @@ type looking struct {
 }
 
 // at opens the page of a payment, or with a step one of its pages.
-func (l looking) at(name string, p *payment.Payment, more, visible string) {
+func (l pageInspection) at(name string, p *payment.Payment, more, visible string) {
 	l.t.Helper()
 	must(l.t, chromedp.Do(l.browser,
 		servicetest.Navigate(l.origin+"/webview/"+l.lang+"/payment?code="+l.code(l.t, p.ID, "payments:validate")),
@@ -150,7 +150,7 @@ func (l looking) at(name string, p *payment.Payment, more, visible string) {
 	l.inspect(name, visible)
 }
 
-func (l looking) inspect(name, visible string) {
+func (l pageInspection) inspect(name, visible string) {
 	l.t.Helper()
 	must(l.t, chromedp.Do(l.browser, servicetest.Shown(visible)))
 	servicetest.Inspect(l.browser, l.t, "webview-"+l.window+"-"+name)
@@ -166,7 +166,7 @@ func TestEveryPaymentPageIsForEverybody(t *testing.T) {
 		t.Run(window.name, func(t *testing.T) {
 			s := start(t, storetest.SQLite(t), several(2))
 			s.brand(t, "#7a1f5c", "#0f62ac")
-			l := looking{s, t, servicetest.Browser(t, window.width, window.height), window.name, window.lang}
+			l := pageInspection{s, t, servicetest.Browser(t, window.width, window.height), window.name, window.lang}
 			said := servicetest.Listen(l.browser, t)
 			// Pages that go on by themselves would do so while they are looked at.
 			_, err := chromedp.Call(l.browser, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `window.setTimeout = () => 0`})
@@ -180,7 +180,7 @@ func TestEveryPaymentPageIsForEverybody(t *testing.T) {
 }
 
 // orders are the pages on which payments are ordered.
-func (l looking) orders() {
+func (l pageInspection) orders() {
 	p := l.create(l.t, nil)
 	l.at("few-banks", p, "", `#banks`)
 	l.at("one-bank", p, "&bank=bank-0", `#number`)
@@ -210,7 +210,7 @@ func (l looking) orders() {
 }
 
 // steps are the pages on which payers approve and answer.
-func (l looking) steps() {
+func (l pageInspection) steps() {
 	for name, report := range map[string]payment.Report{
 		"onward":  {Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.example/approve"},
 		"approve": {Status: payment.Awaiting, Action: payment.Decoupled, Description: "Open the app and choose “Payments”."},
@@ -227,7 +227,7 @@ func (l looking) steps() {
 }
 
 // ends are the pages on which there is nothing to do.
-func (l looking) ends() {
+func (l pageInspection) ends() {
 	able := l.Connectors.Initiators()[1]
 	l.offer(l.t, silent{bank{able, able.Profile()}})
 	p := l.create(l.t, nil)

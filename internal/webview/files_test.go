@@ -136,7 +136,7 @@ func TestFilesInABrowser(t *testing.T) {
 	}
 	for _, w := range append(slices.Clone(windows), window{"small", "de", 320, 640}) {
 		t.Run(w.name, func(t *testing.T) {
-			p := startTour(t, w)
+			p := startBrowserWalker(t, w)
 			console := servicetest.Listen(p.ctx, t)
 			p.enter(w, "manage", "connection_id", p.fileConnection())
 			p.see(`a[href*="step=files"]`, "files-link")

@@ -26,30 +26,30 @@ type window struct {
 
 var windows = []window{{"desk", "en", 1280, 900}, {"phone", "fr", 390, 844}}
 
-// tour is a person in a real browser.
-type tour struct {
+// browserWalker is a person in a real browser.
+type browserWalker struct {
 	*walker
 	ctx  context.Context
 	name string
 	site string
 }
 
-func startTour(t *testing.T, w window) *tour {
+func startBrowserWalker(t *testing.T, w window) *browserWalker {
 	t.Helper()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	back := shop(t)
 	s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{back}}))
-	return &tour{newWalker(t, s), servicetest.Browser(t, w.width, w.height), w.name + "-" + w.lang, back}
+	return &browserWalker{newWalker(t, s), servicetest.Browser(t, w.width, w.height), w.name + "-" + w.lang, back}
 }
 
 // enter opens a link in the language.
-func (p *tour) enter(w window, flow string, pairs ...string) {
+func (p *browserWalker) enter(w window, flow string, pairs ...string) {
 	p.t.Helper()
 	link := p.link(flow, append([]string{"redirect_uri", p.site}, pairs...)...)
 	p.do(servicetest.Navigate(strings.Replace(link, "/en/", "/"+w.lang+"/", 1)))
 }
 
-func (p *tour) do(steps ...chromedp.Action[chromedp.Void]) {
+func (p *browserWalker) do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	for n, step := range steps {
 		if err := chromedp.Do(p.ctx, step); err != nil {
@@ -61,7 +61,7 @@ func (p *tour) do(steps ...chromedp.Action[chromedp.Void]) {
 
 // see waits for something on a page and holds the page against what all pages
 // have to be.
-func (p *tour) see(selector, name string) {
+func (p *browserWalker) see(selector, name string) {
 	p.t.Helper()
 	p.do(servicetest.Shown(selector))
 	servicetest.Inspect(p.ctx, p.t, p.name+"-"+name)
@@ -73,7 +73,7 @@ func step(name string) string { return `form:has(input[name="step"][value="` + n
 func TestJourneysInABrowser(t *testing.T) {
 	for _, w := range windows {
 		t.Run(w.name, func(t *testing.T) {
-			p := startTour(t, w)
+			p := startBrowserWalker(t, w)
 			console := servicetest.Listen(p.ctx, t)
 			p.enter(w, "connect", "max_connections", "2")
 			p.see(step("begin"), "credentials")
@@ -119,7 +119,7 @@ func TestJourneysInABrowser(t *testing.T) {
 func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 	for _, w := range windows {
 		t.Run(w.name, func(t *testing.T) {
-			p := startTour(t, w)
+			p := startBrowserWalker(t, w)
 			console := servicetest.Listen(p.ctx, t)
 			p.enter(w, "connect", "connector_capabilities", "document")
 			p.see(`#institutions`, "institutions")
@@ -141,7 +141,7 @@ func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 // A code behind a # reaches us although no browser sends it, and leaves the
 // address.
 func TestACodeBehindAHash(t *testing.T) {
-	p := startTour(t, windows[0])
+	p := startBrowserWalker(t, windows[0])
 	p.connection("anna")
 	for flow, arrived := range map[string]string{"manage": `.choices`, "connect": step("begin") + `[action*="session"]`} {
 		link := strings.Replace(p.link(flow, "redirect_uri", p.site, "code", ""), "/webview/", "/2.0/auth/webview/", 1)
@@ -169,7 +169,7 @@ func parent(t *testing.T) string {
 }
 
 // inside is the page in the frame of the page that the browser shows.
-func (p *tour) inside() context.Context {
+func (p *browserWalker) inside() context.Context {
 	p.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
 		all, err := chromedp.Targets(p.ctx)
@@ -188,7 +188,7 @@ func (p *tour) inside() context.Context {
 
 // Inside a page of the application's, the end is a message to that page.
 func TestInsideAPageOfTheApplication(t *testing.T) {
-	p, origin := startTour(t, windows[0]), parent(t)
+	p, origin := startBrowserWalker(t, windows[0]), parent(t)
 	p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"config": map[string]string{"webview.origins": "https://other.example " + origin}}))
 	p.do(servicetest.Navigate(origin + "/?link=" + url.QueryEscape(p.link("connect", "redirect_uri", p.site))))
 	p.ctx = p.inside()

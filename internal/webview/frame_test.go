@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// insider is a browser that shows pages inside a page of the application's.
-type insider struct {
+// domainTransport is a browser that shows pages inside a page of the application's.
+type domainTransport struct {
 	*walker
 	cookies map[string]string
 }
@@ -18,7 +18,7 @@ type insider struct {
 // RoundTrip adds what browsers send from inside other pages. A jar of Go's would
 // keep the cookies from a host without https, which browsers trust when it is
 // their own machine.
-func (i insider) RoundTrip(request *http.Request) (*http.Response, error) {
+func (i domainTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header.Set("Sec-Fetch-Dest", "iframe")
 	for name, value := range i.cookies {
@@ -38,7 +38,7 @@ func (p *walker) framed(origins string) *walker {
 	p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"config": map[string]string{"webview.origins": origins}}))
 	other := *p
 	other.browser = &http.Client{
-		Transport:     insider{p, map[string]string{}},
+		Transport:     domainTransport{p, map[string]string{}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return &other

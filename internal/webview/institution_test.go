@@ -15,22 +15,22 @@ import (
 	"passerelle/internal/store"
 )
 
-// teller is an institution of a test, which says what the test wants it to.
-type teller struct {
+// institutionConnector is an institution of a test, which says what the test wants it to.
+type institutionConnector struct {
 	profile connector.Profile
 	read    func(req connector.DataRequest, out connector.Sink) (connector.Outcome, error)
 }
 
-func (i teller) Profile() connector.Profile { return i.profile }
+func (i institutionConnector) Profile() connector.Profile { return i.profile }
 
-func (i teller) Read(_ context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+func (i institutionConnector) Read(_ context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	return i.read(req, out)
 }
 
-// newTeller is an institution of a number and a name in some countries, which asks
+// newInstitutionConnector is an institution of a number and a name in some countries, which asks
 // for nothing.
-func newTeller(id int64, name string, countries ...string) teller {
-	return teller{
+func newInstitutionConnector(id int64, name string, countries ...string) institutionConnector {
+	return institutionConnector{
 		profile: connector.Profile{
 			UUID: fmt.Sprintf("00000000-0000-4000-8000-%012d", id), ID: id, Name: name, Countries: countries, Sandbox: true,
 			Sources: []connector.Source{{ID: id * 10, Name: "directaccess", Mechanisms: []passerelle.AuthMechanism{passerelle.ByCredentials}}},
@@ -71,15 +71,15 @@ func (s *stack) walk(t *testing.T, a answer) answer {
 // place.
 func TestInstitutionsToChooseFrom(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
-		hidden := newTeller(3, "Hidden Bank", "FR")
+		hidden := newInstitutionConnector(3, "Hidden Bank", "FR")
 		hidden.profile.Hidden = true
-		all := []connector.Connector{newTeller(1, "Banque du Lac", "FR"), newTeller(2, "Island Bank", "GB", "IE"), hidden}
+		all := []connector.Connector{newInstitutionConnector(1, "Banque du Lac", "FR"), newInstitutionConnector(2, "Island Bank", "GB", "IE"), hidden}
 		s.offer(t, all...)
 		if page := s.journey(t); strings.Contains(page.body, "<select") || !strings.Contains(page.body, "Island Bank") {
 			t.Errorf("a short list is narrowed: %s", page.body)
 		}
 		for id := int64(4); id < 12; id++ {
-			all = append(all, newTeller(id, fmt.Sprintf("Bank %d", id), "DE"))
+			all = append(all, newInstitutionConnector(id, fmt.Sprintf("Bank %d", id), "DE"))
 		}
 		s.offer(t, all...)
 		page := s.journey(t)
@@ -104,7 +104,7 @@ func TestInstitutionsToChooseFrom(t *testing.T) {
 func TestHostileInstitutions(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		const hostile = `<script id=planted>1</script>"><img src=x onerror=1>`
-		bad := newTeller(1, hostile, "FR")
+		bad := newInstitutionConnector(1, hostile, "FR")
 		bad.profile.Data.Fields = []connector.Field{
 			{Name: `a"><b>`, Label: hostile, Type: "text"}, {Name: "list", Label: hostile, Type: "list", Values: []connector.FieldValue{{Label: hostile, Value: hostile}}},
 		}
@@ -121,7 +121,7 @@ func TestHostileInstitutions(t *testing.T) {
 			}
 			return connector.Outcome{}, err
 		}
-		s.offer(t, bad, newTeller(2, hostile, "FR"))
+		s.offer(t, bad, newInstitutionConnector(2, hostile, "FR"))
 		clean := func(a answer) answer {
 			t.Helper()
 			plain := html.UnescapeString(a.body)

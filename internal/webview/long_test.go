@@ -81,7 +81,7 @@ func TestManyInstitutionsToConnect(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		var all []connector.Connector
 		for i := range 1000 {
-			all = append(all, newTeller(int64(i+1), fmt.Sprintf("Caisse régionale de crédit mutuel agricole de la ville %d", i), []string{"FR", "DE"}[i%2]))
+			all = append(all, newInstitutionConnector(int64(i+1), fmt.Sprintf("Caisse régionale de crédit mutuel agricole de la ville %d", i), []string{"FR", "DE"}[i%2]))
 		}
 		s.offer(t, all...)
 		first := s.journey(t)
@@ -109,7 +109,7 @@ func TestManyInstitutionsToConnect(t *testing.T) {
 func TestManyAccountsToShare(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		const accounts = 400
-		rich := newTeller(1, "Rich Bank", "FR")
+		rich := newInstitutionConnector(1, "Rich Bank", "FR")
 		rich.read = func(_ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			var all []passerelle.AccountDetails
 			for i := range accounts {

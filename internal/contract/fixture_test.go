@@ -26,17 +26,17 @@ const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9
 // opening is the instant at which everything here happens.
 func opening() time.Time { return time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC) }
 
-// world is a service in use: a user who shares all accounts of a bank and all
+// fixture is a service in use: a user who shares all accounts of a bank and all
 // subscriptions of a provider, an application with tokens of every kind.
-type world struct {
+type fixture struct {
 	*servicetest.Instance
 	things map[string]string
 }
 
-// settle makes the world by the calls a client makes.
-func settle(t *testing.T, s *servicetest.Instance) *world {
+// newFixture makes the fixture by the calls a client makes.
+func newFixture(t *testing.T, s *servicetest.Instance) *fixture {
 	t.Helper()
-	w := &world{Instance: s, things: map[string]string{
+	w := &fixture{Instance: s, things: map[string]string{
 		"client": s.ClientID, "secret": s.Secret, "basic": basic(s.ClientID, s.Secret), "base": s.Base, "origin": s.Origin,
 		"config token": s.ConfigToken, "users token": s.UsersToken, "test connector": testConnector, "provider connector": providerConnector, "picture": picture,
 	}}
@@ -55,7 +55,7 @@ func settle(t *testing.T, s *servicetest.Instance) *world {
 }
 
 // user makes a permanent user.
-func (w *world) user(t testing.TB) (id, token string) {
+func (w *fixture) user(t testing.TB) (id, token string) {
 	t.Helper()
 	var out struct {
 		Token string      `json:"auth_token"`
@@ -66,7 +66,7 @@ func (w *world) user(t testing.TB) (id, token string) {
 }
 
 // connect connects a user to the test connector.
-func (w *world) connect(t testing.TB, token, login string) string {
+func (w *fixture) connect(t testing.TB, token, login string) string {
 	t.Helper()
 	var made struct{ ID json.Number }
 	w.JSON(w.OK(w.Call("POST", "/users/me/connections", token, map[string]string{
@@ -76,7 +76,7 @@ func (w *world) connect(t testing.TB, token, login string) string {
 }
 
 // share connects a user and shares everything found.
-func (w *world) share(t testing.TB, token string) string {
+func (w *fixture) share(t testing.TB, token string) string {
 	t.Helper()
 	connection := w.connect(t, token, "ordinary")
 	w.shareAll(t, token, "accounts")
@@ -85,7 +85,7 @@ func (w *world) share(t testing.TB, token string) string {
 }
 
 // shareAll shares and reads everything of a kind.
-func (w *world) shareAll(t testing.TB, token, kind string) {
+func (w *fixture) shareAll(t testing.TB, token, kind string) {
 	t.Helper()
 	ids := w.of(t, token, "/users/me/"+kind+"?all", kind)
 	w.OK(w.Call("PUT", "/users/me/"+kind+"/"+strings.Join(ids, ",")+"?all", token, `{"disabled":false}`))
@@ -93,7 +93,7 @@ func (w *world) shareAll(t testing.TB, token, kind string) {
 }
 
 // of are the ids of a list.
-func (w *world) of(t testing.TB, token, path, key string) []string {
+func (w *fixture) of(t testing.TB, token, path, key string) []string {
 	t.Helper()
 	var out map[string]json.RawMessage
 	w.JSON(w.OK(w.Call("GET", path, token, nil)), &out)
@@ -108,15 +108,15 @@ func (w *world) of(t testing.TB, token, path, key string) []string {
 	return ids
 }
 
-func (w *world) all(t testing.TB, path, key string) []string {
+func (w *fixture) all(t testing.TB, path, key string) []string {
 	t.Helper()
 	return w.of(t, w.things["user token"], path, key)
 }
 
-func (w *world) first(t testing.TB, path, key string) string { return w.all(t, path, key)[0] }
+func (w *fixture) first(t testing.TB, path, key string) string { return w.all(t, path, key)[0] }
 
-// make makes what a row speaks of and the world does not have.
-func (w *world) make(t testing.TB, name string) string {
+// make makes what a row speaks of and the fixture does not have.
+func (w *fixture) make(t testing.TB, name string) string {
 	t.Helper()
 	switch name {
 	case "wealth token", "wealth connection", "wealth account", "investment":
@@ -184,14 +184,14 @@ func (w *world) make(t testing.TB, name string) string {
 	return ""
 }
 
-func (w *world) code(t testing.TB) string {
+func (w *fixture) code(t testing.TB) string {
 	t.Helper()
 	var out struct{ Code string }
 	w.JSON(w.OK(w.Call("GET", "/auth/token/code", w.things["user token"], nil)), &out)
 	return out.Code
 }
 
-func (w *world) temporary(t testing.TB) string {
+func (w *fixture) temporary(t testing.TB) string {
 	t.Helper()
 	var out struct {
 		Token string `json:"auth_token"`
@@ -201,7 +201,7 @@ func (w *world) temporary(t testing.TB) string {
 }
 
 // made creates something and gives its number.
-func (w *world) made(t testing.TB, token, path, body string) string {
+func (w *fixture) made(t testing.TB, token, path, body string) string {
 	t.Helper()
 	var out struct{ ID json.Number }
 	w.JSON(w.OK(w.Call("POST", path, token, body)), &out)
@@ -209,7 +209,7 @@ func (w *world) made(t testing.TB, token, path, body string) string {
 }
 
 // number is a member of the first item of a public list.
-func (w *world) number(t testing.TB, path, key, member string) string {
+func (w *fixture) number(t testing.TB, path, key, member string) string {
 	t.Helper()
 	var out map[string]json.RawMessage
 	w.JSON(w.OK(w.Call("GET", path, "", nil)), &out)
@@ -223,7 +223,7 @@ func (w *world) number(t testing.TB, path, key, member string) string {
 }
 
 // invest makes a user whose accounts hold investments.
-func (w *world) invest(t testing.TB) {
+func (w *fixture) invest(t testing.TB) {
 	t.Helper()
 	_, token := w.user(t)
 	w.things["wealth token"] = token
@@ -240,7 +240,7 @@ func (w *world) invest(t testing.TB) {
 }
 
 // receive makes a user whose bank keeps receipts with transactions.
-func (w *world) receive(t testing.TB) {
+func (w *fixture) receive(t testing.TB) {
 	t.Helper()
 	_, token := w.user(t)
 	w.connect(t, token, "receipts")
@@ -262,7 +262,7 @@ func (w *world) receive(t testing.TB) {
 }
 
 // signer makes an application with keys.
-func (w *world) signer(t testing.TB) string {
+func (w *fixture) signer(t testing.TB) string {
 	t.Helper()
 	var made struct {
 		ID     json.Number
@@ -274,7 +274,7 @@ func (w *world) signer(t testing.TB) string {
 }
 
 // account finds an account of a kind, or withholds one.
-func (w *world) account(t testing.TB, kind string) string {
+func (w *fixture) account(t testing.TB, kind string) string {
 	t.Helper()
 	var out struct {
 		Accounts []struct {
@@ -299,7 +299,7 @@ func (w *world) account(t testing.TB, kind string) string {
 
 // encrypted is a value as pages send it: for the key of /publickey, with its
 // kid.
-func (w *world) encrypted(t testing.TB, value string) string {
+func (w *fixture) encrypted(t testing.TB, value string) string {
 	t.Helper()
 	var key jose.JSONWebKey
 	if err := json.Unmarshal(w.OK(w.Call("GET", "/publickey", "", nil)).Body, &key); err != nil {

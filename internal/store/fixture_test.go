@@ -21,19 +21,19 @@ var now = time.Date(2026, 11, 21, 15, 4, 5, 6000, time.UTC)
 // dates lets cmp compare days.
 var dates = cmp.Comparer(func(a, b passerelle.Date) bool { return a == b })
 
-// site is a store with its complete schema and two sandbox domains, each with an application.
-type site struct {
+// fixture is a store with its complete schema and two sandbox domains, each with an application.
+type fixture struct {
 	t             *testing.T
 	db            *store.DB
 	domain, other passerelle.DomainID
 	client, alien passerelle.ClientID
 }
 
-func onEachSite(t *testing.T, run func(t *testing.T, s site)) {
-	storetest.Each(t, func(t *testing.T, url string) { run(t, newSite(t, url)) })
+func onEachDatabase(t *testing.T, run func(t *testing.T, s fixture)) {
+	storetest.Each(t, func(t *testing.T, url string) { run(t, newFixture(t, url)) })
 }
 
-func newSite(t *testing.T, url string) site {
+func newFixture(t *testing.T, url string) fixture {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})
 	if err != nil {
@@ -43,13 +43,13 @@ func newSite(t *testing.T, url string) site {
 	if err := db.Database.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s := site{t: t, db: db}
+	s := fixture{t: t, db: db}
 	s.domain, s.client = s.createDomain("first", passerelle.Sandbox)
 	s.other, s.alien = s.createDomain("second", passerelle.Sandbox)
 	return s
 }
 
-func (s site) createDomain(name string, kind passerelle.DomainKind) (passerelle.DomainID, passerelle.ClientID) {
+func (s fixture) createDomain(name string, kind passerelle.DomainKind) (passerelle.DomainID, passerelle.ClientID) {
 	s.t.Helper()
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".example/2.0", Created: now}
 	s.write(func(tx *store.Tx) error { return tx.CreateDomain(&d, name+".example") })
@@ -58,21 +58,21 @@ func (s site) createDomain(name string, kind passerelle.DomainKind) (passerelle.
 	return d.ID, c.ID
 }
 
-func (s site) write(fn func(*store.Tx) error) {
+func (s fixture) write(fn func(*store.Tx) error) {
 	s.t.Helper()
 	if err := s.try(fn); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s site) try(fn func(*store.Tx) error) error { return s.db.Write(s.t.Context(), fn) }
+func (s fixture) try(fn func(*store.Tx) error) error { return s.db.Write(s.t.Context(), fn) }
 
 // sql runs one statement by hand.
-func (s site) sql(text string, args ...any) error {
+func (s fixture) sql(text string, args ...any) error {
 	return s.try(func(tx *store.Tx) error { tx.Unit().Exec(text, args...); return nil })
 }
 
-func (s site) count(text string, args ...any) int64 {
+func (s fixture) count(text string, args ...any) int64 {
 	s.t.Helper()
 	n, err := database.One(s.t.Context(), s.db.Rows(), database.ScanInt, text, args...)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s site) count(text string, args ...any) int64 {
 	return n
 }
 
-func (s site) day(text string) passerelle.Date {
+func (s fixture) day(text string) passerelle.Date {
 	s.t.Helper()
 	d, err := passerelle.ParseDate("day", text)
 	if err != nil {
@@ -106,7 +106,7 @@ func draft(amounts ...int64) payment.Draft {
 }
 
 // create stores a payment of the first domain, made at an instant.
-func (s site) create(d payment.Draft, at time.Time) *payment.Payment {
+func (s fixture) create(d payment.Draft, at time.Time) *payment.Payment {
 	s.t.Helper()
 	p, first, err := payment.New(d, payment.Policy{Periodic: true}, rand.Reader, at)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s site) create(d payment.Draft, at time.Time) *payment.Payment {
 	return p
 }
 
-func (s site) load(p *payment.Payment) *payment.Payment {
+func (s fixture) load(p *payment.Payment) *payment.Payment {
 	s.t.Helper()
 	loaded, err := s.db.Payment(s.t.Context(), p.Domain, p.ID, true)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s site) load(p *payment.Payment) *payment.Payment {
 }
 
 // report applies a report of a bank and stores the result.
-func (s site) report(p *payment.Payment, r payment.Report, at time.Time) {
+func (s fixture) report(p *payment.Payment, r payment.Report, at time.Time) {
 	s.t.Helper()
 	steps, err := p.Apply(r, at)
 	if err != nil {

@@ -44,9 +44,9 @@ const (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world is a domain with a client and a webhook on a database of its own, the simulated bank
+// fixture is a domain with a client and a webhook on a database of its own, the simulated bank
 // with its ledger in it, and the line to that bank, which can fail.
-type world struct {
+type fixture struct {
 	*initiation.Initiation
 	t      *testing.T
 	url    string
@@ -61,18 +61,18 @@ type world struct {
 	woken  atomic.Int64
 }
 
-// onEach runs a test in a world on each database, and then checks the invariants of payments.
-func onEach(t *testing.T, run func(t *testing.T, w *world)) {
+// onEach runs a test in a fixture on each database, and then checks the invariants of payments.
+func onEach(t *testing.T, run func(t *testing.T, w *fixture)) {
 	storetest.Each(t, func(t *testing.T, url string) {
-		w := newWorld(t, url)
+		w := newFixture(t, url)
 		run(t, w)
 		w.checkInvariants(t)
 	})
 }
 
-func newWorld(t *testing.T, url string) *world {
+func newFixture(t *testing.T, url string) *fixture {
 	t.Helper()
-	w := &world{t: t, url: url, ring: keys.Generate(), log: &journal{}}
+	w := &fixture{t: t, url: url, ring: keys.Generate(), log: &journal{}}
 	w.db = w.openStore()
 	must(t, w.db.Database.Migrate(t.Context()))
 	w.raw = openRaw(t, url)
@@ -87,7 +87,7 @@ func newWorld(t *testing.T, url string) *world {
 	return w
 }
 
-func (w *world) openStore() *store.DB {
+func (w *fixture) openStore() *store.DB {
 	w.t.Helper()
 	db, err := store.Open(w.t.Context(), w.url, store.Options{Keys: w.ring})
 	must(w.t, err)
@@ -97,7 +97,7 @@ func (w *world) openStore() *store.DB {
 
 // another is a second process: it shares only the database. Only PostgreSQL serves several
 // processes.
-func (w *world) another() *initiation.Initiation {
+func (w *fixture) another() *initiation.Initiation {
 	w.t.Helper()
 	db := w.db
 	if strings.HasPrefix(w.url, "postgres") {
@@ -113,7 +113,7 @@ func (w *world) another() *initiation.Initiation {
 }
 
 // createDomain makes a domain with a client and a webhook for payments.
-func (w *world) createDomain(name string, kind passerelle.DomainKind, uris ...string) (passerelle.Domain, store.Client) {
+func (w *fixture) createDomain(name string, kind passerelle.DomainKind, uris ...string) (passerelle.Domain, store.Client) {
 	w.t.Helper()
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".test/2.0", Created: noon}
 	c := store.Client{Name: name, SecretHash: []byte(name), RedirectURIs: uris, Created: noon}
@@ -146,7 +146,7 @@ func must(t *testing.T, err error) {
 }
 
 // column is one column of a query with the same text for both databases.
-func column[T any](w *world, query string, args ...any) []T {
+func column[T any](w *fixture, query string, args ...any) []T {
 	w.t.Helper()
 	rows, err := w.raw.QueryContext(context.Background(), query, args...)
 	must(w.t, err)
@@ -161,21 +161,21 @@ func column[T any](w *world, query string, args ...any) []T {
 	return all
 }
 
-func (w *world) execute(statement string, args ...any) {
+func (w *fixture) execute(statement string, args ...any) {
 	w.t.Helper()
 	_, err := w.raw.ExecContext(context.Background(), statement, args...)
 	must(w.t, err)
 }
 
 // leasesLapse ends all leases.
-func (w *world) leasesLapse() {
+func (w *fixture) leasesLapse() {
 	w.t.Helper()
 	w.execute(`UPDATE attempt SET lease_until = 0`)
 	w.execute(`UPDATE payment SET check_lease = 0`)
 }
 
 // later is the domain after some of its time has passed.
-func (w *world) later(by time.Duration) passerelle.Domain {
+func (w *fixture) later(by time.Duration) passerelle.Domain {
 	d := w.domain
 	d.Clock.Offset += by
 	return d
@@ -197,7 +197,7 @@ func draft(lines int, change ...func(*payment.Draft)) payment.Draft {
 	return d
 }
 
-func (w *world) create(lines int) passerelle.PaymentID {
+func (w *fixture) create(lines int) passerelle.PaymentID {
 	w.t.Helper()
 	p, err := w.Create(w.t.Context(), w.domain, initiation.Creation{By: w.client.ID, Draft: draft(lines)})
 	must(w.t, err)
@@ -213,7 +213,7 @@ func validated(change ...func(*initiation.Choice)) initiation.Choice {
 }
 
 // sent is a payment whose order is at the bank.
-func (w *world) sent(lines int) *payment.Payment {
+func (w *fixture) sent(lines int) *payment.Payment {
 	w.t.Helper()
 	p, err := w.Validate(w.t.Context(), w.domain, w.create(lines), validated())
 	must(w.t, err)
@@ -223,7 +223,7 @@ func (w *world) sent(lines int) *payment.Payment {
 
 // decide has the payer press a button on the bank's page, and is the state
 // with which the bank sends them back.
-func (w *world) decide(p *payment.Payment, decision string) string {
+func (w *fixture) decide(p *payment.Payment, decision string) string {
 	w.t.Helper()
 	form := strings.NewReader(url.Values{"decision": {decision}}.Encode())
 	r := httptest.NewRequestWithContext(w.t.Context(), http.MethodPost, p.ValidateURI, form)
@@ -238,7 +238,7 @@ func (w *world) decide(p *payment.Payment, decision string) string {
 	return back.Query().Get("state")
 }
 
-func (w *world) stored(id passerelle.PaymentID) *payment.Payment {
+func (w *fixture) stored(id passerelle.PaymentID) *payment.Payment {
 	w.t.Helper()
 	p, err := w.db.Payment(w.t.Context(), w.domain.ID, id, false)
 	must(w.t, err)
@@ -250,7 +250,7 @@ func unlike(want, got *payment.Payment) string {
 	return cmp.Diff(want, got, cmpopts.EquateComparable(passerelle.Date{}))
 }
 
-func (w *world) wantState(t *testing.T, id passerelle.PaymentID, want payment.State) {
+func (w *fixture) wantState(t *testing.T, id passerelle.PaymentID, want payment.State) {
 	t.Helper()
 	if p := w.stored(id); p.State != want {
 		t.Errorf("the payment is %s (%s), want %s\n%s", p.State, p.ErrorCode, want, w.log)
@@ -258,7 +258,7 @@ func (w *world) wantState(t *testing.T, id passerelle.PaymentID, want payment.St
 }
 
 // wantAttempt compares the state of a payment's attempt, which is empty for none.
-func (w *world) wantAttempt(t *testing.T, id passerelle.PaymentID, want string) {
+func (w *fixture) wantAttempt(t *testing.T, id passerelle.PaymentID, want string) {
 	t.Helper()
 	a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -270,7 +270,7 @@ func (w *world) wantAttempt(t *testing.T, id passerelle.PaymentID, want string) 
 }
 
 // wantSubmissions counts what the bank got for a payment: the bank itself.
-func (w *world) wantSubmissions(t *testing.T, id passerelle.PaymentID, want int64) {
+func (w *fixture) wantSubmissions(t *testing.T, id passerelle.PaymentID, want int64) {
 	t.Helper()
 	var got int64
 	a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
@@ -285,7 +285,7 @@ func (w *world) wantSubmissions(t *testing.T, id passerelle.PaymentID, want int6
 	}
 }
 
-func (w *world) runDue(t *testing.T, i *initiation.Initiation, d passerelle.Domain, want initiation.Done) {
+func (w *fixture) runDue(t *testing.T, i *initiation.Initiation, d passerelle.Domain, want initiation.Done) {
 	t.Helper()
 	done, err := i.RunDue(t.Context(), d)
 	if err != nil || done != want {
@@ -300,7 +300,7 @@ type event struct {
 	Body    wire.Payment
 }
 
-func (w *world) events(id passerelle.PaymentID) []event {
+func (w *fixture) events(id passerelle.PaymentID) []event {
 	w.t.Helper()
 	const from = ` FROM event WHERE subject = 'payment' AND subject_id = $1 AND name = 'PAYMENT_STATE_UPDATED' ORDER BY version`
 	versions := column[int64](w, `SELECT version`+from, int64(id))
@@ -317,7 +317,7 @@ func (w *world) events(id passerelle.PaymentID) []event {
 // the state table and end in the payment's state; each transition except the creation has one
 // event with the same content, and each event one delivery; no payment has two orders at the
 // bank; a final payment waits for nobody.
-func (w *world) checkInvariants(t *testing.T) {
+func (w *fixture) checkInvariants(t *testing.T) {
 	t.Helper()
 	for _, id := range column[int64](w, `SELECT id FROM payment ORDER BY id`) {
 		domain := passerelle.DomainID(column[int64](w, `SELECT domain_id FROM payment WHERE id = $1`, id)[0])
@@ -340,7 +340,7 @@ func (w *world) checkInvariants(t *testing.T) {
 	}
 }
 
-func (w *world) checkHistory(t *testing.T, id int64, history []payment.Transition) {
+func (w *fixture) checkHistory(t *testing.T, id int64, history []payment.Transition) {
 	t.Helper()
 	reported := w.events(passerelle.PaymentID(id))
 	if len(reported) != len(history)-1 {
@@ -363,7 +363,7 @@ func (w *world) checkHistory(t *testing.T, id int64, history []payment.Transitio
 
 // rows counts the rows of every table and the versions of payments, so that
 // two counts differ when anything was written in between.
-func (w *world) rows() map[string]int64 {
+func (w *fixture) rows() map[string]int64 {
 	w.t.Helper()
 	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`
 	if strings.HasPrefix(w.url, "postgres") {

@@ -24,8 +24,8 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// world is a program of banks, and a third party without any code of theirs.
-type world struct {
+// fixture is a program of banks, and a third party without any code of theirs.
+type fixture struct {
 	t       *testing.T
 	data    string
 	program *testbank.Program
@@ -62,8 +62,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-func newWorld(t *testing.T, profiles ...string) *world {
-	w := &world{t: t, data: t.TempDir(), certificate: "qwac", clients: map[string]*http.Client{}}
+func newFixture(t *testing.T, profiles ...string) *fixture {
+	w := &fixture{t: t, data: t.TempDir(), certificate: "qwac", clients: map[string]*http.Client{}}
 	made, err := certificates()
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func newWorld(t *testing.T, profiles ...string) *world {
 	return w
 }
 
-func (w *world) start(profiles ...string) {
+func (w *fixture) start(profiles ...string) {
 	w.t.Helper()
 	const free = "127.0.0.1:0"
 	program, err := testbank.Open(w.t.Context(), testbank.Config{
@@ -99,7 +99,7 @@ func (w *world) start(profiles ...string) {
 }
 
 // client is a caller with a certificate of the folder.
-func (w *world) client(certificate string) *http.Client {
+func (w *fixture) client(certificate string) *http.Client {
 	w.t.Helper()
 	if w.clients[certificate] != nil {
 		return w.clients[certificate]
@@ -193,7 +193,7 @@ func present(more headers) headers {
 }
 
 // address makes a link, or a path under the address of a bank, into an address.
-func (w *world) address(bank, at string) string {
+func (w *fixture) address(bank, at string) string {
 	w.t.Helper()
 	if strings.HasPrefix(at, "http") {
 		return at
@@ -212,7 +212,7 @@ func (w *world) address(bank, at string) string {
 }
 
 // try calls a bank, and returns an error where no answer comes.
-func (w *world) try(method, address string, body any, h headers) (reply, error) {
+func (w *fixture) try(method, address string, body any, h headers) (reply, error) {
 	w.t.Helper()
 	var content io.Reader
 	if body != nil {
@@ -269,7 +269,7 @@ func readReply(t *testing.T, answer *http.Response) reply {
 }
 
 // call calls a bank, and wants a status.
-func (w *world) call(want int, method, address string, body any, h headers) reply {
+func (w *fixture) call(want int, method, address string, body any, h headers) reply {
 	w.t.Helper()
 	r, err := w.try(method, address, body, h)
 	if err != nil {
@@ -282,7 +282,7 @@ func (w *world) call(want int, method, address string, body any, h headers) repl
 }
 
 // refused calls a bank, and wants a status and a code.
-func (w *world) refused(status int, code, method, address string, body any, h headers) {
+func (w *fixture) refused(status int, code, method, address string, body any, h headers) {
 	w.t.Helper()
 	if r := w.call(status, method, address, body, h); r.code() != code {
 		w.t.Errorf("%s %s: %s, want the code %s", method, address, r.raw, code)
@@ -290,19 +290,19 @@ func (w *world) refused(status int, code, method, address string, body any, h he
 }
 
 // steer calls the tester's interface.
-func (w *world) steer(method, path string, body any) reply {
+func (w *fixture) steer(method, path string, body any) reply {
 	w.t.Helper()
 	return w.call(http.StatusOK, method, w.program.Control+"/banks/"+path, body, nil)
 }
 
 // pass lets time pass at a bank.
-func (w *world) pass(bank, by string) {
+func (w *fixture) pass(bank, by string) {
 	w.t.Helper()
 	w.steer("POST", bank+"/clock", map[string]any{"advance": by})
 }
 
 // browse sends a form to a page, and returns where the page sends the customer.
-func (w *world) browse(page string, form url.Values) string {
+func (w *fixture) browse(page string, form url.Values) string {
 	w.t.Helper()
 	answer, err := w.client("").PostForm(page, form)
 	if err != nil {
@@ -317,7 +317,7 @@ func (w *world) browse(page string, form url.Values) string {
 }
 
 // right wants the books of a bank to be right.
-func (w *world) right(bank string) {
+func (w *fixture) right(bank string) {
 	w.t.Helper()
 	if r := w.steer("GET", bank+"/check", nil); r.at("right") != true {
 		w.t.Errorf("the books of %s: %s", bank, r.raw)
