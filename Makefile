@@ -69,12 +69,26 @@ torture: tools ## the random and the racing tests at full length (an hour and mo
 	PASSERELLE_TEST_NETWORKS=30 PASSERELLE_TEST_NETWORK_TIME=10s PASSERELLE_TEST_FILLS=10 PASSERELLE_TEST_REPLICA_KILLS=50 PASSERELLE_TEST_REPLICA_RESTARTS=50 \
 		PASSERELLE_TEST_OVERLOAD=30s PASSERELLE_TEST_OPERATIONS=10 \
 		scripts/with-postgres go test -v -count=1 -timeout 4h -run 'Network|FullDisk|Replicas|Overload|Operations' ./internal/servicetest
+	$(MAKE) pooled newest
 	$(MAKE) release-test
 	scripts/install-tools patroni
 	PASSERELLE_TEST_FAILOVERS=10 PASSERELLE_TEST_FILLS=10 PASSERELLE_TEST_PREVIOUS=$$(scripts/previous-version) \
 		scripts/with-postgres go test -tags torture -v -count=1 -timeout 4h -run 'Failover|UpgradeUnderLoad|ReadOnlyFiles' ./internal/servicetest
 	PASSERELLE_TEST_PAIRS=5 PASSERELLE_TEST_EVENTS=5000 scripts/with-postgres go test -v -count=1 -timeout 2h -run DeadEndpoints ./internal/servicetest
 	PASSERELLE_TEST_PAIRS=5 PASSERELLE_TEST_PROGRAM_RESTARTS=100 go test -v -count=1 -timeout 2h -run 'HostileProgramsCost|RestartedProgram' ./internal/servicetest
+
+.PHONY: pooled
+pooled: ## the tests of the store through PgBouncer in transaction mode
+	scripts/install-tools postgres pgbouncer
+	scripts/with-postgres scripts/with-pgbouncer bash -c "go test -tags pooled -count=1 -run Pooler ./internal/database && go test -count=1 -timeout 30m ./internal/store ./internal/bankstore"
+
+.PHONY: newest
+newest: ## the tests of the store on the newest PostgreSQL of Debian, directly and through PgBouncer
+	scripts/install-tools newest-postgres
+	folder=$$(mktemp -d /var/tmp/passerelle-newest.XXXXXX); trap 'rm -rf "$$folder"' EXIT; chmod 755 "$$folder"; \
+	export PASSERELLE_POSTGRES_BIN; PASSERELLE_POSTGRES_BIN=$$(scripts/newest-postgres "$$folder"); \
+	scripts/with-postgres go test -count=1 -timeout 30m ./internal/database ./internal/store ./internal/bankstore; \
+	scripts/with-postgres scripts/with-pgbouncer bash -c "go test -tags pooled -count=1 -run Pooler ./internal/database && go test -count=1 -timeout 30m ./internal/store ./internal/bankstore"
 
 .PHONY: bench
 bench: tools ## hold the speed of the service against what this machine can do, into bench/results

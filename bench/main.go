@@ -29,10 +29,11 @@ func main() {
 	flag.StringVar(&o.folder, "folder", "", "where databases of SQLite are made, on the disk to be measured (default: the temporary folder)")
 	flag.StringVar(&o.results, "results", "", "folder that gets the table, as a file named after the day")
 	flag.StringVar(&o.profiles, "profiles", "", "folder that gets profiles of the service's side of each row: its processors, and what was allocated before and after")
+	flag.BoolVar(&o.onlySizes, "sizes", false, "measure instead how large databases are, and how long copies take")
 	flag.Parse()
 	service.Ballast() // as the program does
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := o.measureAll(ctx)
+	err := o.work(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -46,10 +47,18 @@ type options struct {
 	scale                                     float64
 	only, postgres, folder, results, profiles string
 	run                                       *run
+	onlySizes                                 bool
 }
 
 // errMissed ends a run in which a goal was not reached.
 var errMissed = errors.New("not every goal was reached")
+
+func (o options) work(ctx context.Context) error {
+	if o.onlySizes {
+		return o.sizes(ctx, os.Stdout)
+	}
+	return o.measureAll(ctx)
+}
 
 func (o options) measureAll(ctx context.Context) (err error) {
 	o.run = newRun(o)
@@ -84,5 +93,5 @@ func (o options) measureAll(ctx context.Context) (err error) {
 }
 
 func rows() []row {
-	return slices.Concat(creations(), groupings(), reads(), pages(), posts(), notices(), syncs(), starts(), growths(), changes(), lists(), distances())
+	return slices.Concat(creations(), groupings(), reads(), pages(), posts(), notices(), syncs(), starts(), growths(), changes(), lists(), distances(), traced())
 }

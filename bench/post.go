@@ -42,6 +42,8 @@ const (
 	inFlight = 8
 	// batchOf is how many requests are stored together.
 	batchOf = 256
+	// agent is the User-Agent of both sides, as long as that of a release.
+	agent = "Passerelle/0.1.0"
 )
 
 func postBesideLimit(ctx context.Context, p *place, kind string, receivers int) (side, side, error) {
@@ -72,7 +74,7 @@ type sendingService struct {
 	subject        int64
 }
 
-func (p *place) sendingService(ctx context.Context, kind string, receivers int) (*sendingService, error) {
+func (p *place) sendingService(ctx context.Context, kind string, receivers int, with ...func(*delivery.Config)) (*sendingService, error) {
 	database, err := p.database(ctx, kind)
 	if err != nil {
 		return nil, err
@@ -83,9 +85,13 @@ func (p *place) sendingService(ctx context.Context, kind string, receivers int) 
 	}
 	p.later(db.Close)
 	o := &sendingService{kind: kind, database: database, domain: passerelle.Domain{Name: "bench", Kind: passerelle.Sandbox, BaseURL: "http://bench/2.0", Created: time.Now()}}
-	o.Delivery = delivery.New(delivery.Config{
-		DB: db, Client: delivery.NewClient(delivery.Outbound{Loopback: true}), Now: time.Now, Random: rand.Reader, Name: "bench", Log: slog.New(slog.DiscardHandler),
-	})
+	config := delivery.Config{
+		DB: db, Client: delivery.NewClient(delivery.Outbound{Loopback: true}), Now: time.Now, Random: rand.Reader, Name: "bench", Agent: agent, Log: slog.New(slog.DiscardHandler),
+	}
+	for _, change := range with {
+		change(&config)
+	}
+	o.Delivery = delivery.New(config)
 	if err := db.Database.Migrate(ctx); err != nil {
 		return nil, err
 	}
@@ -118,7 +124,8 @@ func (o *sendingService) receiver(ctx context.Context, p *place) error {
 func (o *sendingService) backlog(ctx context.Context, events int) error {
 	const together = 500
 	for first := 0; first < events; first += together {
-		err := o.DB.Write(ctx, func(tx *store.Tx) error {
+		traced, span := o.Tracer.Serve(ctx, http.Header{})
+		err := o.DB.Write(traced, func(tx *store.Tx) error {
 			var err error
 			for range min(together, events-first) {
 				o.subject++
@@ -126,6 +133,7 @@ func (o *sendingService) backlog(ctx context.Context, events int) error {
 			}
 			return err
 		})
+		span.End(err)
 		if err != nil {
 			return err
 		}
@@ -241,7 +249,7 @@ func (b *poster) post(ctx context.Context, l *sentDelivery) error {
 	}
 	signature := webhook.Sign("0123456789abcdef0123456789abcdef", "/", l.at, body)
 	r.Header = http.Header{
-		"Accept": {"*/*"}, "Content-Type": {"application/json; charset=utf-8"}, "User-Agent": {"Passerelle/1"},
+		"Accept": {"*/*"}, "Content-Type": {"application/json; charset=utf-8"}, "User-Agent": {agent},
 		"SVC-Event": {string(webhook.PaymentStateUpdated)}, "SVC-Webhook-Id": {number(l.webhook)}, "SVC-Delivery-Attempt": {"1"},
 		"SVC-Signature": {signature.Value}, "SVC-Signature-Date": {signature.Date}, "BI-Signature": {signature.Value}, "BI-Signature-Date": {signature.Date},
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"passerelle/internal/leftout"
 )
 
 // rules are the alerts in alerts.yml.
@@ -41,6 +43,7 @@ func readYAML(t *testing.T, name string, into any) {
 // TestAlertsFire has Prometheus' own tool play the alerts: each fires in the scenario about
 // it, and none in a healthy hour.
 func TestAlertsFire(t *testing.T) {
+	leftout.Needs(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"check", "config", "--syntax-only", "prometheus.yml"}, {"test", "rules", "alerts_test.yml"}} {
 		command := exec.CommandContext(t.Context(), "promtool", args...)
 		command.Dir = "observability"

@@ -148,11 +148,14 @@ func (b books) chains(c *console, none bool) ([]passerelle.DomainID, error) {
 }
 
 func (b books) verify(c *console, chain passerelle.DomainID, seen *audit.Checkpoint) (audit.ChainCheck, error) {
-	show, off := counter(c.err)
-	defer off()
-	return audit.Verify(c.ctx, &b.db.Reader, chain, seen, func(acts int64) {
-		show(strings.TrimSpace(fmt.Sprintf("%s %d acts read", b.name(chain), acts)))
-	})
+	end, err := operatorstore.From(b.db).AuditEnd(c.ctx, chain)
+	if err != nil {
+		return audit.ChainCheck{}, fmt.Errorf("read the end of a chain: %w", err)
+	}
+	meter := c.meter(strings.TrimSpace("verify " + b.name(chain)))
+	defer meter.End()
+	meter.Expect(end.Number, "acts")
+	return audit.Verify(c.ctx, &b.db.Reader, chain, seen, meter.At)
 }
 
 type auditList struct {

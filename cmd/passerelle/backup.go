@@ -27,9 +27,9 @@ func (b *backupCommand) Run(c *console) error {
 		return err
 	}
 	began := time.Now()
-	done := watch(c.err, backup.Unfinished(b.To))
-	err := backup.Make(c.ctx, b.Database, b.To)
-	done()
+	meter := c.meter("backup")
+	err := backup.Make(c.ctx, b.Database, b.To, meter)
+	meter.End()
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,10 @@ type restoreCommand struct {
 // Run makes a database from a copy.
 func (r *restoreCommand) Run(c *console) error {
 	began := time.Now()
-	if err := backup.Restore(c.ctx, r.From, r.Database); err != nil {
+	meter := c.meter("restore")
+	err := backup.Restore(c.ctx, r.From, r.Database, meter)
+	meter.End()
+	if err != nil {
 		return err
 	}
 	return showCopy(c, r.From, began, "look at it with passerelle doctor --invariants before it is served from; then stop what served from the old one, as both would send")

@@ -17,6 +17,7 @@ import (
 	"passerelle/internal/secretfile"
 	"passerelle/internal/service"
 	"passerelle/internal/store"
+	"passerelle/internal/tracing/otlp"
 )
 
 // devDomain is the name of the domain that dev makes.
@@ -34,8 +35,9 @@ type devCommand struct {
 	outbound
 	bounds
 	identities
-	SMTPURL  string `name:"smtp-url" help:"Mail server for mails about failing webhooks, as for serve. Without one, the log shows the mails."`
-	MailFrom string `help:"Sender address of mails; required with --smtp-url."`
+	Traces   otlp.ReceiverFlags `embed:""`
+	SMTPURL  string             `name:"smtp-url" help:"Mail server for mails about failing webhooks, as for serve. Without one, the log shows the mails."`
+	MailFrom string             `help:"Sender address of mails; required with --smtp-url."`
 }
 
 // Run serves until the context ends.
@@ -52,6 +54,10 @@ func (d *devCommand) Run(c *console) error {
 		return err
 	}
 	provider, err := d.identities.config()
+	if err != nil {
+		return err
+	}
+	traces, err := d.Traces.Config()
 	if err != nil {
 		return err
 	}
@@ -73,7 +79,7 @@ func (d *devCommand) Run(c *console) error {
 	defer end()
 	s, err := service.Open(c.ctx, service.Config{
 		Database: d.database(), Keys: ring, Files: cmp.Or(d.Files, filepath.Join(d.Data, "files")), Listen: d.Listen,
-		Banks: d.Banks, Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Identities: provider, Mail: mails, Migrate: true, Version: version, Log: c.log, MaxRequests: d.MaxRequests, DatabaseTimeout: d.DatabaseTimeout,
+		Banks: d.Banks, Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Identities: provider, Traces: traces, Mail: mails, Migrate: true, Version: version, Log: c.log, MaxRequests: d.MaxRequests, DatabaseTimeout: d.DatabaseTimeout,
 	})
 	if err != nil {
 		return err

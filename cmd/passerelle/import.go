@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"passerelle"
 	"passerelle/internal/uploads"
@@ -76,12 +75,13 @@ func (i *importCommand) open(ctx context.Context) (*uploads.Uploader, error) {
 
 // sendAll sends one file after the other, and reports whether one was refused.
 func sendAll(c *console, to *uploads.Uploader, files []string, preview bool) ([]uploads.Uploaded, bool, error) {
-	show, clear := counter(c.err)
-	defer clear()
+	meter := c.meter(map[bool]string{true: "preview", false: "import"}[preview])
+	defer meter.End()
+	meter.Expect(int64(len(files)), "files")
 	var all []uploads.Uploaded
 	refused := false
 	for n, file := range files {
-		show(fmt.Sprintf("%d of %d: %s", n+1, len(files), filepath.Base(file)))
+		meter.At(int64(n))
 		one, err := to.Send(c.ctx, file, preview)
 		if err != nil {
 			return all, refused, err

@@ -132,13 +132,15 @@ func (r *keysRewrap) Run(c *console) error {
 }
 
 func rewrap(c *console, db *store.DB) (rewrapView, error) {
-	var (
-		view rewrapView
-		err  error
-	)
-	show, off := counter(c.err)
-	defer off()
-	view.Values, view.Rewrapped, err = db.Rewrap(c.ctx, rewrapBatch, func(seen int64) { show(fmt.Sprintf("%d values", seen)) })
+	var view rewrapView
+	all, err := db.CountSealed(c.ctx)
+	if err != nil {
+		return view, err
+	}
+	meter := c.meter("rewrap")
+	defer meter.End()
+	meter.Expect(all, "values")
+	view.Values, view.Rewrapped, err = db.Rewrap(c.ctx, rewrapBatch, meter.At)
 	return view, err
 }
 
@@ -159,10 +161,10 @@ func (s *keysSeal) Run(c *console) error {
 		return err
 	}
 	return s.do(c, ring, func(db *store.DB) (any, error) {
-		var err error
-		show, off := counter(c.err)
-		defer off()
-		sealed, err := db.SealAccountNumbers(c.ctx, rewrapBatch, func(seen int64) { show(fmt.Sprintf("%d payments", seen)) })
+		meter := c.meter("seal")
+		defer meter.End()
+		meter.Expect(0, "payments")
+		sealed, err := db.SealAccountNumbers(c.ctx, rewrapBatch, meter.At)
 		return sealView{sealed}, err
 	})
 }

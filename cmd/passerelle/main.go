@@ -25,6 +25,7 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // authorities, where the machine has none, as in a container
 
 	"passerelle"
+	"passerelle/internal/progress"
 )
 
 // Facts about the build, set by the linker.
@@ -132,6 +133,10 @@ func execute(command *kong.Context, c *console) int {
 	err := command.Run(c)
 	if err == nil {
 		return succeeded
+	}
+	if c.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		complain(c.err, "interrupted; what is done stays done, and the same command does the rest")
+		return failed
 	}
 	complain(c.err, explain(command, err))
 	if errors.Is(err, passerelle.Invalid) {
@@ -255,6 +260,9 @@ func collectVariables(node *kong.Node, into map[string]bool) {
 func logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
+
+// meter shows on the diagnostics how far long work has got.
+func (c *console) meter(work string) *progress.Meter { return progress.Start(c.err, c.json, work) }
 
 // show prints a result: as JSON when asked, otherwise as lines of a name and a
 // value for a person.

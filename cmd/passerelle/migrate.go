@@ -57,7 +57,10 @@ func (m *migrateCommand) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(db.Database.Migrate(c.ctx), db.Close()); err != nil {
+	meter := c.meter("migrate")
+	err = db.Database.MigrateShown(c.ctx, func(done, total int64) { meter.Expect(total, "migrations"); meter.At(done) })
+	meter.End()
+	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
 	return c.show(upToDate)

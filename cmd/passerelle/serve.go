@@ -22,6 +22,7 @@ import (
 	"passerelle/internal/secretfile"
 	"passerelle/internal/service"
 	"passerelle/internal/supervision"
+	"passerelle/internal/tracing/otlp"
 )
 
 // shutdownTimeout is how long dev drains. serve has a flag for it.
@@ -41,13 +42,14 @@ type serveCommand struct {
 	outbound
 	bounds
 	identities
-	OpsListen       string        `default:"127.0.0.1:9464" help:"Address for metrics; empty for none."`
-	Profiles        bool          `help:"Serve Go profiles (pprof) at --ops-listen. Profiles show memory contents, so keep that address private."`
-	ConsoleListen   string        `help:"Serve the console only at this address instead of --listen. none switches it off."`
-	ShutdownTimeout time.Duration `default:"30s" help:"Time that running requests have to finish after SIGTERM."`
-	SMTPURL         string        `name:"smtp-url" help:"Mail server for mails about failing webhooks: smtp://user:password@host:587 or smtps://…:465. smtp requires STARTTLS, except on this machine or with ?tls=none."`
-	MailFrom        string        `help:"Sender address of mails; required with --smtp-url."`
-	NoMigrate       bool          `help:"Refuse an outdated schema instead of migrating it."`
+	Traces          otlp.ReceiverFlags `embed:""`
+	OpsListen       string             `default:"127.0.0.1:9464" help:"Address for metrics; empty for none."`
+	Profiles        bool               `help:"Serve Go profiles (pprof) at --ops-listen. Profiles show memory contents, so keep that address private."`
+	ConsoleListen   string             `help:"Serve the console only at this address instead of --listen. none switches it off."`
+	ShutdownTimeout time.Duration      `default:"30s" help:"Time that running requests have to finish after SIGTERM."`
+	SMTPURL         string             `name:"smtp-url" help:"Mail server for mails about failing webhooks: smtp://user:password@host:587 or smtps://…:465. smtp requires STARTTLS, except on this machine or with ?tls=none."`
+	MailFrom        string             `help:"Sender address of mails; required with --smtp-url."`
+	NoMigrate       bool               `help:"Refuse an outdated schema instead of migrating it."`
 }
 
 // Run serves until the context ends.
@@ -105,6 +107,9 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 		return config, err
 	}
 	if config.Identities, err = s.identities.config(); err != nil {
+		return config, err
+	}
+	if config.Traces, err = s.Traces.Config(); err != nil {
 		return config, err
 	}
 	if config.Mail, err = mailer(s.SMTPURL, s.MailFrom); err != nil {

@@ -356,7 +356,7 @@ func TestOrders(t *testing.T) {
 		"deferred": "payments/sepa-credit-transfers {" + transfer + `,"requestedExecutionDate":"2026-03-12"}`,
 		"bulk":     `bulk-payments/sepa-credit-transfers {"payments":[{` + transfer + "},{" + transfer + "}]}",
 	} {
-		if _, err := able.Initiate(t.Context(), ordersByKind[kind]); err != nil {
+		if _, err := able.Initiate(connector.WithTrace(t.Context(), "00-"+kind), ordersByKind[kind]); err != nil {
 			t.Fatal(err)
 		}
 		last := bank.requests[len(bank.requests)-1]
@@ -365,7 +365,7 @@ func TestOrders(t *testing.T) {
 			t.Errorf("%s:\n%s, want\n%s", kind, got, want)
 		}
 		h := last.Header
-		if h.Get("X-Request-ID") != "01234567-89ab-cdef-0123-456789abcdef" || h.Get("PSU-IP-Address") != "192.0.2.7" || h.Get("PSU-User-Agent") != "Browser" ||
+		if h.Get("X-Request-ID") != "01234567-89ab-cdef-0123-456789abcdef" || h.Get("Traceparent") != "00-"+kind || h.Get("PSU-IP-Address") != "192.0.2.7" || h.Get("PSU-User-Agent") != "Browser" ||
 			h.Get("TPP-Redirect-URI") != "https://service.test/webauth/callback?state=s" || !strings.HasSuffix(h.Get("TPP-Nok-Redirect-URI"), "&nok=1") {
 			t.Errorf("%s: the headers %v", kind, h)
 		}

@@ -230,6 +230,9 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 		out.Header = r.header.Clone()
 	}
 	out.Header.Set("Accept", "application/json")
+	if parent := connector.TraceOf(ctx); parent != "" {
+		out.Header.Set("Traceparent", parent)
+	}
 	if r.form != nil {
 		out.Header.Set("Content-Type", kind)
 		return out, nil

@@ -247,6 +247,9 @@ func (p *Program) request(ctx context.Context, name string, body any) (*http.Req
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(headerTimestamp, timestamp)
 	r.Header.Set(headerNonce, nonce)
+	if parent := connector.TraceOf(ctx); parent != "" {
+		r.Header.Set("Traceparent", parent)
+	}
 	p.secret.sign(r, raw)
 	return r, nonce, nil
 }

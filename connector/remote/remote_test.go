@@ -243,8 +243,12 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := program.Strict().Describe(t.Context()); err != nil {
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	if _, err := program.Strict().Describe(connector.WithTrace(t.Context(), parent)); err != nil {
 		t.Fatal(err)
+	}
+	if got := seen.Header.Get("Traceparent"); got != parent {
+		t.Errorf("the program gets the traceparent %q", got)
 	}
 	for name, change := range map[string]func(*http.Request){
 		"as it was":              func(*http.Request) {},

@@ -13,6 +13,7 @@ import (
 	"passerelle/internal/jwe"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
+	"passerelle/internal/tracing"
 	"passerelle/internal/wire"
 	"passerelle/webhook"
 )
@@ -203,10 +204,11 @@ func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, 
 	if err := run.save(ctx); err != nil {
 		return run.c, err
 	}
-	shown, device := run.c, connector.DeviceOf(ctx)
+	shown, of := run.c, ctx
 	begun := run.Background(func(ctx context.Context) {
-		if err := run.read(connector.WithDevice(ctx, device), reader, a); err != nil {
-			run.Log.Error("a read in the background failed", "connection", shown.ID, "error", err)
+		ctx = tracing.Within(connector.WithDevice(ctx, connector.DeviceOf(of)), of)
+		if err := run.read(ctx, reader, a); err != nil {
+			run.Log.ErrorContext(ctx, "a read in the background failed", "connection", shown.ID, "error", err)
 		}
 	})
 	if begun {

@@ -33,7 +33,7 @@ var errRunOver = errors.New("the run is over")
 func (run *syncRun) callConnector(ctx context.Context, reader connector.DataReader, with connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	limits := bankcall.Limits{Deadline: maxRunTime, Grace: lateGrace, Interval: renewalInterval, Meanwhile: func() { run.renewLease(ctx, cancel) }}
+	limits := bankcall.Limits{Connector: run.c.Connector, Deadline: maxRunTime, Grace: lateGrace, Interval: renewalInterval, Meanwhile: func() { run.renewLease(ctx, cancel) }}
 	return bankcall.Do(ctx, limits, func(ctx context.Context) (connector.Outcome, error) { return reader.Read(ctx, with, out) })
 }
 

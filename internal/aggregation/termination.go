@@ -70,7 +70,7 @@ func (a *Aggregation) callTerminator(ctx context.Context, d passerelle.Domain, t
 		return errors.New("the connector is no longer offered")
 	}
 	request := connector.DataRequest{Domain: t.Domain, Connection: t.Connection, Memory: t.Memory, Now: a.now(d)}
-	_, err := bankcall.Do(ctx, bankcall.Limits{Deadline: terminationTime, Grace: lateGrace}, func(ctx context.Context) (struct{}, error) {
+	_, err := bankcall.Do(ctx, bankcall.Limits{Connector: t.Connector, Deadline: terminationTime, Grace: lateGrace}, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, terminator.Terminate(ctx, request)
 	})
 	return err

@@ -14,31 +14,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/progress"
 )
 
 // unfinished ends the name of an incomplete copy.
 const unfinished = ".part"
 
 // Make copies the database at an address to a file that does not exist. Other processes
-// continue. The copy is of one moment during the call. Progress may be looked at in the file
-// Unfinished names.
-func Make(ctx context.Context, address, file string) error {
+// continue. The copy is of one moment during the call. The meter shows how far it is.
+func Make(ctx context.Context, address, file string, meter *progress.Meter) error {
 	if _, err := os.Stat(file); err == nil {
 		return passerelle.InvalidField("--to", "%s is there already and stays as it is", file)
 	}
-	part := Unfinished(file)
+	part := file + unfinished
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove what an earlier copy left: %w", err)
 	}
-	err := write(ctx, address, part)
+	err := write(ctx, address, part, meter)
 	if err == nil {
 		err = keep(part, file)
 	}
@@ -47,9 +45,6 @@ func Make(ctx context.Context, address, file string) error {
 	}
 	return nil
 }
-
-// Unfinished is where a copy is while it is being made.
-func Unfinished(file string) string { return file + unfinished }
 
 func discard(part string) error {
 	if err := os.Remove(part); !errors.Is(err, os.ErrNotExist) {
@@ -81,22 +76,29 @@ func flush(path string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-func write(ctx context.Context, address, part string) error {
+func write(ctx context.Context, address, part string, meter *progress.Meter) error {
 	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
+		defer follow(path, part, meter)()
 		return database.CopySQLite(ctx, path, part)
 	}
-	return postgres(ctx, address, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--file="+part)
+	sizes, err := database.TableSizes(ctx, address)
+	if err != nil {
+		return err
+	}
+	program := postgresProgram{name: "pg_dump", said: tables(sizes, meter)}
+	return program.run(ctx, address, "--verbose", "--format=custom", "--no-owner", "--no-privileges", "--file="+part)
 }
 
 // Restore makes the database at an address from a copy. The files of SQLite must not exist. A
-// PostgreSQL database must exist without tables. It is all or nothing.
-func Restore(ctx context.Context, file, address string) error {
+// PostgreSQL database must exist without tables. It is all or nothing. The meter shows
+// how far it is.
+func Restore(ctx context.Context, file, address string, meter *progress.Meter) error {
 	path, sqlite := strings.CutPrefix(address, "sqlite:")
 	if err := fits(file, sqlite); err != nil {
 		return err
 	}
 	if sqlite {
-		return restoreSQLite(ctx, file, path)
+		return restoreSQLite(ctx, file, path, meter)
 	}
 	filled, err := database.Filled(ctx, address)
 	if err != nil {
@@ -105,7 +107,8 @@ func Restore(ctx context.Context, file, address string) error {
 	if filled {
 		return passerelle.InvalidField("--database", "holds tables already, and stays as it is; name an empty database")
 	}
-	err = postgres(ctx, address, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", file)
+	program := postgresProgram{name: "pg_restore", said: entries(ctx, file, meter)}
+	err = program.run(ctx, address, "--verbose", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", file)
 	if err != nil {
 		return fmt.Errorf("restore the database: %w", err)
 	}
@@ -143,15 +146,17 @@ func fits(file string, sqlite bool) error {
 }
 
 // restoreSQLite copies with SQLite, which reads the complete file and refuses other formats.
-func restoreSQLite(ctx context.Context, file, path string) error {
+func restoreSQLite(ctx context.Context, file, path string, meter *progress.Meter) error {
 	if _, err := os.Stat(path); err == nil {
 		return passerelle.InvalidField("--database", "%s is there already and stays as it is", path)
 	}
 	if log := leftLog(path); log != "" {
 		return passerelle.InvalidField("--database", "%s belongs to a database that was here and would be replayed into the restored one; move it to where that database went", log)
 	}
-	part := Unfinished(path)
+	part := path + unfinished
+	end := follow(file, part, meter)
 	err := database.CopySQLite(ctx, file, part)
+	end()
 	if err == nil {
 		err = keep(part, path)
 	}
@@ -171,33 +176,4 @@ func leftLog(path string) string {
 		}
 	}
 	return ""
-}
-
-// maxComplaint bounds in bytes what a failed program is quoted with.
-const maxComplaint = 2000
-
-// postgres runs a program of PostgreSQL on a database. The password goes into its
-// environment: arguments are for all the machine to see.
-func postgres(ctx context.Context, target, program string, args ...string) error {
-	address, err := url.Parse(target)
-	if err != nil {
-		return passerelle.InvalidField("--database", "is not a URL like postgres://user@host/name")
-	}
-	var secret []string
-	if password, set := address.User.Password(); set {
-		address.User = url.User(address.User.Username())
-		secret = append(secret, "PGPASSWORD="+password)
-	}
-	path, err := exec.LookPath(program)
-	if err != nil {
-		return fmt.Errorf("%s is needed and not there: install PostgreSQL's client programs, of the server's version or a newer one: %w", program, err)
-	}
-	command := exec.CommandContext(ctx, path, append([]string{"--dbname=" + address.String()}, args...)...)
-	var complaint bytes.Buffer
-	command.Env, command.Stderr = append(command.Environ(), secret...), &complaint
-	if err := command.Run(); err != nil {
-		said := complaint.String()
-		return fmt.Errorf("%s: %w: %s", program, err, said[:min(len(said), maxComplaint)])
-	}
-	return nil
 }

@@ -17,7 +17,7 @@ import (
 // restored, because the log would be replayed.
 func TestRestoreBesideAnotherLog(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
-	if err := backup.Make(t.Context(), storetest.SQLite(t), copied); err != nil {
+	if err := backup.Make(t.Context(), storetest.SQLite(t), copied, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, log := range []string{"-wal", "-journal"} {
@@ -25,7 +25,7 @@ func TestRestoreBesideAnotherLog(t *testing.T) {
 		if err := os.WriteFile(path+log, []byte("of another one"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := backup.Restore(t.Context(), copied, "sqlite:"+path); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), path+log) {
+		if err := backup.Restore(t.Context(), copied, "sqlite:"+path, nil); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), path+log) {
 			t.Errorf("beside %s: %v", log, err)
 		}
 		left, err := os.ReadDir(filepath.Dir(path))
@@ -35,7 +35,7 @@ func TestRestoreBesideAnotherLog(t *testing.T) {
 		if err := os.Remove(path + log); err != nil {
 			t.Fatal(err)
 		}
-		if err := backup.Restore(t.Context(), copied, "sqlite:"+path); err != nil {
+		if err := backup.Restore(t.Context(), copied, "sqlite:"+path, nil); err != nil {
 			t.Errorf("without %s: %v", log, err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestRestoreBesideAnotherLog(t *testing.T) {
 // TestACopyOfTheOtherDatabase: it is refused with the reason before anything is created.
 func TestACopyOfTheOtherDatabase(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
-	if err := backup.Make(t.Context(), storetest.SQLite(t), copied); err != nil {
+	if err := backup.Make(t.Context(), storetest.SQLite(t), copied, nil); err != nil {
 		t.Fatal(err)
 	}
 	dumped := filepath.Join(t.TempDir(), "dump")
@@ -56,7 +56,7 @@ func TestACopyOfTheOtherDatabase(t *testing.T) {
 		{copied, "postgres://nobody@127.0.0.1:1/none", "a copy of a SQLite database"},
 		{dumped, "sqlite:" + made, "a copy of a PostgreSQL database"},
 	} {
-		if err := backup.Restore(t.Context(), test.from, test.to); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), test.want) {
+		if err := backup.Restore(t.Context(), test.from, test.to, nil); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s restored to %s: %v, want %q", test.from, test.to, err, test.want)
 		}
 	}

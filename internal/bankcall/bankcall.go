@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"passerelle/connector"
+	"passerelle/internal/tracing"
 )
 
 var (
@@ -27,6 +28,8 @@ var (
 
 // Limits bound a call.
 type Limits struct {
+	// Connector is the name of the connector, for traces.
+	Connector string
 	// Deadline is the deadline in the connector's context.
 	Deadline time.Duration
 	// Grace is how long the connector is waited for after the end of its context.
@@ -48,6 +51,9 @@ type answer[T any] struct {
 func Do[T any](ctx context.Context, limits Limits, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limits.Deadline)
 	defer cancel()
+	ctx, span := tracing.Start(ctx, "bank call", tracing.Client)
+	span.Text("connector", limits.Connector)
+	ctx = connector.WithTrace(ctx, tracing.Parent(ctx))
 	answers := make(chan answer[T], 1)
 	go func() {
 		a := answer[T]{err: ErrExited}
@@ -59,6 +65,7 @@ func Do[T any](ctx context.Context, limits Limits, call func(context.Context) (T
 		})
 	}()
 	a := await(ctx, limits, answers)
+	span.End(a.err)
 	return a.value, a.err
 }
 

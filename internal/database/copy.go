@@ -58,6 +58,26 @@ func Analyze(ctx context.Context, url string) error {
 	})
 }
 
+// TableSizes returns how many bytes each table of the PostgreSQL database at an address has,
+// by its schema and name.
+func TableSizes(ctx context.Context, url string) (map[string]int64, error) {
+	sizes := map[string]int64{}
+	err := once(ctx, url, func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, `SELECT n.nspname || '.' || c.relname, pg_table_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r'
+			AND n.nspname NOT IN ('pg_catalog', 'information_schema')`)
+		if err != nil {
+			return err
+		}
+		var (
+			name string
+			size int64
+		)
+		_, err = pgx.ForEachRow(rows, []any{&name, &size}, func() error { sizes[name] = size; return nil })
+		return err
+	})
+	return sizes, err
+}
+
 // Filled reports whether the PostgreSQL database at an address has tables where a restore would
 // create its own.
 func Filled(ctx context.Context, url string) (bool, error) {
@@ -76,6 +96,7 @@ func once(ctx context.Context, url string, do func(*pgx.Conn) error) error {
 	if err != nil {
 		return errPostgresAddress
 	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // a pooler may be in between
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("connect to the database: %w", classify(err))

@@ -53,10 +53,16 @@ var errPending = errors.New("the schema is not up to date; run the command migra
 // been applied. A schema newer than this program is left alone: replicas of two versions run
 // side by side.
 func (p *Handle) Migrate(ctx context.Context) error {
+	return p.MigrateShown(ctx, func(int64, int64) {})
+}
+
+// MigrateShown is Migrate, and calls shown with how many of how many migrations are applied,
+// again from zero when it is tried again.
+func (p *Handle) MigrateShown(ctx context.Context, shown func(done, total int64)) error {
 	var applied []string
 	err := p.engine.migrate(ctx, func(s session) error {
 		var err error
-		applied, err = p.bringUp(ctx, s)
+		applied, err = p.bringUp(ctx, s, shown)
 		return err
 	})
 	if err != nil {
@@ -84,13 +90,14 @@ func (p *Handle) SchemaCurrent(ctx context.Context) error {
 }
 
 // bringUp applies missing migrations and returns their names.
-func (p *Handle) bringUp(ctx context.Context, s session) ([]string, error) {
+func (p *Handle) bringUp(ctx context.Context, s session, shown func(done, total int64)) ([]string, error) {
 	var names []string
 	pending, err := p.missing(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range pending {
+	for i, m := range pending {
+		shown(int64(i), int64(len(pending)))
 		if err := p.apply(ctx, s, m); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}

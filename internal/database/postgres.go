@@ -22,6 +22,7 @@ type postgresEngine struct {
 	pool        *pgxpool.Pool
 	dialect     *Dialect
 	sharers     *sharers      // nil when every unit is to be alone
+	pooled      bool          // a pooler is in between, whose server processes change
 	settleLimit time.Duration // settleLimit, except in tests
 	slots       slots
 	giving      way // givingWay, except in tests
@@ -48,37 +49,23 @@ func openPostgres(ctx context.Context, url string, options Config) (engine, erro
 			config.ConnConfig.RuntimeParams[name] = value
 		}
 	}
+	pooled, err := examine(ctx, config.ConnConfig)
+	if err != nil {
+		return nil, err
+	}
+	if pooled && !strings.Contains(url, "default_query_exec_mode") {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
 	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error { noteConnection(conn); return nil }
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
 	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
-	}
-	if err := durable(ctx, pool); err != nil {
-		pool.Close()
-		return nil, err
-	}
-	p := &postgresEngine{pool: pool, dialect: PostgresDialect(), settleLimit: settleLimit, giving: givingWay, log: options.Log}
+	p := &postgresEngine{pool: pool, pooled: pooled, dialect: PostgresDialect(), settleLimit: settleLimit, giving: givingWay, log: options.Log}
 	if !options.Alone {
 		p.sharers = newSharers(p.attempt, sharing)
 	}
 	return p, nil
-}
-
-// durable refuses a server that answers COMMIT before the transaction is on disk: acknowledged
-// data could be lost. Whether a standby has to have it as well is the operator's choice.
-func durable(ctx context.Context, pool *pgxpool.Pool) error {
-	var setting string
-	if err := pool.QueryRow(ctx, `SHOW synchronous_commit`).Scan(&setting); err != nil {
-		return fmt.Errorf("open the PostgreSQL database: %w", classify(err))
-	}
-	if setting == "off" {
-		return errNotDurable
-	}
-	return nil
 }
 
 var errNotDurable = errors.New("open the PostgreSQL database: synchronous_commit is off for this server, database or role, so that what was acknowledged could be lost; set it to on, local or remote_apply")

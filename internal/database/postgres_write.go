@@ -261,7 +261,7 @@ const (
 func (p *postgresEngine) outcome(ctx context.Context, m *mark) (bool, error) {
 	var err error
 	for attempt := 1; ; attempt = min(attempt+1, attempts) {
-		if m.lost {
+		if m.lost && !p.pooled { // a pooler has a name of its own for the process
 			_, _ = p.pool.Exec(ctx, endBackend, m.process, time.Since(m.since).Microseconds()) // may not be permitted
 		}
 		var last int64

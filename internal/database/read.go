@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"passerelle/internal/tracing"
 )
 
 // Row is the present row.
@@ -81,10 +83,13 @@ func (r *Querier) EachWhole(ctx context.Context, sql string, args []any, row fun
 func (r *Querier) by(ctx context.Context, read func(context.Context, string, []any, func(Row) (bool, error)) error, sql string, args []any, row func(Row) (bool, error)) error {
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
+	ctx, span := tracing.Start(ctx, "read", tracing.Client)
+	span.Text("db.query.summary", opening(sql))
 	values, err := arguments(args)
 	if err == nil {
 		err = read(ctx, sql, values, row)
 	}
+	span.End(err)
 	if err != nil {
 		return fmt.Errorf("read %q: %w", opening(sql), classify(resume(err)))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"passerelle/internal/failpoint"
+	"passerelle/internal/tracing"
 )
 
 // Unit collects the statements of a unit of work; see [Handle.Write].
@@ -77,6 +78,15 @@ func (p *Handle) execute(ctx context.Context, u *Unit) error {
 	}
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
+	ctx, span := tracing.Start(ctx, "write", tracing.Client)
+	span.Number("db.statements", int64(len(u.statements)+len(u.totals)))
+	err := p.writeUnit(ctx, u)
+	span.End(err)
+	return err
+}
+
+// writeUnit executes a unit, once more when it requires what has changed.
+func (p *Handle) writeUnit(ctx context.Context, u *Unit) error {
 	if err := u.observe(ctx); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/store"
+	"passerelle/internal/tracing"
 )
 
 // maxWebhooks is how many webhooks one process works for at once. A webhook that waits for its
@@ -22,7 +23,7 @@ import (
 // beside many dead receivers.
 const maxWebhooks = 1000
 
-// Config has what the use cases need. Every field is required.
+// Config has what the use cases need. Every field is required, except where it says otherwise.
 type Config struct {
 	DB *store.DB
 	// Client is made by NewClient.
@@ -37,7 +38,9 @@ type Config struct {
 	// Agent is the User-Agent of requests, such as "Passerelle/1.2.0"; empty means
 	// "Passerelle".
 	Agent string
-	Log   *slog.Logger
+	// Tracer goes on with the traces of events; nil for no traces.
+	Tracer *tracing.Tracer
+	Log    *slog.Logger
 }
 
 // Delivery has the use cases of webhooks. Make it with New. It is safe for concurrent

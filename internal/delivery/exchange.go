@@ -17,6 +17,7 @@ import (
 
 	"passerelle/internal/failpoint"
 	"passerelle/internal/store"
+	"passerelle/internal/tracing"
 	"passerelle/webhook"
 )
 
@@ -78,8 +79,10 @@ func withoutToken(a *store.DeliveryAttempt, err error) {
 
 // post makes one request and records its result.
 func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, shown credential, a *store.DeliveryAttempt) {
-	ctx, cancel := context.WithTimeout(ctx, to.timeout)
+	ctx, cancel := context.WithTimeout(s.d.Tracer.Continue(ctx, d.Trace), to.timeout)
 	defer cancel()
+	ctx, span := tracing.Start(ctx, "webhook "+d.Event, tracing.Client)
+	defer func() { endSpan(span, d, *a) }()
 	sent := s.d.Now()
 	a.At, a.Detail = to.clock.Now(sent), shown.detail
 	var reached atomic.Bool // told of from another goroutine, even after the end
@@ -92,6 +95,18 @@ func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, sh
 		failpoint.After("webhook")
 	}
 	a.Duration, a.Failure, a.Reached = s.d.Now().Sub(sent), failure(a.Status, err), reached.Load()
+}
+
+// endSpan says of a request in its trace what is stored of it.
+func endSpan(span tracing.TraceSpan, d store.Delivery, a store.DeliveryAttempt) {
+	span.Number("delivery_id", int64(d.ID))
+	span.Number("delivery_attempt", d.Attempts+1)
+	span.Number("http.response.status_code", int64(a.Status))
+	if a.Failure != "" {
+		span.End(tracing.ErrFailed)
+		return
+	}
+	span.End(nil)
 }
 
 // request builds the request of a delivery, and returns the signed part.
@@ -111,6 +126,9 @@ func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery,
 	}
 	r.Header = make(http.Header, mostHeaders)
 	to.describe(r.Header, d)
+	if parent := tracing.Parent(ctx); parent != "" {
+		r.Header.Set(tracing.Header, parent)
+	}
 	if shown.bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+shown.bearer)
 	}

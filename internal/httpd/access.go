@@ -14,7 +14,7 @@ func (s *Server) around(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
 		x := &exchange{id: s.ids.next(begun), answer: w.Header()}
-		r = x.attach(r)
+		r = x.attach(s.options.Tracer, r) //nolint:contextcheck // the context is the request's
 		w.Header().Set(RequestIDHeader, x.id)
 		closeAfterChunks(w, r)
 		answer := &recorder{ResponseWriter: w, stall: s.options.Stall}
@@ -37,6 +37,7 @@ func closeAfterChunks(w http.ResponseWriter, r *http.Request) {
 func (s *Server) finish(x *exchange, r *http.Request, answer *recorder, took time.Duration) {
 	route := x.matched(r)
 	s.options.Metrics.end(route, answer.status, took)
+	x.endSpan(r.Method, route, answer.status)
 	s.options.Log.LogAttrs(r.Context(), slog.LevelInfo, "request",
 		slog.String("request_id", x.id),
 		slog.String("method", r.Method),

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"passerelle/internal/tracing"
 )
 
 // RequestIDHeader carries the request id in every answer. What a client sends
@@ -25,6 +27,8 @@ type exchange struct {
 	encrypted bool
 	// body is the state of its body, nil for a request without a limiter.
 	body *holding
+	// span is the request in its trace.
+	span tracing.TraceSpan
 }
 
 type exchangeKey struct{}
@@ -66,13 +70,42 @@ func exchangeOf(ctx context.Context) *exchange {
 	return &exchange{}
 }
 
-func (x *exchange) attach(r *http.Request) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+// attach gives the request a context that knows the exchange and its trace.
+func (x *exchange) attach(tracer *tracing.Tracer, r *http.Request) *http.Request {
+	ctx, span := tracer.Serve(r.Context(), r.Header)
+	x.span = span
+	return r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
 }
 
 // matched is the route of a request that has been handled.
 func (x *exchange) matched(r *http.Request) string {
 	return cmp.Or(x.route, r.Pattern, "unmatched")
+}
+
+// endSpan says what the request was, in the names that OpenTelemetry has for it.
+func (x *exchange) endSpan(method, route string, status int) {
+	if !x.span.Recorded() {
+		return
+	}
+	if !methods[method] {
+		method = "_OTHER"
+	}
+	x.span.Rename(method + " " + route)
+	x.span.Text("http.request.method", method)
+	x.span.Text("http.route", route)
+	x.span.Text("request_id", x.id)
+	x.span.Number("http.response.status_code", int64(status))
+	if status >= http.StatusInternalServerError || status == 0 {
+		x.span.End(tracing.ErrFailed)
+		return
+	}
+	x.span.End(nil)
+}
+
+// methods are those that spans name. Any other text may be a client's invention.
+var methods = map[string]bool{
+	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
+	http.MethodDelete: true, http.MethodOptions: true,
 }
 
 // sequence makes request ids. An id is the time in milliseconds and 20 random bits, which keep

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+
+	"passerelle/internal/tracing"
 )
 
 // The default limits of Options.
@@ -47,6 +49,8 @@ type Options struct {
 	Log *slog.Logger
 	// Metrics counts requests; nil for none.
 	Metrics *Metrics
+	// Tracer records requests; nil for none.
+	Tracer *tracing.Tracer
 	// Failure answers a request whose handler panicked before it wrote anything. Without it the
 	// answer is a bare 500.
 	Failure http.HandlerFunc

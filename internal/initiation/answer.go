@@ -73,7 +73,7 @@ func (i *Initiation) follow(ctx context.Context, s bankSession, next store.Attem
 		return next, passerelle.Conflicting("No bank has an order of this payment.")
 	}
 	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
-	next.AttemptOrder = s.attempt.AttemptOrder
+	next.AttemptOrder, next.Trace = s.attempt.AttemptOrder, s.attempt.Trace
 	err := i.begin(ctx, s.payment, &next, i.nextCheck(s.domain, s.payment, payment.Report{}), record)
 	return next, err
 }

@@ -94,7 +94,7 @@ func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall)
 	}
 	o := i.order(ctx, s)
 	failpoint.Before("bank")
-	report, err := bankcall.Do(ctx, bankcall.Limits{Deadline: i.answerTime(), Grace: i.answerTime() / 10}, func(ctx context.Context) (payment.Report, error) {
+	report, err := bankcall.Do(ctx, bankcall.Limits{Connector: s.attempt.Connector, Deadline: i.answerTime(), Grace: i.answerTime() / 10}, func(ctx context.Context) (payment.Report, error) {
 		return call(ctx, s.bank, o)
 	})
 	if errors.Is(err, bankcall.ErrExited) {

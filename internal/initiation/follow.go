@@ -105,6 +105,7 @@ func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*p
 	if unloaded != nil || s.payment.State.Final() || s.attempt.Live() {
 		return s.payment, unloaded
 	}
+	ctx = i.Tracer.Continue(ctx, s.attempt.Trace)
 	report, err := i.callBank(ctx, s, status)
 	p := s.payment
 	if err == nil {

@@ -31,6 +31,7 @@ import (
 	"passerelle/internal/notification"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
+	"passerelle/internal/tracing"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 	"passerelle/webhook"
@@ -51,6 +52,8 @@ type Initiation struct {
 	// Wake tells the sender of webhooks that an event was committed.
 	Wake func()
 	Log  *slog.Logger
+	// Tracer goes on in the trace of an order, whoever asks about it; nil for no traces.
+	Tracer *tracing.Tracer
 	// AnswerTime is how long a caller waits for a bank. Lease is how long an attempt belongs
 	// to the process that opened it. It is longer, so that an answer in time is stored
 	// before another process asks. Zero means 20 and 30 seconds.

@@ -23,6 +23,7 @@ func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passere
 	if err != nil || !s.attempt.Live() {
 		return err
 	}
+	ctx = i.Tracer.Continue(ctx, s.attempt.Trace)
 	call, waited := s.recovery()
 	if !waited {
 		return i.dismiss(ctx, s, payment.Report{})

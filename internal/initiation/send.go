@@ -83,7 +83,7 @@ func raced(err error) error {
 // order may be on its way. Without an answer that can be stored, it returns the payment as
 // stored, and a loop finds the outcome.
 func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*payment.Payment, error) {
-	ctx = context.WithoutCancel(ctx)
+	ctx = i.Tracer.Continue(context.WithoutCancel(ctx), s.attempt.Trace)
 	report, err := i.callBank(ctx, s, call)
 	if errors.Is(err, connector.ErrNotSent) {
 		return i.unsent(ctx, s, report, err)

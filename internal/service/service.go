@@ -46,6 +46,7 @@ import (
 	"passerelle/internal/operators"
 	"passerelle/internal/simulation"
 	"passerelle/internal/store"
+	"passerelle/internal/tracing/otlp"
 	"passerelle/internal/wire"
 )
 
@@ -96,6 +97,8 @@ type Config struct {
 	Alone bool
 	// Migrate brings the schema up to date first. Otherwise an outdated one is an error.
 	Migrate bool
+	// Traces says where traces go. Its Version and Log are the service's.
+	Traces otlp.Config
 	// Version is the program's version, for receivers of webhooks and for monitoring.
 	Version string
 	Log     *slog.Logger
@@ -138,6 +141,8 @@ type Service struct {
 	Bank *sandbox.Bank
 
 	config Config
+	// traces exports the spans; nil for no traces.
+	traces *otlp.Exporter
 	// notifications are reports of banks.
 	notifications *notification.Notifications
 	// registry has every connector, and banks those from files, by path.
@@ -175,11 +180,17 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.Log = httpd.Annotated(c.Log)
+	c.Traces.Version, c.Traces.Log = cmp.Or(c.Version, "development"), c.Log
+	traces, err := otlp.New(ctx, c.Traces)
+	if err != nil {
+		return nil, err
+	}
 	db, err := store.Open(ctx, c.Database, store.Options{Keys: c.Keys, Log: c.Log, Alone: c.Alone, Limit: cmp.Or(c.DatabaseTimeout, DefaultDatabaseTimeout)})
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	s := &Service{config: c, DB: db, metrics: httpd.NewMetrics()}
+	s := &Service{config: c, DB: db, traces: traces, metrics: httpd.NewMetrics()}
 	s.metrics.Registry().MustRegister(bankMetrics{&s.registry}, &s.domainMetrics, loopMetrics{&s.loops}, buildMetrics(cmp.Or(c.Version, "development")))
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -228,7 +239,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	s.Access = &access.Access{DB: s.DB, Now: c.Now}
 	s.Operators = &operators.Operators{DB: s.DB, Now: c.Now, MAC: c.Keys.MAC}
 	s.Delivery = delivery.New(delivery.Config{
-		DB: s.DB, Now: c.Now, Random: rand.Reader, Name: rand.Text(), Agent: s.product(), Log: c.Log,
+		DB: s.DB, Now: c.Now, Random: rand.Reader, Name: rand.Text(), Agent: s.product(), Tracer: s.traces.Tracer(), Log: c.Log,
 		Client: delivery.NewClient(delivery.Outbound{Loopback: c.Loopback, Networks: c.Networks, Ports: c.Ports}),
 	})
 	s.sender = delivery.NewSender(s.Delivery)
@@ -237,7 +248,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	send := &background.Loop{Name: "send webhooks", Every: time.Second, Pass: s.sender.Pass, Log: c.Log}
 	s.Initiation = &initiation.Initiation{
 		Callers: &initiation.Callers{},
-		DB:      s.DB, Connectors: &s.registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Notifications: s.notifications, Wake: send.Wake, Log: c.Log,
+		DB:      s.DB, Connectors: &s.registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Notifications: s.notifications, Wake: send.Wake, Tracer: s.traces.Tracer(), Log: c.Log,
 	}
 	place, err := blob.New(c.Files)
 	if err != nil {
@@ -299,13 +310,13 @@ func identities(c Config) (*oidc.Provider, error) {
 func (s *Service) listen() error {
 	var err error
 	s.server, err = httpd.Listen(httpd.Options{
-		Addr: s.config.Listen, TLS: s.config.TLS, Log: s.config.Log, Metrics: s.metrics, Failure: s.panicked,
+		Addr: s.config.Listen, TLS: s.config.TLS, Log: s.config.Log, Metrics: s.metrics, Tracer: s.traces.Tracer(), Failure: s.panicked,
 	})
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.config.Listen, err)
 	}
 	if own := s.config.ConsoleListen; own != "" && own != NoConsole {
-		s.consoleServer, err = httpd.Listen(httpd.Options{Addr: own, TLS: s.config.TLS, Log: s.config.Log, Metrics: s.metrics, Failure: s.panicked})
+		s.consoleServer, err = httpd.Listen(httpd.Options{Addr: own, TLS: s.config.TLS, Log: s.config.Log, Metrics: s.metrics, Tracer: s.traces.Tracer(), Failure: s.panicked})
 		if err != nil {
 			return fmt.Errorf("listen for the console on %s: %w", own, err)
 		}

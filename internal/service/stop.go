@@ -24,7 +24,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	worked := make(chan error, 1)
 	go func() { worked <- s.stopWork(early) }()
 	served := s.stopServing(early)
-	return errors.Join(served, <-worked, s.closeDatabase(ctx))
+	return errors.Join(served, <-worked, s.closeDatabase(ctx), s.traces.Close(ctx))
 }
 
 // sooner ends before the context does, if the context has a deadline.

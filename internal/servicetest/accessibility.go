@@ -15,6 +15,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"passerelle/internal/leftout"
 )
 
 // engineSum names the accessibility engine and its SHA-256, as sha256sum writes them.
@@ -97,7 +99,7 @@ func engine(t testing.TB) string {
 	}
 	script, err := os.ReadFile(filepath.Join(cache, "passerelle", filepath.FromSlash(name)))
 	if err != nil {
-		t.Fatalf("read the accessibility engine (scripts/install-tools axe fetches it): %v", err)
+		leftout.Without(t, "the accessibility engine (scripts/install-tools axe)")
 	}
 	if found := sha256.Sum256(script); hex.EncodeToString(found[:]) != sum {
 		t.Fatalf("the accessibility engine %s is not the one that was checked (scripts/install-tools axe fetches it)", name)

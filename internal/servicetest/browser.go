@@ -8,15 +8,18 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"passerelle/internal/leftout"
 )
 
 // browserTimeout bounds everything a test does in a browser.
 const browserTimeout = 3 * time.Minute
 
 // Browser starts a headless Chromium for a test, in a window of the given size in CSS pixels.
-// It fails the test where there is no Chromium.
+// Without Chromium the test is left out.
 func Browser(t testing.TB, width, height int64) context.Context {
 	t.Helper()
+	leftout.Needs(t, leftout.Browsers...)
 	// Chromium leaves sockets behind, and refuses the long paths that tests have.
 	temporary, err := os.MkdirTemp("", "chromium-")
 	if err != nil {

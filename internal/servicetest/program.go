@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"passerelle/connector/remote/start"
+	"passerelle/internal/leftout"
 )
 
 // ConnectorSecret is the shared secret of programs of StartProgram.
@@ -45,6 +46,9 @@ func StartKillable(t *testing.T, name, folder string) *Program {
 	t.Helper()
 	code, port := t.TempDir(), freePort(t)
 	language := languages[filepath.Ext(name)]
+	if language.interpreter != "" {
+		leftout.Needs(t, language.interpreter)
+	}
 	if _, err := start.Write(language.name, code); err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ import (
 	"passerelle/internal/service"
 	"passerelle/internal/store/storetest"
 	_ "passerelle/internal/store/storetest/migrated" // databases come with the schema
+	"passerelle/internal/tracing/otlp"
 )
 
 // Instance is a running service with one sandbox domain and one application.
@@ -64,6 +65,8 @@ type Options struct {
 	Banks string
 	// Identities is as in service.Config.
 	Identities *oidc.Config
+	// Traces is the endpoint of otlp.Config; empty for no traces.
+	Traces string
 	// Quiet leaves out the loops, so that the service does only what is requested.
 	Quiet bool
 }
@@ -82,7 +85,8 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	s := &Instance{Logs: &Logs{}, t: t}
 	s.config = service.Config{
 		Database: url, Keys: keys.Generate(), Files: t.TempDir(), Loopback: true, Timing: o.Timing, LeaseTimeout: o.LeaseTimeout, Migrate: true, Now: o.Now, Identities: o.Identities, Banks: o.Banks,
-		Log: slog.New(slog.NewJSONHandler(s.Logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Traces: otlp.Config{Endpoint: o.Traces, Ratio: 1},
+		Log:    slog.New(slog.NewJSONHandler(s.Logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx := context.Background()
 	s.open(ctx)

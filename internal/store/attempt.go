@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"passerelle"
 	"passerelle/internal/database"
 	"passerelle/internal/keys"
+	"passerelle/internal/tracing"
 	"passerelle/payment"
 )
 
@@ -38,6 +40,8 @@ type Attempt struct {
 	Action payment.Action
 	Agreed bool
 	By     payment.Actor
+	// Trace is that in which the order was sent, see [tracing.Parent]; empty for none.
+	Trace string
 }
 
 // AttemptOrder has what every call to a bank about a payment carries.
@@ -91,15 +95,16 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 		device     []byte
 		created    int64
 		action, by *string
+		trace      *string
 		agreed     *bool
 	)
 	err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Inquiries, &action, &by, &agreed,
-		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory, &device)
+		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory, &device, &trace)
 	if err != nil {
 		return a, err
 	}
 	a.Created, a.Action, a.By = database.Instant(created), database.Text[payment.Action](action), database.Text[payment.Actor](by)
-	a.Agreed = agreed != nil && *agreed
+	a.Agreed, a.Trace = agreed != nil && *agreed, database.Text[string](trace)
 	plain, err := r.keys.Open(attemptPlace(a.Domain, a.OrderID, "fields"), sealed)
 	if err != nil {
 		return a, fmt.Errorf("%w: the fields of attempt %d: %w", ErrSealed, a.OrderID, err)
@@ -140,7 +145,7 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 		last, err = r.scanAttempt(row)
 		return struct{}{}, err
 	}, `SELECT a.id, a.payment_id, a.domain_id, a.number, a.kind, a.state, a.created, a.asked, a.action, a.actor, a.agreed,
-			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory, o.device
+			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory, o.device, a.trace
 		FROM attempt a JOIN attempt o ON o.payment_id = a.payment_id AND o.number = 1
 		WHERE +a.domain_id = $1 AND a.payment_id = $2 ORDER BY a.number DESC LIMIT 1`,
 		int64(domain), int64(id))
@@ -155,14 +160,14 @@ func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	if err != nil {
 		return err
 	}
-	a.ID, a.State = id, AttemptOpen
+	a.ID, a.State, a.Trace = id, AttemptOpen, cmp.Or(a.Trace, tracing.Parent(tx.ctx))
 	if a.Kind == AttemptInitiation {
 		a.OrderID = id
 		return tx.openOrder(a, lease)
 	}
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, action, actor, agreed, state, created, lease_until)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, {now} + $10)`,
-		id, int64(a.Payment), int64(a.Domain), a.Number, string(a.Kind), database.OptionalText(a.Action), string(a.By), a.agreed(), database.Micros(a.Created), lease.Microseconds())
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, action, actor, agreed, state, created, lease_until, trace)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, {now} + $10, $11)`,
+		id, int64(a.Payment), int64(a.Domain), a.Number, string(a.Kind), database.OptionalText(a.Action), string(a.By), a.agreed(), database.Micros(a.Created), lease.Microseconds(), database.OptionalText(a.Trace))
 	return nil
 }
 
@@ -189,9 +194,9 @@ func (tx *Tx) openOrder(a *Attempt, lease time.Duration) error {
 			return fmt.Errorf("seal the device of a payer: %w", err)
 		}
 	}
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, device, state, created, lease_until)
-		VALUES ($1, $2, $3, $4, 'initiation', $5, $6, $7, $8, $9, $10, 'open', $11, {now} + $12)`,
-		a.ID, int64(a.Payment), int64(a.Domain), a.Number, a.Key, a.Connector, a.Mechanism, a.Waits, sealed, device, database.Micros(a.Created), lease.Microseconds())
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, device, state, created, lease_until, trace)
+		VALUES ($1, $2, $3, $4, 'initiation', $5, $6, $7, $8, $9, $10, 'open', $11, {now} + $12, $13)`,
+		a.ID, int64(a.Payment), int64(a.Domain), a.Number, a.Key, a.Connector, a.Mechanism, a.Waits, sealed, device, database.Micros(a.Created), lease.Microseconds(), database.OptionalText(a.Trace))
 	return nil
 }
 

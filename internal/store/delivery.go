@@ -40,15 +40,18 @@ type Delivery struct {
 	Parted int64
 	// Erased means that the body is gone, so the delivery cannot be sent.
 	Erased bool
+	// Trace is that of the event, see [tracing.Parent]; empty for none.
+	Trace string
 }
 
 func scanDelivery(row database.Row) (Delivery, error) {
 	var (
 		d             Delivery
 		user, account *int64
+		trace         *string
 	)
-	err := row.Scan(&d.ID, &d.EventID, &d.Event, &d.Attempts, &user, &d.Version, &d.MediaType, &d.Omitted, &d.Body, &d.Parted, &d.Erased, &d.Subject, &d.SubjectID, &account)
-	d.Account = database.ID[passerelle.AccountID](account)
+	err := row.Scan(&d.ID, &d.EventID, &d.Event, &d.Attempts, &user, &d.Version, &d.MediaType, &d.Omitted, &d.Body, &d.Parted, &d.Erased, &d.Subject, &d.SubjectID, &account, &trace)
+	d.Account, d.Trace = database.ID[passerelle.AccountID](account), database.Text[string](trace)
 	d.User = database.ID[passerelle.UserID](user)
 	return d, err
 }
@@ -59,7 +62,7 @@ func scanDelivery(row database.Row) (Delivery, error) {
 const (
 	deliverable = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
 		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,
-		CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id
+		CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id, e.trace
 	FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL AND w.disabled IS NULL
 	WHERE d.not_before = 0`
 	undeliveredHeads = deliverable + ` AND d.delivered IS NULL AND d.dropped IS NULL AND d.domain_id = $1 AND d.webhook_id = $2 AND d.id > $3

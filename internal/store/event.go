@@ -8,6 +8,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/tracing"
 	"passerelle/webhook"
 )
 
@@ -78,10 +79,10 @@ func (tx *Tx) Emit(e EmittedEvent) error {
 }
 
 func (tx *Tx) insertEvent(id int64, e EmittedEvent, mediaType string, parted int64) {
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created, holds, account_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, held, media_type, omitted, body, parted, created, holds, account_id, trace)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		id, int64(e.Domain), string(e.Name), e.Subject, e.SubjectID, e.Version, database.OptionalID(e.User), e.Held, mediaType, e.Omitted,
-		append([]byte{}, e.Body...), parted, database.Micros(e.Created), holdings(e.Holds), database.OptionalID(e.Account))
+		append([]byte{}, e.Body...), parted, database.Micros(e.Created), holdings(e.Holds), database.OptionalID(e.Account), database.OptionalText(tracing.Parent(tx.ctx)))
 }
 
 // emitUnwanted stores an event that has no body, unless a webhook wants it.

@@ -95,7 +95,7 @@ func withKeys(t *testing.T, url string, ring *keys.Ring) *store.DB {
 // openPgx opens a connection without the service.
 func openPgx(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
+	conn, err := pgx.Connect(t.Context(), storetest.Direct(t, url))
 	if err != nil {
 		t.Fatal(err)
 	}

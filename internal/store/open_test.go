@@ -58,7 +58,7 @@ func firstMigrations(t *testing.T, n int) fs.FS {
 // TestMigrateInASchemaOfAnyName: even one that must be quoted, with similar tables of others in
 // it.
 func TestMigrateInASchemaOfAnyName(t *testing.T) {
-	address := storetest.Postgres(t)
+	address := storetest.Direct(t, storetest.Postgres(t)) // a pooler passes on no search_path
 	runs(t, address, `CREATE SCHEMA "Tenant-A"; CREATE VIEW "Tenant-A".other AS SELECT 1 AS domain_id; CREATE TABLE "Tenant-A".more (domain_id TEXT)`)
 	parsed, err := url.Parse(address)
 	if err != nil {
@@ -82,7 +82,7 @@ func TestMigrateInASchemaOfAnyName(t *testing.T) {
 // then enforces no references.
 func runs(t *testing.T, address, text string, args ...any) {
 	t.Helper()
-	dialect, driver, source := database.PostgresDialect(), "pgx", address
+	dialect, driver, source := database.PostgresDialect(), "pgx", storetest.Direct(t, address)
 	if path, isSQLite := strings.CutPrefix(address, "sqlite:"); isSQLite {
 		dialect, driver, source = database.SQLiteDialect(), "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
 	}

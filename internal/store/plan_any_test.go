@@ -27,7 +27,7 @@ type planner struct {
 
 func newPlanner(t *testing.T, url string) *planner {
 	t.Helper()
-	config, err := pgx.ParseConfig(url)
+	config, err := pgx.ParseConfig(storetest.Direct(t, url))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 func plannedAccounts(t *testing.T, url string) (*userAccounts, *explained) {
 	isPostgres := !strings.HasPrefix(url, "sqlite:")
 	if isPostgres {
-		url += "&enable_seqscan=off&enable_sort=off"
+		url = storetest.Direct(t, url) + "&enable_seqscan=off&enable_sort=off"
 	}
 	s := newFixture(t, url)
 	h := newUserAccounts(t, s)

@@ -95,6 +95,7 @@ func newPlanned(t *testing.T, address string) *planned {
 		p.words, driver, address = database.SQLiteDialect(), "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
 		list = `SELECT m.name, i.name, COALESCE(k.name, '<expr>') FROM sqlite_schema m, pragma_index_list(m.name) i, pragma_index_info(i.name) k WHERE m.type = 'table' ORDER BY i.name, k.seqno`
 	} else {
+		address = storetest.Direct(t, address)
 		for name, value := range database.PostgresParameters() {
 			address += "&" + name + "=" + url.QueryEscape(value)
 		}

@@ -99,6 +99,22 @@ func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) 
 	return seen, rewrapped, nil
 }
 
+// CountSealed counts the values that Rewrap looks at. It reads whole tables.
+func (r *Reader) CountSealed(ctx context.Context) (int64, error) {
+	var all int64
+	for _, c := range sealedColumns {
+		err := r.rows.EachWhole(ctx, `SELECT count(*) FROM `+c.table+` WHERE `+c.name+` IS NOT NULL`, nil, func(row database.Row) (bool, error) {
+			n, err := database.ScanInt(row)
+			all += n
+			return false, err
+		})
+		if err != nil {
+			return all, fmt.Errorf("count what is sealed in %s.%s: %w", c.table, c.name, err)
+		}
+	}
+	return all, nil
+}
+
 // rewrapPage leaves values alone that were encrypted again meanwhile.
 func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []sealedValue) (int64, error) {
 	var changed int64

@@ -307,7 +307,7 @@ func (r *Reader) WebhookOfDelivery(ctx context.Context, domain passerelle.Domain
 // whatever its state, or ErrNotFound.
 func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (Delivery, error) {
 	return database.One(ctx, r.rows, scanDelivery, `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted,
-			CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id
+			CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id, e.trace
 		FROM delivery d JOIN event e ON e.id = d.event_id WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.id = $3`,
 		int64(w.Domain), int64(w.ID), int64(id))
 }

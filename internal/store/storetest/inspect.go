@@ -44,7 +44,7 @@ func (e Event) Is(other Event) bool {
 // unit_mark, whose rows say nothing. It ends with the test.
 func Inspect(t testing.TB, url string) *Inspection {
 	t.Helper()
-	driver, address, tables := "pgx", url, `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name <> 'unit_mark' ORDER BY table_name`
+	driver, address, tables := "pgx", Direct(t, url), `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name <> 'unit_mark' ORDER BY table_name`
 	if path, isSQLite := strings.CutPrefix(url, "sqlite:"); isSQLite {
 		driver, address = "sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)"
 		tables = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`

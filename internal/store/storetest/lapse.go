@@ -10,7 +10,7 @@ import (
 // minute would for which a test cannot wait a thousand times.
 func Lapse(t testing.TB, url string) {
 	t.Helper()
-	driver, address := "pgx", url
+	driver, address := "pgx", Direct(t, url)
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
 		driver, address = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
 	}

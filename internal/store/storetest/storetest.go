@@ -2,8 +2,8 @@
 // package migrated is imported, one with the schema as the migrations leave it.
 //
 // It owns where these databases are and their removal. It does not open stores or create a
-// schema, so that the tests of package store can use it. It fails the test when there is no
-// PostgreSQL; it never skips.
+// schema, so that the tests of package store can use it. Without
+// PostgreSQL, the test fails in CI and is left out elsewhere.
 package storetest
 
 import (
@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"passerelle/internal/leftout"
 )
 
 // Each runs a subtest for each kind of database, with the address of a database of its own.
@@ -43,13 +45,13 @@ func Postgres(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("PASSERELLE_TEST_POSTGRES")
 	if server == "" {
-		t.Fatal("PASSERELLE_TEST_POSTGRES is not set: run make test, or scripts/with-postgres go test ./…")
+		leftout.Without(t, "PostgreSQL (PASSERELLE_TEST_POSTGRES, which scripts/with-postgres sets)")
 	}
 	if prepare != nil {
 		return postgresPrepared(t, server)
 	}
 	name := newName()
-	execute(t, server, "CREATE SCHEMA "+name)
+	createSchema(t, server, name)
 	t.Cleanup(func() { execute(t, server, "DROP SCHEMA "+name+" CASCADE") })
 	return inSchema(t, server, name)
 }
@@ -63,10 +65,39 @@ func inSchema(t testing.TB, server, name string) string {
 	if err != nil {
 		t.Fatal("PASSERELLE_TEST_POSTGRES is not a URL")
 	}
+	if pooler := os.Getenv("PASSERELLE_TEST_POOLER"); pooler != "" {
+		address.Host, address.User = pooler, url.User(name)
+	}
 	query := address.Query()
 	query.Set("search_path", name)
 	address.RawQuery = query.Encode()
 	return address.String()
+}
+
+// Direct is an address of a database without the pooler that may be in between: for a
+// connection of the test's own, with settings that a pooler does not pass on.
+func Direct(t testing.TB, address string) string {
+	t.Helper()
+	if os.Getenv("PASSERELLE_TEST_POOLER") == "" || strings.HasPrefix(address, "sqlite:") {
+		return address
+	}
+	direct, err := url.Parse(address)
+	server, ofServer := url.Parse(os.Getenv("PASSERELLE_TEST_POSTGRES"))
+	if err != nil || ofServer != nil {
+		t.Fatal("the address of the database is not a URL")
+	}
+	direct.Host = server.Host
+	return direct.String()
+}
+
+// createSchema makes a schema. A pooler passes on no search_path, so that the schema comes
+// with a role of the same name that has it.
+func createSchema(t testing.TB, server, name string) {
+	t.Helper()
+	execute(t, server, "CREATE SCHEMA "+name)
+	if os.Getenv("PASSERELLE_TEST_POOLER") != "" {
+		execute(t, server, "CREATE ROLE "+name+" SUPERUSER LOGIN; ALTER ROLE "+name+" SET search_path = "+name)
+	}
 }
 
 // execute runs statements in one session.

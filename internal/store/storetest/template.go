@@ -83,7 +83,7 @@ func postgresPrepared(t testing.TB, server string) string {
 	name := takeSchema()
 	if name == "" {
 		name = newName()
-		execute(t, server, "CREATE SCHEMA "+name)
+		createSchema(t, server, name)
 		if err := prepare(t.Context(), inSchema(t, server, name)); err != nil {
 			t.Fatalf("prepare a schema: %v", err)
 		}

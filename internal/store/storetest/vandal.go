@@ -61,7 +61,7 @@ func breakPostgres(t testing.TB, url string, statements []string) {
 	t.Helper()
 	spoil(url)
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, url)
+	conn, err := pgx.Connect(ctx, Direct(t, url))
 	if err != nil {
 		t.Fatal(err)
 	}

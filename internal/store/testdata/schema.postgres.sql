@@ -60,6 +60,7 @@ column attempt.asked bigint NOT NULL DEFAULT 0
 column attempt.lease_until bigint NOT NULL
 column attempt.memory bytea
 column attempt.device bytea
+column attempt.trace text
 constraint attempt.attempt_check CHECK (((number > 0) AND ((number = 1) = (kind = 'initiation'::text))))
 constraint attempt.attempt_check1 CHECK (((kind = 'initiation'::text) = ((key IS NOT NULL) AND (connector_uuid IS NOT NULL) AND (mechanism IS NOT NULL) AND (fields IS NOT NULL) AND (waits IS NOT NULL))))
 constraint attempt.attempt_check2 CHECK (((kind = 'answer'::text) = ((action IS NOT NULL) AND (agreed IS NOT NULL))))
@@ -553,6 +554,7 @@ column event.parted bigint NOT NULL DEFAULT 0
 column event.erased bigint
 column event.holds text
 column event.account_id bigint
+column event.trace text
 constraint event.event_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint event.event_domain_id_subject_subject_id_name_version_key UNIQUE (domain_id, subject, subject_id, name, version)
 constraint event.event_pkey PRIMARY KEY (id)

@@ -57,7 +57,7 @@ CREATE TABLE attempt (
   state          TEXT NOT NULL CHECK (state IN ('open', 'answered', 'unknown')),
   created        BIGINT NOT NULL,
   asked          BIGINT NOT NULL DEFAULT 0,
-  lease_until    BIGINT NOT NULL, memory BLOB, device BLOB,
+  lease_until    BIGINT NOT NULL, memory BLOB, device BLOB, trace TEXT,
   UNIQUE (payment_id, number),
   CHECK (number > 0 AND (number = 1) = (kind = 'initiation')),
   CHECK ((kind = 'initiation') = (key IS NOT NULL AND connector_uuid IS NOT NULL AND mechanism IS NOT NULL AND fields IS NOT NULL AND waits IS NOT NULL)),
@@ -476,7 +476,7 @@ CREATE TABLE event (
   subject_id   BIGINT NOT NULL,
   version      BIGINT NOT NULL,
   body         BLOB NOT NULL,
-  created      BIGINT NOT NULL, user_id BIGINT, held BOOLEAN NOT NULL DEFAULT FALSE, media_type TEXT NOT NULL DEFAULT 'application/json', omitted BIGINT NOT NULL DEFAULT 0, parted BIGINT NOT NULL DEFAULT 0, erased BIGINT, holds TEXT, account_id BIGINT,
+  created      BIGINT NOT NULL, user_id BIGINT, held BOOLEAN NOT NULL DEFAULT FALSE, media_type TEXT NOT NULL DEFAULT 'application/json', omitted BIGINT NOT NULL DEFAULT 0, parted BIGINT NOT NULL DEFAULT 0, erased BIGINT, holds TEXT, account_id BIGINT, trace TEXT,
   UNIQUE (domain_id, subject, subject_id, name, version)
 );
 CREATE INDEX event_by_age ON event (domain_id, created, id);

@@ -1,0 +1,115 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"regexp"
+	"strings"
+
+	"passerelle"
+	"passerelle/internal/progress"
+)
+
+// maxComplaint bounds in bytes what a failed program is quoted with.
+const maxComplaint = 2000
+
+// postgresProgram is a program of PostgreSQL. said gets each line that it writes about
+// what it does.
+type postgresProgram struct {
+	name string
+	said func(line string)
+}
+
+// run runs the program on a database. The password goes into its environment: arguments are
+// for all the machine to see.
+func (p postgresProgram) run(ctx context.Context, target string, args ...string) error {
+	address, err := url.Parse(target)
+	if err != nil {
+		return passerelle.InvalidField("--database", "is not a URL like postgres://user@host/name")
+	}
+	secret := []string{"LC_ALL=C"} // or what it says is in another language
+	if password, set := address.User.Password(); set {
+		address.User = url.User(address.User.Username())
+		secret = append(secret, "PGPASSWORD="+password)
+	}
+	path, err := exec.LookPath(p.name)
+	if err != nil {
+		return fmt.Errorf("%s is needed and not there: install PostgreSQL's client programs, of the server's version or a newer one: %w", p.name, err)
+	}
+	command := exec.CommandContext(ctx, path, append([]string{"--dbname=" + address.String()}, args...)...)
+	output := &programOutput{said: p.said}
+	command.Env, command.Stderr = append(command.Environ(), secret...), output
+	if err := command.Run(); err != nil {
+		said := output.complaint.String()
+		return fmt.Errorf("%s: %w: %s", p.name, err, said[:min(len(said), maxComplaint)])
+	}
+	return nil
+}
+
+// programOutput takes what a program writes apart: lines about what it does, and complaints.
+type programOutput struct {
+	said      func(line string)
+	rest      []byte
+	complaint bytes.Buffer
+}
+
+// complains is a line that is not about what the program does.
+var complains = regexp.MustCompile(`^pg_\w+: (error|fatal|warning|detail|hint): |^(pg_$|[^p]|p[^g])`)
+
+// Write takes a part of the text.
+func (s *programOutput) Write(p []byte) (int, error) {
+	s.rest = append(s.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(s.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		s.rest = rest
+		if !complains.Match(line) {
+			s.said(string(line))
+			continue
+		}
+		s.complaint.Write(line)
+		s.complaint.WriteByte('\n')
+	}
+}
+
+// tables follows pg_dump by the sizes of the tables whose content it has begun to read.
+func tables(sizes map[string]int64, meter *progress.Meter) func(string) {
+	var total, done, present int64
+	for _, size := range sizes {
+		total += size
+	}
+	meter.Expect(total, progress.Bytes)
+	return func(line string) {
+		if _, table, found := strings.Cut(line, `dumping contents of table "`); found {
+			done += present
+			present = sizes[strings.TrimSuffix(table, `"`)]
+			meter.At(done)
+		}
+	}
+}
+
+// entries follows pg_restore by the entries of the copy that it has begun to restore.
+func entries(ctx context.Context, file string, meter *progress.Meter) func(string) {
+	var total, done int64
+	if list, err := exec.CommandContext(ctx, "pg_restore", "--list", file).Output(); err == nil { // otherwise nobody knows how many there are
+		for line := range strings.Lines(string(list)) {
+			if !strings.HasPrefix(line, ";") {
+				total++
+			}
+		}
+	}
+	meter.Expect(total, "entries")
+	return func(line string) {
+		for _, act := range []string{": creating ", ": processing data ", ": executing "} {
+			if strings.Contains(line, act) {
+				done++
+				meter.At(done)
+			}
+		}
+	}
+}

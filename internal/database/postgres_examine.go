@@ -1,0 +1,93 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// refusedParameter is the code with which PgBouncer refuses a setting of a session.
+const refusedParameter = "08P01"
+
+// examine connects once. It reports whether a pooler is in between, and refuses sessions that
+// are not as the service needs them. A pooler gives each transaction another server process,
+// so the process is not the one that the connection began with, and settings of the
+// connection may not have reached it.
+func examine(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if fault := (*pgconn.PgError)(nil); errors.As(err, &fault) && fault.Code == refusedParameter && strings.Contains(fault.Message, "startup parameter") {
+		return true, fmt.Errorf("open the PostgreSQL database: a pooler refuses settings of the session; have it ignore them, with ignore_startup_parameters = %s", settingNames(config))
+	}
+	if err != nil {
+		return false, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it was only asked
+	process, found, err := settingsOf(ctx, conn, append(slices.Collect(maps.Keys(config.RuntimeParams)), committing))
+	if err != nil {
+		return false, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
+	}
+	// COMMIT must not be answered before the transaction is on the server's disk: what clients
+	// were told would be lost with it. Whether a standby has to have it as well is the
+	// operator's choice.
+	if found[committing] == "off" {
+		return false, errNotDurable
+	}
+	pooled := process != conn.PgConn().PID()
+	if wrong := differing(config.RuntimeParams, found); pooled && len(wrong) > 0 {
+		return pooled, fmt.Errorf("open the PostgreSQL database: a pooler is in between, and its sessions lack settings: give it connect_query = '%s'", strings.Join(wrong, "; "))
+	}
+	return pooled, nil
+}
+
+// nameOfProgram is a setting that poolers know.
+const nameOfProgram = "application_name"
+
+// committing is the setting that says when COMMIT is answered.
+const committing = "synchronous_commit"
+
+// settingsOf asks for the number of the server process and for settings, in one statement:
+// the next one may be another process's.
+func settingsOf(ctx context.Context, conn *pgx.Conn, names []string) (uint32, map[string]string, error) {
+	const ask = `SELECT pg_backend_pid(), name, current_setting(name, TRUE) FROM unnest(string_to_array($1, ',')) name`
+	rows, err := conn.Query(ctx, ask, pgx.QueryExecModeSimpleProtocol, strings.Join(names, ","))
+	if err != nil {
+		return 0, nil, err
+	}
+	var (
+		process uint32
+		name    string
+		value   *string
+	)
+	found := map[string]string{}
+	_, err = pgx.ForEachRow(rows, []any{&process, &name, &value}, func() error {
+		found[name] = Text[string](value)
+		return nil
+	})
+	return process, found, err
+}
+
+// differing lists the statements that give a session the settings it lacks. Of limits, any
+// will do.
+func differing(wanted, found map[string]string) []string {
+	var wrong []string
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		value := wanted[name]
+		limit := strings.HasSuffix(name, "_timeout")
+		if name != nameOfProgram && (limit && found[name] == "0" || !limit && found[name] != value) {
+			wrong = append(wrong, "SET "+name+" = "+value)
+		}
+	}
+	return wrong
+}
+
+// settingNames are the settings of a session, as a list.
+func settingNames(config *pgx.ConnConfig) string {
+	names := slices.Sorted(maps.Keys(config.RuntimeParams))
+	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return name == nameOfProgram }), ", ")
+}

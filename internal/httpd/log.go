@@ -1,0 +1,44 @@
+package httpd
+
+import (
+	"context"
+	"log/slog"
+
+	"passerelle/internal/tracing"
+)
+
+// Annotated returns a log whose lines have the id of the request and of the trace that
+// caused them.
+func Annotated(log *slog.Logger) *slog.Logger { return slog.New(annotated{log.Handler()}) }
+
+// annotated adds the ids that the context of a line knows.
+type annotated struct{ slog.Handler }
+
+// Handle adds the ids and passes the line on.
+func (a annotated) Handle(ctx context.Context, line slog.Record) error {
+	trace, span := tracing.IDs(ctx)
+	for _, id := range []struct{ name, value string }{{"request_id", RequestID(ctx)}, {"trace_id", trace}, {"span_id", span}} {
+		if id.value != "" && !has(line, id.name) {
+			line.AddAttrs(slog.String(id.name, id.value))
+		}
+	}
+	return a.Handler.Handle(ctx, line)
+}
+
+// has reports whether whoever wrote the line named the id.
+func has(line slog.Record, name string) bool {
+	found := false
+	line.Attrs(func(a slog.Attr) bool {
+		found = a.Key == name
+		return !found
+	})
+	return found
+}
+
+// WithAttrs keeps the ids on the lines of the log that it returns.
+func (a annotated) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return annotated{a.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup is WithAttrs for a group.
+func (a annotated) WithGroup(name string) slog.Handler { return annotated{a.Handler.WithGroup(name)} }

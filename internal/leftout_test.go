@@ -1,0 +1,27 @@
+package internal_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"passerelle/internal/leftout"
+)
+
+// TestWhatIsLeftOut says once, beside the results of all packages, what the machine lacks.
+// The go command keeps what a test prints to itself when the test passes, so the line goes to
+// where the go command writes.
+func TestWhatIsLeftOut(t *testing.T) {
+	summary := leftout.Summary()
+	if summary == "" {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal(summary)
+	}
+	t.Log(summary)
+	if out, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/2", os.Getppid()), os.O_WRONLY|os.O_APPEND, 0); err == nil {
+		fmt.Fprintln(out, "passerelle:", summary)
+		out.Close()
+	}
+}

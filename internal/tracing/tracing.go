@@ -1,0 +1,153 @@
+// Package tracing records what follows from a request: statements of the database, calls of
+// banks, and requests to the receivers of webhooks, in the terms of OpenTelemetry.
+//
+// It owns what a span may hold and the text by which a trace is named in a header
+// ("traceparent", W3C Trace Context) or in the database. It does not own where spans begin and
+// end, nor where they go, which is package otlp's. Spans have no personal data: callers give
+// them only names of the program's own, ids and numbers.
+//
+// Nothing here fails. A nil Tracer records nothing, and so does a context that belongs to no
+// trace.
+package tracing
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Header is the header that names a trace.
+const Header = "Traceparent"
+
+// Kind is the role of a span.
+type Kind = trace.SpanKind
+
+// The kinds of spans: work of this program, and calls of another one.
+const (
+	Internal = trace.SpanKindInternal
+	Client   = trace.SpanKindClient
+)
+
+// Tracer makes spans. It is safe for concurrent use.
+type Tracer struct{ tracer trace.Tracer }
+
+// Of makes a tracer of what records spans.
+func Of(provider trace.TracerProvider) *Tracer { return &Tracer{provider.Tracer("passerelle")} }
+
+// tracerKey is where a context has its tracer.
+type tracerKey struct{}
+
+// TraceSpan is a piece of work that is being timed. The zero TraceSpan is not recorded.
+type TraceSpan struct{ span trace.Span }
+
+// Serve begins the span of a request, in the trace that its headers name or in a new one.
+func (t *Tracer) Serve(ctx context.Context, header http.Header) (context.Context, TraceSpan) {
+	if t == nil {
+		return ctx, TraceSpan{}
+	}
+	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))
+	ctx, span := t.tracer.Start(context.WithValue(ctx, tracerKey{}, t), "request", trace.WithSpanKind(trace.SpanKindServer))
+	if !span.IsRecording() {
+		return ctx, TraceSpan{}
+	}
+	return ctx, TraceSpan{span}
+}
+
+// Continue returns a context for work that goes on in a stored trace, as [Parent] has named
+// it. The span of a context that belongs to another trace is linked to it.
+func (t *Tracer) Continue(ctx context.Context, parent string) context.Context {
+	if t == nil || parent == "" {
+		return ctx
+	}
+	named := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": parent})
+	own := trace.SpanContextFromContext(named).WithRemote(false)
+	present := trace.SpanFromContext(ctx)
+	if present.SpanContext().TraceID() == own.TraceID() {
+		return ctx
+	}
+	present.AddLink(trace.Link{SpanContext: own})
+	return context.WithValue(trace.ContextWithSpanContext(ctx, own), tracerKey{}, t)
+}
+
+// Within returns a context that belongs to the trace of another one and ends with its own.
+func Within(ctx, of context.Context) context.Context {
+	return tracerOf(of).Continue(ctx, Parent(of))
+}
+
+func tracerOf(ctx context.Context) *Tracer {
+	t, _ := ctx.Value(tracerKey{}).(*Tracer)
+	return t
+}
+
+// Start begins a span in the trace of the context. It is not recorded when the trace is not.
+func Start(ctx context.Context, name string, kind Kind) (context.Context, TraceSpan) {
+	t := tracerOf(ctx)
+	if t == nil || !trace.SpanContextFromContext(ctx).IsSampled() {
+		return ctx, TraceSpan{}
+	}
+	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind))
+	return ctx, TraceSpan{span}
+}
+
+// Parent names the trace and the span of a context as the header has it: 55 characters, or
+// none when the context belongs to no trace.
+func Parent(ctx context.Context) string {
+	at := trace.SpanContextFromContext(ctx)
+	if tracerOf(ctx) == nil || !at.IsValid() {
+		return ""
+	}
+	return "00-" + at.TraceID().String() + "-" + at.SpanID().String() + "-" + at.TraceFlags().String()
+}
+
+// IDs are those of the trace and the span of a context, for a log; empty without a trace.
+func IDs(ctx context.Context) (string, string) {
+	at := trace.SpanContextFromContext(ctx)
+	if !at.IsValid() {
+		return "", ""
+	}
+	return at.TraceID().String(), at.SpanID().String()
+}
+
+// Recorded reports whether what is added to the span is kept.
+func (s TraceSpan) Recorded() bool { return s.span != nil }
+
+// Rename names the span, once it is known what it is about.
+func (s TraceSpan) Rename(name string) {
+	if s.span != nil {
+		s.span.SetName(name)
+	}
+}
+
+// Text adds a word to the span, which must not be a person's.
+func (s TraceSpan) Text(key, value string) {
+	if s.span != nil {
+		s.span.SetAttributes(attribute.String(key, value))
+	}
+}
+
+// Number adds a number or an id to the span.
+func (s TraceSpan) Number(key string, value int64) {
+	if s.span != nil {
+		s.span.SetAttributes(attribute.Int64(key, value))
+	}
+}
+
+// ErrFailed marks a span as failed where there is no other error.
+var ErrFailed = errors.New("failed")
+
+// End ends the span, which failed unless the error is nil. The text of the error stays out:
+// it may be a bank's.
+func (s TraceSpan) End(err error) {
+	if s.span == nil {
+		return
+	}
+	if err != nil {
+		s.span.SetStatus(codes.Error, "")
+	}
+	s.span.End()
+}
