@@ -56,7 +56,7 @@ torture: tools ## the random and the racing tests at full length (an hour and mo
 	go test -count=1 -timeout 1h -run '^TestBooksAddUp$$' ./testbank -rapid.checks=2000
 	scripts/fuzz 1m
 	PASSERELLE_TEST_BANK_KILLS=200 go test -v -count=1 -timeout 30m -run '^TestAKilledBankForgetsNothing$$' ./testbank
-	PASSERELLE_TEST_BANK_KILLS=200 scripts/with-postgres go test -v -count=1 -timeout 2h -run '^TestABankBooksOnce$$' ./internal/servicetest
+	PASSERELLE_TEST_BANK_KILLS=200 scripts/with-postgres go test -v -count=1 -timeout 4h -run '^TestABankBooksOnce$$' ./internal/servicetest
 	PASSERELLE_TEST_HISTORIES=1000000 go test -v -count=1 -timeout 10m -run '^TestRandomHistories$$' ./payment
 	PASSERELLE_TEST_JOURNEYS=100000 scripts/with-postgres go test -v -count=1 -timeout 4h -run '^TestHostileJourneys$$' ./internal/api
 	PASSERELLE_TEST_HTTP_HISTORIES=10000 go test -v -count=1 -timeout 2h -run '^TestRandomHistories$$' ./internal/servicetest

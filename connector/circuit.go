@@ -29,8 +29,10 @@ type Circuit struct {
 	inARow  int
 	until   time.Time
 	probing bool
-	success time.Time
-	failure time.Time
+	// elsewhere says that another process leaves the bank alone.
+	elsewhere bool
+	success   time.Time
+	failure   time.Time
 }
 
 // callHealth is a ring of the results of calls of one kind.
@@ -55,11 +57,17 @@ func (c *Circuit) Enter(now time.Time) bool {
 	return true
 }
 
-// Open reports whether the bank is left alone.
-func (c *Circuit) Open() bool {
+// Disturbed reports whether the bank is left alone, by this process or by another one.
+func (c *Circuit) Disturbed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.inARow >= failuresToOpen
+	return c.elsewhere || c.inARow >= failuresToOpen
+}
+
+func (c *Circuit) noteElsewhere(disturbed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.elsewhere = disturbed
 }
 
 // Leave ends a call that says nothing about the bank.
@@ -94,7 +102,7 @@ func (c *Circuit) Record(call string, begun, ended time.Time, good bool) {
 func (c *Circuit) Health() BankHealth {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	reported := BankHealth{LastSuccess: c.success, LastFailure: c.failure, Failures: c.inARow, Open: c.inARow >= failuresToOpen}
+	reported := BankHealth{LastSuccess: c.success, LastFailure: c.failure, Failures: c.inARow, Open: c.inARow >= failuresToOpen, Elsewhere: c.elsewhere, circuit: c}
 	for _, call := range slices.Sorted(maps.Keys(c.calls)) {
 		reported.Calls = append(reported.Calls, c.calls[call].figures(call))
 	}

@@ -1,6 +1,9 @@
 package connector
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Monitored connectors report how recent calls to their bank went.
 type Monitored interface {
@@ -16,10 +19,17 @@ type BankHealth struct {
 	// probe now and then.
 	Failures int
 	Open     bool
-	Calls    []CallHealth
+	// Elsewhere says that another process leaves the bank alone. This one goes on calling it.
+	Elsewhere bool
+	Calls     []CallHealth
 	// Certificates are the operator's own.
 	Certificates []Expiry
+
+	circuit *Circuit
 }
+
+// Disturbed reports whether people are told that the bank has problems.
+func (h BankHealth) Disturbed() bool { return h.Open || h.Elsewhere }
 
 // CallHealth is about one kind of call.
 type CallHealth struct {
@@ -54,7 +64,28 @@ func (h BankHealth) Expires(now time.Time) (Expiry, bool) {
 	return first, soon
 }
 
-// Health returns the health of a connector by UUID, if it is Monitored.
+// LeftAlone lists the UUIDs of the connectors whose bank this process leaves alone.
+func (r *Registry) LeftAlone() []string {
+	var all []string
+	for _, c := range r.All() {
+		if m, able := c.(Monitored); able && m.Health().Open {
+			all = append(all, c.Profile().UUID)
+		}
+	}
+	return all
+}
+
+// NoteElsewhere notes of which connectors other processes leave the bank alone, by their
+// UUIDs. It replaces what was noted before.
+func (r *Registry) NoteElsewhere(uuids []string) {
+	for _, c := range r.All() {
+		if m, able := c.(Monitored); able && m.Health().circuit != nil {
+			m.Health().circuit.noteElsewhere(slices.Contains(uuids, c.Profile().UUID))
+		}
+	}
+}
+
+// Health is that of the connector of a UUID, if it is Monitored.
 func (r *Registry) Health(uuid string) (BankHealth, bool) {
 	monitored, able := r.set.Load().byID[uuid].(Monitored)
 	if !able {

@@ -115,7 +115,8 @@ var mayImport = map[string][]string{
 
 	"connector/remote/conformance": {".", "payment", "connector", "connector/connectortest", "connector/remote"},
 
-	"connector/berlingroup": {".", "payment", "connector", "connector/identity"},
+	"connector/berlingroup":       {".", "payment", "connector", "connector/berlingroup/codes", "connector/identity", "connector/statements", "statementfile"},
+	"connector/berlingroup/codes": {".", "payment"},
 }
 
 // ownImport names imports that belong to one package and the packages below it, with the

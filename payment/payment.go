@@ -107,6 +107,9 @@ type Field struct {
 	// Image is a picture that the payer needs for the value, as a data URL of a PNG, JPEG
 	// or GIF of at most MaxFieldImage bytes, or empty.
 	Image string `json:",omitempty"`
+	// Further says that the bank has taken the last value of this name and wants another,
+	// such as a second code. Without it a field that is asked for again had a wrong value.
+	Further bool `json:",omitempty"`
 }
 
 // FieldValue is one choice of a list field.

@@ -159,6 +159,9 @@ func (f *file) accounts(p bank.Profile) {
 	f.table("profile.accounts")
 	f.set("consents", p.Consents)
 	f.set("booking_statuses", p.BookingStatuses)
+	if len(p.Formats) > 0 {
+		f.set("formats", append([]string{"json"}, p.Formats...))
+	}
 	f.set("consent_days", p.ConsentDays)
 	f.set("history_days", p.HistoryDays)
 	f.set("delta_list", p.DeltaList)

@@ -68,10 +68,10 @@ func (p *Program) listen(c Config, profiles []bank.Profile) error {
 func (p *Program) mount(c Config, profile bank.Profile, at addresses, api, pages *http.ServeMux, authorities *x509.CertPool) {
 	b, under := p.banks[profile.Name], "/"+profile.Name
 	log := c.Log.With(slog.String("bank", profile.Name))
-	server := &oauth.Server{Bank: b, Issuer: at.api + under, Pages: at.pages + under, Authorities: authorities, Clock: time.Now, Log: log}
+	server := &oauth.Server{Bank: b, Issuer: at.api + under, Pages: at.pages + under, Authorities: authorities, Clock: b.Machine, Log: log}
 	interfaces := &xs2a.API{
 		Bank: b, Base: at.api + under, Under: under, Pages: at.pages + under, Metadata: at.api + metadataPath + under,
-		Authorities: authorities, SlowAnswer: c.SlowAnswer, Clock: time.Now, Log: log,
+		Authorities: authorities, SlowAnswer: c.SlowAnswer, Clock: b.Machine, Log: log,
 	}
 	api.Handle(under+"/", http.StripPrefix(under, interfaces.Handler()))
 	api.HandleFunc("POST "+under+"/oauth/token", server.Token)

@@ -2,6 +2,10 @@ package main
 
 import (
 	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -206,4 +210,67 @@ func (c *customer) afterNotification(before string, times int) string {
 		}
 	}
 	return state
+}
+
+// TestConsentsOfEveryKind: what is read follows from the kind of consent that the bank has.
+func TestConsentsOfEveryKind(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	path := filepath.Join(banks.Folder, "redirect.toml")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	iban := banks.books("redirect")[0].Number
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
+		for kind, want := range map[string]struct {
+			accounts     int
+			transactions bool
+		}{"global": {3, true}, "all-psd2": {3, true}, "detailed": {1, true}, "available-accounts": {3, false}} {
+			changed := regexp.MustCompile(`(?m)^consents = .*`).ReplaceAll(whole, []byte(`consents = ["`+kind+`"]`))
+			if err := os.WriteFile(path, changed, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.ReloadBanks(t.Context())
+			c := newCustomer(t, s, banks)
+			body := map[string]any{"connector_uuid": banks.uuid("redirect")}
+			if kind == "detailed" {
+				body["iban"] = iban
+			}
+			c.OK(c.Call("POST", "/users/me/connections", c.token, body))
+			c.decide(c.begin(url.Values{"id_connection": {itoa(c.connection().ID)}}), "approve")
+			c.share(c.accounts())
+			state, accounts, transactions := c.connection().State, c.accounts(), c.transactions()
+			if state != nil || len(accounts) != want.accounts || (len(transactions) > 0) != want.transactions || kind == "detailed" && accounts[0].Number != iban {
+				t.Errorf("%s: the state is %v, %d accounts, %d transactions\n%s", kind, state, len(accounts), len(transactions), s.Logs)
+			}
+		}
+	})
+}
+
+// TestConsentsAreRenewed: after 180 days the person is asked again, nobody else is called, and
+// with a new consent everything is what it was.
+func TestConsentsAreRenewed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, database string) {
+		banks := newBanks(t, "redirect") // whose clock runs ahead
+		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder, Quiet: true})
+		c := newCustomer(t, s, banks)
+		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")
+		c.share(c.accounts())
+		accounts, transactions := c.accounts(), c.transactions()
+		later := func(after string) {
+			banks.steer("POST", "redirect/clock", map[string]any{"advance": after}, nil)
+			c.OK(c.Call("POST", "/sandbox/clock", c.ConfigToken, map[string]any{"advance": after}))
+			c.sync("false")
+		}
+		if later("4272h"); c.connection().State != nil { // 178 days
+			t.Errorf("before the consent ends the state is %s", *c.connection().State)
+		}
+		if later("96h"); c.connection().State == nil || *c.connection().State != "webauthRequired" {
+			t.Errorf("after 182 days the state is %v", c.connection().State)
+		}
+		c.decide(c.begin(url.Values{"id_connection": {itoa(c.connection().ID)}}), "approve")
+		if state := c.connection().State; state != nil || !slices.Equal(c.accounts(), accounts) || !slices.Equal(c.transactions(), transactions) {
+			t.Errorf("with a new consent the state is %v, and %v is now %v", state, transactions, c.transactions())
+		}
+	})
 }

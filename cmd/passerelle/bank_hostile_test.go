@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"passerelle/connector/berlingroup"
 	"passerelle/internal/servicetest"
 )
 
@@ -40,9 +41,6 @@ var hostile = map[string]struct {
 	"a bank of another authority": {
 		line: `authorities = .*`, with: `authorities = "../certs/foreign-qwac.pem"`,
 		says: "by an authority that tls.authorities does not have", paid: "rejected websiteUnavailable", read: "websiteUnavailable",
-	},
-	"a clock that is wrong": {
-		fault: map[string]any{"code": "TIMESTAMP_INVALID"}, says: "look whether this machine's clock is right", paid: "rejected bug", read: "bug",
 	},
 	"answers of a gigabyte": {
 		fault: map[string]any{"wire": "huge"}, says: "its answer is larger than is read", paid: "validating", read: "websiteUnavailable", later: "done",
@@ -116,6 +114,59 @@ func TestHostileBanks(t *testing.T) {
 					t.Errorf("afterwards another payment is %s", inWords(p))
 				}
 			})
+		}
+	})
+}
+
+// TestClocksThatAreApart: where the clock of this machine and that of a bank that checks the
+// dates of signatures and certificates are far apart, the log says how far and what to do, bank
+// check says so too, and all is well once the clocks are.
+func TestClocksThatAreApart(t *testing.T) {
+	banks := newBanks(t, "signed")
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		c := newCustomer(t, i, banks)
+		i.OK(i.Call("PUT", "/clients/"+i.ClientID, i.ConfigToken, map[string]any{"redirect_uris": []string{landing, "https://shop.example/back", "https://shop.example/pay"}}))
+		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("signed")}}), "approve")
+		c.share(c.accounts())
+		known := len(c.transactions())
+		for wrong, says := range map[string][]string{
+			"10m":  {"TIMESTAMP_INVALID: look whether this machine's clock is right; this machine's clock is ", " behind the bank's"},
+			"-10m": {"TIMESTAMP_INVALID: look whether this machine's clock is right; this machine's clock is ", " ahead of the bank's"},
+			"999d": {"CERTIFICATE_EXPIRED: look at tls.certificate", " behind the bank's"},
+		} {
+			banks.steer("POST", "signed/clock", map[string]any{"machine": wrong}, nil)
+			s, logged := newShopper(t, i, banks, "signed"), len(i.Logs.String())
+			if p := s.pay(order(line("Shop", nil))); !strings.HasPrefix(inWords(p), "rejected bug") {
+				t.Errorf("%s: the payment is %s", wrong, inWords(p))
+			}
+			c.sync("true")
+			if state := c.connection().State; state == nil || *state != "bug" {
+				t.Errorf("%s: the connection is %v", wrong, state)
+			}
+			said := i.Logs.String()[logged:]
+			for _, part := range append(says, "Example Bank (Berlin Group, signed) (initiate)", "Example Bank (Berlin Group, signed) (accounts)") {
+				if !strings.Contains(said, part) {
+					t.Errorf("%s: the log does not have %q: %s", wrong, part, said)
+				}
+			}
+			bank, err := berlingroup.Load(filepath.Join(banks.Folder, "signed.toml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			findings := bank.Check(t.Context())
+			bank.Close()
+			if last := findings[len(findings)-1]; last.Check != "clock" || !last.Wrong {
+				t.Errorf("%s: bank check ends with %+v", wrong, last)
+			}
+
+			banks.steer("POST", "signed/clock", map[string]any{"machine": "0s"}, nil)
+			if c.sync("true"); c.connection().State != nil || len(c.transactions()) < known {
+				t.Errorf("%s: afterwards the connection is %v, and there are %d transactions of %d", wrong, c.connection().State, len(c.transactions()), known)
+			}
+			if p := s.settle(s.act(s.pay(order(line("Shop", nil))), "approve")); p.State != "done" {
+				t.Errorf("%s: afterwards a payment is %s", wrong, inWords(p))
+			}
+			known = len(c.transactions())
 		}
 	})
 }

@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"passerelle/internal/catalogue"
 	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
 )
 
 // seenPayment is a payment in the API.
@@ -228,16 +231,18 @@ func TestPayAtABank(t *testing.T) {
 	})
 }
 
-// TestRenewedPage: a payer who reaches the bank after its page has expired gets a new page, and
-// pays once.
+// TestRenewedPage: a payer who comes to the bank after its page has ended gets a new one, and
+// pays once. A renewal is no event: the application is told of the states alone.
 func TestRenewedPage(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		i.Subscribe("PAYMENT_STATE_UPDATED", "shop")
 		for _, bank := range names {
 			t.Run(bank, func(t *testing.T) {
-				s := newShopper(t, i, banks, bank)
+				s, since := newShopper(t, i, banks, bank), len(i.Received("shop"))
 				p := s.pay(order(line("Shop", nil)))
+				timeline := s.timeline(p)
 				s.due("5m")
 				if still := s.payment(p.ID); *still.ValidateURI != *p.ValidateURI {
 					t.Error("a page that waits is renewed")
@@ -250,8 +255,14 @@ func TestRenewedPage(t *testing.T) {
 						t.Fatalf("after the page has ended: %s\n%s", inWords(after), s.Logs)
 					}
 				}
+				if got := s.states(since); got != "validating" || s.timeline(p) != timeline {
+					t.Errorf("of the renewals the application is told %q, and the timeline has %s instead of %s", got, s.timeline(p), timeline)
+				}
 				if p = s.settle(s.act(s.payment(p.ID), "approve")); p.State != "done" || s.sent(p) != 1 {
 					t.Errorf("in the end: %s\n%s", inWords(p), s.Logs)
+				}
+				if got := s.states(since); got != "validating pending done" {
+					t.Errorf("the application is told %q", got)
 				}
 				s.booked("single", p)
 			})
@@ -518,8 +529,70 @@ func TestPartOfABulk(t *testing.T) {
 	})
 }
 
-// TestLostAnswersToSteps: wherever the answer to a step is lost, the payer continues or starts
-// again, and the order is paid once.
+// TestSecondSignatory: a payment that two people have to approve is pending while the bank asks
+// the second one in its app, and ends as they have it.
+func TestSecondSignatory(t *testing.T) {
+	banks := newBanks(t, "multilevel")
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		i.Subscribe("PAYMENT_STATE_UPDATED", "shop")
+		for _, test := range []struct {
+			kind, decision, ends string
+			// states are those that the application is told, but the last.
+			states string
+		}{
+			{"single", "approve", "done", "validating pending"},
+			{"bulk", "approve", "done", "validating pending"},
+			{"periodic", "approve", "accepted", "validating pending"},
+			{"single", "refuse", "rejected CancelledByUser", "validating pending"},
+			{"single", "never", "rejected noAnswerFromCustomer", "validating pending"},
+		} {
+			s, since := newShopper(t, i, banks, "multilevel"), len(i.Received("shop"))
+			p := s.act(s.pay(kinds[test.kind].draft()), "approve")
+			if p.State != "pending" || p.Action != nil {
+				t.Errorf("%s: after the first signatory: %s", test.kind, inWords(p))
+			}
+			s.booked("none", p)
+			if s.due("2h"); test.decision != "never" {
+				s.decideInApp(test.decision)
+			} else {
+				banks.steer("POST", "multilevel/clock", map[string]any{"advance": "25h"}, nil)
+			}
+			if p = s.settle(s.payment(p.ID)); !strings.HasPrefix(inWords(p), test.ends) {
+				t.Errorf("%s, %s: %s, want %s\n%s", test.kind, test.decision, inWords(p), test.ends, s.Logs)
+			}
+			if got := s.states(since); got != test.states+" "+p.State {
+				t.Errorf("%s, %s: the application is told %s", test.kind, test.decision, got)
+			}
+			s.booked(map[bool]string{true: test.kind, false: "none"}[test.decision == "approve"], p)
+		}
+		banks.right("multilevel")
+	})
+}
+
+// timeline is what happened to a payment.
+func (s *shopper) timeline(p seenPayment) string {
+	s.t.Helper()
+	var out struct{ Timeline json.RawMessage }
+	s.JSON(s.OK(s.Call("GET", fmt.Sprintf("/payments/%d?expand=timeline", p.ID), s.token, nil)), &out)
+	return string(out.Timeline)
+}
+
+// states are those that the application was told of since an event, in words.
+func (s *shopper) states(since int) string {
+	s.t.Helper()
+	var all []string
+	for _, one := range s.Received("shop")[since:] {
+		var p seenPayment
+		if err := json.Unmarshal([]byte(one.Body), &p); err != nil {
+			s.t.Fatal(err)
+		}
+		all = append(all, p.State)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestLostAnswersToSteps: wherever an answer to a step of an approval is lost, the payer goes on
+// from there or begins anew, and the order is paid once.
 func TestLostAnswersToSteps(t *testing.T) {
 	steps := map[string]int{"embedded": 3, "embedded-3": 5, "passwords": 4, "redirect-explicit": 1, "confirmation": 1}
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(steps)), ","))
@@ -610,3 +683,66 @@ func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 		}
 	})
 }
+
+// appearances are windows in which people see pages.
+var appearances = []struct {
+	name, scheme  string
+	width, height int64
+}{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 390, 844}}
+
+// TestCodesInABrowser: a payer chooses a way to get codes in the webview, sees the pictures that
+// the bank has for two of three codes, is told of no mistake where there was none, and pays; on
+// a desk by day and by night, and on a phone.
+func TestCodesInABrowser(t *testing.T) {
+	banks := newBanks(t, "embedded-3")
+	i := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Banks: banks.Folder})
+	for _, as := range appearances {
+		t.Run(as.name, func(t *testing.T) {
+			s := newShopper(t, i, banks, "embedded-3")
+			draft := order(line("Shop", nil))
+			draft["client_redirect_uri"] = i.Origin + "/sandbox/shop/back"
+			p := s.tell(s.Create(s.token, draft), map[string]any{"connector_uuid": banks.uuid("embedded-3"), "webview_url": i.Origin + "/sandbox/shop", "validated": true})
+			var code struct{ Token string }
+			s.JSON(s.OK(s.Call("POST", fmt.Sprintf("/payments/%d/scopedtoken", p.ID), s.token, map[string]any{"scope": "payments:validate"})), &code)
+			browser := servicetest.Browser(t, as.width, as.height)
+			servicetest.Scheme(browser, t, as.scheme)
+			do := func(actions ...chromedp.Action[chromedp.Void]) {
+				t.Helper()
+				if err := chromedp.Do(browser, actions...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			do(servicetest.Navigate(i.Origin + "/webview/en/payment?" + url.Values{"client_id": {i.ClientID}, "code": {code.Token}, "payment_id": {fmt.Sprint(p.ID)}}.Encode()))
+			asked, pictures := 0, 0
+			for ; asked < 9 && s.payment(p.ID).State == "validating"; asked++ {
+				do(servicetest.Shown(fieldsForm))
+				servicetest.Picture(browser, t, fmt.Sprintf("code-%s-%d", as.name, asked))
+				shown, err := chromedp.Run(browser, chromedp.Evaluate[int](fillIn))
+				if err != nil {
+					t.Fatal(err)
+				}
+				pictures += shown
+				problems, err := chromedp.Run(browser, chromedp.Evaluate[int](`document.querySelectorAll("[aria-invalid=true], .problem, #problem").length`))
+				if err != nil || problems > 0 {
+					t.Errorf("form %d shows %d problems, %v", asked, problems, err)
+				}
+				do(servicetest.Follow(fieldsForm + ` button`))
+			}
+			if state := s.settle(s.payment(p.ID)).State; state != "done" || asked != 5 || pictures != 2 {
+				t.Errorf("the payment is %s after %d forms with %d pictures", state, asked, pictures)
+			}
+		})
+	}
+}
+
+const (
+	fieldsForm = `form:has([name^="field."])`
+	// fillIn fills in a form of the webview, and counts the pictures that the browser could show
+	// within its window.
+	fillIn = `(() => {
+		for (const [name, value] of Object.entries({psu_id: "anna", password: "1234", method: "photo", code: "123456"}))
+			for (const e of document.getElementsByName("field." + name))
+				if (e.type !== "radio") e.value = value; else if (e.value === value) e.checked = true;
+		return [...document.querySelectorAll(".picture img")].filter(i => i.complete && i.naturalWidth > 100 && i.getBoundingClientRect().right <= innerWidth).length;
+	})()`
+)

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
@@ -34,7 +35,11 @@ func newBanks(t testing.TB, profiles string) *banksOf {
 	t.Cleanup(func() { stop() })
 	folder, _ := said["folder"].(string)
 	control, _ := said["control"].(string)
-	return &banksOf{servicetest.TestBanks{Folder: folder, Control: control}, t}
+	banks := &banksOf{servicetest.TestBanks{Folder: folder, Control: control}, t}
+	if v := validating(); v != nil {
+		v.between(banks)
+	}
+	return banks
 }
 
 // steer calls the control interface of a bank.
@@ -431,6 +436,48 @@ func TestTenThousandTransactions(t *testing.T) {
 	})
 }
 
+// TestStatementsOfABank: lists that come as statements, asked for or as a download, are read to
+// the cent, and a transaction stays the same one when there are more, and in another format.
+func TestStatementsOfABank(t *testing.T) {
+	banks, total := newBanks(t, "statements"), 2
+	path := filepath.Join(banks.Folder, "statements.toml")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
+		for _, formats := range []string{`["json", "camt"]`, `["camt", "json"]`, `["mt940", "camt"]`} {
+			if err := os.WriteFile(path, bytes.Replace(whole, []byte(`["json", "camt", "mt940"]`), []byte(formats), 1), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.ReloadBanks(t.Context())
+			account := "statements/accounts/" + banks.books("statements")[0].ID
+			fill := func(count int) {
+				banks.steer("POST", account+"/fill", map[string]any{"count": count, "amount": "-1.50", "text": "Coffee & cake <at> the corner, which is rather far"}, nil)
+				total += count
+			}
+			c := newCustomer(t, s, banks)
+			fill(30)
+			c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("statements")}}), "approve")
+			c.share(c.accounts())
+			c.matchesBooks("statements", total)
+			for _, more := range []int{150, 5} { // more than a page is a download
+				before := c.transactions()
+				fill(more)
+				c.sync("true")
+				c.matchesBooks("statements", total)
+				now := map[int64]bool{}
+				for _, one := range c.transactions() {
+					now[one.ID] = true
+				}
+				if slices.ContainsFunc(before, func(one seenTransaction) bool { return !now[one.ID] }) {
+					t.Errorf("%s: transactions have other ids after %d more", formats, more)
+				}
+			}
+		}
+	})
+}
+
 // coming are the ids of the transactions that are not booked.
 func (c *customer) coming() map[int64]bool {
 	c.t.Helper()
@@ -469,7 +516,51 @@ func TestDisturbedBankIsMarked(t *testing.T) {
 	})
 }
 
-// shows follows the redirects of a page, and searches the last page for a text.
+// TestReplicasAgreeOnABank: people see of a bank that it is disturbed whichever replica they
+// ask, while a replica whose own calls go through makes them, and that ends with what was said.
+func TestReplicasAgreeOnABank(t *testing.T) {
+	banks, now := newBanks(t, "redirect"), time.Now()
+	uuid := banks.uuid("redirect")
+	first := servicetest.Start(t, storetest.Postgres(t), servicetest.Options{Banks: banks.Folder, Quiet: true, Now: func() time.Time { return now }})
+	second := first.Replica()
+	c := newCustomer(t, first, banks)
+	c.decide(c.begin(url.Values{"connector_uuid": {uuid}}), "approve")
+	banks.steer("POST", "redirect/faults", map[string]any{"status": 503, "times": 5}, nil)
+	for range 6 {
+		c.sync("true")
+	}
+	agree := func(what string, disturbed bool) {
+		t.Helper()
+		for i, s := range []*servicetest.Instance{first, second, first} {
+			if err := s.ShareBankHealth(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if h, _ := s.Aggregation.Connectors.Health(uuid); h.Disturbed() != disturbed || h.Elsewhere != (disturbed && s == second) {
+				t.Errorf("%s: replica %d has %+v", what, i, h)
+			}
+		}
+		var code struct{ Code string }
+		c.JSON(c.OK(c.Call("GET", "/auth/token/code", c.token, nil)), &code)
+		page := second.Origin + "/2.0/auth/webview/connect?" + url.Values{"client_id": {c.ClientID}, "redirect_uri": {landing}, "code": {code.Code}, "connector_uuids": {uuid}}.Encode()
+		if c.shows(page, "has problems at the moment") != disturbed {
+			t.Errorf("%s: the person sees something else", what)
+		}
+	}
+	agree("a bank that fails", true)
+	c.Instance = second
+	if c.sync("true"); c.connection().State != nil {
+		t.Errorf("calls of the other replica end in %s", *c.connection().State)
+	}
+	now = now.Add(time.Minute) // in which the first replica is gone
+	if err := second.ShareBankHealth(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if h, _ := second.Aggregation.Connectors.Health(uuid); h.Disturbed() {
+		t.Errorf("what a replica said that is gone is believed: %+v", h)
+	}
+}
+
+// shows follows a page wherever it sends the browser, and looks for a text at its end.
 func (c *customer) shows(address, text string) bool {
 	c.t.Helper()
 	browser := *c.browser

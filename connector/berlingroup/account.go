@@ -286,7 +286,11 @@ func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	if err := p.get(ctx, p.request, into); err != nil {
 		return err
 	}
-	link := next()
+	return p.turn(next())
+}
+
+// turn turns to the page that a link leads to; no link is the end.
+func (p *pages) turn(link string) error {
 	if link == "" {
 		p.end = true
 		return nil

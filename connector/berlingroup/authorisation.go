@@ -65,8 +65,11 @@ type authorisation struct {
 	Person    string      `json:"person,omitempty"`
 	Methods   []scaMethod `json:"methods,omitempty"`
 	Challenge *challenge  `json:"challenge,omitempty"`
-	// Back reports that the person returned from a page, and Declined that they returned to the
-	// address for refusals. Code is the code for the confirmation that they returned with.
+	// Further says that the bank took what the same step brought before, and wants more of it.
+	Further bool `json:"further,omitempty"`
+	// Back says that the person came back from a page, and Declined that they came back
+	// by the address for those who did not approve. Code is what they brought to confirm
+	// with.
 	Back     bool   `json:"back,omitempty"`
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
@@ -175,6 +178,7 @@ var stepLinks = []struct {
 	{"startAuthorisationWithEncryptedPsuAuthentication", atPassword},
 	{"startAuthorisationWithPsuAuthentication", atPassword},
 	{"startAuthorisationWithPsuIdentification", atIdentification},
+	{"startAuthorisationWithPsuIdentfication", atIdentification}, // as descriptions in the standard's own file spell it
 	{"startAuthorisation", atStart},
 	{"confirmation", atConfirmation},
 }
@@ -351,10 +355,35 @@ func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 	if a.Step == atServer && a.Page == "" {
 		return b.openServer(ctx, a, p)
 	}
+	if a.Step == atCode {
+		b.fetchPicture(ctx, a, p)
+	}
 	return nil
 }
 
-// brings has, for each step, the body that answers it.
+// fetchPicture gets the picture that the person needs for a code, where the challenge links to
+// it. Without it they see what else the bank says, and can begin anew.
+func (b *Bank) fetchPicture(ctx context.Context, a *authorisation, p person) {
+	c := a.Challenge
+	if c == nil || c.ImageLink == "" || len(c.Image) > 0 {
+		return
+	}
+	r := request{call: "picture", method: http.MethodGet, header: deviceHeader(p.device), accept: "image/*"}
+	var place string
+	if b.place(r, c.ImageLink, &place) != nil {
+		return
+	}
+	r.aim(place)
+	if a.OAuth != nil {
+		a.OAuth.bear(r.header)
+	}
+	got, err := b.call(ctx, r)
+	if err == nil && got.good() && len(got.body) <= payment.MaxFieldImage && strings.HasPrefix(http.DetectContentType(got.body), "image/") {
+		c.Image, c.ImageLink = got.body, ""
+	}
+}
+
+// brings are what each step wants, and the body that brings it.
 var brings = map[step]struct {
 	field string
 	body  func(value string) any
@@ -412,9 +441,12 @@ func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[
 		b.file.Profile.prefer(r.header)
 	}
 	r.aim(a.At)
+	before := a.Step
+	a.Further = false
 	if err := b.tell(ctx, a, r); err != nil {
 		return err
 	}
+	a.Further = a.Step == before
 	return b.proceed(ctx, a, p)
 }
 

@@ -69,7 +69,7 @@ func (b *Bank) Path() string { return b.where.path }
 // must not be changed.
 func (b *Bank) Profile() connector.Profile {
 	p := b.profile
-	p.Disturbed = b.health.Open()
+	p.Disturbed = b.health.Disturbed()
 	return p
 }
 

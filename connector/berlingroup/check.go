@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/codes"
 )
 
 // Finding is the result of one check of a bank.
@@ -25,7 +26,7 @@ type Finding struct {
 // authorisation server. It moves no money and leaves nothing behind.
 func (b *Bank) Check(ctx context.Context) []Finding {
 	findings := b.CheckCertificates(b.now())
-	findings = append(findings, b.checkInterface(ctx))
+	findings = append(findings, b.checkInterface(ctx)...)
 	if b.file.OAuth != nil {
 		_, err := b.metadata(ctx)
 		findings = append(findings, found("authorisation server", err, "its metadata has the addresses that are needed"))
@@ -75,26 +76,39 @@ func found(check string, err error, reassurance string) Finding {
 	return Finding{Check: check, Detail: reassurance}
 }
 
-// checkInterface asks for the status of an unknown resource. A bank that answers that it is
-// unknown has accepted our certificate and signature.
-func (b *Bank) checkInterface(ctx context.Context) Finding {
+// checkInterface asks what became of something that there is not. A bank that says so
+// has taken our certificate and our signature.
+func (b *Bank) checkInterface(ctx context.Context) []Finding {
 	r := request{call: "check", method: http.MethodGet, path: "/v1/consents/" + newID() + "/status"}
 	if pay := b.file.Profile.Payments; pay != nil {
 		r.path = "/v1/" + singleService + "/" + pay.Single[0] + "/" + newID() + "/status"
 	}
 	a, err := b.call(ctx, r)
 	if err != nil {
-		return Finding{"interface", err.Error(), true}
+		return []Finding{{"interface", err.Error(), true}}
 	}
+	return append([]Finding{b.judgeAnswer(r, a)}, b.checkClock(a)...)
+}
+
+// checkClock compares the clocks.
+func (b *Bank) checkClock(a answer) []Finding {
+	if wrong := b.skew(a); wrong != "" {
+		return []Finding{{"clock", strings.TrimPrefix(wrong, "; ") + ": look whether it is right", true}}
+	}
+	return nil
+}
+
+// judgeAnswer says what the answer to the question about nothing means.
+func (b *Bank) judgeAnswer(r request, a answer) Finding {
 	all := b.messages(r, a)
-	unknown := slices.ContainsFunc(all, func(m message) bool { return m.Code == "RESOURCE_UNKNOWN" || m.Code == "CONSENT_UNKNOWN" })
+	unknown := slices.ContainsFunc(all, func(m codes.Message) bool { return m.Code == "RESOURCE_UNKNOWN" || m.Code == "CONSENT_UNKNOWN" })
 	if unknown {
 		return Finding{Check: "interface", Detail: "it answers, and takes our certificate and our signature"}
 	}
-	what, _ := judge(a.status, all)
-	said := strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, words(all)))
-	if what.remedy != "" {
-		said += ": " + what.remedy
+	what, _ := codes.Judge(a.status, all)
+	said := strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all)))
+	if what.Remedy != "" {
+		said += ": " + what.Remedy
 	}
 	return Finding{"interface", said, true}
 }

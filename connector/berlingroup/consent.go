@@ -13,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/codes"
 	"passerelle/payment"
 )
 
@@ -156,7 +157,7 @@ func (v *reading) unlessDenied(err error) (string, error) {
 		return "", err
 	}
 	all := v.messages(denial.r, denial.a)
-	state := readState(denial.a.status, all)
+	state := codes.ReadState(denial.a.status, all)
 	if state != passerelle.Wrongpass && state != passerelle.SCARequired && denial.a.status != http.StatusBadRequest {
 		return "", v.refused(denial.r, denial.a)
 	}
@@ -312,7 +313,7 @@ func (r reader) Terminate(ctx context.Context, of connector.DataRequest) error {
 	}
 	end := request{call: "end consent", method: http.MethodDelete, path: m.path()}
 	a, err := r.bank.call(ctx, end)
-	if err != nil || a.good() || a.status == http.StatusNotFound || readState(a.status, r.bank.messages(end, a)) == passerelle.SCARequired {
+	if err != nil || a.good() || a.status == http.StatusNotFound || codes.ReadState(a.status, r.bank.messages(end, a)) == passerelle.SCARequired {
 		return err
 	}
 	return r.bank.refused(end, a)

@@ -110,11 +110,12 @@ type Payments struct {
 type Accounts struct {
 	Consents        []string `toml:"consents" need:"required" doc:"Kinds of consent that the bank has: global, all-psd2, detailed, available-accounts. The first of these that it has is asked for."`
 	BookingStatuses []string `toml:"booking_statuses" preset:"booked" doc:"Which transactions the bank tells: booked, pending, both."`
+	Formats         []string `toml:"formats" preset:"json" doc:"Formats of lists of transactions: json, camt (camt.052 to camt.054), mt940 (also MT942). The first is asked for; camt and mt940 have what is booked and no more. Name the formats of downloads after it: where there are several, the entry reference names transactions."`
 	ConsentDays     int      `toml:"consent_days" preset:"180" doc:"How long a consent lasts, in days, at most 180."`
 	HistoryDays     int      `toml:"history_days" preset:"90" doc:"How far back transactions are told, in days."`
 	DeltaList       bool     `toml:"delta_list" doc:"The bank can tell only what is new. Used without the person, with transaction_ids."`
 	EntryReference  bool     `toml:"entry_reference" doc:"The bank can tell what is after an entry reference. Used without the person, with transaction_ids, and preferred to delta_list."`
-	Download        bool     `toml:"download" doc:"Long lists come as a download."`
+	Download        bool     `toml:"download" doc:"Long lists come as a download. A link to one is followed in any case."`
 	CardAccounts    bool     `toml:"card_accounts" doc:"The bank has card accounts."`
 	TransactionIDs  bool     `toml:"transaction_ids" doc:"The bank gives transactions a transactionId that stays. Otherwise amount, value date, parties and texts identify a transaction."`
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/codes"
 	"passerelle/payment"
 )
 
@@ -131,16 +132,16 @@ func (v *ordering) person() person {
 // placedOrder is the answer to an order.
 type placedOrder struct {
 	scaAnswer
-	ID          string    `json:"paymentId"`
-	Transaction string    `json:"transactionStatus"`
-	Messages    []message `json:"tppMessages"`
+	ID          string          `json:"paymentId"`
+	Transaction string          `json:"transactionStatus"`
+	Messages    []codes.Message `json:"tppMessages"`
 }
 
 // status returns the status of the order. The bank's text for the payer concerns the approval,
 // unless none is needed.
 func (p placedOrder) status() paymentStatus {
 	s := paymentStatus{Transaction: p.Transaction, Messages: p.Messages}
-	if ends[p.Transaction] != "" {
+	if s.ended() {
 		s.Message = p.Message
 	}
 	return s
@@ -169,7 +170,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 	if err == nil {
 		err = v.update(r, &v.memory.Approval, placed.scaAnswer, a.header)
 	}
-	if _, over := ends[placed.Transaction]; err != nil && !over {
+	if err != nil && !placed.status().ended() {
 		v.memory.Approval = startAt(v.memory.Path + "/authorisations")
 		return v.later(), nil
 	}
@@ -221,7 +222,7 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	if err != nil {
 		return payment.Report{}, err
 	}
-	if _, over := ends[status.Transaction]; !over && (v.memory.Cancelling != nil || !v.approved(status)) || status.silent() {
+	if !status.ended() && (v.memory.Cancelling != nil || !v.approved(status)) || status.silent() {
 		if err := v.tried(v.ask(ctx, a, v.person())); err != nil {
 			return payment.Report{}, err
 		}
@@ -262,8 +263,8 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 func (v *ordering) approved(s paymentStatus) bool {
 	a := &v.memory.Approval
 	known := a.Own != "" || a.Step == atStart
-	return v.Payment.State == payment.Pending || a.Step == authorised || rank(s.Transaction) >= rank(executing) ||
-		!known && a.Back && !a.Declined && rank(s.Transaction) >= rank(checked)
+	return v.Payment.State == payment.Pending || a.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing) ||
+		!known && a.Back && !a.Declined && codes.Rank(s.Transaction) >= codes.Rank(codes.Checked)
 }
 
 // carryOn does the next steps that need no person, and reports the state of the order. An error
@@ -389,7 +390,7 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 		return v.keptOn(ctx, v.refusal(r, a))
 	case a.status != http.StatusAccepted:
 		v.memory.Cancelled = true
-		return v.report(paymentStatus{Transaction: cancelled}), nil
+		return v.report(paymentStatus{Transaction: codes.Cancelled}), nil
 	}
 	var reported placedOrder
 	err = v.decode(r, a, &reported)

@@ -426,7 +426,51 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
-// TestCompanies: the bank gets the company that the payer acts for, if any.
+// linking is a bank that has the picture of a challenge at a link.
+type linking struct {
+	answering
+	picture []byte
+	accept  string
+}
+
+func (l *linking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/v1/picture" {
+		l.accept = r.Header.Get("Accept")
+		w.Write(l.picture)
+		return
+	}
+	l.answering.ServeHTTP(w, r)
+}
+
+// TestLinkedPictures: a picture that a challenge links to is shown when it is one, and comes
+// from the bank.
+func TestLinkedPictures(t *testing.T) {
+	png := []byte("\x89PNG\r\n\x1a\n and so on")
+	for _, test := range []struct {
+		name, link string
+		picture    []byte
+		want       string
+	}{
+		{"a picture", "/v1/picture", png, "data:image/png;base64," + base64.StdEncoding.EncodeToString(png)},
+		{"a page", "/v1/picture", []byte("<html><script>"), ""},
+		{"one that is too large", "/v1/picture", append(png, make([]byte, payment.MaxFieldImage)...), ""},
+		{"one elsewhere", "https://elsewhere.example/v1/picture", png, ""},
+	} {
+		bank := &linking{picture: test.picture, answering: answering{status: http.StatusCreated, body: map[string]any{
+			"transactionStatus": "RCVD", "paymentId": "1", "scaStatus": "scaMethodSelected", "challengeData": map[string]any{"imageLink": test.link},
+			"_links": map[string]any{"authoriseTransaction": map[string]string{"href": "/v1/x"}},
+		}}}
+		report, err := newWorld(t, bank, nil).initiator().Initiate(t.Context(), ordersByKind["single"])
+		if err != nil || len(report.Fields) != 1 || report.Fields[0].Image != test.want {
+			t.Errorf("%s: %+v, %v", test.name, report, err)
+		}
+		if (bank.accept == "image/*") == strings.Contains(test.link, "elsewhere") {
+			t.Errorf("%s: the bank is asked for %q", test.name, bank.accept)
+		}
+	}
+}
+
+// TestCompanies: a bank is told for which company the payer acts, if for any.
 func TestCompanies(t *testing.T) {
 	for company, want := range map[string]string{"ACME-7": "ACME-7", "": ""} {
 		bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}

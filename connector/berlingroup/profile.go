@@ -5,6 +5,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/codes"
 	"passerelle/payment"
 )
 
@@ -74,7 +75,7 @@ func (p *Profile) settings() *payment.Settings {
 		s.Frequencies = append(s.Frequencies, payment.Frequency(f))
 	}
 	for _, dates := range s.DateTypes {
-		if dates == payment.Periodic || rank(p.LastStatus) < rank(settled) {
+		if dates == payment.Periodic || codes.Rank(p.LastStatus) < codes.Rank(codes.Settled) {
 			s.PartialTracking = append(s.PartialTracking, dates)
 		}
 	}

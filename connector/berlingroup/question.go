@@ -64,6 +64,9 @@ func (a *authorisation) fields(bank, name string) []payment.Field {
 	if a.Step == atCode {
 		asked = append(asked, a.Challenge.field())
 	}
+	for i := range asked {
+		asked[i].Further = a.Further
+	}
 	return asked
 }
 

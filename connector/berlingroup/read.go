@@ -29,7 +29,7 @@ func (f *File) dataSettings() *connector.DataSettings {
 		Capabilities: []string{"bank"}, AccountTypes: []passerelle.AccountType{"checking", "savings", "loan"},
 		Usages:        []passerelle.Usage{passerelle.Private, passerelle.Organisation},
 		MonthsToFetch: (a.HistoryDays + 29) / 30, ConsentDays: a.ConsentDays,
-		UnattendedReads: max(f.Profile.CallsADay/len(a.reports()), 1),
+		UnattendedReads: max(f.Profile.CallsADay/len(a.reports(accountsPath)), 1),
 	}
 	if a.CardAccounts {
 		s.AccountTypes = append(s.AccountTypes, "card")
@@ -52,9 +52,14 @@ func (f *File) mechanism() passerelle.AuthMechanism {
 	return passerelle.ByWebauth
 }
 
-// reports are the values of bookingStatus that include everything.
-func (a *Accounts) reports() []string {
-	if slices.Contains(a.BookingStatuses, "both") {
+// reports are the values of bookingStatus by which everything is told, or everything that is
+// booked where the format has no more.
+func (a *Accounts) reports(family string) []string {
+	both := slices.Contains(a.BookingStatuses, "both")
+	switch {
+	case !formats[a.formatOf(family)].groups && slices.Contains(a.BookingStatuses, "booked"):
+		return []string{"booked"}
+	case both:
 		return []string{"both"}
 	}
 	return a.BookingStatuses
@@ -182,23 +187,30 @@ func (v *reading) renewal() passerelle.ConnectionState {
 
 // get asks the bank for something of the person's and decodes it.
 func (v *reading) get(ctx context.Context, r request, into any) error {
+	a, err := v.fetch(ctx, r)
+	if err != nil {
+		return err
+	}
+	return v.decode(r, a, into)
+}
+
+// fetch asks the bank for something of the person's. A token that is over is traded for a new
+// one, once.
+func (v *reading) fetch(ctx context.Context, r request) (answer, error) {
 	r.method, r.header = http.MethodGet, v.header()
 	a, err := v.call(ctx, r)
 	if grant := v.memory.Approval.OAuth; err == nil && a.status == http.StatusUnauthorized && grant != nil && grant.Refresh != "" && !v.refreshed {
 		v.refreshed = true
 		if err := v.refresh(ctx, grant); err != nil {
-			return err
+			return answer{}, err
 		}
 		r.header = v.header()
 		a, err = v.call(ctx, r)
 	}
-	if err != nil {
-		return err
+	if err == nil && !a.good() {
+		err = v.refused(r, a)
 	}
-	if !a.good() {
-		return v.refused(r, a)
-	}
-	return v.decode(r, a, into)
+	return a, err
 }
 
 // header is the header of every request under the person's consent.

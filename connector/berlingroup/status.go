@@ -8,72 +8,30 @@ import (
 	"strconv"
 	"strings"
 
+	"passerelle/connector/berlingroup/codes"
 	"passerelle/payment"
 )
 
-// Statuses of orders that have a meaning of their own.
-const (
-	checked   = "ACTC" // the bank has found nothing wrong with the order
-	executing = "ACSP" // the bank carries it out
-	settled   = "ACSC" // the first by which the money has left the payer's account
-	partly    = "PATC" // some of those who have to approve have approved
-	inPart    = "PART" // some lines of a bulk are refused
-	rejected  = "RJCT"
-	cancelled = "CANC"
-)
-
-// ranks orders the statuses of a successful order: each implies all before it.
-var ranks = map[string]int{
-	"RCVD": 1, "PDNG": 2, partly: 3, checked: 4, "ACCP": 5, "ACFC": 6, executing: 7, "ACWC": 8, "ACWP": 8, settled: 9, "ACCC": 10,
-}
-
-// rank returns the rank of a status; zero for an unknown one or a refusal.
-func rank(status string) int { return ranks[status] }
-
-// ends are final statuses, whoever approved.
-var ends = map[string]payment.Status{rejected: payment.Declined, cancelled: payment.Declined, settled: payment.Settled, "ACCC": payment.Settled, inPart: payment.Settled}
-
-// standing is what a status means for an order: its state and, once settled, the state of its
-// lines. Periodic orders are executed repeatedly, which the standard does not report. Approved
-// means that the payer has done what the bank asks for.
-func (p *Profile) standing(status string, periodic, approved bool) (payment.Status, payment.InstructionState) {
-	known := rank(status)
-	switch {
-	case ends[status] == payment.Declined:
-		return payment.Declined, payment.InstructionRejected
-	case status == inPart:
-		return payment.Settled, payment.InstructionAccepted
-	case periodic && known >= rank(checked) && (approved || known >= rank(executing)):
-		return payment.Settled, payment.InstructionAccepted
-	case known >= rank(settled):
-		return payment.Settled, payment.InstructionDone
-	case status == partly:
-		return payment.Processing, payment.InstructionPending
-	case !approved && known < rank(executing):
-		return payment.Awaiting, payment.InstructionPending
-	case known >= rank(p.LastStatus):
-		return payment.Settled, payment.InstructionAccepted
-	}
-	return payment.Processing, payment.InstructionPending
-}
-
-// paymentStatus is the bank's answer about an order.
+// paymentStatus is what a bank says of an order.
 type paymentStatus struct {
-	Transaction string    `json:"transactionStatus"`
-	Funds       *bool     `json:"fundsAvailable"`
-	Message     string    `json:"psuMessage"`
-	Messages    []message `json:"tppMessages"`
+	Transaction string          `json:"transactionStatus"`
+	Funds       *bool           `json:"fundsAvailable"`
+	Message     string          `json:"psuMessage"`
+	Messages    []codes.Message `json:"tppMessages"`
 }
 
-// silent reports whether an order was refused without a reason.
+// ended reports whether no other status comes.
+func (s paymentStatus) ended() bool { return codes.Ended(s.Transaction) }
+
+// silent reports whether an order is refused and the bank does not say why.
 func (s paymentStatus) silent() bool {
-	return s.Transaction == rejected && !slices.ContainsFunc(s.Messages, func(m message) bool { _, known := m.meant(); return known })
+	return s.Transaction == codes.Rejected && !slices.ContainsFunc(s.Messages, func(m codes.Message) bool { _, known := m.Meant(); return known })
 }
 
 // report returns the state of the order without the payer's action.
 func (v *ordering) report(s paymentStatus) payment.Report {
-	status, line := v.file.Profile.standing(s.Transaction, v.Payment.DateType() == payment.Periodic, v.approved(s))
-	report := payment.Report{Status: status, Raw: strings.TrimSpace(s.Transaction + " " + words(s.reasons()))}
+	status, line := codes.Standing(s.Transaction, v.file.Profile.LastStatus, v.Payment.DateType() == payment.Periodic, v.approved(s))
+	report := payment.Report{Status: status, Raw: strings.TrimSpace(s.Transaction + " " + codes.Words(s.reasons()))}
 	v.tell(&report, s)
 	if v.memory.Approval.Step == failed && status == payment.Awaiting {
 		report.Status, s.Message = payment.Declined, cmp.Or(s.Message, v.memory.Approval.Message)
@@ -82,7 +40,7 @@ func (v *ordering) report(s paymentStatus) payment.Report {
 	switch {
 	case report.Status == payment.Declined:
 		v.decline(&report, s)
-	case s.Transaction == inPart:
+	case s.Transaction == codes.InPart:
 		v.divide(&report, s, line)
 	case report.Status == payment.Settled && line == payment.InstructionAccepted:
 		for i := range v.Payment.Instructions {
@@ -97,10 +55,10 @@ func (v *ordering) report(s paymentStatus) payment.Report {
 func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	asked := v.memory.Cancelled || v.memory.Cancelling != nil || v.Payment.CancelCode != ""
 	switch {
-	case s.Transaction == cancelled && asked:
+	case s.Transaction == codes.Cancelled && asked:
 		report.Cancellation, v.memory.Cancelling, v.memory.Cancelled = payment.CancellationGranted, nil, true
 	case v.memory.Cancelling == nil:
-	case v.memory.Cancelling.Step == failed || ends[s.Transaction] != "":
+	case v.memory.Cancelling.Step == failed || s.ended():
 		report.Cancellation, v.memory.Cancelling = payment.CancellationRefused, nil
 	case v.memory.Cancelling.Step == authorised:
 		report.CheckAfter = shortly // the bank is about to cancel the order
@@ -114,14 +72,14 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	approval := &v.memory.Approval
 	report.Description = s.text()
 	for _, m := range s.Messages {
-		if found, known := m.meant(); known {
-			report.Code = found.code
+		if found, known := m.Meant(); known {
+			report.Code = found.Code
 			break
 		}
 	}
 	switch {
 	case report.Code != "":
-	case s.Transaction == cancelled || approval.Declined:
+	case s.Transaction == codes.Cancelled || approval.Declined:
 		report.Code = payment.CancelledByUser
 	case approval.Step == failed:
 		report.Code = payment.AuthenticationFailed
@@ -143,7 +101,7 @@ var linePath = regexp.MustCompile(`^(?:\$\.)?payments\[(\d{1,4})\]`)
 // divide marks the refused lines of a bulk payment. When the bank names none, the lines are
 // unknown and the order stays as it is.
 func (v *ordering) divide(report *payment.Report, s paymentStatus, others payment.InstructionState) {
-	why := map[int]message{}
+	why := map[int]codes.Message{}
 	for _, m := range s.Messages {
 		if found := linePath.FindStringSubmatch(m.Path); found != nil {
 			i, _ := strconv.Atoi(found[1]) // of few digits
@@ -157,8 +115,8 @@ func (v *ordering) divide(report *payment.Report, s paymentStatus, others paymen
 	for i := range v.Payment.Instructions {
 		line := payment.Line{Position: i, State: others}
 		if m, refused := why[i]; refused {
-			found, _ := m.meant()
-			line.State, line.Code, line.Description = payment.InstructionRejected, cmp.Or(found.code, payment.NoSpecifiedReason), m.Text
+			found, _ := m.Meant()
+			line.State, line.Code, line.Description = payment.InstructionRejected, cmp.Or(found.Code, payment.NoSpecifiedReason), m.Text
 		}
 		report.Lines = append(report.Lines, line)
 	}
@@ -170,7 +128,7 @@ func (v *ordering) tell(report *payment.Report, s paymentStatus) {
 		return
 	}
 	report.StatusChanged, report.Remark = true, s.text()
-	if _, ended := ends[s.Transaction]; rank(s.Transaction) == 0 && !ended {
+	if codes.Rank(s.Transaction) == 0 && !s.ended() {
 		report.Remark = strings.TrimSpace(fmt.Sprintf("The connector does not know the status %.35q. %s", s.Transaction, report.Remark))
 	}
 }
@@ -189,12 +147,12 @@ func (s paymentStatus) text() string {
 	return strings.Join(all, " ")
 }
 
-// reasons are the messages with a meaningful code.
-func (s paymentStatus) reasons() []message {
-	var all []message
+// reasons are the messages whose codes say something.
+func (s paymentStatus) reasons() []codes.Message {
+	var all []codes.Message
 	for _, m := range s.Messages {
-		if code := m.reason(); code != "" {
-			all = append(all, message{Code: code})
+		if code := m.Reason(); code != "" {
+			all = append(all, codes.Message{Code: code})
 		}
 	}
 	return all

@@ -41,20 +41,6 @@ type transaction struct {
 	pending bool
 }
 
-// report is a page of transactions in its groups.
-type report struct {
-	Booked  []transaction `json:"booked"`
-	Pending []transaction `json:"pending"`
-	Links   links         `json:"_links"`
-}
-
-// reportAnswer is a page of either family, or a link to a download.
-type reportAnswer struct {
-	Transactions     report `json:"transactions"`
-	CardTransactions report `json:"cardTransactions"`
-	Links            links  `json:"_links"`
-}
-
 // readAccount hands over the transactions of an account that is wanted.
 func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 	from, wanted := v.out.Wanted(a.key)
@@ -103,17 +89,17 @@ type history struct {
 	booked    passerelle.Date
 }
 
-// noteReference records the entry after which a later read continues.
-func (s *history) noteReference(t *transaction) {
-	if day := date(t.BookingDate); t.EntryReference != "" && day.Compare(s.today) < 0 && day.Compare(s.booked) > 0 {
-		s.reference, s.booked = t.EntryReference, day
+// noteReference notes the entry after which a later read goes on.
+func (s *history) noteReference(reference string, day passerelle.Date) {
+	if reference != "" && day.Compare(s.today) < 0 && day.Compare(s.booked) > 0 {
+		s.reference, s.booked = reference, day
 	}
 }
 
 // readHistory hands over the pages of all reports.
 func (v *reading) readHistory(ctx context.Context, s *history, selected url.Values) error {
 	link, path := s.account.path("transactions")
-	for _, status := range v.file.Profile.Accounts.reports() {
+	for _, status := range v.file.Profile.Accounts.reports(s.account.family) {
 		if err := v.count("transactions " + s.account.key); err != nil {
 			return err
 		}
@@ -146,52 +132,6 @@ func query(r request, more url.Values) request {
 	}
 	*place += separator + more.Encode()
 	return r
-}
-
-// readReport hands over the pages of a report.
-func (v *reading) readReport(ctx context.Context, s *history, first request) error {
-	pages := v.pages(first)
-	for !pages.end {
-		var reported reportAnswer
-		if err := pages.next(ctx, &reported, reported.next); err != nil {
-			return err
-		}
-		details, err := v.detailsOf(pages.request, reported, s)
-		if err != nil {
-			return err
-		}
-		if err := v.handOver(s, details); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// next returns the link to the next page or to a download.
-func (a *reportAnswer) next() string {
-	return cmp.Or(a.Transactions.Links["next"].Href, a.CardTransactions.Links["next"].Href, a.Links["next"].Href, a.Links["download"].Href)
-}
-
-// detailsOf are the transactions of a page in the words of the service.
-func (v *reading) detailsOf(r request, reported reportAnswer, s *history) ([]passerelle.TransactionDetails, error) {
-	var all []passerelle.TransactionDetails
-	for _, group := range []report{reported.Transactions, reported.CardTransactions} {
-		for i := range group.Pending {
-			group.Pending[i].pending = true
-		}
-		for _, list := range [][]transaction{group.Booked, group.Pending} {
-			for i := range list {
-				d, err := v.transactionDetails(&list[i])
-				if err != nil {
-					return nil, v.fault(r, errMalformed, "a transaction of its has no amount or no currency as the standard has it")
-				}
-				if s.noteReference(&list[i]); s.names.Give(list[i].identity(v.file.Profile.Accounts.TransactionIDs), &d) {
-					all = append(all, d)
-				}
-			}
-		}
-	}
-	return all, nil
 }
 
 func (v *reading) transactionDetails(t *transaction) (passerelle.TransactionDetails, error) {
@@ -278,9 +218,8 @@ func (t *transaction) kind() passerelle.TransactionType {
 	return passerelle.UnknownTransaction
 }
 
-// identity returns what distinguishes the transaction from others. Supplied means that the
-// bank's ids are stable.
-func (t *transaction) identity(supplied bool) identity.Transaction {
+// identity is what tells the transaction from others.
+func (t *transaction) identity(a *Accounts) identity.Transaction {
 	value, _ := t.Amount.decimal()
 	sum, other := value.Trim(0).String(), t.DebtorNumber
 	if value.IsNeg() {
@@ -294,13 +233,21 @@ func (t *transaction) identity(supplied bool) identity.Transaction {
 			t.Creditor, t.CreditorNumber.number(), t.Debtor, t.DebtorNumber.number(), t.wording(),
 		},
 	}
-	if id := cmp.Or(t.ID, t.CardID); supplied && id != "" {
+	switch id := cmp.Or(t.ID, t.CardID); {
+	case !a.TransactionIDs:
+	case a.mixed() && t.EntryReference != "":
+		one.ID = entryID(sum, t.EntryReference)
+	case id != "":
 		one.ID = named("id", id)
 	}
 	return one
 }
 
-// named returns the bank's name with its kind, shortened when it is too long.
+// entryID names an entry by the reference that it has in every format. The amount counts too,
+// because banks repeat references.
+func entryID(sum, reference string) string { return named("entry", sum+"/"+reference) }
+
+// named is a name of the bank's with what it is, shortened where it would be too long.
 func named(kind, name string) string {
 	if len(name) > maxText || bounded(name) != name {
 		return kind + "-hash/" + identity.Hash(name)

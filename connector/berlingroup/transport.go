@@ -49,11 +49,16 @@ type request struct {
 	id string
 	// address replaces that of the bank's interface, for the authorisation server.
 	address string
+	// accept is the media types that the answer may have; empty for JSON.
+	accept string
 	// large is for answers with lists.
 	large bool
-	// order requests have a connection of their own. A kept connection may be closed at the
-	// other end. That shows only after the order was written, and leaves its outcome unknown
-	// without need.
+	// take takes a good answer as it comes, and nil has all of it read first. Its own error
+	// is that of the call, and says nothing of the bank.
+	take func(a answer, body *flow) error
+	// order requests have a connection of their own. A kept one may have been closed
+	// at the other end, which shows only when the order has been written, and leaves
+	// its outcome unknown for nothing.
 	order bool
 }
 
@@ -64,6 +69,29 @@ type answer struct {
 	body   []byte
 	// id is the X-Request-ID of the request.
 	id string
+	// taking is how long whoever took the answer took, while nothing was wanted of the bank.
+	taking time.Duration
+}
+
+// maxSkew is how far two clocks may be apart before that is told.
+const maxSkew = time.Minute
+
+// skew says how far this machine's clock is from the bank's, by the header Date of an answer,
+// and is empty where that is not much.
+func (b *Bank) skew(a answer) string {
+	at, err := http.ParseTime(a.header.Get("Date"))
+	if err != nil {
+		return ""
+	}
+	ahead := b.now().Sub(at)
+	apart, side := strings.TrimSuffix(ahead.Abs().Round(time.Minute).String(), "0s"), "ahead of"
+	if ahead < 0 {
+		side = "behind"
+	}
+	if ahead.Abs() < maxSkew {
+		return ""
+	}
+	return fmt.Sprintf("; this machine's clock is %s %s the bank's", apart, side)
 }
 
 // good reports whether the bank did what the request asked for.
@@ -155,14 +183,21 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 		b.health.Leave() // which says nothing of the bank
 		return a, err
 	}
-	b.health.Record(r.call, begun, b.now(), err == nil && a.status < http.StatusInternalServerError)
+	var own *takerError
+	taken := errors.As(err, &own)
+	b.health.Record(r.call, begun, b.now().Add(-a.taking), (err == nil || taken) && a.status < http.StatusInternalServerError)
+	if taken {
+		return a, own.error
+	}
 	return a, err
 }
 
 // exchange sends the request and reads the answer.
 func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timeout := time.AfterFunc(callTime, func() { cancel(context.DeadlineExceeded) })
+	defer timeout.Stop()
 	out, err := b.prepare(ctx, r)
 	if err != nil {
 		return answer{}, b.fault(r, errors.Join(connector.ErrNotSent, err), err.Error())
@@ -174,16 +209,16 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 		way = b.client.single
 	}
 	response, err := way.Do(out)
-	if err != nil && (!connected.Load() || r.order && refusesUs(err)) { // a new connection, whose handshake has not ended
-		return answer{}, b.fault(r, errors.Join(connector.ErrNotSent, err), remedy(err))
-	}
-	if err != nil {
-		return answer{}, b.fault(r, err, remedy(err))
+	if err != nil { // of a new connection perhaps, whose handshake has not ended
+		return answer{}, b.broken(ctx, r, err, !connected.Load() || r.order && refusesUs(err))
 	}
 	defer response.Body.Close()
 	a := answer{status: response.StatusCode, header: response.Header, id: out.Header.Get("X-Request-ID")}
+	if r.take != nil && a.good() {
+		return b.pass(ctx, r, a, &flow{from: response.Body, timeout: timeout, now: b.now})
+	}
 	if a.body, err = readAnswer(response.Body, r.most()); err != nil {
-		return a, b.fault(r, err, remedy(err))
+		return a, b.broken(ctx, r, err, false)
 	}
 	if a.status >= 300 && a.status < 400 {
 		return a, b.fault(r, errElsewhere, errElsewhere.Error())
@@ -191,7 +226,20 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 	return a, nil
 }
 
-// errElsewhere reports a redirect to another address, which would get secrets.
+// broken is the fault of an exchange that broke off.
+func (b *Bank) broken(ctx context.Context, r request, err error, unsent bool) error {
+	if why := context.Cause(ctx); why != nil {
+		err = why
+	}
+	says := remedy(err)
+	if unsent {
+		err = errors.Join(connector.ErrNotSent, err)
+	}
+	return b.fault(r, err, says)
+}
+
+// errElsewhere is that a bank wants to be asked at another address, which would get
+// what is secret.
 var errElsewhere = errors.New("it redirects to elsewhere, which is not followed: correct address.api")
 
 func (r request) most() int64 {
@@ -229,7 +277,7 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	if r.header != nil {
 		out.Header = r.header.Clone()
 	}
-	out.Header.Set("Accept", "application/json")
+	out.Header.Set("Accept", cmp.Or(r.accept, "application/json"))
 	if parent := connector.TraceOf(ctx); parent != "" {
 		out.Header.Set("Traceparent", parent)
 	}

@@ -23,6 +23,7 @@ var (
 	cancellations   = []string{"none", "direct", "sca"}
 	consentKinds    = []string{"global", "detailed", "available-accounts", "all-psd2"}
 	bookingStatuses = []string{"booked", "pending", "both"}
+	reportFormats   = []string{"json", "camt", "mt940"}
 	digests         = []string{"SHA-256", "SHA-512"}
 	signable        = []string{"digest", "x-request-id", "psu-id", "psu-corporate-id", "date", "tpp-redirect-uri"}
 )
@@ -207,6 +208,9 @@ func (a *Accounts) check(r *rules) {
 	r.hold(len(a.Consents) > 0, at+"consents", "names no kind of consent")
 	r.each(at+"consents", a.Consents, consentKinds)
 	r.each(at+"booking_statuses", a.BookingStatuses, bookingStatuses)
+	r.each(at+"formats", a.Formats, reportFormats)
+	r.hold(formats[a.formatOf(accountsPath)].groups || slices.Contains(a.BookingStatuses, "booked") || slices.Contains(a.BookingStatuses, "both"), at+"formats",
+		"%s has what is booked and no more: booking_statuses needs booked or both", a.Formats[0])
 	r.between(at+"consent_days", a.ConsentDays, 1, maxConsent)
 	r.between(at+"history_days", a.HistoryDays, 1, maxDays)
 }
@@ -237,6 +241,9 @@ func (f *File) preset() {
 		a.HistoryDays = cmp.Or(a.HistoryDays, 90)
 		if len(a.BookingStatuses) == 0 {
 			a.BookingStatuses = bookingStatuses[:1]
+		}
+		if len(a.Formats) == 0 {
+			a.Formats = reportFormats[:1]
 		}
 	}
 }

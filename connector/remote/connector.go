@@ -39,7 +39,7 @@ type remote struct {
 // Profile returns what the program is, and whether it is disturbed.
 func (r remote) Profile() connector.Profile {
 	p := r.profile
-	p.Disturbed = r.circuit != nil && r.circuit.Open()
+	p.Disturbed = r.circuit != nil && r.circuit.Disturbed()
 	return p
 }
 

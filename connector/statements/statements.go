@@ -270,13 +270,19 @@ func (f statementFile) handOver(ctx context.Context, out connector.Sink) error {
 	return nil
 }
 
-// transaction is an entry in the words of the service.
+// transaction is an entry in the words of the service, with its name and where it is from.
 func (f statementFile) transaction(r statementfile.Record, ids identity.Alike) passerelle.TransactionDetails {
+	d := Transaction(r)
+	d.Key, d.Origin = keyOf(r, ids), &passerelle.Origin{File: f.Name, Line: r.Entry.Line}
+	return d
+}
+
+// Transaction returns an entry in the words of the service, without a key.
+func Transaction(r statementfile.Record) passerelle.TransactionDetails {
 	e := r.Entry
 	d := passerelle.TransactionDetails{
-		Key: keyOf(r, ids), Date: e.Booked, RDate: e.Booked, BDate: e.Booked, VDate: e.Value, Value: e.Amount, Type: cmp.Or(e.Type, passerelle.UnknownTransaction), Wording: e.Wording,
+		Date: e.Booked, RDate: e.Booked, BDate: e.Booked, VDate: e.Value, Value: e.Amount, Type: cmp.Or(e.Type, passerelle.UnknownTransaction), Wording: e.Wording,
 		OriginalValue: e.OriginalAmount, OriginalCurrency: e.OriginalCurrency,
-		Origin: &passerelle.Origin{File: f.Name, Line: e.Line},
 	}
 	if e.Name != "" || e.Number != "" {
 		d.Counterparty = counterparty(e)

@@ -48,6 +48,7 @@ var apart = map[string]string{
 	"field_key": "keys of the domain", "sign_key": "keys of the domain",
 	"document_type":     "what the domain says of types",
 	"connector_program": "of the deployment",
+	"bank_disturbance":  "of the program",
 	"received":          "what the built-in receiver of a sandbox got, which is for trying out",
 }
 

@@ -114,11 +114,8 @@ func (c *Console) bankConcerns(pc *page.Context) ([]concern, error) {
 			continue
 		}
 		address := pc.Path("/connectors/%d", b.ID)
-		if health.Open {
-			all = append(all, concern{
-				Grave: true, What: b.Name + " does not answer", Detail: fmt.Sprintf("%d calls failed in a row. The bank is tried again by itself.", health.Failures),
-				Remedy: "See how its calls went", Address: address,
-			})
+		if health.Disturbed() {
+			all = append(all, concern{Grave: true, What: b.Name + " does not answer", Detail: unanswered(health.Open, health.Failures), Remedy: "See how its calls went", Address: address})
 		}
 		if end, soon := health.Expires(c.Now()); soon {
 			all = append(all, concern{
@@ -130,7 +127,15 @@ func (c *Console) bankConcerns(pc *page.Context) ([]concern, error) {
 	return all[:min(len(all), maxConcerns)], err
 }
 
-// openConcerns is the payment that has been under way longest, if that is long.
+// unanswered says how a bank does not answer, here or at another replica.
+func unanswered(here bool, failures int) string {
+	if !here {
+		return "Another replica finds so; calls from this one go through. The bank is tried again by itself."
+	}
+	return fmt.Sprintf("%d calls failed in a row. The bank is tried again by itself.", failures)
+}
+
+// openConcerns is the payment that has been on its way longest, if that is long.
 func (c *Console) openConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, state := range []payment.State{payment.Validating, payment.Pending} {

@@ -145,8 +145,11 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 		return
 	}
 	state := "well"
-	if h.Open {
+	switch {
+	case h.Open:
 		state = "disturbed: left alone, but for a call now and then"
+	case h.Elsewhere:
+		state = "disturbed: another replica leaves it alone; calls from this one go through"
 	}
 	data.Health = page.Details("State", state, "Failures in a row", number(h.Failures), "Last success", since(pc, h.LastSuccess), "Last failure", since(pc, h.LastFailure))
 	for _, one := range h.Certificates {

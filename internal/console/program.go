@@ -77,6 +77,11 @@ func (c *Console) programs(pc *page.Context) error {
 	return pages.Send(pc, "programs", "Connector programs", data)
 }
 
+// leftAlone says that a program is left alone, by this replica or by another.
+var leftAlone = map[bool]string{
+	true: "left alone, but for a call now and then", false: "left alone by another replica; calls from this one go through",
+}
+
 func (c *Console) programRow(p programs.Program) programRow {
 	var able []string
 	if p.Described.Payments != nil {
@@ -90,14 +95,14 @@ func (c *Console) programRow(p programs.Program) programRow {
 	switch {
 	case p.Err != nil:
 		state = "left out: what it said of itself cannot be read"
-	case monitored && h.Open:
-		state = "left alone, but for a call now and then"
+	case monitored && h.Disturbed():
+		state = leftAlone[h.Open]
 	case monitored && h.Failures > 0:
 		state = "fails: " + strconv.Itoa(h.Failures) + " times in a row"
 	case monitored && !h.LastSuccess.IsZero():
 		state = "well"
 	}
-	return programRow{p.Number(), cmp.Or(p.Described.Name, p.UUID), monitored && h.Open, page.Details(
+	return programRow{p.Number(), cmp.Or(p.Described.Name, p.UUID), monitored && h.Disturbed(), page.Details(
 		"Number", strconv.FormatInt(p.Number(), 10),
 		"UUID", p.UUID,
 		"Address", p.Address,

@@ -59,6 +59,18 @@ func TestBanksAreReloaded(t *testing.T) {
 	write("b.toml", 12, "Bank B")
 	s.ReloadBanks(t.Context())
 	expect("with both", "Bank A", "Bank B")
+	// What an operator sets for a connector holds for a bank of a file, also when it is read again.
+	uuid := fmt.Sprintf("5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b%d", 12)
+	hidden := func() bool {
+		var out struct{ Hidden bool }
+		s.JSON(s.OK(s.Call("GET", "/connectors/"+uuid, s.ConfigToken, nil)), &out)
+		return out.Hidden
+	}
+	before := hidden()
+	s.OK(s.Call("PATCH", "/connectors", s.ConfigToken, map[string]any{uuid: map[string]any{"hidden": true}}))
+	if s.ReloadBanks(t.Context()); before || !hidden() {
+		t.Errorf("a bank that was hidden (before: %t) is hidden: %t", before, hidden())
+	}
 	write("a.toml", -1, "Bank of nothing")
 	write("b.toml", 12, "Bank B, renamed")
 	s.ReloadBanks(t.Context())

@@ -163,6 +163,7 @@ type Service struct {
 	limiter       *httpd.Limiter
 	metrics       *httpd.Metrics
 	domainMetrics domainMetrics
+	bankHealth    bankHealth
 	loops         background.Group
 	// syncs are the reads that no request waits for. fileFetches fetches the files that
 	// readers wait for.
@@ -232,7 +233,7 @@ func (s *Service) readySchema(ctx context.Context) error {
 // assemble makes the use cases and the loops that drive them.
 func (s *Service) assemble(ctx context.Context) error {
 	c := s.config
-	s.Bank = s.newBank()
+	s.Bank, s.bankHealth.process = s.newBank(), rand.Text()
 	if err := s.loadBanks(ctx); err != nil {
 		return err
 	}
@@ -280,6 +281,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		{Name: "chain the audit log", Every: time.Second, Pass: (&audit.Log{DB: s.DB, Name: rand.Text()}).Chain, Log: c.Log},
 		{Name: "measure the domains", Every: time.Minute, Pass: s.measure, Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
+		{Name: "share the health of banks", Every: disturbanceEvery, Pass: s.ShareBankHealth, Log: c.Log},
 		{Name: "keep statistics", Every: 5 * time.Second, Pass: s.DB.Database.KeepStatistics, Log: c.Log},
 	}
 	s.loops = slices.AppendSeq(s.loops, maps.Values(fetchers))

@@ -24,7 +24,7 @@ import (
 // with an unknown outcome waits for a person.
 func TestABankBooksOnce(t *testing.T) {
 	t.Parallel()
-	kills := amount("PASSERELLE_TEST_BANK_KILLS", 3)
+	kills := amount("PASSERELLE_TEST_BANK_KILLS", 1) // of each kind
 	for _, profile := range []string{"idempotent", "redirect"} {
 		t.Run(profile+" sqlite", func(t *testing.T) { t.Parallel(); payAtBank(t, "", profile, kills) })
 		t.Run(profile+" postgres", func(t *testing.T) { t.Parallel(); payAtBank(t, storetest.Postgres(t), profile, kills) })
@@ -43,9 +43,9 @@ func payAtBank(t *testing.T, database, profile string, kills int) {
 		shopping.Go(func() { s.sell(over) })
 	}
 	failures := bankFailures{process: p, bank: bank, random: rand.New(rand.NewPCG(chosen, 7))}
-	for range kills {
+	for _, n := range failures.random.Perm(kills * failureKinds) {
 		s.awaitDone(1+failures.random.IntN(5), 5*time.Second)
-		failures.next(t)
+		failures.play(t, n%failureKinds, n/failureKinds)
 	}
 	s.awaitDone(1, time.Minute)
 	close(over)
@@ -231,10 +231,13 @@ type bankFailures struct {
 	random  *rand.Rand
 }
 
-// next has something fail.
-func (f *bankFailures) next(t *testing.T) {
+// failureKinds is how many kinds of failures there are.
+const failureKinds = 4
+
+// play has something of a kind fail, the network in each of its manners in turn.
+func (f *bankFailures) play(t *testing.T, kind, n int) {
 	t.Helper()
-	switch f.random.IntN(4) {
+	switch kind {
 	case 0:
 		f.process.Kill()
 		f.process.Start()
@@ -243,7 +246,7 @@ func (f *bankFailures) next(t *testing.T) {
 		<-time.After(time.Duration(f.random.IntN(300)) * time.Millisecond)
 		f.bank.Start()
 	case 2:
-		f.bank.Network().Behave(servicetest.Manner{Refuse: true})
+		f.bank.Network().Behave(manners[n%len(manners)].Manner)
 		<-time.After(time.Duration(f.random.IntN(500)) * time.Millisecond)
 		f.bank.Network().Behave(servicetest.Manner{})
 	default:

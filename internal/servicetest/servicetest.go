@@ -113,6 +113,16 @@ func (s *Instance) Restart() {
 	s.Service.Start()
 }
 
+// Replica starts a service beside this one, on the same database and without the loops.
+func (s *Instance) Replica() *Instance {
+	s.t.Helper()
+	beside := *s
+	beside.open(context.Background())
+	beside.Serve()
+	s.t.Cleanup(beside.stop)
+	return &beside
+}
+
 func (s *Instance) open(ctx context.Context) {
 	s.t.Helper()
 	running, err := service.Open(ctx, s.config)

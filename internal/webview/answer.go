@@ -85,8 +85,8 @@ func fieldValues(form url.Values) map[string]string {
 	return values
 }
 
-// fill gives the bank what it asked for. When it asks for the same again, what
-// it got was wrong.
+// fill gives the bank what it asked for. When it asks for the same again and
+// says nothing else, what it got was wrong.
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form)
 	before := s.payment
@@ -99,7 +99,7 @@ func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error 
 }
 
 func sameFields(a, b []payment.Field) bool {
-	return slices.EqualFunc(a, b, func(a, b payment.Field) bool { return a.Name == b.Name })
+	return slices.EqualFunc(a, b, func(a, b payment.Field) bool { return a.Name == b.Name && !b.Further })
 }
 
 // approved asks the bank whether it has seen the payer's approval. The page

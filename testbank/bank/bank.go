@@ -22,6 +22,8 @@ type Bank struct {
 	clock func() time.Time
 	// ahead is how far the bank's time is ahead of the machine's.
 	ahead atomic.Int64
+	// skew is how far the clock of the machine is from the right time.
+	skew atomic.Int64
 	// settlement is how long a transfer is pending.
 	settlement time.Duration
 	// passwords is the key of encrypted passwords.
@@ -84,6 +86,12 @@ func (b *Bank) Close() error { return b.book.Close() }
 func (b *Bank) Now() time.Time {
 	return b.clock().Add(time.Duration(b.ahead.Load()) * time.Millisecond).UTC()
 }
+
+// Machine is the time of the machine, by which certificates and signatures are judged.
+func (b *Bank) Machine() time.Time { return b.clock().Add(time.Duration(b.skew.Load())).UTC() }
+
+// SetMachine has the machine's clock go wrong by so much, until the program ends.
+func (b *Bank) SetMachine(wrong time.Duration) { b.skew.Store(int64(wrong)) }
 
 // Advance moves the bank's time on, and does what falls due meanwhile.
 func (b *Bank) Advance(ctx context.Context, by time.Duration) error {

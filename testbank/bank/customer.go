@@ -60,8 +60,11 @@ var opening = []struct {
 // BankCode is that of a profile's bank; none that is in use begins with a nine.
 func (p Profile) BankCode() string { return fmt.Sprintf("999010%02d", p.Number()) }
 
+// places are the last characters of the places of BICs, which have no O.
+const places = "ABCDEFGHIJKLMNPQRSTUVWXYZ"
+
 // BIC is that of a profile's bank.
-func (p Profile) BIC() string { return "EXBKDE2" + string(rune('A'-1+p.Number())) + "XXX" }
+func (p Profile) BIC() string { return "EXBKDE2" + places[p.Number()-1:][:1] + "XXX" }
 
 // openAccounts opens the accounts of a new bank.
 func (b *Bank) openAccounts(tx *ledger.Tx, now time.Time) error {

@@ -258,9 +258,25 @@ func (b *Bank) sign(tx *ledger.Tx, o *Order, a *Authorisation) error {
 	}
 	if len(o.Signed) < b.Profile.Signatories {
 		o.Status = "PATC"
+		if err := b.askNext(tx, o); err != nil {
+			return err
+		}
 		return b.putOrder(tx, o)
 	}
 	return b.accept(tx, o, b.Now())
+}
+
+// askNext asks the next customer in the app, whom the third party need not send.
+func (b *Bank) askNext(tx *ledger.Tx, o *Order) error {
+	for _, customer := range Customers() {
+		if slices.Contains(o.Signed, customer.ID) {
+			continue
+		}
+		of := authorisable{subject: Subject{OfPayment, o.ID, o.Path()}, approach: Decoupled}
+		_, err := b.begin(tx, Caller{Party: o.Party, PSU: customer.ID}, of)
+		return err
+	}
+	return nil
 }
 
 // fail ends an authorisation badly, and what it was for.

@@ -89,8 +89,11 @@ type Profile struct {
 	DeltaList       bool
 	EntryReference  bool
 	Download        bool
-	CardAccounts    bool
-	TransactionIDs  bool
+	// Formats are those in which reports can be had, besides JSON: camt and mt940. Downloads
+	// are in the first.
+	Formats        []string
+	CardAccounts   bool
+	TransactionIDs bool
 	// Rewords says that a transaction has another text and another value date once it is
 	// booked.
 	Rewords  bool
@@ -154,6 +157,9 @@ func Profiles() []Profile {
 		}),
 		usual("passwords", "As embedded, with two passwords, both encrypted.", func(p *Profile) {
 			p.SCA, p.TwoPasswords, p.EncryptsPasswords = []Approach{Embedded}, true, true
+		}),
+		usual("statements", "Lists of transactions as camt.053 and MT940 where these are asked for; downloads as camt.053.", func(p *Profile) {
+			p.Download, p.Formats = true, []string{"camt", "mt940"}
 		}),
 	}
 }

@@ -121,16 +121,28 @@ func (c *call) read(into any) error {
 }
 
 func clock(c *call) (any, error) {
-	return map[string]any{"now": c.bank.Now().Format(time.RFC3339)}, nil
+	return map[string]any{"now": c.bank.Now().Format(time.RFC3339), "machine": c.bank.Machine().Format(time.RFC3339)}, nil
 }
 
-// advance moves the bank's time, by a duration as Go writes it, or by days, as in 3d.
+// advance moves the bank's time, by a duration as Go writes it, or by days, as in 3d, and has
+// the clock of its machine go wrong.
 func advance(c *call) (any, error) {
 	var asked struct {
-		Advance string `json:"advance"`
+		Advance string  `json:"advance"`
+		Machine *string `json:"machine"`
 	}
 	if err := c.read(&asked); err != nil {
 		return nil, err
+	}
+	if asked.Machine != nil {
+		wrong, err := duration(*asked.Machine)
+		if err != nil {
+			return nil, bank.Refuse("FORMAT_ERROR", "machine", "a duration is like 10m, -36h or 3d")
+		}
+		c.bank.SetMachine(wrong)
+	}
+	if asked.Machine != nil && asked.Advance == "" {
+		return clock(c)
 	}
 	by, err := duration(asked.Advance)
 	if err != nil {

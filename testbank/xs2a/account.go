@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"passerelle/testbank/bank"
@@ -136,6 +137,10 @@ func (f family) transactions(a *API, r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	write, media, err := f.format(a, r)
+	if err != nil {
+		return answer{}, err
+	}
 	query := r.URL.Query()
 	delta := query.Get("deltaList")
 	if delta != "" && delta != "true" && delta != "false" {
@@ -143,19 +148,22 @@ func (f family) transactions(a *API, r *request) (answer, error) {
 	}
 	report, err := a.Bank.Transactions(r.Context(), reading, bank.Query{
 		BookingStatus: query.Get("bookingStatus"), From: query.Get("dateFrom"), To: query.Get("dateTo"),
-		EntryReferenceFrom: query.Get("entryReferenceFrom"), Delta: delta == "true", Cursor: query.Get("cursor"),
+		EntryReferenceFrom: query.Get("entryReferenceFrom"), Delta: delta == "true", Cursor: query.Get("cursor"), Whole: write != nil,
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return answer{}, err
-	}
-	if a.Bank.Profile.Download && query.Get("cursor") == "" && report.Next != "" {
+	case write != nil:
+		return a.written(report, write, media), nil
+	case a.Bank.Profile.Download && query.Get("cursor") == "" && report.Next != "":
 		path := f.path + "/" + report.Account.ID + "/download?" + url.Values{"cursor": {report.All}}.Encode()
 		return answer{status: http.StatusOK, body: map[string]any{"_links": links{"download": a.at(path)}}}, nil
 	}
 	return answer{status: http.StatusOK, body: f.page(a, r, report)}, nil
 }
 
-// downloaded answers a link to a long report with the whole of it.
+// downloaded answers a link to a long report with the whole of it, in the format that the bank
+// has files in.
 func (f family) downloaded(a *API, r *request) (answer, error) {
 	reading, err := f.reading(a, r, " transactions")
 	if err != nil {
@@ -168,6 +176,11 @@ func (f family) downloaded(a *API, r *request) (answer, error) {
 	report, err := a.Bank.Transactions(r.Context(), reading, bank.Query{Cursor: cursor, Whole: true})
 	if err != nil {
 		return answer{}, err
+	}
+	for _, format := range statementFormats {
+		if f.kind == ledger.Cash && accepts(r.Request, format.media) && slices.Contains(a.Bank.Profile.Formats, format.name) {
+			return a.written(report, format.write, format.media), nil
+		}
 	}
 	return answer{status: http.StatusOK, body: f.page(a, r, report)}, nil
 }

@@ -91,6 +91,7 @@ func unknownPath(_ *API, r *request) (answer, error) {
 func (a *API) handle(route route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Request-ID", answeredID(r))
+		w.Header().Set("Date", a.Clock().UTC().Format(http.TimeFormat))
 		checked, err := a.check(r, route.role)
 		if err != nil {
 			a.refuse(w, err)
@@ -214,10 +215,15 @@ func checkForm(r *request) error {
 		return bank.Refuse("FORMAT_ERROR", "X-Request-ID", "every request has a UUID as its id")
 	case len(r.body) > 0 && !strings.EqualFold(strings.TrimSpace(media), "application/json"):
 		return bank.Refuse("UNSUPPORTED_MEDIA_TYPE", "Content-Type", "the bank takes application/json")
-	case accept != "" && !strings.Contains(accept, "json") && !strings.Contains(accept, "*/*") && !strings.Contains(accept, "application/*"):
+	case !accepts(r.Request, "json") && !strings.Contains(accept, "application/*") && !ofReports(r.URL.Path):
 		return bank.Refuse("REQUESTED_FORMATS_INVALID", "Accept", "the bank answers with application/json")
 	}
 	return nil
+}
+
+// ofReports reports whether a path is that of reports, which banks have in several formats.
+func ofReports(path string) bool {
+	return strings.HasSuffix(path, "/transactions") || strings.HasSuffix(path, "/download")
 }
 
 // caller reads what the headers say of the customer and of preferences.

@@ -66,6 +66,9 @@ func writeJSON(w http.ResponseWriter, media string, status int, body any) {
 
 // encode writes JSON. Addresses keep their ampersands.
 func encode(body any) []byte {
+	if file, is := body.(document); is {
+		return file.content
+	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -98,6 +101,12 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, got answer) {
 func plain(w http.ResponseWriter, got answer) {
 	if got.body == nil {
 		w.WriteHeader(got.status)
+		return
+	}
+	if file, is := got.body.(document); is {
+		w.Header().Set("Content-Type", file.media)
+		w.WriteHeader(got.status)
+		w.Write(file.content) //nolint:errcheck // the caller is gone
 		return
 	}
 	writeJSON(w, "application/json", got.status, got.body)

@@ -171,6 +171,11 @@ CREATE UNIQUE INDEX bank_account_connection_id_key_key ON bank_account USING btr
 CREATE INDEX bank_account_of_connection ON bank_account USING btree (connection_id, id)
 CREATE INDEX bank_account_of_user ON bank_account USING btree (domain_id, user_id, id)
 CREATE UNIQUE INDEX bank_account_pkey ON bank_account USING btree (id)
+column bank_disturbance.process text NOT NULL
+column bank_disturbance.connector text NOT NULL
+column bank_disturbance.until bigint NOT NULL
+constraint bank_disturbance.bank_disturbance_pkey PRIMARY KEY (process, connector)
+CREATE UNIQUE INDEX bank_disturbance_pkey ON bank_disturbance USING btree (process, connector)
 column bank_transaction.id bigint NOT NULL IDENTITY
 column bank_transaction.domain_id bigint NOT NULL {n_distinct=100}
 column bank_transaction.user_id bigint NOT NULL

@@ -172,6 +172,12 @@ CREATE TABLE bank_account (
 );
 CREATE INDEX bank_account_of_connection ON bank_account (connection_id, id);
 CREATE INDEX bank_account_of_user ON bank_account (domain_id, user_id, id);
+CREATE TABLE bank_disturbance (
+  process   TEXT NOT NULL,
+  connector TEXT NOT NULL,
+  until     BIGINT NOT NULL,
+  PRIMARY KEY (process, connector)
+);
 CREATE TABLE bank_transaction (
   id               INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id        BIGINT NOT NULL,

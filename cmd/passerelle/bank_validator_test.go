@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// validatorSetting is the address of a program that holds messages against the file of the
+// standard and passes them on to validatorNext, as scripts/validate-banks starts it. With it the
+// messages of all tests between connectors and test banks go through that program.
+const (
+	validatorSetting = "PASSERELLE_TEST_VALIDATOR"
+	validatorNext    = "127.0.0.1:4011"
+	validatorID      = "X-Validated-Message"
+)
+
+// validator sees the messages between connectors and banks. What it sees of them is what the
+// program in the middle makes of each; what goes on is what came, to the byte.
+type validator struct {
+	address string
+	mu      sync.Mutex
+	// open are the messages on their way, by their number.
+	open     map[string]*message
+	number   int
+	messages int
+	// broken counts answers that the bank was asked to break, and found are violations, with how
+	// often they came.
+	broken int
+	found  map[string]int
+}
+
+// message is a request and its answer.
+type message struct {
+	to     *http.Client
+	origin string
+	method string
+	path   string
+	header http.Header
+	body   []byte
+
+	status   int
+	answer   http.Header
+	answered []byte
+	// lost says that the connection to the bank broke off.
+	lost bool
+}
+
+// validating is the one validator of this process, nil without the setting.
+var validating = sync.OnceValue(func() *validator {
+	address := os.Getenv(validatorSetting)
+	if address == "" {
+		return nil
+	}
+	v := &validator{address: address, open: map[string]*message{}, found: map[string]int{}}
+	listener, err := net.Listen("tcp", validatorNext)
+	if err != nil {
+		panic(err)
+	}
+	go http.Serve(listener, http.HandlerFunc(v.pass)) //nolint:gosec // it ends with the process
+	return v
+})
+
+// between puts the validator between the connectors and the banks, by their files.
+func (v *validator) between(b *banksOf) {
+	b.t.Helper()
+	certificates := filepath.Join(filepath.Dir(b.Folder), "certs")
+	server, err := tls.LoadX509KeyPair(filepath.Join(certificates, "server.pem"), filepath.Join(certificates, "server.key"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	client := bareClient(b.t, b.Folder)
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{server}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	own, origin := "https://"+listener.Addr().String(), ""
+	files, err := filepath.Glob(filepath.Join(b.Folder, "*.toml"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	api := regexp.MustCompile(`(?m)^api = "(https://[^/"]+)`)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		origin = string(api.FindSubmatch(content)[1])
+		if err := os.WriteFile(file, api.ReplaceAll(content, []byte(`api = "`+own)), 0o600); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	relay := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		m := &message{to: client, origin: origin, method: r.Method, path: r.URL.RequestURI(), header: r.Header, body: body}
+		v.relay(r.Context(), m)
+		m.write(w, own)
+	})}
+	go relay.Serve(listener) // it ends with the test
+	b.t.Cleanup(func() { relay.Close(); v.report(b.t) })
+}
+
+// relay has the program in the middle see a message, and notes what it says.
+func (v *validator) relay(ctx context.Context, m *message) {
+	_, path, _ := strings.Cut(strings.TrimPrefix(m.path, "/"), "/")
+	v.mu.Lock()
+	v.number++
+	id := fmt.Sprint(v.number)
+	v.open[id] = m
+	v.mu.Unlock()
+	request, err := http.NewRequestWithContext(ctx, m.method, v.address+"/"+path, bytes.NewReader(m.body))
+	if err != nil {
+		m.lost = true
+		return
+	}
+	request.Header = m.header.Clone()
+	request.Header.Set(validatorID, id)
+	answer, err := http.DefaultClient.Do(request)
+	if err == nil {
+		answer.Body.Close()
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.open, id)
+	v.messages++
+	if m.lost || !m.asStandard() {
+		v.broken++
+		return
+	}
+	if err != nil {
+		v.found["the program in the middle fails: "+err.Error()]++
+		return
+	}
+	v.note(m, answer.Header.Get("Sl-Violations"))
+}
+
+// asStandard reports whether an answer can be held against anything: it is JSON, or a file, as
+// its header says.
+func (m *message) asStandard() bool {
+	return len(m.answered) == 0 || !strings.Contains(m.answer.Get("Content-Type"), "json") || json.Valid(m.answered)
+}
+
+// note notes what is against the standard, but for what is known to be.
+func (v *validator) note(m *message, reported string) {
+	var all []struct {
+		Location []string
+		Severity string
+		Code     any
+		Message  string
+	}
+	if reported == "" {
+		return
+	}
+	if err := json.Unmarshal([]byte(reported), &all); err != nil {
+		v.found["the program in the middle says "+reported]++
+		return
+	}
+	for _, one := range all {
+		text := fmt.Sprintf("%s %s, %d: %s: %s", m.method, pathForm.ReplaceAllString(m.path, "…"), m.status, strings.Join(one.Location, "."), one.Message)
+		v.found[text]++
+	}
+}
+
+// pathForm is what differs between paths of the same kind: ids, and queries.
+var pathForm = regexp.MustCompile(`[A-Z0-9]{20,}|[0-9a-f-]{36}|\?.*$|^/[a-z0-9-]+`)
+
+// pass is where the program in the middle sends messages: on to the bank, as they came.
+func (v *validator) pass(w http.ResponseWriter, r *http.Request) {
+	v.mu.Lock()
+	m := v.open[r.Header.Get(validatorID)]
+	v.mu.Unlock()
+	if m == nil {
+		http.Error(w, "no such message", http.StatusNotFound)
+		return
+	}
+	request, err := http.NewRequestWithContext(r.Context(), m.method, m.origin+m.path, bytes.NewReader(m.body))
+	if err != nil {
+		panic(err)
+	}
+	request.Header = m.header.Clone()
+	stay := *m.to
+	stay.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	answer, err := stay.Do(request)
+	if err != nil {
+		m.lost = true
+		panic(http.ErrAbortHandler)
+	}
+	defer answer.Body.Close()
+	m.status, m.answer = answer.StatusCode, answer.Header
+	const enough = 20 << 20 // more than a connector reads of an answer
+	m.answered, err = io.ReadAll(io.LimitReader(answer.Body, enough))
+	if m.lost = err != nil; m.lost || !m.asStandard() {
+		panic(http.ErrAbortHandler)
+	}
+	m.write(w, "https://bank.example") // the program in the middle does not take loopback for an address
+}
+
+// write answers as the bank did, whose address for others is another.
+func (m *message) write(w http.ResponseWriter, own string) {
+	if m.lost && m.answer == nil {
+		panic(http.ErrAbortHandler)
+	}
+	for name, values := range m.answer {
+		if name != "Content-Length" {
+			w.Header()[name] = values
+		}
+	}
+	if to := w.Header().Get("Location"); to != "" {
+		w.Header().Set("Location", strings.Replace(to, m.origin, own, 1))
+	}
+	body := bytes.ReplaceAll(m.answered, []byte(m.origin), []byte(own))
+	w.WriteHeader(m.status)
+	w.Write(body) // the caller is gone
+	if m.lost {
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// report fails the test with what is against the standard.
+func (v *validator) report(t testing.TB) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	excused := map[string]int{}
+	for text, times := range v.found {
+		i := slices.IndexFunc(exceptions, func(e exception) bool { return e.of.MatchString(text) })
+		if i < 0 {
+			t.Errorf("against the standard, %d times: %s", times, text)
+			continue
+		}
+		excused[exceptions[i].why] += times
+	}
+	t.Logf("%d messages in both directions until now, %d of them broken on purpose, excused: %v", v.messages, v.broken, excused)
+	v.found = map[string]int{}
+}
+
+// exception is something that the program in the middle says, and why it is all the same.
+type exception struct {
+	of  *regexp.Regexp
+	why string
+}
+
+var exceptions = []exception{
+	{
+		regexp.MustCompile(`^GET …/v1/(card-)?accounts/[a-z-]+/download…, 200: `),
+		"the standard has links to downloads, and its file no path for them",
+	},
+	{
+		regexp.MustCompile(`^GET .*/status, 200: response\.body\.transactionStatus: .* must be equal to one of the allowed values`),
+		"the test bank reports an unknown status where a scenario wants that (Fault ZZZZ)",
+	},
+}

@@ -1,0 +1,337 @@
+// Package codes says what the statuses and error codes of the XS2A API mean in the words of the
+// service.
+//
+// It owns the tables: which state of a payment a status stands for, and which of our codes, or
+// which remedy for the operator, an error code stands for, in both forms of error bodies. It does
+// not own how a bank is asked, or what follows. It computes only, and does not fail: an unknown
+// status leaves a payment where it is, and an unknown code counts by the HTTP status.
+package codes
+
+import (
+	"cmp"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"passerelle"
+	"passerelle/payment"
+)
+
+// Message is one thing that a bank says about a request, in either of the two forms of
+// bodies: tppMessages, or a problem of RFC 7807.
+type Message struct {
+	Category string `json:"category"`
+	Code     string `json:"code"`
+	Path     string `json:"path"`
+	Text     string `json:"text"`
+}
+
+// Body is what both forms of bodies have.
+type Body struct {
+	Messages   []Message `json:"tppMessages"`
+	Code       string    `json:"code"`
+	Title      string    `json:"title"`
+	Detail     string    `json:"detail"`
+	Additional []struct {
+		Code   string `json:"code"`
+		Title  string `json:"title"`
+		Detail string `json:"detail"`
+	} `json:"additionalErrors"`
+}
+
+// warning is the category of messages that refuse nothing.
+const warning = "WARNING"
+
+// All brings both forms into one, those that refuse first.
+func (s Body) All() []Message {
+	all := slices.Clone(s.Messages)
+	if s.Code != "" {
+		all = append(all, Message{Code: s.Code, Text: cmp.Or(s.Detail, s.Title)})
+	}
+	for _, one := range s.Additional {
+		all = append(all, Message{Code: one.Code, Text: cmp.Or(one.Detail, one.Title)})
+	}
+	refuses := func(m Message) int {
+		if m.Category == warning {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(all, func(a, b Message) int { return refuses(a) - refuses(b) })
+	return all
+}
+
+// Meaning is what a code stands for: one of ours and, where the operator and not the
+// payer is to do something about it, what.
+type Meaning struct {
+	Code payment.ErrorCode
+	// Remedy is what the operator can do, empty where it is not for them.
+	Remedy string
+}
+
+// What the operator can do about codes that are not the payer's problem.
+const (
+	certificateRemedy = "look at tls.certificate: the bank wants one that is valid, registered there and has the role for payments (PSP_PI) or accounts (PSP_AI)"
+	signatureRemedy   = "look at the table signature: the bank does not take our signature"
+	tokenRemedy       = "look at the table oauth: the bank does not take our access token"
+	productRemedy     = "look at profile.payments: the bank does not have this product"
+	RequestRemedy     = "the bank does not take a request that is as the standard has it: look whether standard.version and the profile are right"
+	clockRemedy       = "look whether this machine's clock is right"
+	consentRemedy     = "the bank does not take the consent that goes with the request"
+	busyRemedy        = "the bank takes no more requests for now"
+)
+
+// meanings are the codes of the standard, by bank-standards of the interface.
+var meanings = map[string]Meaning{
+	"CERTIFICATE_INVALID": {payment.Bug, certificateRemedy},
+	"CERTIFICATE_EXPIRED": {payment.Bug, certificateRemedy},
+	"CERTIFICATE_BLOCKED": {payment.Bug, certificateRemedy},
+	"CERTIFICATE_REVOKED": {payment.Bug, certificateRemedy},
+	"CERTIFICATE_MISSING": {payment.Bug, certificateRemedy},
+	"ROLE_INVALID":        {payment.Bug, certificateRemedy},
+	"SIGNATURE_INVALID":   {payment.Bug, signatureRemedy},
+	"SIGNATURE_MISSING":   {payment.Bug, signatureRemedy},
+	"KID_MISSING":         {payment.Bug, signatureRemedy},
+	"TOKEN_UNKNOWN":       {payment.Bug, tokenRemedy},
+	"TOKEN_INVALID":       {payment.Bug, tokenRemedy},
+	"TOKEN_EXPIRED":       {payment.Bug, tokenRemedy},
+	"TIMESTAMP_INVALID":   {payment.Bug, clockRemedy},
+
+	"PRODUCT_UNKNOWN":           {payment.Bug, productRemedy},
+	"SERVICE_INVALID":           {payment.Bug, RequestRemedy},
+	"UNSUPPORTED_MEDIA_TYPE":    {payment.Bug, RequestRemedy},
+	"REQUESTED_FORMATS_INVALID": {payment.Bug, RequestRemedy},
+	"SESSIONS_NOT_SUPPORTED":    {payment.Bug, RequestRemedy},
+	"STATUS_INVALID":            {payment.Bug, RequestRemedy},
+	"REFERENCE_MIX_INVALID":     {payment.Bug, RequestRemedy},
+	"REFERENCE_STATUS_INVALID":  {payment.Bug, RequestRemedy},
+	"CONSENT_UNKNOWN":           {payment.Bug, consentRemedy},
+	"CONSENT_INVALID":           {payment.Bug, consentRemedy},
+	"CONSENT_EXPIRED":           {payment.Bug, consentRemedy},
+	"ACCESS_EXCEEDED":           {payment.WebsiteUnavailable, busyRemedy},
+	"SERVICE_UNAVAILABLE":       {payment.WebsiteUnavailable, busyRemedy},
+	"INTERNAL_SERVER_ERROR":     {payment.WebsiteUnavailable, busyRemedy},
+
+	"FORMAT_ERROR":             {payment.InvalidValue, ""},
+	"PARAMETER_NOT_SUPPORTED":  {payment.InvalidValue, ""},
+	"PARAMETER_NOT_CONSISTENT": {payment.InvalidValue, ""},
+	"PERIOD_INVALID":           {payment.InvalidDate, ""},
+	"EXECUTION_DATE_INVALID":   {payment.InvalidDate, ""},
+	"RESOURCE_UNKNOWN":         {payment.InvalidEmitter, ""},
+	"RESOURCE_BLOCKED":         {payment.InvalidEmitter, ""},
+	"SERVICE_BLOCKED":          {payment.InvalidEmitter, ""},
+	"CARD_INVALID":             {payment.InvalidEmitter, ""},
+	"NO_PIIS_ACTIVATION":       {payment.InvalidEmitter, ""},
+	"PRODUCT_INVALID":          {payment.InvalidEmitter, ""},
+	"RESOURCE_EXPIRED":         {payment.NoAnswerFromCustomer, ""},
+	"PSU_CREDENTIALS_INVALID":  {payment.AuthenticationFailed, ""},
+	"CORPORATE_ID_INVALID":     {payment.AuthenticationFailed, ""},
+	"SCA_METHOD_UNKNOWN":       {payment.AuthenticationFailed, ""},
+	"SCA_INVALID":              {payment.AuthenticationFailed, ""},
+	"FUNDS_NOT_AVAILABLE":      {payment.InsufficientFunds, ""},
+
+	"BENEFICIARY_WHITELISTING_REQUIRED": {payment.InvalidBeneficiary, ""},
+	"PAYMENT_FAILED":                    {payment.NoSpecifiedReason, ""},
+	"CANCELLATION_INVALID":              {payment.NoSpecifiedReason, ""},
+}
+
+// reasons are codes of ISO 20022, which banks give beside those of the standard.
+var reasons = map[payment.ErrorCode][]string{
+	payment.InvalidEmitter:       {"AG01", "RR01", "RR02"},
+	payment.InsufficientFunds:    {"AM04", "AG07"},
+	payment.InvalidAmount:        {"AM01", "AM02", "AM06", "AM09", "AM12", "AM13", "AM14", "AM15", "AM21", "AM23"},
+	payment.InvalidCurrency:      {"AM03", "AM11", "CURR"},
+	payment.InvalidDate:          {"CH03", "CH04", "DT01", "DT03", "DT04", "DT05", "TM01"},
+	payment.InvalidBeneficiary:   {"BE01", "BE06", "BE22", "CNOR", "RC01", "RC02", "RC03", "RC04", "RC05", "RC06", "RC07", "RR03", "SL11", "SL12"},
+	payment.InvalidLabel:         {"CH15", "RR07", "RR10"},
+	payment.InvalidReferenceID:   {"FF08", "DU04", "AM05", "DU03", "DUPL"},
+	payment.RegulatoryReason:     {"RR04", "FRAD", "FR01", "AM07", "NOCM"},
+	payment.AuthenticationFailed: {"U037"},
+	payment.NoAnswerFromCustomer: {"NOAS", "DS24", "U036"},
+	payment.NoSpecifiedReason:    {"MS02", "MS03"},
+	payment.CancelledByUser:      {"CUST", "DS02"},
+	payment.InvalidValue:         {"FF01", "FF02", "AM18", "AG03"},
+	payment.WebsiteUnavailable:   {"FF10"},
+}
+
+// sided are reasons about an account, of which the path says whose.
+var sided = []string{"AC01", "AC04", "AC06"}
+
+// places of a request that a bank can complain about, by the words in the path.
+var complained = []struct {
+	word string
+	code payment.ErrorCode
+}{
+	{"currency", payment.InvalidCurrency},
+	{"instructedamount", payment.InvalidAmount},
+	{"amount", payment.InvalidAmount},
+	{"creditor", payment.InvalidBeneficiary},
+	{"debtor", payment.InvalidEmitter},
+	{"remittance", payment.InvalidLabel},
+	{"endtoend", payment.InvalidReferenceID},
+	{"date", payment.InvalidDate},
+	{"frequency", payment.InvalidDate},
+	{"dayofexecution", payment.InvalidDate},
+	{"monthsofexecution", payment.InvalidDate},
+}
+
+// placeOf is what is wrong by the path of a message, or "".
+func placeOf(path string) payment.ErrorCode {
+	path = strings.ToLower(path)
+	for _, one := range complained {
+		if strings.Contains(path, one.word) {
+			return one.code
+		}
+	}
+	return ""
+}
+
+// reasonForm is how a text begins with a reason of ISO 20022, for which the standard has
+// no member.
+var reasonForm = regexp.MustCompile(`^([A-Z]{4}|[A-Z]{2}[0-9]{2}): `)
+
+// Reason is the code that says what a message is about, of the standard or of ISO 20022,
+// or "" where it has none that is known.
+func (m Message) Reason() string {
+	candidates := []string{m.Code}
+	if found := reasonForm.FindStringSubmatch(m.Text); found != nil {
+		candidates = append(candidates, found[1])
+	}
+	for _, code := range candidates {
+		if _, known := meanings[code]; known || slices.Contains(sided, code) || reasonCode(code) != "" {
+			return code
+		}
+	}
+	return ""
+}
+
+// reasonCode is ours for a reason of ISO 20022, or "".
+func reasonCode(reason string) payment.ErrorCode {
+	for code, all := range reasons {
+		if slices.Contains(all, reason) {
+			return code
+		}
+	}
+	return ""
+}
+
+// Meant is what a message stands for, and false where no table has its code.
+func (m Message) Meant() (Meaning, bool) {
+	reason := m.Reason()
+	if slices.Contains(sided, reason) {
+		code := placeOf(m.Path)
+		return Meaning{Code: cmp.Or(code, payment.BankMessage)}, true
+	}
+	if code := reasonCode(reason); code != "" {
+		return Meaning{Code: code}, true
+	}
+	found, known := meanings[reason]
+	if place := placeOf(m.Path); place != "" && known && found.Remedy == "" && (found.Code == payment.InvalidValue || m.Code == "RESOURCE_UNKNOWN" || m.Code == "RESOURCE_BLOCKED") {
+		found.Code = place
+	}
+	return found, known
+}
+
+// statuses are what an answer means that has no code of the standard.
+var statuses = map[int]Meaning{
+	http.StatusBadRequest:           {payment.InvalidValue, ""},
+	http.StatusUnauthorized:         {payment.Bug, certificateRemedy},
+	http.StatusForbidden:            {payment.Bug, certificateRemedy},
+	http.StatusNotFound:             {payment.Bug, "look at address.api: the bank knows no such path"},
+	http.StatusMethodNotAllowed:     {payment.Bug, RequestRemedy},
+	http.StatusNotAcceptable:        {payment.Bug, RequestRemedy},
+	http.StatusUnsupportedMediaType: {payment.Bug, RequestRemedy},
+	http.StatusTooManyRequests:      {payment.WebsiteUnavailable, busyRemedy},
+}
+
+// Judge is what a refusal means: of the messages the first that is known, or else the
+// status. A text without a known code is the bank's message to people.
+func Judge(status int, all []Message) (Meaning, string) {
+	for _, m := range all {
+		if found, known := m.Meant(); known {
+			return found, m.Text
+		}
+	}
+	found, known := statuses[status]
+	if len(all) > 0 && all[0].Text != "" && (!known || found.Remedy == "") {
+		return Meaning{Code: payment.BankMessage}, all[0].Text
+	}
+	if !known {
+		found = Meaning{Code: payment.NoSpecifiedReason}
+	}
+	return found, ""
+}
+
+// Words are the codes of messages for the timeline.
+func Words(all []Message) string {
+	var codes []string
+	for _, m := range all {
+		if m.Code != "" && !slices.Contains(codes, m.Code) {
+			codes = append(codes, m.Code)
+		}
+	}
+	return strings.Join(codes, " ")
+}
+
+// readStates are the states in which a read ends that the bank refuses with a code, where
+// it is not for the operator to do something: then it is a bug. SCARequired stands for a
+// consent that has to be given anew.
+var readStates = map[string]passerelle.ConnectionState{
+	"CONSENT_UNKNOWN":         passerelle.SCARequired,
+	"CONSENT_INVALID":         passerelle.SCARequired,
+	"CONSENT_EXPIRED":         passerelle.SCARequired,
+	"TOKEN_UNKNOWN":           passerelle.SCARequired,
+	"TOKEN_INVALID":           passerelle.SCARequired,
+	"TOKEN_EXPIRED":           passerelle.SCARequired,
+	"STATUS_INVALID":          passerelle.SCARequired,
+	"SCA_METHOD_UNKNOWN":      passerelle.SCARequired,
+	"SCA_INVALID":             passerelle.SCARequired,
+	"PSU_CREDENTIALS_INVALID": passerelle.Wrongpass,
+	"CORPORATE_ID_INVALID":    passerelle.Wrongpass,
+	"SERVICE_BLOCKED":         passerelle.ActionNeeded,
+	"RESOURCE_BLOCKED":        passerelle.ActionNeeded,
+	"ACCESS_EXCEEDED":         passerelle.RateLimiting,
+	"RESOURCE_EXPIRED":        passerelle.WebsiteUnavailable,
+	"SERVICE_UNAVAILABLE":     passerelle.WebsiteUnavailable,
+	"INTERNAL_SERVER_ERROR":   passerelle.WebsiteUnavailable,
+}
+
+// ReadRemedy is what the operator can do about what a bank refuses of a read.
+func ReadRemedy(status int, all []Message) string {
+	what, _ := Judge(status, all)
+	return cmp.Or(readRemedies[Known(all)], what.Remedy, RequestRemedy)
+}
+
+// readRemedies are about codes whose meaning for reads is another than for payments.
+var readRemedies = map[string]string{
+	"PERIOD_INVALID":          "look at profile.accounts.history_days: the bank does not tell transactions that far back",
+	"SERVICE_INVALID":         "look at profile.accounts: the bank does not have this call",
+	"RESOURCE_UNKNOWN":        "the bank does not know an account or a page that it named itself",
+	"CONSENT_INVALID":         consentRemedy,
+	"PARAMETER_NOT_SUPPORTED": "look at profile.accounts: the bank does not have a consent or a query of that kind",
+}
+
+// ReadState is the state that the first known code, or else the status, stands for.
+func ReadState(status int, all []Message) passerelle.ConnectionState {
+	if code := Known(all); code != "" {
+		return cmp.Or(readStates[code], passerelle.Bug)
+	}
+	switch {
+	case status == http.StatusTooManyRequests:
+		return passerelle.RateLimiting
+	case status >= http.StatusInternalServerError || status == http.StatusRequestTimeout:
+		return passerelle.WebsiteUnavailable
+	}
+	return passerelle.Bug
+}
+
+// Known is the first code that is one of the standard's.
+func Known(all []Message) string {
+	for _, m := range all {
+		if _, known := meanings[m.Code]; known {
+			return m.Code
+		}
+	}
+	return ""
+}

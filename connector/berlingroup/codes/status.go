@@ -1,0 +1,53 @@
+package codes
+
+import "passerelle/payment"
+
+// Statuses of orders that mean something by themselves.
+const (
+	Checked   = "ACTC" // the bank has found nothing wrong with the order
+	Executing = "ACSP" // the bank carries it out
+	Settled   = "ACSC" // the first by which the money has left the payer's account
+	Partly    = "PATC" // some of those who have to approve have approved
+	InPart    = "PART" // some lines of a bulk are refused
+	Rejected  = "RJCT"
+	Cancelled = "CANC"
+)
+
+// ranks order the statuses of an order that goes well: each tells at least as much as
+// those before it.
+var ranks = map[string]int{
+	"RCVD": 1, "PDNG": 2, Partly: 3, Checked: 4, "ACCP": 5, "ACFC": 6, Executing: 7, "ACWC": 8, "ACWP": 8, Settled: 9, "ACCC": 10,
+}
+
+// Rank is how much a status tells; zero for one that is unknown or a refusal.
+func Rank(status string) int { return ranks[status] }
+
+// Ended reports whether no other status comes after one.
+func Ended(status string) bool { return ends[status] != "" }
+
+// ends are the statuses after which no other comes, whoever has approved.
+var ends = map[string]payment.Status{Rejected: payment.Declined, Cancelled: payment.Declined, Settled: payment.Settled, "ACCC": payment.Settled, InPart: payment.Settled}
+
+// Standing is what a status means for an order: where it stands and, once it is settled,
+// what became of its lines. Last is the best status that the bank ever reports. Periodic says that it is executed again and again, of which
+// the standard tells nothing; approved that its payer has done what the bank wanted.
+func Standing(status, last string, periodic, approved bool) (payment.Status, payment.InstructionState) {
+	known := Rank(status)
+	switch {
+	case ends[status] == payment.Declined:
+		return payment.Declined, payment.InstructionRejected
+	case status == InPart:
+		return payment.Settled, payment.InstructionAccepted
+	case periodic && known >= Rank(Checked) && (approved || known >= Rank(Executing)):
+		return payment.Settled, payment.InstructionAccepted
+	case known >= Rank(Settled):
+		return payment.Settled, payment.InstructionDone
+	case status == Partly:
+		return payment.Processing, payment.InstructionPending
+	case !approved && known < Rank(Executing):
+		return payment.Awaiting, payment.InstructionPending
+	case known >= Rank(last):
+		return payment.Settled, payment.InstructionAccepted
+	}
+	return payment.Processing, payment.InstructionPending
+}

@@ -1,0 +1,250 @@
+package berlingroup
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/identity"
+	"passerelle/connector/statements"
+	"passerelle/statementfile"
+)
+
+// The transactions of an account come as a report: pages of JSON, or a statement in a format
+// of ISO 20022 or SWIFT, also where a page leads to a download. However long it is, a report is
+// taken a few transactions at a time.
+
+// pageSize is how many transactions are handed over at once.
+const pageSize = 500
+
+// page is one answer of a report, on its way to whoever takes the transactions.
+type page struct {
+	*reading
+	history *history
+	request request
+	batch   []passerelle.TransactionDetails
+	// links are those of the page, to what follows.
+	links links
+	// stopped is why nobody takes transactions any more.
+	stopped error
+}
+
+// readReport hands over the pages of a report.
+func (v *reading) readReport(ctx context.Context, s *history, first request) error {
+	first.accept = formats[v.file.Profile.Accounts.formatOf(s.account.family)].media
+	pages := v.pages(first)
+	for !pages.end {
+		p := &page{reading: v, history: s, request: pages.request, links: links{}}
+		p.request.take = p.take
+		if _, err := v.fetch(ctx, p.request); err != nil {
+			return err
+		}
+		next, download := p.links["next"].Href, p.links["download"].Href
+		if err := pages.turn(cmp.Or(next, download)); err != nil {
+			return err
+		}
+		if next == "" {
+			pages.request.accept = "*/*" // downloads are in whatever format the bank has
+		}
+	}
+	return nil
+}
+
+// take takes a page in the format that it has.
+func (p *page) take(a answer, body *flow) error {
+	in := bufio.NewReaderSize(body, 64<<10)
+	read := p.takeJSON
+	if isStatement(a.header, in) {
+		read = p.takeStatement
+	}
+	if err := read(in, body); err != nil {
+		return err
+	}
+	return p.flush()
+}
+
+// isStatement reports whether an answer is a statement file and not JSON, by how it begins and
+// what the bank calls it.
+func isStatement(h http.Header, in *bufio.Reader) bool {
+	first, _ := in.Peek(512) // what cannot be read shows later
+	text := strings.TrimLeft(string(first), "\ufeff \t\r\n")
+	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return text != "" && text[0] != '{' && text[0] != '[' && media != "" && media != "text/html" && !strings.Contains(media, "json")
+}
+
+// lenient takes JSON as banks write it.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), json.MatchCaseInsensitiveNames(true))
+
+// takeJSON takes a page as the standard has it, of either family of accounts.
+func (p *page) takeJSON(in *bufio.Reader, body *flow) error {
+	d := jsontext.NewDecoder(in, lenient)
+	group := func(pending bool) func(*jsontext.Decoder) error {
+		return func(d *jsontext.Decoder) error {
+			return elements(d, func(d *jsontext.Decoder) error { return p.takeTransaction(d, body, pending) })
+		}
+	}
+	groups := func(d *jsontext.Decoder) error {
+		return members(d, map[string]func(*jsontext.Decoder) error{"booked": group(false), "pending": group(true), "_links": p.takeLinks})
+	}
+	err := members(d, map[string]func(*jsontext.Decoder) error{"transactions": groups, "cardTransactions": groups, "_links": p.takeLinks})
+	if err == nil {
+		err = concluded(d)
+	}
+	if err == nil || p.stopped != nil || as[*connector.Fault](err) {
+		return err
+	}
+	return p.fault(p.request, errMalformed, errMalformed.Error())
+}
+
+// concluded wants nothing to follow.
+func concluded(d *jsontext.Decoder) error {
+	_, err := d.ReadToken()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return cmp.Or(err, errMalformed)
+}
+
+// members walks over the members of an object. It skips those that nobody reads, and a null in
+// its place.
+func members(d *jsontext.Decoder, read map[string]func(*jsontext.Decoder) error) error {
+	return within(d, '{', '}', func() error {
+		name, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		if take := read[name.String()]; take != nil {
+			return take(d)
+		}
+		return d.SkipValue()
+	})
+}
+
+// elements walks over the elements of a list.
+func elements(d *jsontext.Decoder, read func(*jsontext.Decoder) error) error {
+	return within(d, '[', ']', func() error { return read(d) })
+}
+
+// within does something for each thing between two tokens.
+func within(d *jsontext.Decoder, begin, end jsontext.Kind, each func() error) error {
+	first, err := d.ReadToken()
+	if err != nil || first.Kind() == 'n' {
+		return err
+	}
+	if first.Kind() != begin {
+		return errMalformed
+	}
+	for d.PeekKind() != end {
+		if err := each(); err != nil {
+			return err
+		}
+	}
+	_, err = d.ReadToken()
+	return err
+}
+
+func (p *page) takeLinks(d *jsontext.Decoder) error { return json.UnmarshalDecode(d, &p.links) }
+
+// takeTransaction takes one transaction.
+func (p *page) takeTransaction(d *jsontext.Decoder, body *flow, pending bool) error {
+	t := transaction{pending: pending}
+	if err := json.UnmarshalDecode(d, &t); err != nil {
+		return err
+	}
+	body.item()
+	details, err := p.transactionDetails(&t)
+	if err != nil {
+		return p.fault(p.request, errMalformed, "a transaction of its has no amount or no currency as the standard has it")
+	}
+	p.history.noteReference(t.EntryReference, date(t.BookingDate))
+	return p.add(t.identity(p.file.Profile.Accounts), details)
+}
+
+// add names a transaction and hands it over with others.
+func (p *page) add(named identity.Transaction, d passerelle.TransactionDetails) error {
+	if p.history.names.Give(named, &d) {
+		p.batch = append(p.batch, d)
+	}
+	if len(p.batch) < pageSize {
+		return nil
+	}
+	return p.flush()
+}
+
+func (p *page) flush() error {
+	batch := p.batch
+	p.batch = nil
+	p.stopped = p.handOver(p.history, batch)
+	return p.stopped
+}
+
+// takeStatement takes a statement file. It has what is booked.
+func (p *page) takeStatement(in *bufio.Reader, body *flow) error {
+	for record, err := range statementfile.Read(in, nil) {
+		var wrong *statementfile.FileError
+		if errors.As(err, &wrong) {
+			return p.fault(p.request, errMalformed, "its statement cannot be read: "+wrong.Error())
+		}
+		if err != nil {
+			return err
+		}
+		if s := record.Statement.Account; s.IBAN != "" && p.history.account.IBAN != "" && s.IBAN != p.history.account.IBAN {
+			return p.fault(p.request, errMalformed, "its statement is of another account than was asked for")
+		}
+		body.item()
+		if record.Entry == nil {
+			continue
+		}
+		p.history.noteReference(record.Entry.Reference, record.Entry.Booked)
+		if err := p.add(p.identityOf(record), statements.Transaction(record)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// identityOf is what tells an entry of a statement from others.
+func (p *page) identityOf(r statementfile.Record) identity.Transaction {
+	e := r.Entry
+	sum := e.Amount.Trim(0).String()
+	one := identity.Transaction{
+		Booked: e.Booked, Sum: sum + string(r.Statement.Account.Currency), EndToEnd: e.EndToEnd, Number: e.Number, Text: e.Wording + " " + e.Name,
+		Content: []string{sum, string(r.Statement.Account.Currency), cmp.Or(e.Value, e.Booked).String(), e.EndToEnd, e.Name, e.Number, e.Wording},
+	}
+	if p.file.Profile.Accounts.TransactionIDs && e.Reference != "" {
+		one.ID = entryID(sum, e.Reference)
+	}
+	return one
+}
+
+// formats are those of reports that a bank may be asked for, and the media type of each.
+var formats = map[string]struct {
+	media string
+	// groups says that what is pending is reported as well.
+	groups bool
+}{
+	"json": {"application/json", true}, "camt": {"application/xml", false}, "mt940": {"text/plain", false},
+}
+
+// formatOf is the format that reports about a family of accounts are asked for in. Those about
+// cards are in JSON alone.
+func (a *Accounts) formatOf(family string) string {
+	if family == cardAccountsPath {
+		return "json"
+	}
+	return a.Formats[0]
+}
+
+// mixed reports whether the bank has reports in several formats, such as pages in JSON and
+// downloads in camt: transactions then go by what they are called in all of them.
+func (a *Accounts) mixed() bool { return len(a.Formats) > 1 }

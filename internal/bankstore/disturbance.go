@@ -1,0 +1,26 @@
+package bankstore
+
+import (
+	"context"
+	"time"
+
+	"passerelle/internal/database"
+)
+
+// Disturb replaces the connectors whose banks a process leaves alone, until an instant. It
+// forgets what other processes said that is over.
+func (tx Tx) Disturb(process string, connectors []string, now, until time.Time) {
+	tx.unit.Exec(`DELETE FROM bank_disturbance WHERE process = $1 OR until <= $2`, process, database.Micros(now))
+	for _, one := range connectors {
+		tx.unit.Exec(`INSERT INTO bank_disturbance (process, connector, until) VALUES ($1, $2, $3)`, process, one, database.Micros(until))
+	}
+}
+
+// Disturbed lists the connectors whose banks other processes leave alone at an instant.
+func (r Reader) Disturbed(ctx context.Context, process string, now time.Time) ([]string, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (string, error) {
+		var connector string
+		err := row.Scan(&connector)
+		return connector, err
+	}, `SELECT DISTINCT connector FROM bank_disturbance WHERE process <> $1 AND until > $2 ORDER BY connector`, process, database.Micros(now))
+}
