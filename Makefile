@@ -90,6 +90,10 @@ newest: ## the tests of the store on the newest PostgreSQL of Debian, directly a
 	scripts/with-postgres go test -count=1 -timeout 30m ./internal/database ./internal/store ./internal/bankstore; \
 	scripts/with-postgres scripts/with-pgbouncer bash -c "go test -tags pooled -count=1 -run Pooler ./internal/database && go test -count=1 -timeout 30m ./internal/store ./internal/bankstore"
 
+.PHONY: samples
+samples: ## read the public sample files of other programs, as docs/statement-samples.md has them
+	scripts/samples
+
 .PHONY: bench
 bench: tools ## hold the speed of the service against what this machine can do, into bench/results
 	PASSERELLE_POSTGRES_DURABLE=1 scripts/with-postgres go run ./bench -results bench/results

@@ -18,6 +18,9 @@ const (
 	ScopePaymentsCancel    Scope = "payments:cancel"
 	ScopeConfig            Scope = "config"
 	ScopeUsers             Scope = "users"
+	// ScopeDeployment reaches what all domains share. A config token has it when an operator of
+	// the machine created it so.
+	ScopeDeployment Scope = "deployment"
 )
 
 // Scopes is a set of scopes without duplicates, in the order given.

@@ -8,20 +8,30 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"passerelle"
 )
 
+// maxLine is how many bytes a line may have: each character has at most four.
+const maxLine = 4*width + 2
+
 // maxRecords bounds what one statement may take of the memory of its reader.
 const maxRecords = 1_000_000
 
-// Parse reads statements one after the other and yields each when it is complete. After the
-// first error it yields no more. Lines have exactly 120 ASCII characters and may end in CR LF.
-// The movements must lead from the old balance to the new one.
+// Parse reads statements one after the other and yields each when it is
+// complete. After the first error it yields no more. Lines may end in CR LF;
+// they have 120 characters, of which mail programs may have cut the blanks at
+// the end. Empty lines do not count. Characters of UTF-8 that the norm does not
+// have become letters without accents, or blanks. The movements must lead from
+// the old balance to the new one.
 func Parse(r io.Reader) iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
 		p := parser{lines: bufio.NewScanner(r)}
-		p.lines.Buffer(make([]byte, 2*width), 2*width)
+		p.lines.Buffer(make([]byte, maxLine), maxLine)
 		for {
 			s, err := p.statement()
 			if err == io.EOF { //nolint:errorlint // the bare one is the end between statements
@@ -43,35 +53,64 @@ type parser struct {
 	line  int
 }
 
-// next is the next line, or io.EOF.
+// next is the next line that is not empty, or io.EOF.
 func (p *parser) next() (*record, error) {
-	p.line++
-	if !p.lines.Scan() {
-		if errors.Is(p.lines.Err(), bufio.ErrTooLong) {
+	for {
+		p.line++
+		if !p.lines.Scan() {
+			return nil, p.end()
+		}
+		if text := strings.TrimSuffix(p.lines.Text(), "\r"); strings.Trim(text, " ") != "" {
+			return recordOf(text)
+		}
+	}
+}
+
+// end is why there is no next line.
+func (p *parser) end() error {
+	switch err := p.lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return errWidth
+	case err != nil:
+		return fmt.Errorf("read: %w", err)
+	}
+	return io.EOF
+}
+
+// recordOf is a line as a record.
+func recordOf(text string) (*record, error) {
+	r := &record{}
+	n := 0
+	for _, char := range text {
+		if n == width {
 			return nil, errWidth
 		}
-		if p.lines.Err() != nil {
-			return nil, fmt.Errorf("read: %w", p.lines.Err())
+		if char < ' ' || char == unicode.ReplacementChar {
+			return nil, fmt.Errorf("column %d is not a printable character", n+1)
 		}
-		return nil, io.EOF
+		r[n] = plain(char)
+		n++
 	}
-	text := strings.TrimSuffix(p.lines.Text(), "\r")
-	if len(text) != width {
-		return nil, errWidth
+	for ; n < width; n++ {
+		r[n] = ' '
 	}
-	for i := range width {
-		if text[i] < ' ' || text[i] > '~' {
-			return nil, fmt.Errorf("column %d is not a printable character of ASCII", i+1)
-		}
-	}
-	r := &record{}
-	copy(r[:], text)
 	return r, nil
 }
 
-// Why a file is not a statement file.
+// plain is a character as one of ASCII.
+func plain(char rune) byte {
+	if char > '~' {
+		char, _ = utf8.DecodeRuneInString(norm.NFKD.String(string(char)))
+	}
+	if char > '~' {
+		return ' '
+	}
+	return byte(char)
+}
+
+// Why a file is not one of statements.
 var (
-	errWidth   = fmt.Errorf("a line has %d characters", width)
+	errWidth   = fmt.Errorf("a line has at most %d characters", width)
 	errOrder   = errors.New("a statement is a record 01, then movements 04 with details 05, then a record 07")
 	errEnd     = errors.New("the file ends within a statement")
 	errOther   = errors.New("the account is not the one of the statement")
@@ -112,7 +151,7 @@ func (p *parser) rest(s *Statement, opening int64) error {
 		if err != nil {
 			return err
 		}
-		if a, err := r.account(); err != nil || a != s.Account {
+		if !s.Account.has(r) {
 			return errOther
 		}
 		if r.get(atCode) == newBalance {
@@ -123,6 +162,14 @@ func (p *parser) rest(s *Statement, opening int64) error {
 		}
 	}
 	return errLength
+}
+
+// has reports whether a record is of the account. Some banks write the code of another bank of
+// their group into movements.
+func (a *Account) has(r *record) bool {
+	one, err := r.account()
+	one.Bank = a.Bank
+	return err == nil && one == *a
 }
 
 func (s *Statement) close(r *record, opening int64) error {
@@ -191,15 +238,14 @@ func (r *record) movement() (Movement, error) {
 	return m, m.check()
 }
 
-// add adds a detail. A detail that continues the label is added to the label.
+// add takes a detail. One that continues the label goes there, and so does one whose qualifier
+// is none of the norm's.
 func (m *Movement) add(r *record) error {
 	qualifier, text := r.get(atQualifier), words(r.get(atText))
 	switch {
 	case r.get(atOperation) != m.Operation:
 		return errOrder
-	case !isCode(qualifier, 3):
-		return errCode
-	case qualifier == Label:
+	case qualifier == Label, !isCode(qualifier, 3):
 		m.Label = words(m.Label + " " + text)
 	default:
 		m.Details = append(m.Details, Detail{Qualifier: qualifier, Text: text})

@@ -87,12 +87,15 @@ type camt struct {
 	inside int
 	path   []byte
 	text   []byte
-	// currency is the attribute of the last amount.
-	currency string
+	// currency is the attribute of the last amount, and other that of a balance that is not
+	// booked.
+	currency, other string
 
 	message   string
 	version   string
 	statement *FileStatement
+	// any says that a statement was found, and found that a message was.
+	any bool
 	// created is the day of the statement.
 	created passerelle.Date
 	balance camtBalance
@@ -158,11 +161,11 @@ func (c *camt) broken(err error) error {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &syntax):
-		return &FileError{Line: syntax.Line, Err: errors.New("not well-formed XML")}
+		return at(syntax.Line, "", "not well-formed XML").because(Damaged)
 	case errors.Is(err, errToken), errors.Is(err, errEncoding):
 		return c.fail("", err)
 	}
-	return c.fail("", errors.New("not well-formed XML: "+c.plain(err)))
+	return at(c.line(), "", "not well-formed XML: %s", c.plain(err)).because(Damaged)
 }
 
 // plain is what the XML reader says of an encoding; other texts could repeat the file.
@@ -176,9 +179,11 @@ func (c *camt) plain(err error) string {
 func (c *camt) end() error {
 	switch {
 	case len(c.open) > 0:
-		return c.fail("", errors.New("the file ends within an element"))
+		return at(c.line(), "", "the file ends within an element").because(Damaged)
+	case c.found && !c.any:
+		return at(0, "", "the message has no statement").because(NoStatement)
 	case !c.found:
-		return at(0, "", "the file is XML and has no camt.052, camt.053 or camt.054 message")
+		return at(0, "", "the file is XML and has no camt.052, camt.053 or camt.054 message").because(NoStatement)
 	}
 	return nil
 }
@@ -207,8 +212,8 @@ func (c *camt) start(t xml.StartElement) error {
 		if c.version != "" {
 			message = c.version
 		}
-		c.statement = &FileStatement{Line: c.line(), Format: CAMT, Message: message}
-		c.inside, c.path, c.interim, c.created = len(c.open), c.path[:0], nil, passerelle.Date{}
+		c.statement, c.any = &FileStatement{Line: c.line(), Format: CAMT, Message: message}, true
+		c.inside, c.path, c.interim, c.created, c.other = len(c.open), c.path[:0], nil, passerelle.Date{}, ""
 	}
 	return nil
 }
@@ -224,7 +229,7 @@ func (c *camt) document(t xml.StartElement) error {
 		}
 	}
 	if c.version != "" && !isCAMT(c.version) {
-		return c.fail("Document", errors.New("must be a camt.052, camt.053 or camt.054 message"))
+		return at(c.line(), "Document", "must be a camt.052, camt.053 or camt.054 message").because(NoStatement)
 	}
 	return nil
 }
@@ -265,7 +270,7 @@ func (c *camt) startInside(name string, attributes []xml.Attr) error {
 // close ends an element.
 func (c *camt) close(name string) error {
 	if len(c.open) == 0 || c.open[len(c.open)-1] != name {
-		return c.fail("", errors.New("an element ends that is not open"))
+		return at(c.line(), "", "an element ends that is not open").because(Damaged)
 	}
 	c.open = c.open[:len(c.open)-1]
 	switch {
@@ -304,6 +309,9 @@ func (c *camt) value() error {
 	}
 	return nil
 }
+
+// bookedBalances are the codes of balances of what is booked.
+var bookedBalances = []string{"OPBD", "PRCD", "CLBD", "ITBD"}
 
 func (c *camt) endBalance() error {
 	b := c.balance
@@ -354,6 +362,11 @@ func (c *camt) endEntry() error {
 	if e == nil || !e.booked {
 		return nil
 	}
+	if e.hasAmount {
+		if err := c.setCurrency(e.currency); err != nil {
+			return &FileError{Line: e.Line, Field: "Ntry/Amt", Err: err}
+		}
+	}
 	if err := c.begin(); err != nil {
 		return err
 	}
@@ -365,8 +378,11 @@ func (c *camt) endEntry() error {
 }
 
 func (c *camt) endStatement() error {
-	err := c.begin()
 	s := c.statement
+	if s.Account.Currency == "" {
+		s.Account.Currency, _ = currencyOf(c.other) // begin refuses a statement without one
+	}
+	err := c.begin()
 	c.statement = nil
 	if err != nil {
 		return err
@@ -375,8 +391,8 @@ func (c *camt) endStatement() error {
 }
 
 // setCurrency takes the currency of an amount for the account's, or refuses another one.
-func (c *camt) setCurrency() error {
-	currency, err := currencyOf(c.currency)
+func (c *camt) setCurrency(code string) error {
+	currency, err := currencyOf(code)
 	if err != nil {
 		return err
 	}

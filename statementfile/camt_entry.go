@@ -2,6 +2,7 @@ package statementfile
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"passerelle"
@@ -11,6 +12,8 @@ import (
 type camtEntry struct {
 	StatementEntry
 	debit, booked, hasAmount bool
+	// currency is that of the amount.
+	currency string
 	// transactions counts the details: an entry may stand for a batch.
 	transactions int
 	// counterparty are the sides of the transaction: the debtor, and the creditor.
@@ -177,18 +180,22 @@ func (c *camt) status(text string) error {
 	return nil
 }
 
+// balanceAmount takes the amount of a booked balance. Others, such as what is available, may be
+// in any currency.
 func (c *camt) balanceAmount(text string) error {
-	if err := c.setCurrency(); err != nil {
+	if !slices.Contains(bookedBalances, c.balance.kind) {
+		c.other = cmp.Or(c.other, c.currency)
+		return nil
+	}
+	if err := c.setCurrency(c.currency); err != nil {
 		return err
 	}
 	return into(&c.balance.Amount, pointAmount, text)
 }
 
+// entryAmount takes an amount. Its currency counts when the entry is booked.
 func (c *camt) entryAmount(text string) error {
-	if err := c.setCurrency(); err != nil {
-		return err
-	}
-	c.entry.hasAmount = true
+	c.entry.hasAmount, c.entry.currency = true, c.currency
 	return into(&c.entry.Amount, pointAmount, text)
 }
 

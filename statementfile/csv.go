@@ -37,6 +37,8 @@ type csvFile struct {
 	line  int
 	of    map[StatementAccount]*csvStatement
 	order []*csvStatement
+	// held is the last entry, which the next row may continue.
+	held *Record
 }
 
 // csvStatement is a statement while it is read. Files are in either order, so the balances of
@@ -76,11 +78,15 @@ func (c *csvFile) read() error {
 	}
 }
 
-// row reads a row. Rows without a date and without an amount are no entries.
+// row reads a row. Rows without an amount and without a day are no entries. One that has
+// nothing but a wording continues that of the entry before.
 func (c *csvFile) row(row []string) error {
-	amounts := c.cell(row, amountColumn) + c.cell(row, debitColumn) + c.cell(row, creditColumn)
-	if c.cell(row, dateColumn) == "" && amounts == "" {
+	if !c.dated(row) && !c.hasAmount(row) {
+		c.continueWording(row)
 		return nil
+	}
+	if err := c.flush(); err != nil {
+		return err
 	}
 	booked, err := c.booked(row)
 	if err != nil || !booked {
@@ -98,7 +104,40 @@ func (c *csvFile) row(row []string) error {
 	if err := c.balance(s, e, c.cell(row, balanceColumn)); err != nil {
 		return err
 	}
-	return c.emit(Record{Statement: &s.FileStatement, Entry: e})
+	c.held = &Record{Statement: &s.FileStatement, Entry: e}
+	return nil
+}
+
+// continueWording adds a row that has nothing but a wording to the entry before.
+func (c *csvFile) continueWording(row []string) {
+	if more := c.cell(row, wordingColumn); c.held != nil && tidy(more) == tidy(strings.Join(row, " ")) {
+		c.held.Entry.Wording = tidy(c.held.Entry.Wording + " " + more)
+	}
+}
+
+// hasAmount reports whether a row has an amount that can be read.
+func (c *csvFile) hasAmount(row []string) bool {
+	return slices.ContainsFunc([]string{amountColumn, debitColumn, creditColumn}, func(meaning string) bool {
+		probe := c.amounts
+		_, err := probe.read(c.cell(row, meaning))
+		return err == nil
+	})
+}
+
+// dated reports whether a row begins with a day. A text in its place is a note or a total.
+func (c *csvFile) dated(row []string) bool {
+	text := c.cell(row, dateColumn)
+	_, err := c.dates.read(text)
+	return err == nil || strings.ContainsAny(text[:min(1, len(text))], "0123456789") || notYet(text)
+}
+
+// flush hands the last entry over.
+func (c *csvFile) flush() error {
+	held := c.held
+	if c.held = nil; held == nil {
+		return nil
+	}
+	return c.emit(*held)
 }
 
 // pendingWords are common words for what is not booked.
@@ -246,7 +285,7 @@ func (c *csvFile) statement(row []string) (*csvStatement, error) {
 	}
 	a.Currency = cmp.Or(a.Currency, c.currency)
 	if a.check(c.line, "") != nil {
-		return nil, c.fail(accountColumn, errCSVAccount)
+		return nil, at(c.line, accountColumn, "%s", errCSVAccount).because(NoAccount)
 	}
 	if s := c.of[a]; s != nil {
 		return s, nil
@@ -280,8 +319,11 @@ func (c *csvFile) balance(s *csvStatement, e *StatementEntry, text string) error
 
 // end ends the statements.
 func (c *csvFile) end() error {
+	if err := c.flush(); err != nil {
+		return err
+	}
 	if len(c.order) == 0 {
-		return at(0, "", "the file is CSV and has no transactions")
+		return at(0, "", "the file is CSV and has no transactions").because(EmptyFile)
 	}
 	for _, s := range c.order {
 		if err := s.close(); err != nil {

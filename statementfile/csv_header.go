@@ -126,12 +126,12 @@ func (m *Mapping) lay(first []byte) (*csvLayout, error) {
 		}
 	}
 	if len(m.Columns) > 0 {
-		return nil, at(0, "", "no line at the beginning of the file has the columns of the mapping")
+		return nil, at(0, "", "no line at the beginning of the file has the columns of the mapping").because(NeedsMapping)
 	}
 	return nil, errNoHeader
 }
 
-var errNoHeader = at(0, "", "no line at the beginning of the file names columns for a date and an amount; send a mapping with columns")
+var errNoHeader = at(0, "", "no line at the beginning of the file names columns for a date and an amount; send a mapping with columns").because(NeedsMapping)
 
 // sampled are the complete rows of the beginning of a file.
 func sampled(first []byte, delimiter rune) [][]string {

@@ -59,6 +59,10 @@ func TestCSV(t *testing.T) {
 				"CSV  1 EUR none..none",
 			},
 		},
+		"a row that continues a wording": {
+			"", csvOf("account,currency,date,amount,wording", "1,EUR,2026-11-02,1.00,Tea", ",,,,and salt", ",,,", "total,,,,1.00", ",,A note,,of the bank", ",,Footer 2,Footer 2,Footer", "1,EUR,2026-11-03,2.00,Milk"),
+			[]string{`2 2026-11-02  1.00  ref= e2e= "Tea and salt" "" `, `8 2026-11-03  2.00  ref= e2e= "Milk" "" `, "CSV  1 EUR none..none"},
+		},
 		"columns by name": {
 			`{` + csvAccount + `,"debit":["X"],"pending":["no"],"columns":{"date":"Wann","amount":"Wieviel","sign":"Art","wording":["Was"],"status":"Fertig"}}`,
 			csvOf("Wann\tWieviel\tArt\tWas\tFertig", "2026-11-02\t2.50-\tX\tTea\tyes", "2026-11-02\t3.50\tY\tSalt\tyes", "2026-11-02\t4\tY\tSalt\tno"),
@@ -105,7 +109,7 @@ func TestCSVRefused(t *testing.T) {
 		"currency":         {"", file("1,XXQ,2026-11-02,1.50,2.50,booked,C,Tea"), "line 3, currency: must be a currency"},
 		"which mark":       {"", csvOf("account,currency,date,amount", "1,EUR,2026-11-02,\"1,234\""), "line 2, amount: may have a point or a comma for thousands"},
 		"zero bytes":       {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\x00"), "line 3: the file is not text"},
-		"endless quote":    {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\"" + strings.Repeat("a,b,c\n", 1<<16)), "line 4, currency: must be a currency"},
+		"endless quote":    {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\"" + strings.Repeat("a,b,2026-11-03\n", 1<<16)), "line 4, currency: must be a currency"},
 		"quoted account":   {"", file(`1","EUR",2026-11-02,1.50,2.50,booked,C,Tea`), "line 3, account: must be an IBAN or a number"},
 		"endless line":     {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C," + strings.Repeat("x", 1<<20)), "line 3: a line has at most"},
 	} {

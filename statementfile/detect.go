@@ -19,7 +19,7 @@ func detect(first []byte, m *Mapping) (Format, error) {
 	text := strings.TrimLeft(string(first), " \t\r\n")
 	switch {
 	case text == "":
-		return "", at(0, "", "the file is empty")
+		return "", at(0, "", "the file is empty").because(EmptyFile)
 	case ofxBeginning.MatchString(text):
 		return OFX, nil
 	case strings.HasPrefix(text, "<"):
@@ -35,5 +35,5 @@ func detect(first []byte, m *Mapping) (Format, error) {
 	if _, err := (&Mapping{}).lay(first); err == nil {
 		return CSV, nil
 	}
-	return "", at(0, "", "the file is none of camt.052, camt.053, camt.054, MT940, MT942, CFONB 120, OFX, and CSV with common names of columns; CSV with others needs a mapping")
+	return "", at(0, "", "the file is none of camt.052, camt.053, camt.054, MT940, MT942, CFONB 120, OFX, and CSV with common names of columns; CSV with others needs a mapping").because(NoStatement)
 }

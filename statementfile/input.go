@@ -43,10 +43,13 @@ func open(r io.Reader, m *Mapping) (*input, Format, error) {
 	}
 	for _, f := range foreign {
 		if bytes.HasPrefix(first, []byte(f.magic)) {
-			return nil, "", at(0, "", "the file is %s", f.what)
+			return nil, "", at(0, "", "the file is %s", f.what).because(OtherFile)
 		}
 	}
 	text, err := decoded(raw, first)
+	if m != nil && m.Encoding != "" {
+		text, err = charset(m.Encoding, raw)
+	}
 	if err != nil {
 		return nil, "", readError(0, err)
 	}
@@ -73,7 +76,7 @@ type capped struct {
 	left int64
 }
 
-var errSize = at(0, "", "a file has at most %d bytes", MaxSize)
+var errSize = at(0, "", "a file has at most %d bytes", MaxSize).because(TooLarge)
 
 func (c *capped) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
@@ -177,7 +180,7 @@ func (l *lines) next() (string, error) {
 		return "", readError(l.line, err)
 	}
 	if bytes.IndexByte(text, 0) >= 0 {
-		return "", at(l.line, "", "the file is not text")
+		return "", at(l.line, "", "the file is not text").because(NoStatement)
 	}
 	return strings.TrimRight(string(text), "\r\n"), nil
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/text/encoding/htmlindex"
+
 	"passerelle"
 )
 
@@ -18,6 +20,8 @@ import (
 type Mapping struct {
 	// Account is the account of the file, unless columns name it.
 	Account MappedAccount `json:"account,omitzero"`
+	// Encoding is that of a file that is neither in UTF-8 nor in Windows-1252, such as windows-1250.
+	Encoding string `json:"encoding,omitempty"`
 	// Delimiter is ",", ";", "|" or a tab.
 	Delimiter string `json:"delimiter,omitempty"`
 	// Decimal is "." or ",".
@@ -166,6 +170,8 @@ func (m *Mapping) checkNames() error {
 
 func (m *Mapping) checkValues() error {
 	switch {
+	case m.Encoding != "" && unknownEncoding(m.Encoding):
+		return errors.New("encoding must be the name of an encoding, such as windows-1250")
 	case len(m.Delimiter) > 1 || !strings.Contains(delimiters, m.Delimiter):
 		return errors.New(`delimiter must be ",", ";", "|" or a tab`)
 	case !slices.Contains([]string{"", ".", ","}, m.Decimal):
@@ -178,6 +184,11 @@ func (m *Mapping) checkValues() error {
 		return errors.New("columns is required with no_header")
 	}
 	return nil
+}
+
+func unknownEncoding(name string) bool {
+	_, err := htmlindex.Get(name)
+	return err != nil
 }
 
 func (m *Mapping) checkNumbers() error {

@@ -1,6 +1,7 @@
 package statementfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,9 +17,10 @@ import (
 
 // mtField begins a line with a field. Lines of other text that begin with a colon exist, so
 // only the tags of the messages count.
-var mtField = regexp.MustCompile(`^(?:\{4:)?:(13D?|20|21|25P?|28C?|34F|60[FM]|61|62[FM]|64|65|86|90[CD]):(.*)$`)
+var mtField = regexp.MustCompile(`^(?:\{4:)?:(13D?|20|21|25P?|28C?|34F|60[FM]|61|62[FM]|6[45]F?|86|90[CD]|NS):(.*)$`)
 
-// maxFieldLines bounds the lines of one field: the norm allows 6.
+// maxFieldLines bounds the lines of one field, and of all fields that describe one entry: the
+// norm allows 6.
 const maxFieldLines = 60
 
 // readMT940 reads MT940 and MT942 messages with or without their SWIFT envelope.
@@ -37,9 +39,11 @@ type mt struct {
 	// sums are the totals that an MT942 names, and counted the totals of its entries.
 	sums, counted [2]*decimal.Decimal
 	entry         *StatementEntry
-	// more is the second line of field 61.
+	// more is the second line of field 61, or what the field NS has in its place.
 	more string
-	// ended reports whether the closing balance was read.
+	// texts are the lines of the fields 86 of the entry: some banks write one for each line.
+	texts []string
+	// ended says that the closing balance came.
 	ended bool
 }
 
@@ -109,7 +113,7 @@ func (m *mt) take(f *mtLines) error {
 	if read == nil {
 		return nil
 	}
-	if f.tag != "86" && f.tag != "61" {
+	if !slices.Contains(entryFields, f.tag) {
 		if err := m.flush(); err != nil {
 			return err
 		}
@@ -134,6 +138,9 @@ func (m *mt) enter(f *mtLines) error {
 	return nil
 }
 
+// entryFields belong to an entry, and so do not end it.
+var entryFields = []string{"61", "86", "NS"}
+
 var mtFields = map[string]func(*mt, *mtLines) error{
 	"13D": func(m *mt, _ *mtLines) error { m.interim = true; return nil },
 	"13":  func(m *mt, _ *mtLines) error { m.interim = true; return nil },
@@ -144,6 +151,7 @@ var mtFields = map[string]func(*mt, *mtLines) error{
 	"61":  (*mt).line61,
 	"62F": (*mt).closing, "62M": (*mt).closing,
 	"86":  (*mt).information,
+	"NS":  (*mt).nonSwift,
 	"90C": func(m *mt, f *mtLines) error { return m.sum(f, credits) },
 	"90D": func(m *mt, f *mtLines) error { return m.sum(f, debits) },
 }
@@ -173,16 +181,16 @@ func (m *mt) finish() error {
 		return err
 	}
 	m.statement = nil
-	if m.interim {
-		s.Message = "MT942"
-	} else if !m.ended {
-		return at(s.Line, ":62F:", "the closing balance is missing")
-	}
 	if err := s.Account.check(s.Line, ":25:"); err != nil {
 		return err
 	}
-	if err := m.checkSums(s); err != nil {
-		return err
+	if m.interim {
+		s.Message, s.Incomplete = "MT942", !m.hasSums()
+	} else {
+		s.Incomplete = !m.ended
+	}
+	if s.Incomplete && !m.interim && s.Opening == nil {
+		return at(s.Line, ":60F:", "the opening balance is missing").because(Damaged)
 	}
 	return m.emit(Record{Statement: s})
 }
@@ -221,8 +229,9 @@ func (m *mt) floor(f *mtLines) error {
 	return errCurrency
 }
 
-// mtBalance is a balance: the mark, the day, the currency and the amount.
-var mtBalance = regexp.MustCompile(`^(R?[CD])([0-9]{6})([A-Z]{3})([0-9]+,[0-9]*)$`)
+// mtBalance is a balance: the mark, the day, the currency and the amount. Some banks leave out
+// the currency of a closing balance.
+var mtBalance = regexp.MustCompile(`^(R?[CD])([0-9]{6})([A-Z]{3})?([0-9]+,[0-9]*)$`)
 
 func (m *mt) balance(f *mtLines) (*StatementBalance, error) {
 	parts := mtBalance.FindStringSubmatch(strings.TrimSpace(f.text[0]))
@@ -233,11 +242,11 @@ func (m *mt) balance(f *mtLines) (*StatementBalance, error) {
 	if err != nil {
 		return nil, err
 	}
-	currency, err := currencyOf(parts[3])
+	own := &m.statement.Account.Currency
+	currency, err := currencyOf(cmp.Or(parts[3], string(*own)))
 	if err != nil {
 		return nil, err
 	}
-	own := &m.statement.Account.Currency
 	if *own == "" || m.statement.Opening == nil {
 		*own = currency
 	}
@@ -298,7 +307,7 @@ func (m *mt) line61(f *mtLines) error {
 	customer, bank, _ := strings.Cut(parts[7], "//")
 	e.EndToEnd, e.Reference = reference(customer), reference(bank)
 	e.Type = mtKinds[strings.TrimPrefix(strings.TrimPrefix(parts[6], "N"), "F")]
-	m.entry, m.more = e, strings.Join(f.text[1:], " ")
+	m.entry, m.more, m.texts = e, strings.Join(f.text[1:], " "), nil
 	return m.count(e)
 }
 
@@ -343,8 +352,37 @@ func (m *mt) information(f *mtLines) error {
 	if m.entry == nil {
 		return nil
 	}
-	describe(m.entry, f.text)
-	return m.flush()
+	if m.texts = append(m.texts, f.text...); len(m.texts) > maxFieldLines {
+		return errors.New("has too many lines")
+	}
+	return nil
+}
+
+// nonSwift reads the field NS, in which German and Hungarian banks number what belongs to an
+// entry: 01 to 14 purpose, 15 and 16 name, 17 posting text, 33 and 34 bank and number. Before
+// the first entry, 22 and 23 are the owner and the name of the account.
+func (m *mt) nonSwift(f *mtLines) error {
+	parts := map[string]string{}
+	for _, line := range f.text {
+		if code := line[:min(2, len(line))]; len(code) == 2 && strings.Trim(code, "0123456789") == "" {
+			parts[code] = tidy(parts[code] + " " + line[2:])
+		}
+	}
+	e, a := m.entry, &m.statement.Account
+	if e == nil {
+		a.Owner, a.Name = cmp.Or(parts["22"], a.Owner), cmp.Or(parts["23"], a.Name)
+		return nil
+	}
+	var purpose []string
+	for n := 1; n <= 14; n++ {
+		purpose = append(purpose, parts[fmt.Sprintf("%02d", n)])
+	}
+	e.Name = tidy(parts["15"] + " " + parts["16"])
+	if bank, account := parts["33"], parts["34"]; bank != "" && account != "" {
+		e.Number = number(bank + account)
+	}
+	m.more = cmp.Or(tidy(strings.Join(purpose, " ")), parts["17"], m.more)
+	return nil
 }
 
 // flush hands the entry over.
@@ -354,12 +392,10 @@ func (m *mt) flush() error {
 		return nil
 	}
 	m.entry = nil
-	if e.Wording == "" {
-		e.Wording = tidy(m.more)
+	if len(m.texts) > 0 {
+		describe(e, m.texts)
 	}
-	if e.Wording == "" {
-		e.Wording = e.EndToEnd
-	}
+	e.Wording = cmp.Or(e.Wording, tidy(m.more), e.EndToEnd)
 	return m.emit(Record{Statement: m.statement, Entry: e})
 }
 
@@ -393,19 +429,16 @@ func (m *mt) sum(f *mtLines, which int) error {
 	return err
 }
 
-// checkSums compares the sums of an MT942 with its entries.
-func (m *mt) checkSums(s *FileStatement) error {
-	for which, tag := range []string{":90D:", ":90C:"} {
-		if m.sums[which] == nil {
-			continue
-		}
+// hasSums reports whether the entries of an MT942 have the sums that it names.
+func (m *mt) hasSums() bool {
+	for which, sum := range m.sums {
 		counted := decimal.Zero
 		if m.counted[which] != nil {
 			counted = *m.counted[which]
 		}
-		if counted.Cmp(*m.sums[which]) != 0 {
-			return at(s.Line, tag, "the entries sum up to %s", counted)
+		if sum != nil && !counted.Equal(*sum) {
+			return false
 		}
 	}
-	return nil
+	return true
 }

@@ -29,8 +29,11 @@ var declaredEncoding = regexp.MustCompile(`(?i)^<\?xml[^>]*encoding=["']([^"']+)
 
 // readOFX reads OFX 1, which is SGML, and OFX 2, which is XML. In OFX 1 values end where the
 // next element begins.
-func readOFX(in *input, _ *Mapping, emit func(Record) error) error {
+func readOFX(in *input, m *Mapping, emit func(Record) error) error {
 	o := &ofx{emit: emit, text: in, line: 1, message: "OFX"}
+	if m != nil {
+		o.unnamed = m.Account.Currency
+	}
 	if v := ofxVersion.FindSubmatch(in.first); v != nil {
 		o.message = "OFX " + string(v[1])
 	}
@@ -57,8 +60,10 @@ type ofx struct {
 	// empty is the last value without text. It may be the beginning of an aggregate.
 	empty string
 
-	message      string
-	statement    *FileStatement
+	message   string
+	statement *FileStatement
+	// unnamed is the currency of an account where the file leaves it out.
+	unnamed      passerelle.Currency
 	bank, branch string
 	number       string
 	ledger       StatementBalance
@@ -129,9 +134,9 @@ func (o *ofx) add(b byte) error {
 func (o *ofx) end() error {
 	switch {
 	case len(o.open) > 0:
-		return at(o.line, "", "the file ends within the element %s", o.top())
+		return at(o.line, "", "the file ends within the element %s", o.top()).because(Damaged)
 	case !o.found:
-		return at(0, "", "the file is OFX and has no statement of a bank account or a card")
+		return at(0, "", "the file is OFX and has no statement of a bank account or a card").because(NoStatement)
 	}
 	return nil
 }
@@ -142,7 +147,7 @@ func (o *ofx) until(end string) (string, error) {
 	for !bytes.HasSuffix(read, []byte(end)) {
 		b, err := o.next()
 		if errors.Is(err, io.EOF) {
-			return "", at(o.line, "", "the file ends within an element")
+			return "", at(o.line, "", "the file ends within an element").because(Damaged)
 		}
 		if err != nil {
 			return "", err
@@ -246,7 +251,7 @@ func (o *ofx) close(name string) error {
 		o.open = o.open[:len(o.open)-1] // some banks never end it
 	}
 	if o.top() != name {
-		return at(o.line, "", "the element %s ends and is not the one that is open", name)
+		return at(o.line, "", "the element %s ends and is not the one that is open", name).because(Damaged)
 	}
 	end := ofxEnds[name]
 	if o.statement != nil && end != nil {
@@ -314,17 +319,21 @@ var ofxFields = map[string]func(*ofx, string) error{
 	"STMTTRN/DTAVAIL":      func(o *ofx, text string) error { return into(&o.entry.Value, dateOf, text) },
 	"STMTTRN/TRNAMT":       func(o *ofx, text string) error { o.hasAmount = true; return into(&o.entry.Amount, eitherAmount, text) },
 	"STMTTRN/FITID":        func(o *ofx, text string) error { o.entry.Reference = reference(text); return nil },
-	"STMTTRN/CORRECTFITID": func(*ofx, string) error { return errCorrection },
-	"STMTTRN/REFNUM":       func(o *ofx, text string) error { o.entry.EndToEnd = reference(text); return nil },
-	"STMTTRN/NAME":         (*ofx).payee,
-	"STMTTRN/MEMO":         setText(func(o *ofx) *string { return &o.memo }),
-	"STMTTRN/CHECKNUM":     setText(func(o *ofx) *string { return &o.checkNumber }),
-	"STMTTRN/CURSYM":       (*ofx).entryCurrency,
-	"BANKACCTTO/ACCTID":    func(o *ofx, text string) error { o.entry.Number = number(text); return nil },
-	"CCACCTTO/ACCTID":      func(o *ofx, text string) error { o.entry.Number = number(text); return nil },
+	"STMTTRN/CORRECTFITID": func(o *ofx, text string) error { o.entry.Corrects = reference(text); return nil },
+	"STMTTRN/CORRECTACTION": func(o *ofx, text string) error {
+		o.entry.Deletes = strings.EqualFold(text, "DELETE")
+		return nil
+	},
+	"STMTTRN/REFNUM":    func(o *ofx, text string) error { o.entry.EndToEnd = reference(text); return nil },
+	"STMTTRN/NAME":      (*ofx).payee,
+	"STMTTRN/MEMO":      setText(func(o *ofx) *string { return &o.memo }),
+	"STMTTRN/CHECKNUM":  setText(func(o *ofx) *string { return &o.checkNumber }),
+	"STMTTRN/CURSYM":    (*ofx).entryCurrency,
+	"BANKACCTTO/ACCTID": func(o *ofx, text string) error { o.entry.Number = number(text); return nil },
+	"CCACCTTO/ACCTID":   func(o *ofx, text string) error { o.entry.Number = number(text); return nil },
 }
 
-var errCorrection = errors.New("corrects another transaction, which is not supported; take the two out of the file and correct the account by hand")
+var errCorrection = errors.New("must name the transaction that is deleted in CORRECTFITID")
 
 var ofxAccounts = map[string]passerelle.AccountType{"CHECKING": "checking", "SAVINGS": "savings", "MONEYMRKT": "savings", "CD": "savings", "CREDITLINE": "loan"}
 
@@ -377,6 +386,7 @@ func (o *ofx) ledgerAmount(text string) error {
 // formats have.
 func (o *ofx) endAccount() error {
 	a := &o.statement.Account
+	a.Currency = cmp.Or(a.Currency, o.unnamed)
 	a.Bank = number(o.bank)
 	a.setNumber(o.number)
 	switch {
@@ -411,6 +421,9 @@ func (o *ofx) endEntry() error {
 	}
 	if !o.hasAmount {
 		return &FileError{Line: e.Line, Field: "STMTTRN/TRNAMT", Err: errAmount}
+	}
+	if e.Deletes && e.Corrects == "" {
+		return &FileError{Line: e.Line, Field: "STMTTRN/CORRECTACTION", Err: errCorrection}
 	}
 	e.Wording = joined(o.name, o.memo)
 	e.Wording = cmp.Or(e.Wording, o.checkNumber, e.EndToEnd)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"passerelle/statementfile"
 )
 
 const ofx1 = `OFXHEADER:100
@@ -84,12 +86,30 @@ func TestOFXRefused(t *testing.T) {
 		"no day of balance": {strings.Replace(ofx1, "<BALAMT>1500.00<DTASOF>20261130", "<BALAMT>1500.00", 1), "LEDGERBAL/DTASOF: must be an existing day"},
 		"long value":        {strings.Replace(ofx1, "Rent of", strings.Repeat("x", 1<<20), 1), "line 18, STMTTRN/MEMO: a value is too long"},
 		"zero bytes":        {strings.Replace(ofx1, "Rent of", "\x00", 1), "the file is not text"},
-		"correction":        {strings.Replace(ofx1, "<FITID>F2", "<FITID>F2<CORRECTFITID>F1<CORRECTACTION>DELETE", 1), "line 18, STMTTRN/CORRECTFITID: corrects another transaction"},
+		"no correction":     {strings.Replace(ofx1, "<FITID>F2", "<FITID>F2<CORRECTACTION>DELETE", 1), "line 18, STMTTRN/CORRECTACTION: must name the transaction"},
 		"deep":              {"<OFX>" + strings.Repeat("<STMTRS>", 100), "nested too deeply"},
 	} {
 		_, err := listed(strings.NewReader(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
+	}
+}
+
+// The summary counts corrections, and an entry that only deletes another is none.
+func TestOFXCorrections(t *testing.T) {
+	for action, want := range map[string]int{"DELETE": 1, "REPLACE": 2} {
+		got, err := statementfile.Summarize(strings.NewReader(strings.Replace(ofx1, "<FITID>F2", "<FITID>F2<CORRECTFITID>F1<CORRECTACTION>"+action, 1)), nil)
+		if err != nil || got.Accounts[0].Corrections != 1 || got.Accounts[0].Entries != want {
+			t.Errorf("%s: %v %+v", action, err, got.Accounts)
+		}
+	}
+}
+
+// A file that leaves its currency out has that of the mapping.
+func TestOFXWithoutCurrency(t *testing.T) {
+	got, err := listedWith(strings.Replace(ofx1, "<CURDEF>EUR", "<CURDEF>", 1), `{"account":{"currency":"EUR"}}`)
+	if err != nil || len(got) != 3 || got[2] != `OFX 102  300060000112345678901 EUR none..2026-11-30=1500.00` {
+		t.Errorf("%v %q", err, got)
 	}
 }

@@ -52,6 +52,9 @@ type FileStatement struct {
 	Opening, Closing *StatementBalance
 	// From and To are the days of the period, zero where the file has none.
 	From, To passerelle.Date
+	// Incomplete says that the end of a statement in MT940 is missing, or that the entries of
+	// an MT942 miss the sums that it names.
+	Incomplete bool
 }
 
 // StatementAccount is the account of a statement. It has an IBAN or a number.
@@ -84,6 +87,10 @@ type StatementEntry struct {
 	Reversal bool
 	// Reference is the bank's reference of the entry, unique within its account, or empty.
 	Reference string
+	// Corrects is the reference of an earlier entry, whose place this one takes. With Deletes it
+	// takes the earlier one away and is no movement itself.
+	Corrects string
+	Deletes  bool
 	// EndToEnd is the reference that the payer gave the payment.
 	EndToEnd string
 	Wording  string
@@ -108,6 +115,34 @@ type FileError struct {
 	// Field is the name of the field in the words of the format.
 	Field string
 	Err   error
+	// Reason is the same for people who do not read English. It is empty for a value that is
+	// not as its format wants it.
+	Reason RefusalReason
+}
+
+// RefusalReason is why a file is refused.
+type RefusalReason string
+
+// The reasons.
+const (
+	// NoStatement files are none that the package reads.
+	NoStatement RefusalReason = "statement"
+	EmptyFile   RefusalReason = "empty"
+	// OtherFile is an archive, a PDF or a spreadsheet.
+	OtherFile RefusalReason = "other"
+	TooLarge  RefusalReason = "large"
+	// Damaged files are cut short or not well-formed.
+	Damaged RefusalReason = "damaged"
+	// NoAccount is for statements that do not name their account or its currency.
+	NoAccount RefusalReason = "account"
+	// NeedsMapping is for CSV files whose columns have other names.
+	NeedsMapping RefusalReason = "mapping"
+)
+
+// because gives an error a reason.
+func (e *FileError) because(r RefusalReason) *FileError {
+	e.Reason = r
+	return e
 }
 
 func (e *FileError) Error() string {
@@ -152,7 +187,7 @@ func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 		emit := func(record Record) error {
 			if record.Entry != nil {
 				if entries++; entries > maxEntries {
-					return at(record.Entry.Line, "", "a file has at most %d entries", maxEntries)
+					return at(record.Entry.Line, "", "a file has at most %d entries", maxEntries).because(TooLarge)
 				}
 			}
 			if !yield(record, nil) {

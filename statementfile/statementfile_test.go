@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,7 +88,11 @@ func TestCAMT(t *testing.T) {
 			strings.Replace(camtDocument("camt.053.001.02", strings.NewReplacer("<BookgDt><Dt>2026-11-02</Dt></BookgDt>", "", "<ValDt><Dt>2026-11-03</Dt></ValDt>", "").Replace(rent)), "<Id>S1</Id>", "<Id>S1</Id><CreDtTm>2026-11-30T10:00:00</CreDtTm>", 1),
 			[]string{strings.Replace(rentListed[0], "2026-11-02 2026-11-03", "2026-11-30 ", 1), rentListed[1]},
 		},
-		"pending entries are not booked": {camtDocument("camt.053.001.02", strings.Replace(rent, "BOOK", "PDNG", 1)), rentListed[1:]},
+		"balances of other kinds in other currencies": {
+			camtDocument("camt.053.001.02", strings.ReplaceAll(`<Bal><Tp><CdOrPrtry><Cd>CLAV</Cd></CdOrPrtry></Tp><Amt Ccy="JPY">7</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>2026-11-30</Dt></Dt></Bal>`, "\n", "")+rent), rentListed,
+		},
+		"pending entries in other currencies": {camtDocument("camt.053.001.02", strings.NewReplacer("BOOK", "PDNG", `"EUR"`, `"SEK"`).Replace(rent)), rentListed[1:]},
+		"pending entries are not booked":      {camtDocument("camt.053.001.02", strings.Replace(rent, "BOOK", "PDNG", 1)), rentListed[1:]},
 	} {
 		got, err := listed(strings.NewReader(c.text))
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
@@ -157,6 +162,13 @@ func TestMT940(t *testing.T) {
 		"free text": {
 			mt940(line + ":86:Loyer\r\nnovembre\n"), `5 2026-11-02 2026-11-03 -110.5 transfer ref=R1 e2e=E1 "Loyer novembre" "" `,
 		},
+		"field 86 for each line": {
+			mt940(line + ":86:Loyer\n:86:novembre\n"), `5 2026-11-02 2026-11-03 -110.5 transfer ref=R1 e2e=E1 "Loyer novembre" "" `,
+		},
+		"numbered field NS": {
+			mt940(line + ":NS:01Loyer\n02novembre\n15Cafe du\n16Parc\n17Posting\n3310918001\n340000004279070017\n"),
+			`5 2026-11-02 2026-11-03 -110.5 transfer ref=R1 e2e=E1 "Loyer novembre" "Cafe du Parc" 109180010000004279070017`,
+		},
 		"supplementary details": {
 			mt940(line + "LOYER\n"), `5 2026-11-02 2026-11-03 -110.5 transfer ref=R1 e2e=E1 "LOYER" "" `,
 		},
@@ -185,8 +197,28 @@ func TestMT942(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
-	if _, err := listed(strings.NewReader(strings.Replace(text, "1EUR2,50", "1EUR3,50", 1))); err == nil || !strings.Contains(err.Error(), ":90C:") {
-		t.Errorf("entries that miss their sum: %v", err)
+}
+
+// A statement whose end is missing and one whose entries miss its sums are read, and count as
+// unbalanced.
+func TestIncompleteStatements(t *testing.T) {
+	interim := ":20:A\n:25:77\n:28C:1\n:34F:EURD0,\n:13D:2611251200+0100\n:61:261125C2,50NTRFNONREF\n:90C:1EUR3,50\n-\n"
+	for name, c := range map[string]struct {
+		text string
+		want []int
+	}{
+		"whole":           {mt940(":61:261102D110,5NTRFNONREF\n"), nil},
+		"no closing":      {strings.Replace(mt940(":61:261102D110,5NTRFNONREF\n"), ":62F:D261130EUR10,50\n-", ":65F:Dnullnull10,5", 1), []int{1}},
+		"other sum":       {interim, []int{1}},
+		"sum as it is":    {strings.Replace(interim, "3,50", "2,50", 1), nil},
+		"two, one cut":    {mt940("")[:len(mt940(""))-len(":62F:D261130EUR10,50\n-\n")] + mt940(":61:261102D110,5NTRFNONREF\n"), []int{1}},
+		"no currency":     {strings.Replace(mt940(":61:261102D110,5NTRFNONREF\n"), ":62F:D261130EUR10,50", ":62M:D26113010,50", 1), nil},
+		"other sum still": {strings.Replace(interim, "1EUR3,50", "0EUR0,", 1), []int{1}},
+	} {
+		got, err := statementfile.Summarize(strings.NewReader(c.text), nil)
+		if err != nil || len(got.Accounts) != 1 || !slices.Equal(got.Accounts[0].Unbalanced, c.want) {
+			t.Errorf("%s: %v %+v, want %v", name, err, got.Accounts, c.want)
+		}
 	}
 }
 
@@ -224,7 +256,6 @@ func TestRefusals(t *testing.T) {
 		"no amount":          {strings.Replace(whole, `<Ntry><Amt Ccy="EUR">110.50</Amt>`, "<Ntry>", 1), "line 6, Ntry/Amt: must be an amount"},
 		"other currency":     {strings.Replace(whole, `<Ntry><Amt Ccy="EUR"`, `<Ntry><Amt Ccy="USD"`, 1), "line 6, Ntry/Amt: must be in the currency of the account"},
 		"no account":         {strings.Replace(whole, "FR7630006000011234567890189", "", 1), "Acct: the account has no number"},
-		"MT no closing":      {":20:A\n:25:1/2\n:60F:C261031EUR1,\n", "line 1, :62F:"},
 		"MT entry of words":  {mt940(":61:hello\n"), "line 5, :61:"},
 		"MT balance of word": {":20:A\n:25:1\n:60F:hello\n", "line 3, :60F:"},
 		"MT endless field":   {mt940(":61:261103C1,NTRF\n:86:" + strings.Repeat("x\n", 1000)), "line 6, :86:: has too many lines"},
@@ -337,16 +368,27 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// No file makes the reader panic, and every entry has a day, and every statement an account.
-func FuzzRead(f *testing.F) {
-	f.Add([]byte(camtDocument("camt.053.001.02", rent)))
-	f.Add([]byte(mt940(":61:2611031102D110,5NTRFE1//R1\n:86:116?00A?20EREF+E2?21SVWZ+B?31DE1?32C\n")))
-	f.Add([]byte(mt940(":61:2611031102D110,5NTRFE1//R1\n:86:/TRTP/A/CNTP/DE1/BIC/N/C///REMI/USTD//B/\n")))
-	f.Add([]byte(":20:A\n:25:1EUR\n:34F:EUR0,\n:13D:2611251200+0100\n:61:261125C2,50NTRFNONREF\n:90C:1EUR2,50\n"))
-	f.Add([]byte("\xff\xfe<\x00D\x00"))
-	f.Add([]byte(ofx1))
-	f.Add([]byte(ofx2(purchase)))
+// No file makes a reader panic, and every entry has a day, and every statement an account.
+func fuzz(f *testing.F, seeds ...string) {
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
 	f.Fuzz(func(t *testing.T, file []byte) { readAny(t, file, nil) })
+}
+
+func FuzzCAMT(f *testing.F) {
+	fuzz(f, camtDocument("camt.053.001.02", rent), camtDocument("camt.053.001.08", strings.ReplaceAll(rent, "BOOK", "<Cd>PDNG</Cd>")), "\xff\xfe<\x00D\x00")
+}
+
+func FuzzMT940(f *testing.F) {
+	fuzz(f, mt940(":61:2611031102D110,5NTRFE1//R1\n:86:116?00A?20EREF+E2?21SVWZ+B?31DE1?32C\n"),
+		mt940(":61:2611031102D110,5NTRFE1//R1\n:86:/TRTP/A/CNTP/DE1/BIC/N/C///REMI/USTD//B/\n"),
+		mt940(":61:261103C110,5S051X\n:NS:01A\n15B\n33C\n34D\n:86:E\n:86:F\n"),
+		":20:A\n:25:1EUR\n:34F:EUR0,\n:13D:2611251200+0100\n:61:261125C2,50NTRFNONREF\n:90C:1EUR2,50\n")
+}
+
+func FuzzOFX(f *testing.F) {
+	fuzz(f, ofx1, ofx2(purchase), strings.Replace(ofx1, "<FITID>F2", "<FITID>F2<CORRECTFITID>F1<CORRECTACTION>DELETE", 1))
 }
 
 // readAny reads a file that may be anything.

@@ -24,11 +24,12 @@ type AccountSummary struct {
 	First, Last         passerelle.Date
 	Opening, Closing    *StatementBalance
 	Sum                 decimal.Decimal
-	// Unbalanced are the lines of the statements whose entries do not lead from their opening
-	// to their closing balance.
+	// Unbalanced are the lines of the statements that are incomplete, or whose entries do not
+	// lead from their opening to their closing balance.
 	Unbalanced []int
-	// Reversals counts entries that take back earlier ones.
-	Reversals int
+	// Reversals counts entries that take back earlier ones, and Corrections those that replace or
+	// delete earlier ones. An entry that only deletes does not count as one.
+	Reversals, Corrections int
 	// Spans are the times that the statements with both balances cover, in order and joined
 	// where one begins with the balance that another ends with.
 	Spans []BalanceSpan
@@ -91,6 +92,12 @@ func (s *summarizing) add(r Record) error {
 }
 
 func (a *accountSummarizing) addEntry(e *StatementEntry) error {
+	if e.Corrects != "" {
+		a.Corrections++
+	}
+	if e.Deletes {
+		return nil
+	}
 	a.Entries++
 	if e.Reversal {
 		a.Reversals++
@@ -119,6 +126,9 @@ func (a *accountSummarizing) addStatement(s *FileStatement) error {
 	}
 	if s.Opening != nil && (a.Opening == nil || s.Opening.Date.Compare(a.Opening.Date) < 0) {
 		a.Opening = s.Opening
+	}
+	if s.Incomplete {
+		a.Unbalanced = append(a.Unbalanced, s.Line)
 	}
 	if s.Opening == nil || s.Closing == nil {
 		return nil

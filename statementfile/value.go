@@ -97,10 +97,10 @@ func (a *StatementAccount) setNumber(text string) {
 // check refuses an account without a number or a currency.
 func (a *StatementAccount) check(line int, field string) error {
 	if a.IBAN == "" && a.Number == "" {
-		return at(line, field, "the account has no number")
+		return at(line, field, "the account has no number").because(NoAccount)
 	}
 	if !a.Currency.Known() {
-		return at(line, field, "the account has no currency")
+		return at(line, field, "the account has no currency").because(NoAccount)
 	}
 	return nil
 }

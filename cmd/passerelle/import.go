@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"passerelle"
+	"passerelle/internal/inbox"
+	"passerelle/internal/secretfile"
 	"passerelle/internal/uploads"
 )
 
@@ -16,9 +18,10 @@ type importCommand struct {
 	Mapping    string `placeholder:"FILE" help:"File with a JSON object that says how to read CSV files. The connection keeps it."`
 	Unbalanced bool   `help:"Import statements whose entries do not lead from their opening to their closing balance."`
 	DryRun     bool   `help:"Only report what the files would bring."`
-	Watch      bool   `help:"Keep importing the files that come into the folder, and move them to imported or refused in it."`
+	Watch      bool   `help:"Keep importing the files that come into the folder or the bucket, and move them to imported or refused in it."`
+	BucketFile string `placeholder:"FILE" help:"File with the address of a bucket, s3://KEY:SECRET@HOST/BUCKET/PREFIX, whose objects are imported. Readable only by its owner."`
 
-	Files []string `arg:"" name:"file" help:"Statement files, and folders of them."`
+	Files []string `arg:"" optional:"" name:"file" help:"Statement files, and folders of them."`
 }
 
 // errRefused is the error after files that were refused were printed.
@@ -33,7 +36,7 @@ func (i *importCommand) Run(c *console) error {
 	if i.Watch {
 		return i.watch(c, to)
 	}
-	files, err := uploads.Files(i.Files)
+	files, err := i.files(c.ctx)
 	if err != nil {
 		return err
 	}
@@ -73,8 +76,8 @@ func (i *importCommand) open(ctx context.Context) (*uploads.Uploader, error) {
 	return to, err
 }
 
-// sendAll sends one file after the other, and reports whether one was refused.
-func sendAll(c *console, to *uploads.Uploader, files []string, preview bool) ([]uploads.Uploaded, bool, error) {
+// sendAll sends files one after the other, and reports whether one was refused.
+func sendAll(c *console, to *uploads.Uploader, files []inbox.WaitingFile, preview bool) ([]uploads.Uploaded, bool, error) {
 	meter := c.meter(map[bool]string{true: "preview", false: "import"}[preview])
 	defer meter.End()
 	meter.Expect(int64(len(files)), "files")
@@ -91,12 +94,46 @@ func sendAll(c *console, to *uploads.Uploader, files []string, preview bool) ([]
 	return all, refused, nil
 }
 
-// watch imports the files of a folder until it is interrupted.
-func (i *importCommand) watch(c *console, to *uploads.Uploader) error {
-	if len(i.Files) != 1 {
-		return passerelle.InvalidField("watch", "takes one folder")
+// files are those that are named and, without a name, those in the bucket.
+func (i *importCommand) files(ctx context.Context) ([]inbox.WaitingFile, error) {
+	if i.BucketFile == "" {
+		return inbox.Named(i.Files)
 	}
-	return to.Watch(c.ctx, i.Files[0], func(r uploads.Uploaded) error { return c.show([]uploads.Uploaded{r}) }, func(err error) {
+	in, err := i.inbox()
+	if err != nil {
+		return nil, err
+	}
+	return in.Files(ctx)
+}
+
+// inbox is the folder or the bucket.
+func (i *importCommand) inbox() (inbox.Inbox, error) {
+	switch {
+	case i.BucketFile != "" && len(i.Files) > 0:
+		return nil, passerelle.InvalidField("bucket-file", "takes no other files")
+	case i.BucketFile == "" && len(i.Files) != 1:
+		return nil, passerelle.InvalidField("watch", "takes one folder, or --bucket-file")
+	case i.BucketFile == "":
+		return inbox.NewFolder(i.Files[0])
+	}
+	address, err := secretfile.Text("bucket-file", i.BucketFile)
+	if err != nil {
+		return nil, err
+	}
+	in, err := inbox.NewBucket(address)
+	if err != nil {
+		return nil, passerelle.InvalidField("bucket-file", "%s", err)
+	}
+	return in, nil
+}
+
+// watch imports the files of the inbox until it is interrupted.
+func (i *importCommand) watch(c *console, to *uploads.Uploader) error {
+	in, err := i.inbox()
+	if err != nil {
+		return err
+	}
+	return to.Watch(c.ctx, in, func(r uploads.Uploaded) error { return c.show([]uploads.Uploaded{r}) }, func(err error) {
 		c.log.Warn("files are waiting", "error", err)
 	})
 }

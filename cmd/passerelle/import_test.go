@@ -5,11 +5,17 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/rclone/gofakes3"
+	"github.com/rclone/gofakes3/s3mem"
 
 	"passerelle/internal/uploads"
 )
@@ -48,8 +54,73 @@ func TestImportCommand(t *testing.T) {
 	play(t, "testdata/beside/import.txtar", "BASE="+base, "TOKEN="+token)
 }
 
-// Files in a watched folder are imported and moved. A refused file has its reason in a file
-// next to it.
+// bucketOfTest is a bucket on an S3 server in this process, and a file with its address.
+func bucketOfTest(t *testing.T) (*s3mem.Backend, string) {
+	t.Helper()
+	memory := s3mem.New()
+	if err := memory.CreateBucket(t.Context(), "files"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(memory, gofakes3.WithV4Auth(map[string]string{"someone": "something secret"})).Server())
+	t.Cleanup(server.Close)
+	address := filepath.Join(t.TempDir(), "bucket")
+	writeFile(t, address, "s3://someone:something%20secret@"+strings.TrimPrefix(server.URL, "http://")+"/files/from/banks?tls=none\n")
+	return memory, address
+}
+
+// Objects that come into a bucket are imported and moved, and what is refused has its reason
+// beside it. Those outside of the prefix and below it stay as they are.
+func TestWatchedBucket(t *testing.T) {
+	base, token := userOfDev(t)
+	memory, address := bucketOfTest(t)
+	const head = "account,currency,date,amount\n"
+	put := func(key, text string) {
+		t.Helper()
+		if _, err := memory.PutObject(t.Context(), "files", key, map[string]string{"Last-Modified": time.Now().UTC().Format(http.TimeFormat)}, strings.NewReader(text), int64(len(text))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("from/banks/a.csv", head+"77,CHF,2026-11-02,-10.00\n")
+	put("from/banks/b.csv", head+"77,CHF,2026-11-31,-10.00\n")
+	put("from/banks/below/c.csv", head)
+	put("from/bankside.csv", head)
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	exited := make(chan int, 1)
+	go func() {
+		exited <- run(ctx, []string{"import", "--base-url", base, "--token-file", token, "--watch", "--json", "--bucket-file", address}, nil, in, t.Output())
+		in.Close()
+	}()
+	lines := json.NewDecoder(out)
+	for _, want := range []struct {
+		file, refused string
+		fresh         int
+	}{{"from/banks/a.csv", "", 1}, {"from/banks/b.csv", "file: line 2, date", 0}} {
+		var r []uploads.Uploaded
+		if err := lines.Decode(&r); err != nil || len(r) != 1 || r[0].File != want.file || r[0].New != want.fresh || !strings.HasPrefix(r[0].Refused, want.refused) {
+			t.Errorf("%v %+v, want %+v", err, r, want)
+		}
+	}
+	cancel()
+	if status := <-exited; status != succeeded {
+		t.Errorf("the status is %d", status)
+	}
+	all, err := memory.ListBucket(t.Context(), "files", &gofakes3.Prefix{}, gofakes3.ListBucketPage{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, object := range all.Contents {
+		names = append(names, object.Key)
+	}
+	slices.Sort(names)
+	want := []string{"from/banks/below/c.csv", "from/banks/imported/a.csv", "from/banks/refused/b.csv", "from/banks/refused/b.csv.txt", "from/bankside.csv"}
+	if !slices.Equal(names, want) {
+		t.Errorf("the bucket has %q, want %q", names, want)
+	}
+}
+
+// Files that come into a folder are imported and moved, and what is refused has its reason beside it.
 func TestWatchedFolder(t *testing.T) {
 	base, token := userOfDev(t)
 	folder := t.TempDir()

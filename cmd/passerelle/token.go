@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"passerelle"
 	"passerelle/internal/access"
 	"passerelle/internal/store"
 )
@@ -32,13 +33,13 @@ func (d target) viewToken(t store.Token) tokenView {
 }
 
 type tokenCreate struct {
-	Kind string `required:"" enum:"config,users" placeholder:"config|users" help:"config configures the domain. users lists and deletes users."`
+	Kind string `required:"" enum:"config,users,deployment" placeholder:"config|users|deployment" help:"config configures the domain. users lists and deletes users. deployment does what config does, and manages the connector programs of all domains."`
 }
 
 // Run makes a token.
 func (n *tokenCreate) Run(c *console, g *tokenCommand) error {
 	return g.at(c, func(d target) (any, error) {
-		grant, err := d.access().IssueOperator(c.ctx, d.domain.ID, access.TokenKind(n.Kind))
+		grant, err := n.issue(c, d)
 		if err != nil {
 			return nil, err
 		}
@@ -46,6 +47,13 @@ func (n *tokenCreate) Run(c *console, g *tokenCommand) error {
 		view.Token = grant.Text
 		return view, nil
 	})
+}
+
+func (n *tokenCreate) issue(c *console, d target) (access.Grant, error) {
+	if passerelle.Scope(n.Kind) == passerelle.ScopeDeployment {
+		return d.access().IssueDeployment(c.ctx, d.domain.ID)
+	}
+	return d.access().IssueOperator(c.ctx, d.domain.ID, access.TokenKind(n.Kind))
 }
 
 type tokenList struct{}

@@ -19,6 +19,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/govalues/decimal"
 
@@ -77,6 +78,10 @@ type account struct {
 	Day passerelle.Date `json:",omitzero"`
 	// Spans are the times that the files cover from balance to balance.
 	Spans []statementfile.BalanceSpan `json:",omitempty"`
+	// Issues are the statements, and Corrected hashes of the references of entries that were
+	// corrected.
+	Issues    []issue  `json:",omitempty"`
+	Corrected []string `json:",omitempty"`
 }
 
 // maxSpans is how many times an account remembers, the latest ones.
@@ -126,7 +131,7 @@ func (Connector) Read(ctx context.Context, req connector.DataRequest, out connec
 	if err := out.Accounts(all); err != nil {
 		return connector.Outcome{}, err
 	}
-	if err := file.handOver(ctx, out); err != nil {
+	if err := file.handOver(ctx, inFile, out); err != nil {
 		return connector.Outcome{}, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(inFile)) {
@@ -174,31 +179,67 @@ func (f statementFile) records(ctx context.Context, do func(statementfile.Record
 	return nil
 }
 
-// survey adds the accounts of the file to the known ones, with their latest balances, and
-// returns the keys of those in the file.
-func (f statementFile) survey(ctx context.Context, known map[string]*account) (map[string]bool, error) {
-	inFile := map[string]bool{}
-	err := f.records(ctx, func(r statementfile.Record) error {
-		if r.Entry != nil {
-			return nil
+// survey adds the accounts of the file to those that are known, with the balance of the latest
+// day, and returns what the file corrects of those in it.
+func (f statementFile) survey(ctx context.Context, known map[string]*account) (map[string]*corrected, error) {
+	s := surveying{known: known, inFile: map[string]*corrected{}, before: map[string][]issue{}, drafts: map[string]*draft{}}
+	err := f.records(ctx, s.add)
+	for key := range s.inFile {
+		a := known[key]
+		if _, spans, joinErr := statementfile.Gaps(a.Spans); joinErr == nil {
+			a.Spans = spans[max(0, len(spans)-maxSpans):]
 		}
-		key := KeyOf(r.Statement.Account)
-		if known[key] == nil {
-			known[key] = &account{}
-		}
-		if len(known) > maxAccounts {
-			return &statementfile.FileError{Line: r.Statement.Line, Err: fmt.Errorf("a connection has at most %d accounts", maxAccounts)}
-		}
-		known[key].update(key, r.Statement)
-		inFile[key] = true
-		return nil
-	})
-	for key := range inFile {
-		if _, spans, joinErr := statementfile.Gaps(known[key].Spans); joinErr == nil {
-			known[key].Spans = spans[max(0, len(spans)-maxSpans):]
+		a.forget()
+		for _, reference := range a.Corrected {
+			s.inFile[key].settled[reference] = true
 		}
 	}
-	return inFile, err
+	return s.inFile, err
+}
+
+// surveying is a file of which all is known but what it hands over.
+type surveying struct {
+	known  map[string]*account
+	inFile map[string]*corrected
+	// before are the statements that were known before the file.
+	before map[string][]issue
+	drafts map[string]*draft
+}
+
+func (s *surveying) add(r statementfile.Record) error {
+	key := KeyOf(r.Statement.Account)
+	a, err := s.account(key, r.Statement.Line)
+	if err != nil {
+		return err
+	}
+	if e := r.Entry; e != nil {
+		s.drafts[key].add(e)
+		a.correct(e, s.inFile[key])
+		return nil
+	}
+	one, whole := s.drafts[key].issue(r.Statement)
+	if s.drafts[key] = (&draft{}); whole {
+		a.issued(one, r.Statement.Line, s.before[key], s.inFile[key])
+	}
+	if !s.inFile[key].outdated[r.Statement.Line] {
+		a.update(key, r.Statement)
+	}
+	return nil
+}
+
+// account is that of a key, which is new or known.
+func (s *surveying) account(key string, line int) (*account, error) {
+	if s.known[key] == nil {
+		s.known[key] = &account{}
+	}
+	if len(s.known) > maxAccounts {
+		return nil, &statementfile.FileError{Line: line, Err: fmt.Errorf("a connection has at most %d accounts", maxAccounts)}
+	}
+	if s.inFile[key] == nil {
+		s.inFile[key] = newCorrected()
+		s.before[key], s.drafts[key] = slices.Clone(s.known[key].Issues), &draft{}
+	}
+	return s.known[key], nil
 }
 
 // update applies a statement to its account.
@@ -222,10 +263,11 @@ func (a *account) details() passerelle.AccountDetails {
 
 // page collects transactions of one account.
 type page struct {
-	key     string
-	wanted  bool
-	ids     identity.Alike
-	entries []passerelle.TransactionDetails
+	key       string
+	wanted    bool
+	ids       identity.Alike
+	entries   []passerelle.TransactionDetails
+	corrected *corrected
 }
 
 func (p *page) flush(out connector.Sink) error {
@@ -237,24 +279,23 @@ func (p *page) flush(out connector.Sink) error {
 	return err
 }
 
-// handOver hands the entries of wanted accounts over, page by page.
-func (f statementFile) handOver(ctx context.Context, out connector.Sink) error {
+// handOver hands the entries of wanted accounts over, page by page, and then takes away what
+// they correct.
+func (f statementFile) handOver(ctx context.Context, inFile map[string]*corrected, out connector.Sink) error {
 	pages := map[string]*page{}
+	for key, c := range inFile {
+		p := &page{key: key, ids: identity.Alike{}, corrected: c}
+		_, p.wanted = out.Wanted(key)
+		pages[key] = p
+	}
 	err := f.records(ctx, func(r statementfile.Record) error {
-		if r.Entry == nil {
+		p := pages[KeyOf(r.Statement.Account)]
+		if r.Entry == nil || !p.wanted || p.corrected.omits(r) {
 			return nil
 		}
-		key := KeyOf(r.Statement.Account)
-		p := pages[key]
-		if p == nil {
-			p = &page{key: key, ids: identity.Alike{}}
-			_, p.wanted = out.Wanted(key)
-			pages[key] = p
-		}
-		if !p.wanted {
-			return nil
-		}
-		if p.entries = append(p.entries, f.transaction(r, p.ids)); len(p.entries) < pageSize {
+		one := f.transaction(r, p.ids)
+		p.corrected.keep(r.Entry, one.Key)
+		if p.entries = append(p.entries, one); len(p.entries) < pageSize {
 			return nil
 		}
 		return p.flush(out)
@@ -262,8 +303,16 @@ func (f statementFile) handOver(ctx context.Context, out connector.Sink) error {
 	if err != nil {
 		return err
 	}
+	takesAway, _ := out.(Corrections)
 	for _, key := range slices.Sorted(maps.Keys(pages)) {
-		if err := pages[key].flush(out); err != nil {
+		p := pages[key]
+		if err := p.flush(out); err != nil {
+			return err
+		}
+		if takesAway == nil || !p.wanted {
+			continue
+		}
+		if err := p.corrected.gone(key, takesAway); err != nil {
 			return err
 		}
 	}
@@ -292,14 +341,36 @@ func Transaction(r statementfile.Record) passerelle.TransactionDetails {
 
 // keyOf is the identity of an entry: its day, its amount, and the bank's reference or else its
 // texts. Banks repeat references, so the day and the amount count in any case. It begins with
-// the format, since formats write other texts.
+// the format, since formats write other texts, and with what corrections name: the day, and the
+// reference of an entry of OFX.
 func keyOf(r statementfile.Record, ids identity.Alike) string {
-	e := r.Entry
+	e, reference := r.Entry, ""
+	if r.Statement.Format == statementfile.OFX && e.Reference != "" {
+		reference = identity.Hash(e.Reference)
+	}
+	kind := strings.Join([]string{string(r.Statement.Format), e.Booked.String(), reference}, "/")
+	return ids.Next(identity.OfContent(kind, contentOf(e)...))
+}
+
+// partsOf are the format, the day and the reference of a key.
+func partsOf(key string) (statementfile.Format, string, string) {
+	parts := append(strings.SplitN(key, "/", 4), "", "", "")
+	return statementfile.Format(parts[0]), parts[1], parts[2]
+}
+
+// FormatOf returns the format of the file from which a transaction with a key came.
+func FormatOf(key string) statementfile.Format {
+	format, _, _ := partsOf(key)
+	return format
+}
+
+// contentOf is what tells an entry from others.
+func contentOf(e *statementfile.StatementEntry) []string {
 	content := []string{e.Booked.String(), e.Amount.Trim(0).String(), e.Reference}
 	if e.Reference == "" {
 		content = append(content, e.EndToEnd, e.Name, e.Number, e.Wording)
 	}
-	return ids.Next(identity.OfContent(string(r.Statement.Format), content...))
+	return content
 }
 
 func counterparty(e *statementfile.StatementEntry) *passerelle.Counterparty {

@@ -182,6 +182,12 @@ func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, 
 	return a.issue(ctx, kind, store.Token{Domain: domain}, passerelle.Scopes{scope}, acts...)
 }
 
+// IssueDeployment makes a config token of a domain that reaches what all domains share, too. It is
+// for commands: nobody who reaches the service over the network creates one.
+func (a *Access) IssueDeployment(ctx context.Context, domain passerelle.DomainID) (Grant, error) {
+	return a.issue(ctx, ConfigToken, store.Token{Domain: domain}, passerelle.Scopes{passerelle.ScopeConfig, passerelle.ScopeDeployment})
+}
+
 // Revoke ends the validity of a token. It fails with store.ErrNotFound for a revoked one.
 func (a *Access) Revoke(ctx context.Context, domain passerelle.DomainID, id int64, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()

@@ -103,6 +103,11 @@ func (s *sink) Transactions(account string, page []passerelle.TransactionDetails
 	return s.pass(func() error { return s.importer.Transactions(account, page) })
 }
 
+// Gone is what statement files correct, see package statements.
+func (s *sink) Gone(account string, from passerelle.Date, matches func(key string) bool) error {
+	return s.pass(func() error { return s.importer.Gone(account, from, matches) })
+}
+
 func (s *sink) Assets(account string, page passerelle.Assets) error {
 	return s.pass(func() error { return s.importer.Assets(account, page) })
 }

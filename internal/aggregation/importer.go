@@ -260,6 +260,24 @@ func (im *importer) Transactions(key string, page []passerelle.TransactionDetail
 	return a.transactions.reconcile(im, booked)
 }
 
+// Gone takes away the transactions of an account, from a day on, whose keys match.
+func (im *importer) Gone(key string, from passerelle.Date, matches func(key string) bool) error {
+	a := im.accounts[key]
+	if _, wanted := im.Wanted(key); !wanted || a.read {
+		return fmt.Errorf("%w: corrections of an account that was not asked for", errInvalidData)
+	}
+	rows := &a.transactions
+	err := bankstore.From(im.DB).EachKey(im.ctx, rows.rows, from, func(id int64, key string) {
+		if matches(key) {
+			rows.missing = append(rows.missing, id)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("%w: list rows by their keys: %w", errStore, err)
+	}
+	return rows.markMissing(im)
+}
+
 // booked are the transactions of a page with what institutions leave out.
 func (a *syncedAccount) booked(page []passerelle.TransactionDetails) ([]passerelle.TransactionDetails, error) {
 	booked := slices.Clone(page)

@@ -140,7 +140,7 @@ func (s *Service) connectorPage(ctx context.Context, c *httpapi.Caller, in listC
 		return nil, httpapi.Listing{}, err
 	}
 	fetch := func(_ context.Context, _ *store.Reader, w httpapi.PageWindow) ([]placedBank, error) {
-		return windowOf(able, w), nil
+		return windowOf(able, func(b placedBank) int64 { return b.place }, w), nil
 	}
 	position := func(b placedBank) httpapi.Position { return httpapi.Position{b.place} }
 	count := func(context.Context, *store.Reader) (int64, error) { return int64(len(able)), nil }
@@ -234,15 +234,15 @@ func ofCountries(b wire.Bank, codes []string) bool {
 	return codes == nil || slices.ContainsFunc(codes, here)
 }
 
-// windowOf reads a window of a list that is in memory.
-func windowOf(all []placedBank, w httpapi.PageWindow) []placedBank {
+// windowOf reads a window of a list that is in memory, in the order of places.
+func windowOf[T any](all []T, place func(T) int64, w httpapi.PageWindow) []T {
 	rows := slices.Clone(all)
 	if w.Backward {
 		slices.Reverse(rows)
 	}
 	if w.From != nil {
 		from, _ := w.From[0].(int64) // as position made it, under our seal
-		rows = slices.DeleteFunc(rows, func(b placedBank) bool { return b.place == from || (b.place > from) == w.Backward })
+		rows = slices.DeleteFunc(rows, func(one T) bool { return place(one) == from || (place(one) > from) == w.Backward })
 	}
 	rows = rows[min(w.Offset, int64(len(rows))):]
 	return rows[:min(w.Limit, len(rows))]

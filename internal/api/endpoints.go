@@ -12,6 +12,7 @@ import (
 	"passerelle/internal/documents"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/initiation"
+	"passerelle/internal/programs"
 	"passerelle/internal/simulation"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -27,7 +28,8 @@ type Service struct {
 	Aggregation *aggregation.Aggregation
 	Documents   *documents.Documents
 	Simulation  *simulation.Simulation
-	// Wake tells the sender of webhooks that deliveries are due.
+	Programs    *programs.Programs
+	// Wake tells the sender of webhooks that something is due.
 	Wake func()
 	// Scenarios are the scenarios of the simulated banks.
 	Scenarios []wire.Scenario
@@ -54,5 +56,5 @@ var (
 // Routes lists the patterns, scopes and functions of the API.
 func (s *Service) Routes() []httpapi.Route {
 	data := &banking.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Aggregation: s.Aggregation, Documents: s.Documents, Now: s.Now}
-	return slices.Concat(s.authRoutes(), s.tokenRoutes(), data.Routes(), s.clientRoutes(), s.paymentRoutes(), s.paymentListRoutes(), s.changeRoutes(), s.connectorRoutes(), s.logoRoutes(), s.connectorConfigRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookAdditionRoutes(), s.webhookDataRoutes(), s.testRoutes(), s.sandboxRoutes(), s.simulationRoutes(), s.sandboxEventRoutes(), s.mailRoutes(), s.signRoutes())
+	return slices.Concat(s.authRoutes(), s.tokenRoutes(), data.Routes(), s.clientRoutes(), s.paymentRoutes(), s.paymentListRoutes(), s.changeRoutes(), s.connectorRoutes(), s.logoRoutes(), s.connectorConfigRoutes(), s.programRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookAdditionRoutes(), s.webhookDataRoutes(), s.testRoutes(), s.sandboxRoutes(), s.simulationRoutes(), s.sandboxEventRoutes(), s.mailRoutes(), s.signRoutes())
 }

@@ -11,6 +11,7 @@ import (
 	"passerelle/internal/access"
 	"passerelle/internal/api"
 	"passerelle/internal/httpapi"
+	"passerelle/internal/servicetest"
 )
 
 // grants has the scopes for each call from the table of tokens and scopes, a second time, so
@@ -22,202 +23,208 @@ import (
 //	          allow-sensitive, validate, cancel
 //	another's the same bound to another payment
 //	config, users, user, code    the other kinds
+//	deployment                   a config token that reaches what all domains share
 const grants = `
-GET    /auth/token/code                  403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /auth/token/code                  403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-DELETE /auth/token                       204 204 204 204 204 | 204 204 204 204 | 204 204 204 204 | 204 204 204 204
-GET    /users                            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 403 403
-GET    /users/{userId}                   403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
-DELETE /users/{userId}                   403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 204 204 403
-GET    /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
-POST   /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
-PUT    /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
-DELETE /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 204 204 403
-GET    /users/{userId}/export 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
-GET    /users/{userId}/consents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403
-POST   /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/account_types/{typeId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/terms 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/accounts/{accountId}/sources 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/accounts/{accountId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/accounts/{accountId}/categories 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/accounts/{accountId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections/{connectionId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections/{connectionId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/connections/{connectionId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/connections/{connectionId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/balances 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/investments 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/investments/{assetId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/investments/{assetId}/history 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/marketorders 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/marketorders/{assetId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/pockets 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/pockets/{assetId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/amortizations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/indicators 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/categories 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/categories 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-DELETE /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-POST   /categorize 200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 200 200 200 200
-GET    /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/accounts/{accountId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-DELETE /users/{userId}/accounts/{accountId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-POST   /users/{userId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-DELETE /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-GET    /users/{userId}/transactions/{transactionId}/informations/{informationId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-DELETE /users/{userId}/transactions/{transactionId}/informations/{informationId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-GET    /users/{userId}/connections/{connectionId}/owner_identity 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/transactionsclusters 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/transactionsclusters 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/transactionsclusters/{clusterId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/transactionsclusters/{clusterId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/transactionsclusters/{clusterId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-DELETE /users/{userId}/transactionsclusters/{clusterId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-GET    /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections/{connectionId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections/{connectionId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/documents/{documentId}/file 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/transactions/{transactionId}/attachments 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/transactions/{transactionId}/attachments/{attachmentId}/file 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 404 403
-GET    /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-DELETE /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-GET    /users/{userId}/transactions/{transactionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-DELETE /users/{userId}/transactions/{transactionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-GET    /users/{userId}/documents/{documentId}/thumbnail 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /documenttypes/{typeId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-PUT    /documenttypes/{typeId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /users/{userId}/accounts/{accountId}/statement 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 409 403
-GET    /users/{userId}/connections/{connectionId}/account_ownership_certificate 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-DELETE /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-GET    /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-DELETE /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-GET    /users/{userId}/connections/{connectionId}/sources 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections/{connectionId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/connections/{connectionId}/files 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 409 403
-POST   /users/{userId}/connections/{connectionId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/connections/{connectionId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections/{connectionId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PATCH  /connectors 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /connectors/{connectorId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-PUT    /connectors/{connectorId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /connectors/{connectorId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-PUT    /connectors/{connectorId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /webauth-url 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/account_types 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-POST   /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-PUT    /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-DELETE /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-DELETE /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-DELETE /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-DELETE /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403
-GET    /users/{userId}/account_ownerships 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 200 403
-POST   /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-PUT    /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-DELETE /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
-POST   /clients/{clientId}/logo          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-DELETE /clients/{clientId}/logo          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
-GET    /payments                         200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 403 403 403 403
-POST   /payments                         200 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403
-GET    /payments/{paymentId}             200 200 200 200 200 | 200 200 200 200 | 404 404 404 404 | 403 403 403 403
-POST   /payments/{paymentId}             200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
-PUT    /payments/{paymentId}             200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
-GET    /payments/{paymentId}/incompatibilities 200 200 200 200 200 | 200 200 200 200 | 404 404 404 404 | 403 403 403 403
-GET    /payments/{paymentId}/terms       200 200 200 200 200 | 200 200 200 200 | 404 404 404 404 | 403 403 403 403
-POST   /payments/{paymentId}/terms       200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
-POST   /payments/{paymentId}/scopedtoken 200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403
-GET    /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-DELETE /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
-GET    /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-PUT    /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-DELETE /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
-POST   /webhooks/auth/{authId}/rotate    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /config                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /config                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /config/logs                     403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /webhooks_events                  200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 200 200 200 200
-GET    /webhooks                         403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /webhooks                         403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-DELETE /webhooks                        403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
-GET    /webhooks/{webhookId}            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /webhooks/{webhookId}/data       403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /webhooks/{webhookId}/logs       403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /webhooks/{webhookId}/add_to_data 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /webhooks/{webhookId}/add_to_data 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-DELETE /webhooks/{webhookId}/add_to_data 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
-GET    /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 404 403 403 403
-POST   /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-PUT    /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-DELETE /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 404 403 403 403
-POST   /test/sync 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /test/webhooks 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /webhooks/{webhookId}/data/{dataId}/resend 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /webhooks/{webhookId}/recover    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /webhooks/{webhookId}/test       403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-PUT    /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-DELETE /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
-POST   /users/{userId}/token 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /admin/jwt 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /certificate/{type} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /connectors/{connectorId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /users/{userId}/accounts/{accountId}/delta 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403
-GET    /sandbox/clock                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /sandbox/clock                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /sandbox/events                   403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /sandbox/run                      403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /sandbox/receiver                 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-DELETE /sandbox/receiver                 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403
-GET    /sandbox/mails                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-GET    /sandbox/scenarios                403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
-POST   /sandbox/payments/{paymentId}/simulate 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403
+GET    /auth/token/code                  403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /auth/token/code                  403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+DELETE /auth/token                       204 204 204 204 204 | 204 204 204 204 | 204 204 204 204 | 204 204 204 204 204
+GET    /users                            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 403 403 403
+GET    /users/{userId}                   403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403 403
+DELETE /users/{userId}                   403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 204 204 403 403
+GET    /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403 403
+POST   /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403 403
+PUT    /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403 403
+DELETE /users/{userId}/config            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 204 204 403 403
+GET    /users/{userId}/export 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403 403
+GET    /users/{userId}/consents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 200 200 403 403
+POST   /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/account_types/{typeId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/terms 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/accounts/{accountId}/sources 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/accounts/{accountId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/accounts/{accountId}/categories 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/accounts/{accountId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/connections/{connectionId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/connections/{connectionId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/connections/{connectionId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/connections/{connectionId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions/{transactionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/balances 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/investments 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/investments/{assetId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/investments/{assetId}/history 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/marketorders 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/marketorders/{assetId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/pockets 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/pockets/{assetId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/amortizations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/indicators 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/categories 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/categories 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+DELETE /users/{userId}/categories/{categoryId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+POST   /categorize 200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 200 200 200 200 200
+GET    /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/accounts/{accountId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+DELETE /users/{userId}/accounts/{accountId}/transactions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+POST   /users/{userId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+DELETE /users/{userId}/transactions/{transactionId}/informations 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+GET    /users/{userId}/transactions/{transactionId}/informations/{informationId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+DELETE /users/{userId}/transactions/{transactionId}/informations/{informationId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+GET    /users/{userId}/connections/{connectionId}/owner_identity 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/transactionsclusters 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/transactionsclusters 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/transactionsclusters/{clusterId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/transactionsclusters/{clusterId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/transactionsclusters/{clusterId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+DELETE /users/{userId}/transactionsclusters/{clusterId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+GET    /users/{userId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/connections/{connectionId}/subscriptions 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/connections/{connectionId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/subscriptions/{subscriptionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/documents/{documentId}/file 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/transactions/{transactionId}/attachments 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/transactions/{transactionId}/attachments/{attachmentId}/file 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 404 403 403
+GET    /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+DELETE /users/{userId}/transactions/{transactionId}/documents 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+GET    /users/{userId}/transactions/{transactionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+DELETE /users/{userId}/transactions/{transactionId}/documents/{documentId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+GET    /users/{userId}/documents/{documentId}/thumbnail 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /documenttypes/{typeId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+PUT    /documenttypes/{typeId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /users/{userId}/accounts/{accountId}/statement 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 409 403 403
+GET    /users/{userId}/connections/{connectionId}/account_ownership_certificate 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+DELETE /users/{userId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+GET    /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+DELETE /users/{userId}/connections/{connectionId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+GET    /users/{userId}/connections/{connectionId}/sources 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/connections/{connectionId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/connections/{connectionId}/files 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 409 403 403
+POST   /users/{userId}/connections/{connectionId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/connections/{connectionId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/connections/{connectionId}/logs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PATCH  /connectors 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /connectors/{connectorId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+PUT    /connectors/{connectorId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /connectors/{connectorId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+PUT    /connectors/{connectorId}/sources/{sourceId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /webauth-url 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/account_types 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+POST   /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+PUT    /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+DELETE /users/{userId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+DELETE /users/{userId}/connections/{connectionId}/accounts 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+DELETE /users/{userId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+DELETE /users/{userId}/connections/{connectionId}/accounts/{accountId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 204 403 403
+GET    /users/{userId}/account_ownerships 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /clients                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 200 403 200
+POST   /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+PUT    /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+DELETE /clients/{clientId}               403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403 204
+POST   /clients/{clientId}/logo          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+DELETE /clients/{clientId}/logo          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403 204
+GET    /payments                         200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 403 403 403 403 403
+POST   /payments                         200 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403 403
+GET    /payments/{paymentId}             200 200 200 200 200 | 200 200 200 200 | 404 404 404 404 | 403 403 403 403 403
+POST   /payments/{paymentId}             200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403 403
+PUT    /payments/{paymentId}             200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403 403
+GET    /payments/{paymentId}/incompatibilities 200 200 200 200 200 | 200 200 200 200 | 404 404 404 404 | 403 403 403 403 403
+GET    /payments/{paymentId}/terms       200 200 200 200 200 | 200 200 200 200 | 404 404 404 404 | 403 403 403 403 403
+POST   /payments/{paymentId}/terms       200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403 403
+POST   /payments/{paymentId}/scopedtoken 200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403 403
+GET    /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+DELETE /webhooks/auth                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403 204
+GET    /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+PUT    /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+DELETE /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403 204
+POST   /webhooks/auth/{authId}/rotate    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /config                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /config                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /config/logs                     403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /webhooks_events                  200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 200 200 200 200 200
+GET    /webhooks                         403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /webhooks                         403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+DELETE /webhooks                        403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403 204
+GET    /webhooks/{webhookId}            403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /webhooks/{webhookId}/data       403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /webhooks/{webhookId}/logs       403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /webhooks/{webhookId}/add_to_data 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /webhooks/{webhookId}/add_to_data 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+DELETE /webhooks/{webhookId}/add_to_data 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403 204
+GET    /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 404 403 403 403 404
+POST   /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+PUT    /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+DELETE /webhooks/{webhookId}/add_to_data/{key} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 404 403 403 403 404
+POST   /test/sync 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /test/webhooks 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /webhooks/{webhookId}/data/{dataId}/resend 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /webhooks/{webhookId}/recover    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /webhooks/{webhookId}/test       403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+PUT    /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+DELETE /webhooks/{webhookId}             403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403 204
+POST   /users/{userId}/token 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /admin/jwt 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /certificate/{type} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /connectors/{connectorId}/connections 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /users/{userId}/accounts/{accountId}/delta 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
+GET    /sandbox/clock                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /sandbox/clock                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /sandbox/events                   403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /sandbox/run                      403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /sandbox/receiver                 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+DELETE /sandbox/receiver                 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 204 403 403 403 204
+GET    /sandbox/mails                    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /sandbox/scenarios                403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+POST   /sandbox/payments/{paymentId}/simulate 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+GET    /connector_programs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403 200
+POST   /connector_programs 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403 200
+GET    /connector_programs/{programId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403 200
+POST   /connector_programs/{programId}/check 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403 200
+DELETE /connector_programs/{programId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403 204
 `
 
 // open are the calls without a token. They ignore tokens.
@@ -258,7 +265,7 @@ GET    /terms        200
 var columns = strings.Fields(`admin read-only allow-sensitive validate cancel
 	own:read-only own:allow-sensitive own:validate own:cancel
 	another's:read-only another's:allow-sensitive another's:validate another's:cancel
-	config users user code`)
+	config users user code deployment`)
 
 // worthless are tokens that are the same as none.
 var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expired"}
@@ -294,6 +301,7 @@ var rightBody = map[string]string{
 	"POST /webhooks/auth":                                      `{"type":"hmac_signature","name":"%d"}`,
 	"POST /webhooks/auth/{authId}":                             `{"name":"%d"}`,
 	"PUT /webhooks/auth/{authId}":                              `{"name":"%d"}`,
+	"POST /connector_programs":                                 `{"address":"{outside}","secret":"` + servicetest.ConnectorSecret + `"}`,
 	"POST /webhooks":                                           `{"event":"USER_SYNCED","url":"https://client.example/"}`,
 	"POST /config":                                             `{"payment.max_amount":"0"}`,
 	"POST /webhooks/{webhookId}/add_to_data":                   `{"key":"crm"}`,
@@ -498,7 +506,7 @@ func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 // placed fills in the path of a call.
 func (s *fixture) placed(call, path string) string {
 	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test", "{connectionId}/sources/{sourceId}", "{channel}").Replace(path)
-	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{type}", "signature?of={key}", "{attachmentId}", noID, "{fileId}", testLogo).Replace(path)
+	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{type}", "signature?of={key}", "{attachmentId}", noID, "{fileId}", testLogo, "{programId}", "{program}").Replace(path)
 	return s.people(call, path)
 }
 

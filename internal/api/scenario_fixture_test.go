@@ -333,6 +333,12 @@ func (s *fixture) make(t testing.TB, who *testDomain, name string) string {
 	switch name {
 	case "config", "users":
 		return who.operator[access.TokenKind(name)]
+	case "deployment":
+		grant, err := s.Access.IssueDeployment(t.Context(), who.domain.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return grant.Text
 	case "user":
 		grant := s.someone(t, who)
 		who.user = grant.Token.User

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ type fileReport struct {
 		ID                *int64
 		IBAN              string
 		Disabled          bool
-		Changed           int
+		Changed, Removed  int
 		Transactions, New int
 		Sum               json.Number
 		Closing           struct {
@@ -177,7 +178,7 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 		"zip":        {"PK\x03\x04", "file: the file is a zip archive"},
 		"entities":   {`<!DOCTYPE x [<!ENTITY a "b">]>` + whole, "file: line 1: document types"},
 		"damaged":    {strings.Replace(whole, "2026-11-02", "2026-11-32", 1), "file: line 4, Ntry/BookgDt/Dt: must be an existing day"},
-		"unbalanced": {strings.Replace(whole, "110.00", "111.00", 1), "file: line 1: the entries of the statement"},
+		"unbalanced": {strings.Replace(whole, "110.00", "111.00", 1), "file: line 1: the statement is incomplete, or its entries"},
 	} {
 		if _, reported := s.handOver(t, connection, "", c.file).message(t); !strings.HasPrefix(reported, c.about) {
 			t.Errorf("%s: %q, want %q", name, reported, c.about)
@@ -343,4 +344,82 @@ func TestEndlessStatementFile(t *testing.T) {
 		t.Errorf("%d bytes were allocated", allocated)
 	}
 	s.untouched(t, before)
+}
+
+// A statement that comes again with other entries replaces the earlier one, whatever day or amount
+// changed, and stays when the earlier one comes once more. Other days and files are left alone.
+func TestStatementsThatComeAgain(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		connection := s.fileConnection(t)
+		october := camtFile("2026-10-30", "90.00", "2026-10-31", "100.00", "2026-10-31 10.00 Salary")
+		issued := camtFile("2026-10-31", "100.00", "2026-11-05", "125.00", "2026-11-02 10.00 Rent", "2026-11-03 5.00 Coffee", "2026-11-03 5.00 Coffee", "2026-11-05 5.00 Tea")
+		corrected := camtFile("2026-10-31", "100.00", "2026-11-05", "126.00", "2026-11-02 11.00 Rent", "2026-11-03 5.00 Coffee", "2026-11-04 5.00 Coffee", "2026-11-05 5.00 Tea")
+		next := camtFile("2026-11-05", "126.00", "2026-11-06", "127.00", "2026-11-06 1.00 Salt")
+		unbalanced := camtFile("2026-10-31", "100.00", "2026-11-05", "125.00", "2026-11-02 10.00 Rent")
+		for _, file := range []string{october, issued, next} {
+			s.handOver(t, connection, "", file).says(t, 200, "", "")
+		}
+		var out fileReport
+		before := s.record()
+		if s.handOver(t, connection, "?preview=true", corrected).decode(t, &out); out.Accounts[0].New != 2 || out.Accounts[0].Removed != 2 {
+			t.Errorf("the preview is %+v", out.Accounts[0])
+		}
+		s.untouched(t, before)
+		want := []string{"2026-10-31 10.00 Salary", "2026-11-02 11.00 Rent", "2026-11-03 5.00 Coffee", "2026-11-04 5.00 Coffee", "2026-11-05 5.00 Tea", "2026-11-06 1.00 Salt"}
+		for n, step := range []struct {
+			file, query    string
+			fresh, removed int
+		}{{corrected, "", 2, 2}, {corrected, "", 0, 0}, {issued, "", 0, 0}, {october, "", 0, 0}, {unbalanced, "?unbalanced=true", 1, 0}} {
+			s.handOver(t, connection, step.query, step.file).decode(t, &out)
+			if a := out.Accounts[0]; a.New != step.fresh || a.Removed != step.removed {
+				t.Errorf("step %d: %d new and %d removed, want %d and %d", n, a.New, a.Removed, step.fresh, step.removed)
+			}
+			if n == 4 {
+				want = []string{want[0], "2026-11-02 10.00 Rent", want[1], want[2], want[3], want[4], want[5]}
+			}
+			got := s.listedTransactions(t, connection)
+			if slices.Sort(got); cmp.Diff(want, got) != "" {
+				t.Errorf("step %d: %s", n, cmp.Diff(want, got))
+			}
+		}
+	})
+}
+
+// ofxFile is an OFX file with transactions of a day, an amount, a reference and what else they have.
+func ofxFile(transactions ...string) string {
+	text := "<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>1<ACCTID>77<ACCTTYPE>CHECKING</BANKACCTFROM><BANKTRANLIST>\n"
+	for _, one := range transactions {
+		part := append(strings.SplitN(one, " ", 4), "")
+		text += "<STMTTRN><TRNTYPE>CREDIT<DTPOSTED>" + part[0] + "<TRNAMT>" + part[1] + "<FITID>" + part[2] + part[3] + "<NAME>" + part[2] + "</STMTTRN>\n"
+	}
+	return text + "</BANKTRANLIST></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>"
+}
+
+// An OFX file names the transaction that it replaces or deletes. It stays away when the earlier
+// file comes again, and when the two come in the other order or together.
+func TestStatementCorrectionsInOFX(t *testing.T) {
+	first := ofxFile("20261102 10.00 A", "20261103 5.00 B", "20261104 7.00 C")
+	second := ofxFile("20261110 11.00 D <CORRECTFITID>A<CORRECTACTION>REPLACE", "20261110 5.00 E <CORRECTFITID>B<CORRECTACTION>DELETE", "20261111 1.00 F")
+	both := ofxFile("20261102 10.00 A", "20261103 5.00 B", "20261104 7.00 C", "20261110 11.00 D <CORRECTFITID>A<CORRECTACTION>REPLACE", "20261110 5.00 E <CORRECTFITID>B<CORRECTACTION>DELETE", "20261111 1.00 F")
+	again := ofxFile("20261102 12.00 A <CORRECTFITID>A<CORRECTACTION>REPLACE")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		want := []string{"2026-11-04 7.00 C", "2026-11-10 11.00 D", "2026-11-11 1.00 F"}
+		for name, files := range map[string][]string{"in order": {first, second, first, second}, "out of order": {second, first}, "in one file": {both, first}} {
+			connection := s.fileConnection(t)
+			for _, file := range files {
+				s.handOver(t, connection, "", file).says(t, 200, "", "")
+			}
+			got := s.listedTransactions(t, connection)
+			if slices.Sort(got); cmp.Diff(want, got) != "" {
+				t.Errorf("%s: %s", name, cmp.Diff(want, got))
+			}
+		}
+		connection := s.fileConnection(t)
+		s.handOver(t, connection, "", first).says(t, 200, "", "")
+		var out fileReport
+		if s.handOver(t, connection, "", again).decode(t, &out); out.Accounts[0].New != 1 || out.Accounts[0].Removed != 1 {
+			t.Errorf("a transaction under its own reference: %+v", out.Accounts[0])
+		}
+		s.handOver(t, connection, "", ofxFile("20261110 5.00 E <CORRECTACTION>DELETE")).says(t, 400, "invalidValue", "line 2, STMTTRN/CORRECTACTION: must name")
+	})
 }

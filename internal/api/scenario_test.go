@@ -44,7 +44,7 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 
 // hole is a place in a path or a body for the identifier of something that is
 // made for the scenario: {payment}, {live:payment}, {webhook}.
-var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|channel|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|annexed|series|key)\}`)
+var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|channel|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|annexed|series|key|outside|program)\}`)
 
 // fill makes what a scenario speaks of. Equal holes have the same value.
 func (s *fixture) fill(t *testing.T, a ask) ask {
@@ -90,6 +90,10 @@ func (s *fixture) thing(t *testing.T, domainName, what string) string {
 		return s.answerKey(t, s.domainOf(domainName))
 	case "signer":
 		return s.signer(t, s.domainOf(domainName))
+	case "outside":
+		return outsideAddress(t)
+	case "program":
+		return s.outsideProgram(t)
 	case "connection":
 		return strconv.FormatInt(int64(s.connected(t, domainName, "one").ID), 10)
 	case "channel":

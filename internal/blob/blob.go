@@ -2,9 +2,11 @@
 //
 // It owns where the bytes are, and that a file exists completely or not at all. Files of any
 // size need bounded memory. It does not own which files exist, whose they are or what they
-// contain: rows of the stores say that. Callers write the row before they store a file and
-// after they remove it. A crash leaves a row that says what to do, and never content without a
-// row. A file is named by its number. No name from a person is part of a path or a key.
+// contain: rows of package store say that. Callers write the row before they store a file
+// and after they remove it, so that a crash leaves a row that says what to do, and never
+// bytes without a row. A file is named by its number from package store; no name that a
+// person chose reaches a path or a key. Only an [ObjectStore] reaches objects that others have put
+// into a bucket, by their keys.
 //
 // It fails with ErrNotFound for a missing file, and otherwise with the error of the disk or
 // the server. A failed operation leaves nothing visible and can be repeated.

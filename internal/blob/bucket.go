@@ -30,36 +30,50 @@ const (
 	defaultRegion = "us-east-1"
 )
 
-// Bucket keeps files in a bucket of an S3 server, which exists.
-type Bucket struct {
-	client       *minio.Client
-	name, prefix string
+// ObjectStore is a bucket of an S3 server, and what the keys of its owner begin with, without a slash
+// at the end.
+type ObjectStore struct {
+	client *minio.Client
+	bucket string
+	Prefix string
 }
 
-// NewBucket makes the store of s3://KEY:SECRET@HOST/BUCKET, optionally with a prefix for all
-// keys and the parameters region (us-east-1) and tls. With tls=none it uses plain HTTP to a
-// server on this machine. It does not speak to the server yet.
-func NewBucket(place string) (*Bucket, error) {
+// ParseAddress reads s3://KEY:SECRET@HOST/BUCKET, which may go on with a prefix of all keys and
+// with the parameters region (us-east-1) and tls; none there speaks plain HTTP to a server on
+// this machine. It does not speak to the server.
+func ParseAddress(place string) (ObjectStore, error) {
 	u, err := url.Parse(place)
 	if err != nil || u.Scheme+"://" != bucketScheme || u.Host == "" {
-		return nil, errPlace // the error of the parser would repeat the secret
+		return ObjectStore{}, errPlace // the error of the parser would repeat the secret
 	}
 	secret, _ := u.User.Password()
 	name, prefix, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
 	if name == "" || u.User.Username() == "" || secret == "" {
-		return nil, errPlace
+		return ObjectStore{}, errPlace
 	}
 	region, encrypted, err := manner(u)
 	if err != nil {
-		return nil, err
+		return ObjectStore{}, err
 	}
 	client, err := minio.New(u.Host, &minio.Options{
 		Creds: credentials.NewStaticV4(u.User.Username(), secret, ""), Secure: encrypted, Region: region, BucketLookup: minio.BucketLookupPath, MaxRetries: tries,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("set up the S3 server %s: %w", u.Host, err)
+		return ObjectStore{}, fmt.Errorf("set up the S3 server %s: %w", u.Host, err)
 	}
-	return &Bucket{client: client, name: name, prefix: prefix}, nil
+	return ObjectStore{client, name, prefix}, nil
+}
+
+// Bucket keeps files in a bucket of an S3 server, which exists.
+type Bucket struct{ place ObjectStore }
+
+// NewBucket makes the store of a place, see [ParseAddress].
+func NewBucket(place string) (*Bucket, error) {
+	p, err := ParseAddress(place)
+	if err != nil {
+		return nil, err
+	}
+	return &Bucket{p}, nil
 }
 
 // manner is how a server is spoken to.
@@ -86,7 +100,7 @@ var (
 	errOpen  = errors.New("a bucket on another machine is spoken to with TLS: leave tls=none out")
 )
 
-func (b *Bucket) key(id passerelle.FileID) string { return path.Join(b.prefix, name(id)) }
+func (b *Bucket) key(id passerelle.FileID) string { return path.Join(b.place.Prefix, name(id)) }
 
 // Put uploads a file, which becomes visible when it is complete. A file that fits into one part
 // is sent in one request, because servers differ about uploads without parts.
@@ -101,7 +115,7 @@ func (b *Bucket) Put(ctx context.Context, id passerelle.FileID, content io.Reade
 		size = -1 // and more, perhaps
 	}
 	content = io.MultiReader(bytes.NewReader(head), content)
-	stored, err := b.client.PutObject(ctx, b.name, b.key(id), content, size,
+	stored, err := b.place.client.PutObject(ctx, b.place.bucket, b.key(id), content, size,
 		minio.PutObjectOptions{PartSize: partSize, ContentType: "application/octet-stream"})
 	if err != nil {
 		return 0, fmt.Errorf("store file %d: %w", id, err)
@@ -111,7 +125,7 @@ func (b *Bucket) Put(ctx context.Context, id passerelle.FileID, content io.Reade
 
 // Open checks that the object exists, and reads it in the requested ranges.
 func (b *Bucket) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
-	object, err := b.client.GetObject(ctx, b.name, b.key(id), minio.GetObjectOptions{})
+	object, err := b.place.client.GetObject(ctx, b.place.bucket, b.key(id), minio.GetObjectOptions{})
 	if err == nil {
 		if _, err = object.Stat(); err == nil {
 			return object, nil
@@ -127,9 +141,9 @@ func (b *Bucket) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekClo
 
 // Remove removes the object and the parts of an upload that broke off.
 func (b *Bucket) Remove(ctx context.Context, id passerelle.FileID) error {
-	err := b.client.RemoveObject(ctx, b.name, b.key(id), minio.RemoveObjectOptions{})
+	err := b.place.client.RemoveObject(ctx, b.place.bucket, b.key(id), minio.RemoveObjectOptions{})
 	if err == nil {
-		err = b.client.RemoveIncompleteUpload(ctx, b.name, b.key(id))
+		err = b.place.client.RemoveIncompleteUpload(ctx, b.place.bucket, b.key(id))
 	}
 	if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
 		return nil

@@ -3,10 +3,12 @@ package imports
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"slices"
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/statements"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/statementfile"
@@ -20,13 +22,31 @@ type comparison struct {
 	domain     passerelle.DomainID
 	connection passerelle.ConnectionID
 	format     statementfile.Format
+	// brought is what files before this one would have brought.
+	brought brought
 
 	stored   map[string]bankstore.StoredAccount
 	accounts map[string]*AccountReport
 }
 
-// Accounts loads the stored accounts, and refuses those from another format: banks write other
-// texts there, so every transaction would be stored again.
+// brought are hashes of the keys of transactions, by the keys of their accounts.
+type brought map[string]map[uint64]bool
+
+var seed = maphash.MakeSeed()
+
+// first reports whether a transaction comes for the first time.
+func (b brought) first(account, key string) bool {
+	if b[account] == nil {
+		b[account] = map[uint64]bool{}
+	}
+	hash := maphash.String(seed, key)
+	again := b[account][hash]
+	b[account][hash] = true
+	return !again
+}
+
+// Accounts loads the stored accounts, and refuses those that came in another format: banks
+// write other texts there, so every transaction would come a second time.
 func (c *comparison) Accounts(all []passerelle.AccountDetails) error {
 	var err error
 	if c.stored, err = accountsOf(c.ctx, c.db, c.domain, c.connection); err != nil {
@@ -51,8 +71,8 @@ func (c *comparison) checkFormat(a bankstore.StoredAccount) error {
 	if err != nil {
 		return fmt.Errorf("find a key of account %d: %w", a.ID, err)
 	}
-	if other := formatOf(key); other != "" && other != c.format {
-		return passerelle.Conflicting("account %d has transactions from %s files, whose texts differ, so they would come twice; send %s files, or create another connection", a.ID, other, other)
+	if other := statements.FormatOf(key); other != "" && other != c.format {
+		return otherFormat("account %d has transactions from %s files, whose texts differ, so they would come twice; send %s files, or create another connection", a.ID, other, other)
 	}
 	return nil
 }
@@ -66,6 +86,7 @@ func (c *comparison) Wanted(account string) (passerelle.Date, bool) {
 // Transactions counts new transactions.
 func (c *comparison) Transactions(account string, page []passerelle.TransactionDetails) error {
 	report, into := c.accounts[account], c.stored[account]
+	page = slices.DeleteFunc(slices.Clone(page), func(d passerelle.TransactionDetails) bool { return !c.brought.first(account, d.Key) })
 	if report.ID == 0 {
 		report.New += len(page)
 		return nil
@@ -79,16 +100,35 @@ func (c *comparison) Transactions(account string, page []passerelle.TransactionD
 		if err != nil {
 			return fmt.Errorf("find the transactions of account %d: %w", into.ID, err)
 		}
-		report.New += len(some) - len(known)
 		for _, d := range some {
 			details, err := bankstore.EncodeDetails(d)
 			if err != nil {
 				return passerelle.InvalidField("file", "line %d: %s", d.Origin.Line, err)
 			}
-			if before, is := known[d.Key]; is && before.Digest != details.Digest {
+			switch before, is := known[d.Key]; {
+			case !is || before.Deleted:
+				report.New++
+			case before.Digest != details.Digest:
 				report.Changed++
 			}
 		}
+	}
+	return nil
+}
+
+// Gone counts what is taken away.
+func (c *comparison) Gone(account string, from passerelle.Date, matches func(key string) bool) error {
+	report, into := c.accounts[account], c.stored[account]
+	if report.ID == 0 {
+		return nil
+	}
+	err := bankstore.From(c.db).EachKey(c.ctx, bankstore.SyncedTransactions(into), from, func(_ int64, key string) {
+		if matches(key) {
+			report.Removed++
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("find the transactions of account %d that are corrected: %w", into.ID, err)
 	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"passerelle"
 	"passerelle/connector"
@@ -61,7 +60,9 @@ type AccountReport struct {
 	// New counts transactions that are not stored, and Changed those that are stored with other
 	// texts.
 	New, Changed int
-	// Gaps are missing amounts between the balances of this file and all earlier ones.
+	// Removed counts those that the file takes away, because it corrects them.
+	Removed int
+	// Gaps are what is missing between the balances of this file and all earlier ones.
 	Gaps []statementfile.Gap
 }
 
@@ -70,44 +71,156 @@ func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (Fil
 	if err := i.takesFiles(ctx, d, f); err != nil {
 		return FileReport{}, err
 	}
-	request, err := i.request(ctx, d, f)
+	s, err := i.begin(ctx, d, f)
 	if err != nil {
 		return FileReport{}, err
+	}
+	report, err := s.preview(f)
+	return report, errors.Join(err, s.addGaps(&report))
+}
+
+// previewing compares files that come one after the other with what is stored.
+type previewing struct {
+	*Imports
+	ctx        context.Context
+	domain     passerelle.DomainID
+	connection passerelle.ConnectionID
+	values     map[string]string
+	// memory is that of the connection as it would be after the files so far, and brought what
+	// they would have brought.
+	memory  []byte
+	brought brought
+	formats map[string]statementfile.Format
+}
+
+func (i *Imports) begin(ctx context.Context, d passerelle.Domain, f File) (*previewing, error) {
+	values, memory, err := bankstore.From(i.DB).ConnectionSecrets(ctx, d.ID, f.Connection)
+	if err != nil {
+		return nil, fmt.Errorf("load the memory of connection %d: %w", f.Connection, err)
+	}
+	return &previewing{Imports: i, ctx: ctx, domain: d.ID, connection: f.Connection, values: values, memory: memory, brought: brought{}, formats: map[string]statementfile.Format{}}, nil
+}
+
+// preview compares a file. One that is refused brings nothing.
+func (s *previewing) preview(f File) (FileReport, error) {
+	if _, err := mapping(f.Mapping); err != nil {
+		return FileReport{}, err
+	}
+	request := connector.DataRequest{File: f.handed(), Values: s.values, Memory: s.memory, Now: s.Aggregation.Now()}
+	if f.Mapping != "" {
+		request.Values = map[string]string{statements.MappingField: f.Mapping}
 	}
 	summary, err := summarize(request)
+	if err == nil {
+		err = s.oneFormat(summary)
+	}
 	if err != nil {
 		return FileReport{}, err
 	}
-	c := &comparison{ctx: ctx, db: i.DB, domain: d.ID, connection: f.Connection, format: summary.Format}
-	if _, err := (statements.Connector{}).Read(ctx, request, c); err != nil {
+	c := &comparison{ctx: s.ctx, db: s.DB, domain: s.domain, connection: s.connection, format: summary.Format, brought: s.brought}
+	outcome, err := (statements.Connector{}).Read(s.ctx, request, c)
+	if err != nil {
 		return FileReport{}, refusal(err)
 	}
+	s.memory = outcome.Memory
 	report := FileReport{Summary: summary}
-	covered := statements.Covered(request.Memory)
 	for _, a := range summary.Accounts {
-		key := statements.KeyOf(a.Account)
-		one := c.report(key)
-		if one.Gaps, _, err = statementfile.Gaps(append(covered[key], a.Spans...)); err != nil {
-			return report, passerelle.InvalidField("file", "%s", err)
-		}
-		report.Accounts = append(report.Accounts, one)
+		report.Accounts = append(report.Accounts, c.report(statements.KeyOf(a.Account)))
 	}
 	return report, nil
 }
 
-// request is what the connector gets to read a file, with its memory of earlier ones.
-func (i *Imports) request(ctx context.Context, d passerelle.Domain, f File) (connector.DataRequest, error) {
-	if _, err := mapping(f.Mapping); err != nil {
-		return connector.DataRequest{}, err
+// oneFormat refuses a file about an account that a file before it brought in another format.
+func (s *previewing) oneFormat(summary statementfile.Summary) error {
+	for _, a := range summary.Accounts {
+		key := statements.KeyOf(a.Account)
+		if before := s.formats[key]; before != "" && before != summary.Format {
+			return otherFormat("the account has transactions from %s files, whose texts differ, so they would come twice; send %s files, or create another connection", before, before)
+		}
+		s.formats[key] = summary.Format
 	}
-	values, memory, err := bankstore.From(i.DB).ConnectionSecrets(ctx, d.ID, f.Connection)
+	return nil
+}
+
+// addGaps adds what is missing after all files so far.
+func (s *previewing) addGaps(report *FileReport) error {
+	covered := statements.Covered(s.memory)
+	for n, a := range report.Summary.Accounts {
+		gaps, _, err := statementfile.Gaps(covered[statements.KeyOf(a.Account)])
+		if err != nil {
+			return passerelle.InvalidField("file", "%s", err)
+		}
+		report.Accounts[n].Gaps = gaps
+	}
+	return nil
+}
+
+// CheckedFile is what a file would bring after those before it, or why it is refused.
+type CheckedFile struct {
+	FileReport
+	Refused *passerelle.Error
+}
+
+// CheckAll checks the files of a connection as if they were imported one after the other, and
+// writes nothing. Gaps are those after all files, at the last file with the account.
+func (i *Imports) CheckAll(ctx context.Context, d passerelle.Domain, files ...File) ([]CheckedFile, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	if err := i.takesFiles(ctx, d, files[0]); err != nil {
+		return nil, err
+	}
+	s, err := i.begin(ctx, d, files[0])
 	if err != nil {
-		return connector.DataRequest{}, fmt.Errorf("load the memory of connection %d: %w", f.Connection, err)
+		return nil, err
 	}
-	if f.Mapping != "" {
-		values = map[string]string{statements.MappingField: f.Mapping}
+	all := make([]CheckedFile, len(files))
+	for n, f := range files {
+		if all[n], err = s.check(f); err != nil {
+			return nil, fmt.Errorf("check a statement file for connection %d: %w", f.Connection, err)
+		}
 	}
-	return connector.DataRequest{File: f.handed(), Values: values, Memory: memory, Now: i.Aggregation.Now()}, nil
+	return all, s.addLastGaps(all)
+}
+
+// check compares a file, and refuses what Import refuses.
+func (s *previewing) check(f File) (CheckedFile, error) {
+	report, err := s.preview(f)
+	if err == nil && !f.Unbalanced {
+		err = balanced(report.Summary)
+	}
+	why, err := refused(err)
+	return CheckedFile{report, why}, err
+}
+
+// addLastGaps adds what is missing after all files to the last file with each account.
+func (s *previewing) addLastGaps(all []CheckedFile) error {
+	seen := map[string]bool{}
+	for n := len(all) - 1; n >= 0; n-- {
+		if all[n].Refused != nil {
+			continue
+		}
+		if err := s.addGaps(&all[n].FileReport); err != nil {
+			return err
+		}
+		for m, a := range all[n].Summary.Accounts {
+			key := statements.KeyOf(a.Account)
+			if seen[key] {
+				all[n].Accounts[m].Gaps = nil
+			}
+			seen[key] = true
+		}
+	}
+	return nil
+}
+
+// refused is an error about a file, apart from others.
+func refused(err error) (*passerelle.Error, error) {
+	var why *passerelle.Error
+	if errors.As(err, &why) && (why.Kind == passerelle.Invalid || why.Kind == passerelle.Conflict) {
+		return why, nil
+	}
+	return nil, err
 }
 
 func (f *File) handed() *connector.HandedFile {
@@ -125,9 +238,6 @@ func mapping(text string) (*statementfile.Mapping, error) {
 	}
 	return m, nil
 }
-
-// Reading is the common part of Check and Import.
-type Reading func(ctx context.Context, d passerelle.Domain, f File) (FileReport, error)
 
 // Check is Preview, and refuses what Import refuses.
 func (i *Imports) Check(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
@@ -182,17 +292,40 @@ func summarize(r connector.DataRequest) (statementfile.Summary, error) {
 // refusal is an error of a file for the client.
 func refusal(err error) error {
 	var wrong *statementfile.FileError
-	if errors.As(err, &wrong) {
-		return passerelle.InvalidField("file", "%s", wrong)
+	var own *passerelle.Error
+	if errors.As(err, &wrong) && !errors.As(err, &own) {
+		return refusedFor(wrong)
 	}
 	return err
 }
+
+func refusedFor(wrong *statementfile.FileError) error {
+	why := passerelle.InvalidField("file", "%s", wrong)
+	why.Cause = wrong
+	return why
+}
+
+// The reasons of this package, besides those of statementfile.
+const (
+	// Unbalanced statements are incomplete, or their entries do not fit their balances.
+	Unbalanced statementfile.RefusalReason = "unbalanced"
+	// OtherFormat is that of a file about an account with transactions from another format.
+	OtherFormat statementfile.RefusalReason = "format"
+)
+
+func otherFormat(format string, args ...any) error {
+	why := passerelle.Conflicting(format, args...)
+	why.Cause = &statementfile.FileError{Reason: OtherFormat, Err: why.Kind}
+	return why
+}
+
+var errUnbalanced = errors.New("the statement is incomplete, or its entries do not lead from its opening to its closing balance; send unbalanced=true to take it all the same")
 
 // balanced refuses statements whose entries do not fit their balances.
 func balanced(s statementfile.Summary) error {
 	for _, a := range s.Accounts {
 		if len(a.Unbalanced) > 0 {
-			return passerelle.InvalidField("file", "line %d: the entries of the statement do not lead from its opening to its closing balance; send unbalanced=true to take it all the same", a.Unbalanced[0])
+			return refusedFor(&statementfile.FileError{Line: a.Unbalanced[0], Err: errUnbalanced, Reason: Unbalanced})
 		}
 	}
 	return nil
@@ -239,10 +372,4 @@ func accountsOf(ctx context.Context, db *store.DB, domain passerelle.DomainID, c
 		byKey[a.Key] = a
 	}
 	return byKey, nil
-}
-
-// formatOf is the format that a key of a transaction begins with.
-func formatOf(key string) statementfile.Format {
-	format, _, _ := strings.Cut(key, "/")
-	return statementfile.Format(format)
 }

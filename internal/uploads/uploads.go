@@ -1,8 +1,8 @@
 // Package uploads sends statement files to a running service, one by one or as they come into a
-// folder.
+// folder or a bucket.
 //
-// It owns which files are sent and what becomes of them. It does not own how they are read, which
-// is the service's.
+// It owns what becomes of files that are sent. It does not own where they wait (package inbox) or
+// how they are read, which is the service's.
 //
 // It fails when the service cannot be reached or refuses the token. What the service says about a
 // file is a result.
@@ -18,7 +18,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,6 +26,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector/statements"
+	"passerelle/internal/inbox"
 )
 
 var errNoConnection = errors.New("the user has no connection for statement files, so there is nothing to compare with; import once to make one")
@@ -39,6 +40,7 @@ type Uploaded struct {
 	Transactions int           `json:"transactions,omitempty"`
 	New          int           `json:"new"`
 	Changed      int           `json:"changed,omitempty"`
+	Removed      int           `json:"removed,omitempty"`
 	Gaps         []MissingPart `json:"gaps,omitempty"`
 	Refused      string        `json:"refused,omitempty"`
 }
@@ -59,38 +61,9 @@ func (g MissingPart) String() string {
 type fileAnswer struct {
 	Message  string
 	Accounts []struct {
-		Transactions, New, Changed int
-		Gaps                       []MissingPart
+		Transactions, New, Changed, Removed int
+		Gaps                                []MissingPart
 	}
-}
-
-// Files are the files that are named, and those in the folders that are, in the order of
-// their names.
-func Files(names []string) ([]string, error) {
-	var files []string
-	for _, name := range names {
-		stat, err := os.Stat(name)
-		if err != nil {
-			return nil, passerelle.InvalidField("file", "%s", err)
-		}
-		if !stat.IsDir() {
-			files = append(files, name)
-			continue
-		}
-		within, err := os.ReadDir(name)
-		if err != nil {
-			return nil, fmt.Errorf("list the folder: %w", err)
-		}
-		for _, e := range within {
-			if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
-				files = append(files, filepath.Join(name, e.Name()))
-			}
-		}
-	}
-	if len(files) == 0 {
-		return nil, passerelle.InvalidField("file", "the folder has no files")
-	}
-	return files, nil
 }
 
 // Uploader sends files to a connection for statement files. Base is the base URL of the API, and
@@ -109,8 +82,6 @@ var client = &http.Client{Timeout: importTime}
 const (
 	// importTime is how long a file may take.
 	importTime = 15 * time.Minute
-	// maxImported is how large a file may be, as the API has it.
-	maxImported = 32 << 20
 	// maxAnswered bounds what is read of an answer.
 	maxAnswered = 64 << 20
 )
@@ -143,14 +114,17 @@ func (c *Uploader) FindConnection(ctx context.Context, create bool) error {
 
 // Send sends a file, to compare it only or to import it. A refusal of the file is part of the
 // result.
-func (c *Uploader) Send(ctx context.Context, file string, preview bool) (Uploaded, error) {
-	view := Uploaded{File: file}
-	content, err := bounded(file)
+func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview bool) (Uploaded, error) {
+	view := Uploaded{File: file.Name}
+	content, err := file.Read(ctx)
+	if inbox.Away(err) {
+		return view, err
+	}
 	if err != nil {
 		view.Refused = err.Error()
 		return view, nil //nolint:nilerr // it is part of the result
 	}
-	query := url.Values{"name": {cut(filepath.Base(file))}, "preview": {strconv.FormatBool(preview)}, "unbalanced": {strconv.FormatBool(c.Unbalanced)}}
+	query := url.Values{"name": {cut(path.Base(filepath.ToSlash(file.Name)))}, "preview": {strconv.FormatBool(preview)}, "unbalanced": {strconv.FormatBool(c.Unbalanced)}}
 	if c.Mapping != "" {
 		query.Set("mapping", c.Mapping)
 	}
@@ -163,23 +137,10 @@ func (c *Uploader) Send(ctx context.Context, file string, preview bool) (Uploade
 	}
 	view.Format, view.Accounts = answer.Message, len(answer.Accounts)
 	for _, a := range answer.Accounts {
-		view.Transactions, view.New, view.Changed, view.Gaps = view.Transactions+a.Transactions, view.New+a.New, view.Changed+a.Changed, append(view.Gaps, a.Gaps...)
+		view.Transactions, view.New, view.Changed, view.Removed = view.Transactions+a.Transactions, view.New+a.New, view.Changed+a.Changed, view.Removed+a.Removed
+		view.Gaps = append(view.Gaps, a.Gaps...)
 	}
 	return view, err
-}
-
-// bounded is the content of a file that is not too large.
-func bounded(file string) ([]byte, error) {
-	opened, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer opened.Close()
-	content, err := io.ReadAll(io.LimitReader(opened, maxImported+1))
-	if len(content) > maxImported {
-		err = fmt.Errorf("the file has more than %d MiB", maxImported>>20)
-	}
-	return content, err
 }
 
 // cut is a name of the length that the API takes.
@@ -238,102 +199,55 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 	return nil
 }
 
-// watchPause is how often a folder is looked at. A file is taken once it stays the same from one
-// time to the next.
-const watchPause = 2 * time.Second
-
-// The folders for files that are done with.
-const (
-	importedFolder = "imported"
-	refusedFolder  = "refused"
-)
-
-// Watch imports the files of a folder as they come, reports what became of each, and moves it to
-// a folder in the folder. It ends with the context. While the service is away, files stay where
-// they are, and away is called with the error.
-func (c *Uploader) Watch(ctx context.Context, folder string, report func(Uploaded) error, away func(error)) error {
-	for _, name := range []string{importedFolder, refusedFolder} {
-		if err := os.MkdirAll(filepath.Join(folder, name), 0o700); err != nil {
-			return fmt.Errorf("make a folder for files that are done: %w", err)
-		}
-	}
-	w := watched{Uploader: c, folder: folder, report: report, away: away, seen: map[string]os.FileInfo{}}
+// Watch imports the files of an inbox as they come, reports what became of each, and moves it to
+// a folder in the inbox. It ends with the context. While the service or the server of the inbox
+// is away, files stay where they are, and away is called with the error.
+func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Uploaded) error, away func(error)) error {
 	for {
-		if err := w.takeFiles(ctx); err != nil {
+		err := c.takeFiles(ctx, in, report)
+		gone := errors.Is(err, errAway)
+		if err != nil && !gone && ctx.Err() == nil {
 			return err
+		}
+		if gone && ctx.Err() == nil {
+			away(err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(watchPause):
+		case <-time.After(in.Pause()):
 		}
 	}
 }
 
-// watched is a folder that is watched, with the files that were seen in it.
-type watched struct {
-	*Uploader
-	folder string
-	report func(Uploaded) error
-	away   func(error)
-	seen   map[string]os.FileInfo
-}
+// errAway marks that something cannot be reached now.
+var errAway = errors.New("something is away")
 
-// takeFiles imports the files that did not change since they were seen.
-func (w *watched) takeFiles(ctx context.Context) error {
-	seen := w.seen
-	w.seen = map[string]os.FileInfo{}
-	files, err := Files([]string{w.folder})
-	if errors.Is(err, passerelle.Invalid) {
-		return nil // there are none
-	}
+// takeFiles imports the files that are there.
+func (c *Uploader) takeFiles(ctx context.Context, in inbox.Inbox, report func(Uploaded) error) error {
+	files, err := in.Files(ctx)
 	if err != nil {
-		return err
+		return later(err)
 	}
 	for _, file := range files {
-		stat, err := os.Stat(file)
+		result, err := c.Send(ctx, file, false)
 		if err != nil {
-			continue // it went away
+			return fmt.Errorf("%w: %w", errAway, err)
 		}
-		w.seen[file] = stat
-		if before := seen[file]; before == nil || before.Size() != stat.Size() || !before.ModTime().Equal(stat.ModTime()) {
-			continue
+		if err := in.Done(ctx, file, result.Refused); err != nil {
+			return later(err)
 		}
-		result, err := w.Send(ctx, file, false)
-		if err != nil {
-			if ctx.Err() == nil {
-				w.away(err)
-			}
-			return nil
-		}
-		if err := errors.Join(w.move(file, result), w.report(result)); err != nil {
+		if err := report(result); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// move moves a file that is done. Beside a file that was refused is the reason.
-func (w *watched) move(file string, r Uploaded) error {
-	to := importedFolder
-	if r.Refused != "" {
-		to = refusedFolder
-		if err := os.WriteFile(free(filepath.Join(w.folder, to, filepath.Base(file)+".txt")), []byte(r.Refused+"\n"), 0o600); err != nil {
-			return fmt.Errorf("write why a file was refused: %w", err)
-		}
+// later marks an error of a server that cannot be reached now.
+func later(err error) error {
+	if inbox.Away(err) {
+		return fmt.Errorf("%w: %w", errAway, err)
 	}
-	if err := os.Rename(file, free(filepath.Join(w.folder, to, filepath.Base(file)))); err != nil {
-		return fmt.Errorf("move a file that is done: %w", err)
-	}
-	return nil
-}
-
-// free is a name that no file has.
-func free(name string) string {
-	for n, one := 1, name; ; n++ {
-		if _, err := os.Lstat(one); errors.Is(err, os.ErrNotExist) {
-			return one
-		}
-		one = fmt.Sprintf("%s.%d", name, n)
-	}
+	return err
 }

@@ -2,6 +2,7 @@ package webview
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/govalues/decimal"
 
@@ -42,11 +44,11 @@ type filesBody struct {
 	Import, Done bool
 }
 
-// shownFile is what a file has. Refused is why it is not taken, in English, and Content the
-// file in base64 unless it is done with.
+// shownFile is what a file has. Refused is why it is not taken, Where the line and the field,
+// and Content the file in base64 unless it is done with.
 type shownFile struct {
-	Name, Refused, Content string
-	Accounts               []shownFileAccount
+	Name, Refused, Where, Content string
+	Accounts                      []shownFileAccount
 }
 
 // shownFileAccount is what a file has of an account.
@@ -180,36 +182,60 @@ func (w *Webview) takeFiles(pc *pageContext, s *flowConnection, confirmed bool, 
 	if pc.problem.key != "" {
 		return w.handOver(pc, s, nil, false)
 	}
-	use := &imports.Imports{DB: w.DB, Aggregation: w.Aggregation}
-	shown, refused, err := pc.readAll(s, files, use.Check)
-	if err == nil && confirmed && !refused {
-		shown, refused, err = pc.readAll(s, files, use.Import)
+	handedOver := make([]imports.File, len(files))
+	for n, f := range files {
+		handedOver[n] = imports.File{User: s.User, Connection: s.c.ID, Name: f.name, Content: bytes.NewReader(f.content)}
 	}
+	checked, done, err := w.checkFiles(pc, confirmed, handedOver)
 	if err != nil {
 		return err
 	}
-	return w.handOver(pc, s, shown, confirmed && !refused)
+	shown := make([]shownFile, len(files))
+	for n, c := range checked {
+		shown[n] = pc.shownFile(files[n], c)
+	}
+	return w.handOver(pc, s, shown, done)
 }
 
-// readAll has files checked or imported, and reports whether one was refused.
-func (pc *pageContext) readAll(s *flowConnection, files []handed, read imports.Reading) ([]shownFile, bool, error) {
-	var all []shownFile
-	refused := false
-	for _, f := range files {
-		report, err := read(pc.context(), pc.domain, imports.File{User: s.User, Connection: s.c.ID, Name: f.name, Content: bytes.NewReader(f.content)})
-		one := shownFile{Name: f.name, Content: base64.StdEncoding.EncodeToString(f.content)}
-		var why *passerelle.Error
-		switch {
-		case errors.As(err, &why) && (why.Kind == passerelle.Invalid || why.Kind == passerelle.Conflict):
-			one.Refused, refused = why.Message, true
-		case err != nil:
-			return nil, false, fmt.Errorf("read a statement file for connection %d: %w", s.c.ID, err)
-		default:
-			one.Accounts = pc.fileAccounts(report)
-		}
-		all = append(all, one)
+// checkFiles checks files together, and imports them when the person has confirmed and none is
+// refused.
+func (w *Webview) checkFiles(pc *pageContext, confirmed bool, files []imports.File) ([]imports.CheckedFile, bool, error) {
+	use := &imports.Imports{DB: w.DB, Aggregation: w.Aggregation}
+	checked, err := use.CheckAll(pc.context(), pc.domain, files...)
+	if err != nil {
+		return nil, false, err
 	}
-	return all, refused, nil
+	if !confirmed || slices.ContainsFunc(checked, func(c imports.CheckedFile) bool { return c.Refused != nil }) {
+		return checked, false, nil
+	}
+	for _, f := range files {
+		if _, err := use.Import(pc.context(), pc.domain, f); err != nil {
+			return nil, false, fmt.Errorf("import a statement file for connection %d: %w", f.Connection, err)
+		}
+	}
+	return checked, true, nil
+}
+
+// shownFile is what a file would bring, or why it is refused, in the words of the person.
+func (pc *pageContext) shownFile(f handed, c imports.CheckedFile) shownFile {
+	one := shownFile{Name: f.name, Content: base64.StdEncoding.EncodeToString(f.content)}
+	if c.Refused == nil {
+		one.Accounts = pc.fileAccounts(c.FileReport)
+		return one
+	}
+	reason := ""
+	var wrong *statementfile.FileError
+	if errors.As(c.Refused, &wrong) {
+		reason = string(wrong.Reason)
+		switch {
+		case wrong.Line > 0 && wrong.Field != "":
+			one.Where = pc.words.Say("files.field", wrong.Line, wrong.Field)
+		case wrong.Line > 0:
+			one.Where = pc.words.Say("files.line", wrong.Line)
+		}
+	}
+	one.Refused = pc.words.Say("files.reason." + cmp.Or(reason, "value"))
+	return one
 }
 
 // fileAccounts are the accounts of a file in words.
@@ -228,6 +254,9 @@ func (pc *pageContext) fileAccounts(r imports.FileReport) []shownFileAccount {
 		}
 		if of.Closing != nil {
 			a.Balance = pc.words.Say("files.balance", dateText(pc.words, of.Closing.Date), pc.money(of, of.Closing.Amount))
+		}
+		if stored.Removed > 0 {
+			a.Counts += " " + pc.words.Say("files.removed", stored.Removed)
 		}
 		for _, g := range stored.Gaps {
 			a.Gaps = append(a.Gaps, pc.words.Say("files.gap", dateText(pc.words, g.After), dateText(pc.words, g.Before), pc.money(of, g.Missing)))

@@ -100,7 +100,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
 		page := p.click(p.open(p.link("manage", "connection_id", id)), "Hand over statement files")
-		refused := p.choose(page, "preview", "november.csv", november, "<b>.csv", damaged).shows(t, "This file is refused", "file: line 2, date: must be an existing day").lacks(t, "Import these files", "Rent")
+		refused := p.choose(page, "preview", "november.csv", november, "<b>.csv", damaged).shows(t, "This file is refused", "A value is not as the format wants it. (Line 2, field date.)").lacks(t, "Import these files", "Rent")
 		if strings.Contains(refused.body, "<b>.csv") {
 			t.Error("the name of the file is code")
 		}
@@ -124,6 +124,41 @@ func TestFilesThatAreRefused(t *testing.T) {
 		stranger := newWalker(t, p.Instance)
 		if a := stranger.choose(page, "preview", "november.csv", november); a.status < 400 {
 			t.Errorf("another browser: %d", a.status)
+		}
+	})
+}
+
+// Several files are compared as if they came one after the other: what two of them have is new
+// once, and nothing is missing that a later one has.
+func TestFilesTogether(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		const december = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2026-12-01,-15.00,80.00,Salt\n"
+		other := ":20:A\n:25:FR7630006000011234567890189\n:60F:C261231EUR70,00\n:62F:C270101EUR70,00\n-\n"
+		page := p.click(p.open(p.link("manage", "connection_id", p.fileConnection())), "Hand over statement files")
+		p.choose(page, "preview", "a.csv", november, "b.csv", january, "c.csv", november, "d.csv", december).
+			shows(t, "2, of which 2 new", "1, of which 1 new", "2, of which 0 new", "Import these files").lacks(t, "Something is missing")
+		p.choose(page, "preview", "a.csv", november, "b.csv", january).shows(t, "Something is missing between 3 November 2026 and 1 January 2027: -€15.00 in total.")
+		p.choose(page, "preview", "a.csv", november, "b.sta", other).shows(t, "This account already has transactions from files in another format.").lacks(t, "Import these files")
+		if n := p.transactions(); n != 0 {
+			t.Errorf("%d transactions are stored", n)
+		}
+	})
+}
+
+// A person reads in their language why a file is refused.
+func TestRefusalsInALanguage(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.fileConnection()
+		for _, c := range []struct{ name, file, want string }{
+			{"a.zip", "PK\x03\x04", "Sie ist ein Archiv, ein PDF oder eine Tabelle."},
+			{"a.txt", "", "Sie enthält keine Umsätze."},
+			{"a.xml", "<Document>", "Sie ist beschädigt oder unvollständig."},
+			{"a.csv", "date,amount\n2026-11-02,1.00\n", "Sie nennt ihr Konto und dessen Währung nicht. (Zeile 2, Feld account.)"},
+			{"b.csv", strings.Replace(november, "95.00", "96.00", 1), "Ihre Umsätze führen nicht vom Saldo am Anfang zu dem am Ende."},
+			{"c.txt", "hello", "Sie hat keines der Formate"},
+		} {
+			page := p.click(p.open(strings.Replace(p.link("manage", "connection_id", id), "/en/", "/de/", 1)), "Kontoauszüge")
+			p.choose(page, "preview", c.name, c.file).shows(t, c.want)
 		}
 	})
 }

@@ -51,6 +51,7 @@ type fileAccount struct {
 	Transactions int            `json:"transactions"`
 	New          int            `json:"new" doc:"transactions that were not stored"`
 	Changed      int            `json:"changed" doc:"transactions that were stored with other texts, and are corrected"`
+	Removed      int            `json:"removed" doc:"transactions that were stored, and that a correction takes away"`
 	Reversals    int            `json:"reversals" doc:"transactions that take back earlier ones"`
 	FirstDate    *string        `json:"first_date" doc:"booking day of the first transaction"`
 	LastDate     *string        `json:"last_date" doc:"booking day of the last transaction"`
@@ -97,7 +98,7 @@ func (s *Service) importFile(ctx context.Context, c *httpapi.Caller, in importFi
 
 func showFileAccount(of statementfile.AccountSummary, stored imports.AccountReport) fileAccount {
 	shown := fileAccount{
-		Currency: string(of.Account.Currency), Disabled: stored.Disabled, Statements: of.Statements, Transactions: of.Entries, New: stored.New, Changed: stored.Changed, Reversals: of.Reversals,
+		Currency: string(of.Account.Currency), Disabled: stored.Disabled, Statements: of.Statements, Transactions: of.Entries, New: stored.New, Changed: stored.Changed, Removed: stored.Removed, Reversals: of.Reversals,
 		Opening: showFileBalance(of.Opening), Closing: showFileBalance(of.Closing), Sum: json.Number(of.Sum.String()),
 		Unbalanced: append([]int{}, of.Unbalanced...), Gaps: []statementGap{},
 		IBAN: textOrNull(of.Account.IBAN), Number: textOrNull(of.Account.Number), FirstDate: textOrNull(of.First.String()), LastDate: textOrNull(of.Last.String()),

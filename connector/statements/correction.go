@@ -1,0 +1,180 @@
+package statements
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"slices"
+	"strings"
+
+	"github.com/govalues/decimal"
+
+	"passerelle"
+	"passerelle/connector/identity"
+	"passerelle/statementfile"
+)
+
+// A bank corrects what it said before in two ways. It sends a statement again: with the same
+// opening balance, up to the same day, and with other entries. Or an OFX file names the entry that
+// it replaces or takes away. What was corrected stays so when the older file comes once more.
+
+// Corrections is a sink that takes stored transactions away.
+type Corrections interface {
+	// Gone takes away the transactions of an account, from a day on, whose keys match. A zero
+	// day stands for all days.
+	Gone(account string, from passerelle.Date, matches func(key string) bool) error
+}
+
+// issue is a statement that leads from one balance to another, as it is remembered.
+type issue struct {
+	Opening, Closing statementfile.StatementBalance
+	// First and Last are the days of its entries, and Digest tells them from others.
+	First, Last passerelle.Date `json:",omitzero"`
+	Digest      string
+	// Corrected says that a later issue has taken its place.
+	Corrected bool `json:",omitempty"`
+}
+
+// The bounds of what an account remembers: the latest statements, and references that were
+// corrected.
+const (
+	maxIssues    = 500
+	maxCorrected = 10_000
+)
+
+// draft is a statement while a file is surveyed.
+type draft struct {
+	digest      hash.Hash
+	sum         decimal.Decimal
+	inexact     bool
+	first, last passerelle.Date
+}
+
+func (d *draft) add(e *statementfile.StatementEntry) {
+	if d.digest == nil {
+		d.digest = sha256.New()
+	}
+	d.digest.Write([]byte(strings.Join(contentOf(e), "\x00") + "\n"))
+	sum, err := d.sum.AddExact(e.Amount, max(d.sum.Scale(), e.Amount.Scale()))
+	d.sum, d.inexact = sum, d.inexact || err != nil
+	if d.first.IsZero() || e.Booked.Compare(d.first) < 0 {
+		d.first = e.Booked
+	}
+	if d.last.Compare(e.Booked) < 0 {
+		d.last = e.Booked
+	}
+}
+
+// issue is the statement, unless its entries do not lead from balance to balance. In CSV files
+// balances are those of whatever a person chose, so nothing there is a statement sent again.
+func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
+	if s.Format == statementfile.CSV || s.Opening == nil || s.Closing == nil || d.digest == nil || d.inexact {
+		return issue{}, false
+	}
+	end, err := s.Opening.Amount.AddExact(d.sum, max(s.Opening.Amount.Scale(), d.sum.Scale()))
+	one := issue{Opening: *s.Opening, Closing: *s.Closing, First: d.first, Last: d.last, Digest: hex.EncodeToString(d.digest.Sum(nil)[:8])}
+	return one, err == nil && end.Equal(s.Closing.Amount)
+}
+
+// corrects reports whether an issue takes the place of an earlier one. An earlier one that ends
+// with the balance that it begins with may be followed by another on the same day.
+func (i *issue) corrects(before issue) bool {
+	return !before.Corrected && i.Digest != before.Digest && before.Opening.Date == i.Opening.Date && before.Opening.Amount.Equal(i.Opening.Amount) &&
+		before.Closing.Date == i.Closing.Date && !before.Opening.Amount.Equal(before.Closing.Amount)
+}
+
+// within reports whether entries of an issue are of the days of another.
+func (i *issue) within(other *issue) bool {
+	return i.Last.Compare(other.Opening.Date) > 0 && i.First.Compare(other.Closing.Date) <= 0
+}
+
+// corrected is what a file corrects of an account.
+type corrected struct {
+	// outdated are the lines of statements that a later issue has replaced already.
+	outdated map[int]bool
+	// again are the statements that replace others, and kept the keys of the file that stay.
+	again []issue
+	kept  map[string]bool
+	// references are hashes of those that an entry of the file corrects, and settled those that
+	// any file has corrected.
+	references, settled map[string]bool
+}
+
+func newCorrected() *corrected {
+	return &corrected{outdated: map[int]bool{}, kept: map[string]bool{}, references: map[string]bool{}, settled: map[string]bool{}}
+}
+
+// correct notes that an entry corrects another.
+func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
+	if e.Corrects == "" {
+		return
+	}
+	reference := identity.Hash(e.Corrects)
+	if c.references[reference] = true; !slices.Contains(a.Corrected, reference) {
+		a.Corrected = append(a.Corrected, reference)
+	}
+}
+
+// issued remembers a statement of an earlier file or of this one, and notes what it corrects.
+// Before are those that were remembered before the file.
+func (a *account) issued(one issue, line int, before []issue, c *corrected) {
+	same := func(other issue) bool {
+		return other.Digest == one.Digest && other.Opening.Date == one.Opening.Date && other.Closing.Date == one.Closing.Date
+	}
+	if i := slices.IndexFunc(a.Issues, same); i >= 0 {
+		if a.Issues[i].Corrected {
+			c.outdated[line] = true
+		}
+		return
+	}
+	if i := slices.IndexFunc(before, one.corrects); i >= 0 && !slices.ContainsFunc(before, func(other issue) bool {
+		return !other.Corrected && other.Digest != before[i].Digest && other.within(&one)
+	}) {
+		a.Issues[i].Corrected = true
+		c.again = append(c.again, one)
+	}
+	a.Issues = append(a.Issues, one)
+}
+
+// forget keeps the latest statements and corrections.
+func (a *account) forget() {
+	slices.SortStableFunc(a.Issues, func(x, y issue) int { return x.Closing.Date.Compare(y.Closing.Date) })
+	a.Issues = a.Issues[max(0, len(a.Issues)-maxIssues):]
+	a.Corrected = a.Corrected[max(0, len(a.Corrected)-maxCorrected):]
+}
+
+// omits reports whether an entry is not handed over because it was corrected.
+func (c *corrected) omits(r statementfile.Record) bool {
+	e := r.Entry
+	if e.Deletes || c.outdated[r.Statement.Line] {
+		return true
+	}
+	return len(c.settled) > 0 && e.Reference != e.Corrects && c.settled[identity.Hash(e.Reference)]
+}
+
+// keep notes the key of an entry that stays among those that are taken away.
+func (c *corrected) keep(e *statementfile.StatementEntry, key string) {
+	if len(c.references) > 0 && c.references[identity.Hash(e.Reference)] || slices.ContainsFunc(c.again, func(i issue) bool { return i.has(e.Booked.String()) }) {
+		c.kept[key] = true
+	}
+}
+
+// has reports whether a day is one of those that only this statement has entries of.
+func (i *issue) has(day string) bool {
+	return day > i.Opening.Date.String() && day <= i.Closing.Date.String()
+}
+
+// gone takes away what the file has corrected.
+func (c *corrected) gone(account string, out Corrections) error {
+	if len(c.again) == 0 && len(c.references) == 0 {
+		return nil
+	}
+	from := passerelle.Date{}
+	if len(c.references) == 0 {
+		from = slices.MinFunc(c.again, func(x, y issue) int { return x.Opening.Date.Compare(y.Opening.Date) }).Opening.Date
+	}
+	return out.Gone(account, from, func(key string) bool {
+		_, day, reference := partsOf(key)
+		return !c.kept[key] && (c.references[reference] || slices.ContainsFunc(c.again, func(i issue) bool { return i.has(day) }))
+	})
+}

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/httpapi"
+	"passerelle/internal/programs"
+	"passerelle/internal/store"
+)
+
+// ofDeployment is for calls about all domains. Only an operator of the machine creates tokens
+// with this scope.
+var ofDeployment = httpapi.Needs{Kinds: []access.TokenKind{access.ConfigToken}, AnyScope: []passerelle.Scope{passerelle.ScopeDeployment}}
+
+func (s *Service) programRoutes() []httpapi.Route {
+	const one = "/connector_programs/{programId}"
+	return []httpapi.Route{
+		{
+			Method: http.MethodGet, Pattern: "/connector_programs", Needs: ofDeployment, Endpoint: httpapi.Handle(s.listPrograms),
+			Summary: "List connector programs", Doc: "Lists the connectors of the deployment that are other programs, oldest first. They are connectors of all domains.",
+		},
+		{
+			Method: http.MethodPost, Pattern: "/connector_programs", Needs: ofDeployment, Endpoint: httpapi.Handle(s.addProgram),
+			Summary: "Add a connector program", Errors: []string{"unavailable"},
+			Doc: "Asks a program what it is and adds it as a connector of all domains, within seconds. The secret is never shown.",
+		},
+		{
+			Method: http.MethodGet, Pattern: one, Needs: ofDeployment, Endpoint: httpapi.Handle(s.oneProgram),
+			Summary: "Read a connector program", Doc: "Names a program by its uuid or its number.",
+		},
+		{
+			Method: http.MethodPost, Pattern: one + "/check", Needs: ofDeployment, Endpoint: httpapi.Handle(s.checkProgram),
+			Summary: "Ask a connector program what it is", Errors: []string{"unavailable"}, Doc: "Asks a program again what it is and stores the answer.",
+		},
+		{
+			Method: http.MethodDelete, Pattern: one, Needs: ofDeployment, Endpoint: httpapi.Handle(s.removeProgram),
+			Summary: "Remove a connector program", Doc: "Takes a program out of all domains. Its connections and payments stay, and are followed no more.",
+		},
+	}
+}
+
+// The acts on connector programs, as the audit log names them.
+const (
+	actAddProgram    = "add connector"
+	actCheckProgram  = "check connector"
+	actRemoveProgram = "remove connector"
+)
+
+// record is the entry of the audit log for an act of the caller on a connector program.
+func (s *Service) record(c *httpapi.Caller, act string) store.Audit {
+	return store.Audit{At: s.Now(), Request: c.Request, Act: act, Subject: "connector"}
+}
+
+type programOutput struct {
+	ID           int64    `json:"id" doc:"deprecated number of the connector"`
+	UUID         string   `json:"uuid"`
+	Address      string   `json:"address" doc:"what stands before /v1/profile"`
+	Name         *string  `json:"name"`
+	Countries    []string `json:"countries"`
+	Capabilities []string `json:"capabilities" doc:"what the connector reads"`
+	Payments     bool     `json:"payments"`
+	Added        string   `json:"added" doc:"in UTC"`
+	Error        *string  `json:"error" doc:"why the connector is left out, null when it is not"`
+}
+
+func showProgram(p programs.Program) programOutput {
+	shown := programOutput{
+		ID: p.Number(), UUID: p.UUID, Address: p.Address, Name: optionalText(p.Described.Name), Countries: append([]string{}, p.Described.Countries...), Capabilities: []string{},
+		Payments: p.Described.Payments != nil, Added: passerelle.FormatDateTime(p.Added, time.UTC),
+	}
+	if p.Described.Data != nil {
+		shown.Capabilities = append(shown.Capabilities, p.Described.Data.Capabilities...)
+	}
+	if p.Err != nil {
+		const unreadable = "what the program said of itself cannot be read; ask it again"
+		shown.Error = optionalText(unreadable)
+	}
+	return shown
+}
+
+type listProgramsInput struct{ httpapi.Paging }
+
+type listProgramsOutput struct {
+	Programs []programOutput `json:"connector_programs"`
+	httpapi.Listing
+}
+
+func (s *Service) listPrograms(ctx context.Context, _ *httpapi.Caller, in listProgramsInput) (listProgramsOutput, error) {
+	all, err := programs.List(ctx, &s.DB.Reader)
+	if err != nil {
+		return listProgramsOutput{}, err
+	}
+	fetch := func(_ context.Context, _ *store.Reader, w httpapi.PageWindow) ([]programs.Program, error) {
+		return windowOf(all, programs.Program.Number, w), nil
+	}
+	position := func(p programs.Program) httpapi.Position { return httpapi.Position{p.Number()} }
+	count := func(context.Context, *store.Reader) (int64, error) { return int64(len(all)), nil }
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging, fetch, position, count)
+	out := listProgramsOutput{Programs: make([]programOutput, len(rows)), Listing: listing}
+	for i, p := range rows {
+		out.Programs[i] = showProgram(p)
+	}
+	return out, err
+}
+
+type oneProgramInput struct {
+	ID string `path:"programId" doc:"uuid or number of the connector"`
+}
+
+// program is the one that a call names.
+func (s *Service) program(ctx context.Context, in oneProgramInput) (programs.Program, error) {
+	p, err := programs.Find(ctx, &s.DB.Reader, in.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return p, &passerelle.Error{Kind: passerelle.NotFound, Code: "notFound"}
+	}
+	return p, err
+}
+
+func (s *Service) oneProgram(ctx context.Context, _ *httpapi.Caller, in oneProgramInput) (programOutput, error) {
+	p, err := s.program(ctx, in)
+	return showProgram(p), err
+}
+
+type addProgramInput struct {
+	Address string `body:"address,required" max:"2000" doc:"what stands before /v1/profile: https, or http on this machine and in private networks"`
+	Secret  string `body:"secret,required" max:"256" doc:"the secret that the program and the service share, of 32 to 256 characters"`
+}
+
+func (s *Service) addProgram(ctx context.Context, c *httpapi.Caller, in addProgramInput) (programOutput, error) {
+	p, err := s.Programs.Add(ctx, in.Address, in.Secret, s.record(c, actAddProgram))
+	return showProgram(p), err
+}
+
+func (s *Service) checkProgram(ctx context.Context, c *httpapi.Caller, in oneProgramInput) (programOutput, error) {
+	p, err := s.program(ctx, in)
+	if err != nil {
+		return programOutput{}, err
+	}
+	if err := s.Programs.Check(ctx, p, s.record(c, actCheckProgram)); err != nil {
+		return programOutput{}, err
+	}
+	return s.oneProgram(ctx, c, in)
+}
+
+func (s *Service) removeProgram(ctx context.Context, c *httpapi.Caller, in oneProgramInput) (httpapi.Nothing, error) {
+	p, err := s.program(ctx, in)
+	if err != nil {
+		return httpapi.Nothing{}, err
+	}
+	return httpapi.Nothing{}, s.Programs.Remove(ctx, p, s.record(c, actRemoveProgram))
+}

@@ -1,0 +1,145 @@
+package api_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"passerelle/connector"
+	"passerelle/connector/remote"
+	"passerelle/connector/statements"
+	program "passerelle/internal/service"
+	"passerelle/internal/servicetest"
+)
+
+// outside is a connector that is another program.
+type outside struct {
+	statements.Connector
+	uuid string
+}
+
+func (o outside) Profile() connector.Profile {
+	p := o.Connector.Profile()
+	data := *p.Data
+	data.TakesFiles = false
+	p.UUID, p.Name, p.Data = o.uuid, "Outside", &data
+	return p
+}
+
+// newOutside makes a program of a new UUID.
+func newOutside() outside {
+	raw := make([]byte, 16)
+	rand.Read(raw) // never fails, by its documentation
+	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
+	return outside{uuid: fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])}
+}
+
+// served is the address of a program.
+func (o outside) served(t *testing.T) string {
+	t.Helper()
+	h, err := remote.Handler(o, servicetest.ConnectorSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func outsideAddress(t *testing.T) string {
+	t.Helper()
+	return newOutside().served(t)
+}
+
+// outsideProgram adds a program and returns its number.
+func (s *fixture) outsideProgram(t *testing.T) string {
+	t.Helper()
+	added, err := program.Programs(s.DB).Add(t.Context(), outsideAddress(t), servicetest.ConnectorSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strconv.FormatInt(added.Number(), 10)
+}
+
+// Programs are added, listed, asked again and removed, each act on record once it was done, and
+// are connectors of all domains meanwhile. The secret is never shown.
+func TestConnectorPrograms(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		const path = "/connector_programs"
+		call := func(method, path, body string) reply {
+			return s.do(t, ask{method: method, path: path, token: "deployment", body: body})
+		}
+		body := func(address, secret string) string { return fmt.Sprintf(`{"address":%q,"secret":%q}`, address, secret) }
+		one := newOutside()
+		address := one.served(t)
+		for _, wrong := range []struct {
+			address, secret, message string
+			status                   int
+		}{
+			{"ftp://x", servicetest.ConnectorSecret, "address: must be the https address", 400},
+			{address, "short", "secret: must have 32 to 256", 400},
+			{address, "another secret of thirty-two characters", "the signature is missing or wrong", 503},
+			{"http://127.0.0.1:1", servicetest.ConnectorSecret, "it cannot be reached", 503},
+		} {
+			r := call("POST", path, body(wrong.address, wrong.secret))
+			if _, message := r.message(t); r.status != wrong.status || !strings.Contains(message, wrong.message) {
+				t.Errorf("%s: %d %s", wrong.message, r.status, r.body)
+			}
+		}
+		s.wantProgramActs(t)
+		var added struct {
+			ID                  int64
+			UUID, Address, Name string
+			Capabilities        []string
+			Error               *string
+		}
+		r := call("POST", path, body(address, servicetest.ConnectorSecret))
+		if r.decode(t, &added); added.UUID != one.uuid || added.Address != address || added.Name != "Outside" || len(added.Capabilities) != 1 || added.Error != nil {
+			t.Fatalf("%d %s", r.status, r.body)
+		}
+		if strings.Contains(string(r.body), servicetest.ConnectorSecret) {
+			t.Error("the secret is shown")
+		}
+		if r := call("POST", path, body(address, servicetest.ConnectorSecret)); r.status != 400 || !strings.Contains(string(r.body), "is there already") {
+			t.Errorf("a second time: %d %s", r.status, r.body)
+		}
+		var list struct {
+			Programs []struct{ UUID string } `json:"connector_programs"`
+			Total    int
+		}
+		if call("GET", path, "").decode(t, &list); list.Total != 1 || list.Programs[0].UUID != one.uuid {
+			t.Errorf("the list is %+v", list)
+		}
+		s.ReloadBanks(t.Context())
+		for _, domain := range []string{"", "other", "live"} {
+			s.do(t, ask{domain: domain, method: "GET", path: "/connectors/" + one.uuid}).says(t, 200, "", "")
+		}
+		at := path + "/" + one.uuid
+		call("GET", at, "").says(t, 200, "", "")
+		call("POST", at+"/check", "").says(t, 200, "", "")
+		call("GET", path+"/1", "").says(t, 404, "notFound", "")
+		s.do(t, ask{method: "DELETE", path: at, token: "config"}).says(t, 403, "forbidden", "")
+		call("DELETE", path+"/"+strconv.FormatInt(added.ID, 10), "").says(t, 204, "", "")
+		call("DELETE", at, "").says(t, 404, "notFound", "")
+		s.wantProgramActs(t, "add connector", "check connector", "remove connector")
+		s.ReloadBanks(t.Context())
+		s.do(t, ask{method: "GET", path: "/connectors/" + one.uuid}).says(t, 404, "notFound", "")
+	})
+}
+
+// wantProgramActs wants the acts on record that are about the deployment.
+func (s *fixture) wantProgramActs(t *testing.T, want ...string) {
+	t.Helper()
+	got := s.eyes.Lines(map[string]string{"audit": `SELECT act, request_id <> '' FROM audit WHERE subject = 'connector' AND subject_id > 1000000 ORDER BY id`})["audit"]
+	if len(got) != len(want) {
+		t.Fatalf("on record are %q, want %q", got, want)
+	}
+	for i, act := range want {
+		if !strings.Contains(strings.Join(got, "\n"), act) {
+			t.Errorf("on record is %q, want %q", got[i], act)
+		}
+	}
+}

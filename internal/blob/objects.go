@@ -1,0 +1,98 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/minio/minio-go/v7"
+
+	"passerelle"
+)
+
+// Object is an object of a bucket, which others may have put there.
+type Object struct {
+	Key  string
+	Size int64
+}
+
+// Objects lists the objects whose keys begin with a text, without those that have a slash after
+// it. It returns at most that many. Like the other methods it fails with Unavailable.
+func (p ObjectStore) Objects(ctx context.Context, beginning string, most int) ([]Object, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all []Object
+	for one := range p.client.ListObjects(ctx, p.bucket, minio.ListObjectsOptions{Prefix: beginning}) {
+		if one.Err != nil {
+			return nil, away("list the bucket", one.Err)
+		}
+		if len(all) == most {
+			break
+		}
+		if one.Key != beginning && one.Key[len(one.Key)-1] != '/' {
+			all = append(all, Object{one.Key, one.Size})
+		}
+	}
+	return all, nil
+}
+
+// Read opens an object. The caller closes it.
+func (p ObjectStore) Read(ctx context.Context, key string) (io.ReadCloser, error) {
+	object, err := p.client.GetObject(ctx, p.bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, away("open an object", err)
+	}
+	return reachable{object}, nil
+}
+
+// reachable is an object whose server may be away.
+type reachable struct{ *minio.Object }
+
+// Read is that of io.Reader.
+func (r reachable) Read(p []byte) (int, error) {
+	n, err := r.Object.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // the bare one is the end
+		err = away("read an object", err)
+	}
+	return n, err
+}
+
+// Has reports whether there is an object.
+func (p ObjectStore) Has(ctx context.Context, key string) (bool, error) {
+	_, err := p.client.StatObject(ctx, p.bucket, key, minio.StatObjectOptions{})
+	switch {
+	case minio.ToErrorResponse(err).Code == minio.NoSuchKey:
+		return false, nil
+	case err != nil:
+		return false, away("look for an object", err)
+	}
+	return true, nil
+}
+
+// WriteText stores a text.
+func (p ObjectStore) WriteText(ctx context.Context, key, text string) error {
+	_, err := p.client.PutObject(ctx, p.bucket, key, bytes.NewReader([]byte(text)), int64(len(text)), minio.PutObjectOptions{ContentType: "text/plain; charset=utf-8"})
+	if err != nil {
+		return away("store an object", err)
+	}
+	return nil
+}
+
+// Move gives an object another key. After a failure it may have both.
+func (p ObjectStore) Move(ctx context.Context, from, to string) error {
+	_, err := p.client.CopyObject(ctx, minio.CopyDestOptions{Bucket: p.bucket, Object: to}, minio.CopySrcOptions{Bucket: p.bucket, Object: from})
+	if err == nil {
+		err = p.client.RemoveObject(ctx, p.bucket, from, minio.RemoveObjectOptions{})
+	}
+	if err != nil {
+		return away("move an object", err)
+	}
+	return nil
+}
+
+// away is an error of a server that may answer otherwise later.
+func away(what string, err error) error {
+	answer := minio.ToErrorResponse(err)
+	return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: fmt.Sprintf("%s: the S3 server says %s %s", what, answer.Code, answer.Message), Cause: err}
+}

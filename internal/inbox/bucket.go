@@ -1,0 +1,59 @@
+package inbox
+
+import (
+	"context"
+	"io"
+	"path"
+	"time"
+
+	"passerelle/internal/blob"
+)
+
+// bucket is the objects of a bucket whose keys begin with a prefix, without those in folders
+// below it.
+type bucket struct{ place blob.ObjectStore }
+
+// NewBucket makes the inbox of an address such as s3://KEY:SECRET@HOST/BUCKET/PREFIX, see
+// [blob.ParseAddress]. It does not speak to the server yet.
+func NewBucket(address string) (Inbox, error) {
+	place, err := blob.ParseAddress(address)
+	return &bucket{place}, err
+}
+
+func (*bucket) Pause() time.Duration { return 10 * time.Second }
+
+// maxWaiting is how many files one call of Files returns at most.
+const maxWaiting = 10_000
+
+func (b *bucket) Files(ctx context.Context) ([]WaitingFile, error) {
+	beginning := b.place.Prefix
+	if beginning != "" {
+		beginning += "/"
+	}
+	objects, err := b.place.Objects(ctx, beginning, maxWaiting)
+	files := make([]WaitingFile, len(objects))
+	for i, object := range objects {
+		files[i] = WaitingFile{object.Key, func(ctx context.Context) (io.ReadCloser, error) {
+			if object.Size > MaxSize {
+				return nil, ErrSize
+			}
+			return b.place.Read(ctx, object.Key)
+		}}
+	}
+	return files, err
+}
+
+func (b *bucket) Done(ctx context.Context, file WaitingFile, refused string) error {
+	to := importedFolder
+	if refused != "" {
+		to = refusedFolder
+	}
+	name, err := freeName(path.Join(path.Dir(file.Name), to, path.Base(file.Name)), func(key string) (bool, error) { return b.place.Has(ctx, key) })
+	if err == nil && refused != "" {
+		err = b.place.WriteText(ctx, name+reasonEnding, refused+"\n")
+	}
+	if err != nil {
+		return err
+	}
+	return b.place.Move(ctx, file.Name, name)
+}

@@ -1,0 +1,120 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"passerelle"
+)
+
+// Named returns the files that are named, and those in the folders that are, in the order of
+// their names.
+func Named(names []string) ([]WaitingFile, error) {
+	var files []WaitingFile
+	for _, name := range names {
+		stat, err := os.Stat(name)
+		if err != nil {
+			return nil, passerelle.InvalidField("file", "%s", err)
+		}
+		if !stat.IsDir() {
+			files = append(files, onDisk(name))
+			continue
+		}
+		within, err := inFolder(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, within...)
+	}
+	if len(files) == 0 {
+		return nil, passerelle.InvalidField("file", "the folder has no files")
+	}
+	return files, nil
+}
+
+func onDisk(name string) WaitingFile {
+	return WaitingFile{name, func(context.Context) (io.ReadCloser, error) { return os.Open(name) }}
+}
+
+func inFolder(folder string) ([]WaitingFile, error) {
+	within, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("list the folder: %w", err)
+	}
+	var files []WaitingFile
+	for _, e := range within {
+		if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+			files = append(files, onDisk(filepath.Join(folder, e.Name())))
+		}
+	}
+	return files, nil
+}
+
+// folder is a folder, with the files that were seen in it.
+type folder struct {
+	name string
+	seen map[string]os.FileInfo
+}
+
+// NewFolder makes the inbox of a folder that exists.
+func NewFolder(name string) (Inbox, error) {
+	for _, within := range []string{importedFolder, refusedFolder} {
+		if err := os.MkdirAll(filepath.Join(name, within), 0o700); err != nil {
+			return nil, fmt.Errorf("make a folder for files that are done: %w", err)
+		}
+	}
+	return &folder{name: name}, nil
+}
+
+func (*folder) Pause() time.Duration { return 2 * time.Second }
+
+func (f *folder) Files(context.Context) ([]WaitingFile, error) {
+	all, err := inFolder(f.name)
+	if err != nil {
+		return nil, err
+	}
+	seen := f.seen
+	f.seen = map[string]os.FileInfo{}
+	var complete []WaitingFile
+	for _, file := range all {
+		stat, err := os.Stat(file.Name)
+		if err != nil {
+			continue // it went away
+		}
+		f.seen[file.Name] = stat
+		if before := seen[file.Name]; before != nil && before.Size() == stat.Size() && before.ModTime().Equal(stat.ModTime()) {
+			complete = append(complete, file)
+		}
+	}
+	return complete, nil
+}
+
+func (f *folder) Done(_ context.Context, file WaitingFile, refused string) error {
+	to := importedFolder
+	if refused != "" {
+		to = refusedFolder
+	}
+	name, err := freeName(filepath.Join(f.name, to, filepath.Base(file.Name)), func(name string) (bool, error) {
+		_, err := os.Lstat(name)
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil
+		}
+		return true, err
+	})
+	if err == nil && refused != "" {
+		err = os.WriteFile(name+reasonEnding, []byte(refused+"\n"), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(file.Name, name)
+	}
+	if err != nil {
+		return fmt.Errorf("move a file that is done: %w", err)
+	}
+	return nil
+}

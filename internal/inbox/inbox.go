@@ -1,0 +1,77 @@
+// Package inbox is a place into which others put files for the service: a folder, or a prefix of
+// a bucket of an S3 server.
+//
+// It owns when a file is complete, and where files go that are done with. It does not own what
+// becomes of them.
+//
+// It fails with Unavailable when the server of a bucket cannot be reached or refuses the request,
+// and otherwise with the error of the disk.
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"passerelle"
+)
+
+// Inbox is such a place.
+type Inbox interface {
+	// Files returns the files that are complete, in the order of their names. A file in a
+	// folder is complete once it stays the same from one call to the next.
+	Files(ctx context.Context) ([]WaitingFile, error)
+	// Done moves a file into a folder of the inbox: imported or, with the reason beside it,
+	// refused. A file of the same name there stays.
+	Done(ctx context.Context, f WaitingFile, refused string) error
+	// Pause is how long to wait between two calls of Files.
+	Pause() time.Duration
+}
+
+// The folders for files that are done with.
+const (
+	importedFolder = "imported"
+	refusedFolder  = "refused"
+	reasonEnding   = ".txt"
+)
+
+// WaitingFile is a file by its name.
+type WaitingFile struct {
+	Name string
+	open func(ctx context.Context) (io.ReadCloser, error)
+}
+
+// MaxSize is how many bytes of a file are read at most.
+const MaxSize = 32 << 20
+
+// ErrSize says that a file is larger.
+var ErrSize = fmt.Errorf("the file has more than %d MiB", MaxSize>>20)
+
+// Read returns the content of the file.
+func (f WaitingFile) Read(ctx context.Context) ([]byte, error) {
+	opened, err := f.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	content, err := io.ReadAll(io.LimitReader(opened, MaxSize+1))
+	if err == nil && len(content) > MaxSize {
+		err = ErrSize
+	}
+	return content, err
+}
+
+// freeName is a name that is not taken.
+func freeName(name string, taken func(string) (bool, error)) (string, error) {
+	for n, one := 1, name; ; n++ {
+		if is, err := taken(one); err != nil || !is {
+			return one, err
+		}
+		one = fmt.Sprintf("%s.%d", name, n)
+	}
+}
+
+// Away reports whether an error is one of a server that cannot be reached now.
+func Away(err error) bool { return errors.Is(err, passerelle.Unavailable) }

@@ -1,0 +1,183 @@
+package inbox_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rclone/gofakes3"
+	"github.com/rclone/gofakes3/s3mem"
+
+	"passerelle/internal/inbox"
+)
+
+// place is an inbox, how to put a file there, and all that is there by name.
+type place struct {
+	inbox.Inbox
+	put func(name, text string)
+	all func() map[string]string
+}
+
+func folder(t *testing.T) place {
+	t.Helper()
+	root := t.TempDir()
+	in, err := inbox.NewFolder(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name, text string) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700), os.WriteFile(filepath.Join(root, name), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return place{in, put, func() map[string]string {
+		all := map[string]string{}
+		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			all[strings.TrimPrefix(path, root+"/")] = string(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}}
+}
+
+func bucket(t *testing.T) place {
+	t.Helper()
+	memory := s3mem.New()
+	if err := memory.CreateBucket(t.Context(), "files"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(memory, gofakes3.WithV4Auth(map[string]string{"someone": "secret"})).Server())
+	t.Cleanup(server.Close)
+	in, err := inbox.NewBucket("s3://someone:secret@" + strings.TrimPrefix(server.URL, "http://") + "/files/from/banks?tls=none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name, text string) {
+		if _, err := memory.PutObject(t.Context(), "files", path.Join("from/banks", name), map[string]string{"Last-Modified": time.Now().UTC().Format(http.TimeFormat)}, strings.NewReader(text), int64(len(text))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return place{in, put, func() map[string]string {
+		all := map[string]string{}
+		list, err := memory.ListBucket(t.Context(), "files", &gofakes3.Prefix{}, gofakes3.ListBucketPage{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range list.Contents {
+			object, err := memory.GetObject(t.Context(), "files", one.Key, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text bytes.Buffer
+			_, err = text.ReadFrom(object.Contents)
+			if err = errors.Join(err, object.Contents.Close()); err != nil {
+				t.Fatal(err)
+			}
+			all[strings.TrimPrefix(one.Key, "from/banks/")] = text.String()
+		}
+		return all
+	}}
+}
+
+// Files come in the order of their names, once they are complete, and move when they are done
+// with. A name that is taken stays.
+func TestInbox(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) place{"folder": folder, "bucket": bucket} {
+		t.Run(name, func(t *testing.T) {
+			p := open(t)
+			p.put("b.csv", "second")
+			p.put("a.csv", "first")
+			p.put("below/c.csv", "not here")
+			p.put("imported/a.csv", "an earlier one")
+			read := func() []string {
+				t.Helper()
+				var texts []string
+				for range 2 { // a file in a folder has to stay the same once
+					texts = nil
+					files, err := p.Files(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					for n, f := range files {
+						content, err := f.Read(t.Context())
+						if err != nil {
+							t.Fatal(err)
+						}
+						if texts = append(texts, path.Base(f.Name)+" "+string(content)); len(files) < 2 {
+							continue
+						}
+						if err := p.Done(t.Context(), f, []string{"", "it is damaged"}[n]); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if len(texts) > 1 {
+						break
+					}
+				}
+				return texts
+			}
+			if diff := cmp.Diff([]string{"a.csv first", "b.csv second"}, read()); diff != "" {
+				t.Error(diff)
+			}
+			want := map[string]string{"imported/a.csv": "an earlier one", "imported/a.csv.1": "first", "refused/b.csv": "second", "refused/b.csv.txt": "it is damaged\n", "below/c.csv": "not here"}
+			if diff := cmp.Diff(want, p.all()); diff != "" {
+				t.Error(diff)
+			}
+			if left := read(); len(left) > 0 {
+				t.Errorf("left are %q", left)
+			}
+		})
+	}
+}
+
+// A file that is too large is not read to its end, and a server that is away is told from a file
+// that cannot be read.
+func TestInboxRefuses(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) place{"folder": folder, "bucket": bucket} {
+		p := open(t)
+		p.put("large", strings.Repeat("x", inbox.MaxSize+1))
+		var files []inbox.WaitingFile
+		for range 2 {
+			var err error
+			if files, err = p.Files(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := files[0].Read(t.Context()); !errors.Is(err, inbox.ErrSize) || inbox.Away(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	in, err := inbox.NewBucket("s3://someone:secret@127.0.0.1:1/files?tls=none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := in.Files(ctx); !inbox.Away(err) || strings.Contains(err.Error(), "secret") {
+		t.Errorf("a server that is away: %v", err)
+	}
+	for _, address := range []string{"", "s3://host/bucket", "s3://a:b@example.org/bucket?tls=none", "folder"} {
+		if _, err := inbox.NewBucket(address); err == nil {
+			t.Errorf("%q is taken", address)
+		}
+	}
+	if _, err := inbox.Named([]string{t.TempDir()}); err == nil {
+		t.Error("an empty folder is taken")
+	}
+}
