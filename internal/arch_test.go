@@ -60,11 +60,12 @@ var mayImport = map[string][]string{
 	"internal/programs":         {".", "connector", "connector/remote", "internal/store"},
 	"internal/httpapi":          {".", "internal/httpd", "internal/access", "internal/settings", "internal/store"},
 	"internal/api":              {".", "payment", "webhook", "internal/httpapi", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/documents", "internal/api/banking", "internal/delivery", "internal/simulation", "internal/picture", "internal/programs"},
+	"internal/search":           {".", "payment", "internal/database", "internal/keys", "internal/store"},
 	"internal/api/banking":      {".", "internal/httpapi", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/documents", "internal/archive", "internal/imports", "internal/picture", "statementfile", "internal/exports"},
 	"internal/bankcall":         {"connector", "internal/tracing"},
 	"internal/wire":             {".", "payment"},
 	"internal/notification":     {".", "internal/store", "internal/bankstore"},
-	"internal/initiation":       {".", "payment", "connector", "internal/bankcall", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/jwe", "internal/failpoint", "internal/notification", "internal/tracing"},
+	"internal/initiation":       {".", "payment", "connector", "internal/bankcall", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/jwe", "internal/failpoint", "internal/notification", "internal/tracing", "internal/search"},
 	"internal/statement":        {".", "cfonb"},
 	"internal/documents":        {".", "connector", "internal/bankcall", "internal/store", "internal/bankstore", "internal/blob"},
 	"internal/aggregation":      {".", "webhook", "connector", "internal/bankcall", "internal/store", "internal/bankstore", "internal/certificate", "internal/wire", "internal/settings", "internal/jwe", "internal/statement", "internal/failpoint", "internal/notification", "internal/tracing"},
@@ -80,7 +81,9 @@ var mayImport = map[string][]string{
 	"internal/mail":             {"."},
 	"internal/console/page":     {".", "internal/httpd", "internal/web", "internal/operators", "internal/store"},
 	"internal/console/webhooks": {".", "webhook", "internal/web", "internal/console/page", "internal/operators", "internal/settings", "internal/store", "internal/delivery"},
-	"internal/console":          {".", "payment", "webhook", "internal/wire", "internal/web", "internal/console/page", "internal/console/webhooks", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/settings", "internal/store", "internal/bankstore", "internal/operatorstore", "internal/initiation", "internal/aggregation", "internal/blob", "internal/archive", "internal/delivery", "internal/simulation", "internal/programs"},
+	"internal/console/overview": {".", "payment", "internal/console/page", "internal/store", "internal/bankstore", "internal/aggregation"},
+	"internal/console/sandbox":  {".", "payment", "internal/wire", "internal/web", "internal/console/page", "internal/operators", "internal/store", "internal/bankstore", "internal/simulation"},
+	"internal/console":          {".", "payment", "webhook", "internal/wire", "internal/web", "internal/console/page", "internal/console/overview", "internal/console/sandbox", "internal/console/webhooks", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/settings", "internal/store", "internal/bankstore", "internal/operatorstore", "internal/initiation", "internal/aggregation", "internal/blob", "internal/archive", "internal/delivery", "internal/simulation", "internal/programs", "internal/search"},
 	"internal/reference":        {".", "internal/web"},
 	"internal/background":       {},
 	"internal/httpd":            {"internal/tracing"},
@@ -342,7 +345,7 @@ func TestSomeImportsHaveOneOwner(t *testing.T) {
 }
 
 // sqlPackages contain the SQL about the tables, each about its own.
-var sqlPackages = []string{"internal/database", "internal/store", "internal/bankstore", "internal/operatorstore"}
+var sqlPackages = []string{"internal/database", "internal/store", "internal/bankstore", "internal/operatorstore", "internal/search"}
 
 // storeInternals are the methods of the store that give access to SQL and sealed columns.
 var storeInternals = []string{"Unit", "Rows", "Unseal"}

@@ -23,6 +23,8 @@ type accountData struct {
 	SecondFactor bool
 	// Proposal is the second factor that waits for its first code, nil for none.
 	Proposal *operators.TOTPProposal
+	// QR is the proposal for the camera of a phone.
+	QR       drawing
 	Sessions []sessionRow
 }
 
@@ -41,6 +43,9 @@ func (c *Console) account(pc *page.Context) error {
 	}
 	if waits {
 		data.Proposal = &proposal
+		if data.QR, err = drawQR(proposal.URI); err != nil {
+			return err
+		}
 	}
 	all, err := c.Operators.Sessions(pc, pc.Who)
 	if err != nil {
@@ -55,9 +60,9 @@ func (c *Console) account(pc *page.Context) error {
 	return pages.Send(pc, "account", "Your account", data)
 }
 
-// backToAccount shows the account again, or what is wrong with the form.
-func (c *Console) backToAccount(pc *page.Context, err error) error {
-	return pc.After(err, page.Root+"account", c.account)
+// backToAccount shows the account anew with what was done, or what is wrong with the form.
+func (c *Console) backToAccount(pc *page.Context, err error, done string) error {
+	return pc.After(err, done, page.Root+"account", c.account)
 }
 
 func (c *Console) changePassword(pc *page.Context) error {
@@ -65,17 +70,17 @@ func (c *Console) changePassword(pc *page.Context) error {
 		pc.Problem = "The new password and its repetition differ."
 		return c.account(pc)
 	}
-	return c.backToAccount(pc, c.Operators.ChangePassword(pc, pc.Who, pc.Field("present"), pc.Field("next"), c.RequestID(pc)))
+	return c.backToAccount(pc, c.Operators.ChangePassword(pc, pc.Who, pc.Field("present"), pc.Field("next"), c.RequestID(pc)), "Your password is changed, and your other sessions have ended.")
 }
 
 func (c *Console) proposeTOTP(pc *page.Context) error {
-	return c.backToAccount(pc, c.Operators.ProposeTOTP(pc, pc.Who, pc.Field("present"), c.RequestID(pc)))
+	return c.backToAccount(pc, c.Operators.ProposeTOTP(pc, pc.Who, pc.Field("present"), c.RequestID(pc)), "")
 }
 
 func (c *Console) confirmTOTP(pc *page.Context) error {
-	return c.backToAccount(pc, c.Operators.ConfirmTOTP(pc, pc.Who, pc.Field("code"), c.RequestID(pc)))
+	return c.backToAccount(pc, c.Operators.ConfirmTOTP(pc, pc.Who, pc.Field("code"), c.RequestID(pc)), "The second factor is on.")
 }
 
 func (c *Console) endSession(pc *page.Context) error {
-	return c.backToAccount(pc, c.Operators.Revoke(pc, pc.Who, pc.Numbers[0], c.RequestID(pc)))
+	return c.backToAccount(pc, c.Operators.Revoke(pc, pc.Who, pc.Numbers[0], c.RequestID(pc)), "The session has ended.")
 }

@@ -36,11 +36,14 @@ type auditData struct {
 	Operator                       store.OperatorID
 	Act, Subject, ID, Since, Until string
 	Refused                        bool
-	Chain                          []page.DetailRow
-	Result, Why                    string
-	Rows                           []actRow
-	Pager                          page.Pager
-	shown                          map[store.OperatorID]string
+	// Deployment is set when the acts are those of no domain: sign-ins, and changes of
+	// operators and domains.
+	Deployment  bool
+	Chain       []page.DetailRow
+	Result, Why string
+	Rows        []actRow
+	Pager       page.Pager
+	shown       map[store.OperatorID]string
 }
 
 type operatorOption struct {
@@ -50,10 +53,11 @@ type operatorOption struct {
 
 // actRow is an act. Address is the page of the subject, empty for none.
 type actRow struct {
-	ID                                     int64
-	At, By, Act, Subject, Address, Request string
-	Refused                                bool
-	// Number is its place in the chain, zero without one.
+	ID                                 int64
+	At                                 page.When
+	By, Act, Subject, Address, Request string
+	Refused                            bool
+	// Number is its place in the chain, zero while it has none.
 	Number int64
 }
 
@@ -84,7 +88,18 @@ func (c *Console) showAudit(pc *page.Context, data auditData) error {
 	return pages.Send(pc, "audit", "Audit log", data)
 }
 
-// auditFilter reads the filter from the address.
+// ofDeployment reports whether the address asks for acts of no domain.
+func ofDeployment(pc *page.Context) bool { return pc.Request.URL.Query().Get("of") == "deployment" }
+
+// chainOf is the domain whose chain the page is about; the acts of no domain have one, too.
+func chainOf(pc *page.Context) passerelle.DomainID {
+	if ofDeployment(pc) {
+		return 0
+	}
+	return pc.Domain.ID
+}
+
+// auditFilter reads what is looked for from the address.
 func (c *Console) auditFilter(pc *page.Context, data *auditData) (operatorstore.AuditFilter, error) {
 	f := operatorstore.AuditFilter{Domain: pc.Domain.ID}
 	all, err := operatorstore.From(c.DB).Operators(pc, maxOperators)
@@ -97,6 +112,9 @@ func (c *Console) auditFilter(pc *page.Context, data *auditData) (operatorstore.
 		data.Operators = append(data.Operators, operatorOption{o.ID, o.Name})
 	}
 	query := pc.Request.URL.Query()
+	if data.Deployment = ofDeployment(pc); data.Deployment {
+		f.Domain, f.NoDomain = 0, true
+	}
 	supplied := func(name string) string { return strings.TrimSpace(query.Get(name)) }
 	data.Act, data.Subject, data.ID, data.Refused = supplied("act"), supplied("subject"), supplied("id"), supplied("refused") == "1"
 	data.Since, data.Until = supplied("since"), supplied("until")
@@ -127,11 +145,11 @@ func auditDays(pc *page.Context, data *auditData, f *operatorstore.AuditFilter) 
 
 // addChain adds the state of the domain's chain.
 func (c *Console) addChain(pc *page.Context, data *auditData) error {
-	end, err := operatorstore.From(c.DB).AuditEnd(pc, pc.Domain.ID)
+	end, err := operatorstore.From(c.DB).AuditEnd(pc, chainOf(pc))
 	if err != nil {
 		return fmt.Errorf("read the end of a chain: %w", err)
 	}
-	waiting, err := operatorstore.From(c.DB).CountUnchainedAudit(pc, pc.Domain.ID, audit.MaxWaiting)
+	waiting, err := operatorstore.From(c.DB).CountUnchainedAudit(pc, chainOf(pc), audit.MaxWaiting)
 	if err != nil {
 		return fmt.Errorf("count the acts without a place: %w", err)
 	}
@@ -147,7 +165,7 @@ func (c *Console) addChain(pc *page.Context, data *auditData) error {
 func (c *Console) verifyAudit(pc *page.Context) error {
 	ctx, cancel := context.WithTimeout(pc, auditTimeout)
 	defer cancel()
-	found, err := audit.Verify(ctx, &c.DB.Reader, pc.Domain.ID, nil, func(int64) {})
+	found, err := audit.Verify(ctx, &c.DB.Reader, chainOf(pc), nil, func(int64) {})
 	data := auditData{Result: "intact"}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -164,11 +182,11 @@ func (c *Console) verifyAudit(pc *page.Context) error {
 
 // subjectPaths are the pages of subjects of acts.
 var subjectPaths = map[string]string{
-	"payment": "/payments/%d", "user": "/users/%d", "webhook": "/webhooks/%d", "client": "/clients/%d", "token": "/tokens?id=%d", "domain": "/domain",
+	"payment": "/payments/%d", "user": "/users/%d", "webhook": "/webhooks/%d", "client": "/clients/%d", "token": "/tokens?id=%d",
 }
 
 func newActRow(pc *page.Context, a operatorstore.AuditLink, names map[store.OperatorID]string) actRow {
-	row := actRow{ID: a.ID, At: pc.Time(a.At), Act: a.Act, Subject: a.Subject, Request: a.Request, Refused: a.Refused, Number: a.Number, By: "a command"}
+	row := actRow{ID: a.ID, At: pc.RealWhen(a.At), Act: a.Act, Subject: a.Subject, Request: a.Request, Refused: a.Refused, Number: a.Number, By: "a command"}
 	if a.Operator != 0 {
 		row.By = cmp.Or(names[a.Operator], fmt.Sprint(int64(a.Operator)))
 	}
@@ -176,10 +194,11 @@ func newActRow(pc *page.Context, a operatorstore.AuditLink, names map[store.Oper
 		return row
 	}
 	row.Subject = fmt.Sprintf("%s %d", a.Subject, a.SubjectID)
-	if path := subjectPaths[a.Subject]; strings.Contains(path, "%d") {
+	if path := subjectPaths[a.Subject]; path != "" {
 		row.Address = pc.Path(path, a.SubjectID)
-	} else if path != "" {
-		row.Address = pc.Path("%s", path)
+	}
+	if a.Subject == "domain" {
+		row.Address = fmt.Sprintf("%sdomains/%d/domain", page.Root, a.SubjectID)
 	}
 	return row
 }

@@ -111,7 +111,7 @@ func TestSimulationInABrowser(t *testing.T) {
 			p.open(p.domainPath("/simulation/receiver"))
 			p.do(servicetest.Shown(`[data-live] pre`))
 			p.checked(window.name + "-receiver")
-			p.do(servicetest.Follow(`form[action$="/empty"] button`), servicetest.Shown(`[data-live] p.card`))
+			p.do(chromedp.Click(`details:has(form[action$="/empty"]) > summary`), servicetest.Follow(`form[action$="/empty"] button`), servicetest.Shown(`[data-live] p.card`))
 			p.says.Silent(t)
 		})
 	}

@@ -192,6 +192,23 @@ func TestABrowserHasNothingToSay(t *testing.T) {
 	p.says.Silent(t)
 }
 
+// TestTheDesignInABrowser inspects every component, on the page that has all of them.
+func TestTheDesignInABrowser(t *testing.T) {
+	for name, width := range map[string]int64{"desktop": 1280, "phone": 390, "narrow": 320} {
+		t.Run(name, func(t *testing.T) {
+			p := arriveAt(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), operators.Viewer, width, 900)
+			p.open("/console/design")
+			p.do(servicetest.Shown(`#dialog`))
+			p.checked(name + "-design")
+			if got := p.value(`document.documentElement.scrollWidth <= innerWidth`); got != "true" {
+				t.Error("the page is wider than its window")
+			}
+			p.do(chromedp.Click(`.json details details summary`), servicetest.Shown(`.json details details:not([open])`))
+			p.says.Silent(t)
+		})
+	}
+}
+
 // Without a mouse: the keyboard reaches the form and sends it.
 func TestSigningInByKeyboard(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})

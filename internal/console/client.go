@@ -92,7 +92,7 @@ func (c *Console) clients(pc *page.Context) error {
 	for _, one := range rows {
 		data.Rows = append(data.Rows, clientRow{one.ID, one.Name, pc.Moment(&one.Created), pc.Moment(one.Used), len(one.RedirectURIs)})
 	}
-	return pages.Send(pc, "clients", "Clients", data)
+	return pages.Send(pc, "clients", "Applications", data)
 }
 
 // createClient makes an application of a name and redirect URIs, and shows its
@@ -104,7 +104,7 @@ func (c *Console) createClient(pc *page.Context) error {
 	form := typedClient(pc)
 	made, secret, err := c.Access.Create(pc, pc.Domain.ID, form.change(), pc.Record(actCreateClient, "client", 0))
 	if err != nil {
-		return pc.After(err, "", c.clients)
+		return pc.After(err, "", "", c.clients)
 	}
 	return c.showClient(pc, made, secret)
 }
@@ -147,7 +147,7 @@ func (c *Console) showClient(pc *page.Context, one store.Client, secret string) 
 	if one.Logo != 0 {
 		data.Logo = pc.Path("/clients/%d/logo/%d", one.ID, one.Logo)
 	}
-	return pages.Send(pc, "client", fmt.Sprintf("Client %d", one.ID), data)
+	return pages.Send(pc, "client", fmt.Sprintf("Application %d", one.ID), data)
 }
 
 // changeClient changes an application.
@@ -157,7 +157,7 @@ func (c *Console) changeClient(pc *page.Context) error {
 	}
 	id := passerelle.ClientID(pc.Numbers[1])
 	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, typedClient(pc).change(), pc.Record(actChangeClient, "client", int64(id)))
-	return pc.After(err, pc.Path("/clients/%d", id), c.client)
+	return pc.After(err, "The application is changed.", pc.Path("/clients/%d", id), c.client)
 }
 
 // resetSecret gives an application a new secret, and shows it.
@@ -168,7 +168,7 @@ func (c *Console) resetSecret(pc *page.Context) error {
 	id := passerelle.ClientID(pc.Numbers[1])
 	one, secret, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientUpdate{ResetSecret: true}, pc.Record(actResetSecret, "client", int64(id)))
 	if err != nil {
-		return pc.After(err, "", c.client)
+		return pc.After(err, "", "", c.client)
 	}
 	return c.showClient(pc, one, secret)
 }
@@ -183,5 +183,5 @@ func (c *Console) deleteClient(pc *page.Context) error {
 	if err == nil {
 		_, err = c.Access.Delete(pc, pc.Domain.ID, id, pc.Record(actDeleteClient, "client", int64(id)))
 	}
-	return pc.After(err, pc.Path("/clients"), c.client)
+	return pc.After(err, fmt.Sprintf("Application %d is deleted.", id), pc.Path("/clients"), c.client)
 }

@@ -23,12 +23,13 @@ func (c *Console) makeKeys(pc *page.Context) error {
 	}
 	id := clientID(pc)
 	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientUpdate{GenerateKeys: true}, pc.Record(actMakeKeys, "client", int64(id)))
-	return c.afterClient(pc, err)
+	return c.afterClient(pc, err, "The application has a new pair of keys.")
 }
 
-// afterClient shows the application again, or why an act failed.
-func (c *Console) afterClient(pc *page.Context, err error) error {
-	return pc.After(err, pc.Path("/clients/%d", clientID(pc)), c.client)
+// afterClient shows the application anew with what was done, or what kept an act on it from
+// being done.
+func (c *Console) afterClient(pc *page.Context, err error, done string) error {
+	return pc.After(err, done, pc.Path("/clients/%d", clientID(pc)), c.client)
 }
 
 // clientLogo sends the picture of an application. It has a new number whenever it
@@ -55,7 +56,7 @@ func (c *Console) setLogo(pc *page.Context) error {
 	if err == nil {
 		_, err = c.Access.SetLogo(pc, pc.Domain.ID, id, content, pc.Record(actSetLogo, "client", int64(id)))
 	}
-	return c.afterClient(pc, err)
+	return c.afterClient(pc, err, "The logo is set.")
 }
 
 // deleteLogo removes the logo of an application. A missing logo is no error.
@@ -68,7 +69,7 @@ func (c *Console) deleteLogo(pc *page.Context) error {
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
-	return c.afterClient(pc, err)
+	return c.afterClient(pc, err, "The logo is removed.")
 }
 
 // addKept adds the texts that programs keep with an application, by key.
@@ -88,12 +89,14 @@ func (c *Console) configureClient(pc *page.Context) error {
 	}
 	id, key := clientID(pc), strings.TrimSpace(pc.Field("key"))
 	if key == "" {
-		return c.afterClient(pc, passerelle.MissingField("key", "is required"))
+		return c.afterClient(pc, passerelle.MissingField("key", "is required"), "")
 	}
 	change := access.ClientUpdate{Config: map[string]string{key: pc.Lines("value")}, MergeConfig: true}
+	done := key + " is kept."
 	switch pc.Field("act") {
 	case "set":
 	case "remove":
+		done = key + " is removed."
 		one, err := c.DB.Client(pc, pc.Domain.ID, id)
 		if err != nil {
 			return fmt.Errorf("load client %d: %w", id, err)
@@ -105,5 +108,5 @@ func (c *Console) configureClient(pc *page.Context) error {
 		return page.ErrForm
 	}
 	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, change, pc.Record(actChangeClient, "client", int64(id)))
-	return c.afterClient(pc, err)
+	return c.afterClient(pc, err, done)
 }

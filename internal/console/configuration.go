@@ -167,7 +167,11 @@ func (c *Console) configure(pc *page.Context) error {
 		return page.ErrForm
 	}
 	err = settings.Change(pc, c.DB, pc.Domain.ID, map[string]*string{key.Name: wanted}, pc.By(), pc.Now(), pc.Record(actConfigure, "", 0))
-	return pc.After(err, pc.Path("/configuration/key?name=%s", url.QueryEscape(key.Name)), c.configurationKey)
+	done := key.Name + " is set."
+	if wanted == nil {
+		done = key.Name + " has its default again."
+	}
+	return pc.After(err, done, pc.Path("/configuration/key?name=%s", url.QueryEscape(key.Name)), c.configurationKey)
 }
 
 // logData is a page of the changes of all keys.

@@ -48,19 +48,19 @@ var resolutions = map[passerelle.ConnectionState]string{
 
 // connectionRow is a connection in a list.
 type connectionRow struct {
-	ID                              passerelle.ConnectionID
-	User                            passerelle.UserID
-	Connector, State, Created, Read string
-	// Next is when it is read without a request, empty for never.
-	Next string
-	// Address is the address of its page.
+	ID               passerelle.ConnectionID
+	User             passerelle.UserID
+	Connector, State string
+	// Next is when it is read again without anybody asking.
+	Created, Read, Next page.When
+	// Address is that of its page.
 	Address string
 }
 
 func (c *Console) connectionRow(pc *page.Context, one bankstore.Connection) connectionRow {
 	return connectionRow{
 		ID: one.ID, User: one.User, Connector: c.readerName(one.Connector), State: string(one.State),
-		Created: pc.Moment(&one.Created), Read: pc.Moment(one.LastUpdate), Next: pc.Moment(one.NextTry),
+		Created: pc.When(one.Created), Read: pc.WhenEver(one.LastUpdate), Next: pc.WhenEver(one.NextTry),
 		Address: pc.Path("/users/%d/connections/%d", one.User, one.ID),
 	}
 }
@@ -195,7 +195,7 @@ func connectionFacts(pc *page.Context, one bankstore.Connection) []page.DetailRo
 	facts := page.Details(
 		"What resolves it", resolutions[one.State],
 		"The institution says", one.Message,
-		"Made", pc.Moment(&one.Created),
+		"Created", pc.Moment(&one.Created),
 		"First read whole", pc.Moment(one.Established),
 		"Last read", pc.Moment(one.LastUpdate),
 		"Next read", pc.Moment(one.NextTry),
@@ -232,7 +232,7 @@ func (c *Console) syncConnection(pc *page.Context) error {
 		pc.Problem = "It was left as it is: without its person the institution may not be read more often today, or not any more."
 		return c.connection(pc)
 	}
-	return pc.After(err, pc.Path("/users/%d/connections/%d", user, id), c.connection)
+	return pc.After(err, "The connection is being read.", pc.Path("/users/%d/connections/%d", user, id), c.connection)
 }
 
 // deleteConnection deletes the connection whose number was typed.
@@ -245,5 +245,5 @@ func (c *Console) deleteConnection(pc *page.Context) error {
 	if err == nil {
 		err = c.Aggregation.Disconnect(pc, pc.Domain, user, id, pc.Record(actDeleteConnection, "connection", int64(id)))
 	}
-	return pc.After(err, pc.Path("/users/%d", user), c.connection)
+	return pc.After(err, fmt.Sprintf("Connection %d is deleted.", id), pc.Path("/users/%d", user), c.connection)
 }

@@ -273,7 +273,7 @@ func amounts(s payment.Settings) []amountsRow {
 		if !set || len(s.Currencies) == 0 {
 			return ""
 		}
-		return amountText(passerelle.Money{Minor: minor, Currency: s.Currencies[0]})
+		return page.Amount(passerelle.Money{Minor: minor, Currency: s.Currencies[0]})
 	}
 	for _, of := range s.DateTypes {
 		row := amountsRow{of, bound(s.Minimum, of), bound(s.Maximum, of)}
@@ -299,7 +299,7 @@ func (c *Console) configureConnector(pc *page.Context) error {
 	}
 	change := settings.ConnectorChange{Connector: b.UUID, Hidden: &hidden, Mechanism: &mechanism, SyncDays: &days}
 	err = c.Aggregation.ConfigureConnectors(pc, pc.Domain, []settings.ConnectorChange{change}, pc.By(), c.connectorRecord(pc, b))
-	return pc.After(err, pc.Path("/connectors/%d", b.ID), c.connectorPage)
+	return pc.After(err, "The bank is changed in this domain.", pc.Path("/connectors/%d", b.ID), c.connectorPage)
 }
 
 // configureSource changes what the domain wants of a source of a connector.
@@ -317,7 +317,7 @@ func (c *Console) configureSource(pc *page.Context) error {
 		change.Mechanism = &mechanism
 	}
 	err = c.Aggregation.ConfigureSource(pc, pc.Domain, change, pc.By(), c.connectorRecord(pc, b))
-	return pc.After(err, pc.Path("/connectors/%d", b.ID), c.connectorPage)
+	return pc.After(err, "The source is changed in this domain.", pc.Path("/connectors/%d", b.ID), c.connectorPage)
 }
 
 func (c *Console) connectorRecord(pc *page.Context, b wire.Bank) store.Audit {

@@ -1,10 +1,11 @@
 // Package console has the pages on which operators sign in, watch a domain, find payments
 // and act on them.
 //
-// It owns its pages, the sign-in on them, and which role sees which page and button. It does
-// not decide about payments, as package initiation does for the API too, or who may sign in, as
-// package operators does. Package page finds the page of a request and shows failures. Package
-// webhooks has the pages about webhooks.
+// It owns its pages, the sign-in on them, and which role sees which page and button. It
+// does not decide about payments (package initiation does, as for the API) or about who may
+// sign in (package operators). Package page finds the page of a request and shows failures.
+// Package overview has the first page of a domain, package webhooks the pages about webhooks,
+// and package sandbox those that only sandboxes have.
 //
 // It fails as package page does, with plain words for people.
 package console
@@ -17,7 +18,9 @@ import (
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/blob"
+	"passerelle/internal/console/overview"
 	"passerelle/internal/console/page"
+	"passerelle/internal/console/sandbox"
 	"passerelle/internal/console/webhooks"
 	"passerelle/internal/delivery"
 	"passerelle/internal/initiation"
@@ -51,6 +54,8 @@ type Config struct {
 	Logins    []wire.Login
 	// Provider identifies operators; nil without one.
 	Provider *oidc.Provider
+	// Design adds the page of all components, for those who change how pages look.
+	Design bool
 }
 
 // Console has the pages of this package.
@@ -59,9 +64,16 @@ type Console struct{ Config }
 // New makes the handler of everything below desk.Root.
 func New(config Config) http.Handler {
 	c := &Console{config}
-	webhooks := webhooks.Routes(webhooks.Config{DB: config.DB, Delivery: config.Delivery, Wake: config.Initiation.Wake, Now: config.Now})
+	routes := slices.Concat(
+		webhooks.Routes(webhooks.Config{DB: config.DB, Delivery: config.Delivery, Wake: config.Initiation.Wake, Now: config.Now}),
+		sandbox.Routes(sandbox.Config{DB: config.DB, Simulation: config.Simulation, Scenarios: config.Scenarios, Logins: config.Logins}),
+		overview.Routes(overview.Config{DB: config.DB, Aggregation: config.Aggregation, Now: config.Now}),
+	)
+	if config.Design {
+		routes = append(routes, page.Get("design", c.design))
+	}
 	return page.New(config.Config, slices.Concat(
-		c.signInRoutes(), c.accountRoutes(), c.domainRoutes(), c.paymentRoutes(), c.simulationRoutes(), c.userRoutes(), c.connectionRoutes(),
-		c.connectorRoutes(), c.programRoutes(), c.configurationRoutes(), c.clientRoutes(), c.tokenRoutes(), c.auditRoutes(), c.searchRoutes(), webhooks,
+		c.signInRoutes(), c.accountRoutes(), c.domainRoutes(), c.paymentRoutes(), c.userRoutes(), c.connectionRoutes(),
+		c.connectorRoutes(), c.programRoutes(), c.configurationRoutes(), c.clientRoutes(), c.tokenRoutes(), c.auditRoutes(), c.searchRoutes(), routes,
 	))
 }

@@ -35,7 +35,7 @@ func TestSigningInAndOut(t *testing.T) {
 		}
 		for range 5 {
 			a := d.submit("/console/sign-in", "/console/sign-in", "name", "some-viewer", "password", "wrong")
-			if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "That is not right.") {
+			if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "That is wrong. Check what you typed.") {
 				t.Fatalf("%d %s", a.status, a.body)
 			}
 		}

@@ -16,7 +16,6 @@ func (c *Console) domainRoutes() []page.Route {
 	return []page.Route{
 		page.Get("", c.start),
 		page.Get("domains", c.domains),
-		page.Get("domains/#", c.overview),
 		page.Post("domains", c.createDomain),
 		page.Get("domains/#/domain", c.domainPage),
 		page.Post("domains/#/domain", c.moveDomain),
@@ -95,7 +94,7 @@ func (c *Console) createDomain(pc *page.Context) error {
 		return c.domains(pc)
 	}
 	err := domains.Create(pc, c.DB, &d, pc.Record(actCreateDomain, "domain", 0))
-	return pc.After(err, page.Root+"domains", c.domains)
+	return pc.After(err, "The domain is created.", page.Root+"domains", c.domains)
 }
 
 // domainData is one domain.
@@ -140,7 +139,7 @@ func (c *Console) moveDomain(pc *page.Context) error {
 	}
 	err := domains.Move(pc, c.DB, &pc.Domain, strings.TrimSpace(pc.Field("base_url")), pc.Record(actMoveDomain, "domain", int64(pc.Domain.ID)))
 	if err != nil {
-		return pc.After(err, "", c.domainPage)
+		return pc.After(err, "", "", c.domainPage)
 	}
 	return c.showDomain(pc, true)
 }
@@ -151,5 +150,5 @@ func (c *Console) rotateSignKey(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	_, err := c.Access.RotateAnswerKey(pc, pc.Domain.ID, pc.Record(actRotateSignKey, "domain", int64(pc.Domain.ID)))
-	return pc.After(err, pc.Path("/domain"), c.domainPage)
+	return pc.After(err, "Answers are signed with a new key.", pc.Path("/domain"), c.domainPage)
 }

@@ -82,7 +82,7 @@ func TestLongListsAreTurned(t *testing.T) {
 		second := d.shows(list+link(t, first, "next"), []string{"ville 50<", "ville 99<"}, "ville 49<", "ville 100<")
 		d.shows(list+link(t, second, "prev"), []string{"ville 0<", "ville 49<"}, "ville 50<", `rel="prev"`)
 		d.shows(list+"?search=VILLE+997", []string{"ville 997<"}, "ville 996<", `rel="next"`)
-		d.shows(list+"?search=nobody", []string{"No connector is like that."})
+		d.shows(list+"?search=nobody", []string{"No bank matches."})
 		troubles := d.domainPath("/connections")
 		d.shows(troubles+"?connector=Caisse+régionale+de+crédit+mutuel+agricole+de+la+ville+3", []string{"No connection matches."}, "<select id=\"connector\"")
 		if a := d.get(troubles + "?connector=nobody"); a.status != http.StatusUnprocessableEntity {

@@ -31,6 +31,8 @@ type paymentData struct {
 	Evidence     []evidenceRow
 	Acts         []actButton
 	Objections   []objection
+	// Refundable is set when a payment in the other direction can be created.
+	Refundable bool
 	// Curl is the request that would make the same payment.
 	Curl string
 	// Revealable is set when there is something hidden that the operator may see,
@@ -52,8 +54,10 @@ type evidenceRow struct {
 // actButton is something that can be done with the payment now.
 type actButton struct {
 	Act, State, Label string
-	// Grave acts are not undone. They are confirmed on a page of their own.
-	Grave bool
+	// Effect is what an act leads to that is not undone. Such acts are confirmed on a page of
+	// their own. Grave ones end the payment.
+	Effect string
+	Grave  bool
 }
 
 func (c *Console) load(pc *page.Context, sensitive bool) (*payment.Payment, error) {
@@ -109,7 +113,7 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	}
 	data := paymentData{
 		ID: p.ID, State: string(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Next: nextStep(p),
-		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p),
+		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p), Refundable: refundable(pc, p),
 		Revealable: !revealed && pc.MayReveal(), Revealed: revealed,
 	}
 	if data.Timeline, err = c.timeline(pc, p, revealed); err != nil {
@@ -176,7 +180,7 @@ func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []p
 
 // totalText is the amount of a payment.
 func totalText(p *payment.Payment) string {
-	return amountText(passerelle.Money{Minor: p.Total(), Currency: p.Currency()})
+	return page.Amount(passerelle.Money{Minor: p.Total(), Currency: p.Currency()})
 }
 
 // payeeText is the first beneficiary, and the number of others.
@@ -234,7 +238,7 @@ func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 
 func newInstructionRow(pc *page.Context, in *payment.Instruction, revealed bool) instructionRow {
 	return instructionRow{
-		Reference: in.ReferenceID, Amount: amountText(in.Amount), Label: nameText(pc, in.Label, revealed), Name: nameText(pc, in.Beneficiary.Label, revealed),
+		Reference: in.ReferenceID, Amount: page.Amount(in.Amount), Label: nameText(pc, in.Label, revealed), Name: nameText(pc, in.Beneficiary.Label, revealed),
 		Account: accountText(in.Beneficiary, revealed), State: string(in.State), Problem: strings.TrimSpace(string(in.ErrorCode) + " " + nameText(pc, in.ErrorDescription, revealed)),
 		Identity: identityFacts("Beneficiary", in.BeneficiaryIdentity),
 	}
@@ -261,13 +265,16 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 func (c *Console) clientActs(p *payment.Payment) []actButton {
 	var acts []actButton
 	if p.Action == payment.Confirm {
-		acts = append(acts, actButton{Act: actConfirm, Label: "Confirm the payment"}, actButton{Act: actRefuse, Label: "Refuse the payment", Grave: true})
+		acts = append(acts,
+			actButton{Act: actConfirm, Label: "Confirm the payment", Effect: "The bank executes the order, and money moves. This cannot be undone."},
+			actButton{Act: actRefuse, Label: "Refuse the payment", Effect: "The payment ends, and no money moves. This cannot be undone.", Grave: true},
+		)
 	}
 	if p.Action == payment.Decoupled {
 		acts = append(acts, actButton{Act: actResume, Label: "Ask the bank now"})
 	}
 	if p.MayCancel(payment.ByClient, c.cancellable(p)) == nil {
-		acts = append(acts, actButton{Act: actCancel, Label: "Cancel the payment", Grave: true})
+		acts = append(acts, actButton{Act: actCancel, Label: "Cancel the payment", Effect: "The payment ends. This cannot be undone.", Grave: true})
 	}
 	return acts
 }
@@ -290,7 +297,8 @@ func (d paymentData) Simulates() bool {
 type confirmData struct {
 	ID                   passerelle.PaymentID
 	State, Amount, Payee string
-	Account, Act, Label  string
+	Account              string
+	actButton
 }
 
 // confirmAct asks once more before an act that is not undone.
@@ -301,14 +309,14 @@ func (c *Console) confirmAct(pc *page.Context) error {
 	}
 	act := pc.Request.URL.Query().Get("act")
 	buttons := c.acts(pc, p)
-	i := slices.IndexFunc(buttons, func(b actButton) bool { return b.Grave && b.Act == act })
+	i := slices.IndexFunc(buttons, func(b actButton) bool { return b.Effect != "" && b.Act == act })
 	if i < 0 {
 		web.Redirect(pc.Writer, pc.Path("/payments/%d", p.ID)) // the state has changed meanwhile
 		return nil
 	}
 	return pages.Send(pc, "payment-confirm", buttons[i].Label, confirmData{
 		ID: p.ID, State: string(p.State), Amount: totalText(p), Payee: payeeText(pc, p, false), Account: accountText(p.Instructions[0].Beneficiary, false),
-		Act: act, Label: buttons[i].Label,
+		actButton: buttons[i],
 	})
 }
 
@@ -343,6 +351,11 @@ func (c *Console) act(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	web.Redirect(pc.Writer, pc.Request.URL.Path)
-	return nil
+	return pc.Lead(pc.Request.URL.Path, doneTexts[act])
+}
+
+// doneTexts say that an act is done.
+var doneTexts = map[string]string{
+	actConfirm: "The payment is confirmed.", actRefuse: "The payment is refused.", actResume: "The bank is asked.",
+	actCancel: "The cancellation is under way; the state below says how far it is.", actSimulate: "The change of state is simulated.",
 }

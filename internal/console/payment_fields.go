@@ -44,9 +44,6 @@ type shownField struct {
 	Choices                  []choice
 }
 
-// none selects payments without a connector.
-const none = "none"
-
 // listFields are the fields, in the order they are shown: all filters that the
 // interface has.
 var listFields = []listField{
@@ -232,7 +229,7 @@ func takeLast(pc *page.Context, l *listing, value string) error {
 }
 
 func takeConnector(_ *page.Context, l *listing, value string) error {
-	if l.NoConnector = value == none; !l.NoConnector {
+	if l.NoConnector = value == page.NoConnector; !l.NoConnector {
 		l.Connectors = []string{value}
 	}
 	return nil
@@ -288,7 +285,7 @@ func dateChoices(*Console, *page.Context) ([]choice, error) {
 
 func (c *Console) connectorChoices(pc *page.Context) ([]choice, error) {
 	profiles, err := c.Initiation.Initiators(pc, pc.Domain)
-	all := []choice{{Value: none, Label: "none chosen"}}
+	all := []choice{{Value: page.NoConnector, Label: "none chosen"}}
 	for _, p := range profiles {
 		all = append(all, choice{Value: p.UUID, Label: p.Name})
 	}

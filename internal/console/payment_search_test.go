@@ -52,6 +52,7 @@ func (d *fixture) shop() (a, b, c int64) {
 	line(draft)["label"], line(draft)["amount"] = "=cmd|rental", json.Number("99.00")
 	line(draft)["beneficiary"] = map[string]any{"scheme_name": "iban", "identification": "DE89370400440532013000", "label": "@Vermieter"}
 	draft["payer"] = map[string]any{"scheme_name": "iban", "identification": "FR7630006000011234567890189", "label": "Erika Mustermann"}
+	draft["payer_identity"] = map[string]any{"kind": "individual", "first_name": "Erika", "last_name": "Mustermann", "email": "erika@home.example"}
 	b = d.Create(token, draft)
 	draft = servicetest.Draft()
 	second := map[string]any{

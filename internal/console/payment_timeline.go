@@ -23,10 +23,12 @@ const (
 
 // timelineRow is one event in a payment's life, or its effect.
 type timelineRow struct {
-	At   string `json:"at"`
-	Kind string `json:"kind"`
-	What string `json:"what"`
-	// Because is the cause.
+	At string `json:"at"`
+	// When is the same for people.
+	When page.When `json:"-"`
+	Kind string    `json:"kind"`
+	What string    `json:"what"`
+	// Because says what it followed from.
 	Because string `json:"because,omitempty"`
 	Who     string `json:"who,omitempty"`
 	Bank    string `json:"bank_status,omitempty"`
@@ -68,6 +70,9 @@ func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) 
 	}
 	for _, left := range attempts {
 		rows = append(rows, c.exchange(pc, left))
+	}
+	for i := range rows {
+		rows[i].When = pc.When(rows[i].at)
 	}
 	return rows, nil
 }

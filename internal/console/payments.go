@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,6 +22,8 @@ func (c *Console) paymentRoutes() []page.Route {
 		page.Get("domains/#/payments/#/support", c.supportFile),
 		page.Get("domains/#/payments/#/confirm", c.confirmAct),
 		page.Post("domains/#/payments/#", c.act),
+		page.Get("domains/#/payments/#/refund", c.askForRefund),
+		page.Post("domains/#/payments/#/refund", c.refund),
 		page.Post("domains/#/payments/#/reveal", c.reveal),
 	}
 }
@@ -31,19 +34,25 @@ type listData struct {
 	// set when any of them is.
 	Fields, More   []shownField
 	Open, Selected bool
-	Rows           []listRow
-	Pager          page.Pager
-	// MayReveal means that the operator may have the complete file.
+	Table          paymentTable
+	Columns        []column
+	Views          []view
+	// Count is how many payments are selected, empty on later pages.
+	Count string
+	Pager page.Pager
+	// MayReveal is set when the operator may have the file with all it holds.
 	MayReveal bool
 	// Still lists are not renewed, because each view of one is recorded.
 	Still bool
 }
 
 type listRow struct {
-	ID                                                  passerelle.PaymentID
-	Address                                             string
-	Registered, State, Code, Amount, Payee, Label, Bank string
-	// Lines is the number of instructions; the texts are those of the first.
+	ID                                      passerelle.PaymentID
+	Address                                 string
+	Registered                              page.When
+	State, Code, Amount, Payee, Label, Bank string
+	Client, Execution, Reference            string
+	// Lines is how many instructions there are; the texts are those of the first.
 	Lines int
 }
 
@@ -62,7 +71,7 @@ func (l listing) byLabel() bool { return l.order == "label" }
 // payments lists the payments of a domain, the newest first.
 func (c *Console) payments(pc *page.Context) error {
 	query := pc.Request.URL.Query()
-	data := listData{MayReveal: pc.MayReveal()}
+	data := listData{MayReveal: pc.MayReveal(), Columns: chooseColumns(query), Views: views(pc, query)}
 	if err := c.showFields(pc, query, &data); err != nil {
 		return err
 	}
@@ -83,31 +92,29 @@ func (c *Console) payments(pc *page.Context) error {
 		return err
 	}
 	rows, data.Pager = page.Paged(pc, window, rows, func(row store.Listed) []any { return row.Place })
+	data.Table.columns = data.Columns
 	for _, row := range rows {
-		data.Rows = append(data.Rows, c.newListRow(pc, row.Payment))
+		data.Table.Rows = append(data.Table.Rows, c.newListRow(pc, row.Payment))
+	}
+	if window.From == nil {
+		n, err := c.DB.CountPayments(pc, list.PaymentFilter, mostCounted)
+		if err != nil {
+			return fmt.Errorf("count payments: %w", err)
+		}
+		data.Count = page.UpTo(n, mostCounted)
 	}
 	return pages.Send(pc, "payments", "Payments", data)
 }
 
+// mostCounted is up to how many payments of a list are counted.
+const mostCounted = 1000
+
 func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 	return listRow{
-		ID: p.ID, Address: pc.Path("/payments/%d", p.ID), Registered: passerelle.FormatDateTime(p.Created, pc.Zone), State: string(p.State), Code: string(p.ErrorCode),
+		ID: p.ID, Address: pc.Path("/payments/%d", p.ID), Registered: pc.When(p.Created), State: string(p.State), Code: string(p.ErrorCode),
 		Amount: totalText(p), Payee: nameText(pc, p.Instructions[0].Beneficiary.Label, false), Label: nameText(pc, p.Instructions[0].Label, false),
-		Bank: c.connector(p), Lines: len(p.Instructions),
+		Bank: c.connector(p), Lines: len(p.Instructions), Client: fmt.Sprint(p.Client), Execution: string(p.DateType()), Reference: p.Instructions[0].ReferenceID,
 	}
-}
-
-// amountText is an amount with thousands separators, as in English.
-func amountText(m passerelle.Money) string {
-	text := m.Decimal()
-	whole := len(text)
-	if point := strings.IndexByte(text, '.'); point >= 0 {
-		whole = point
-	}
-	for i := whole - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text + " " + string(m.Currency)
 }
 
 // window is the page of the list that an address names.

@@ -113,8 +113,9 @@ func (c *Console) programRow(p programs.Program) programRow {
 	)}
 }
 
-// changeProgram makes a change of the program in the address and leads back to the list.
-func (c *Console) changeProgram(pc *page.Context, change func(programs.Program) error) error {
+// changeProgram makes a change of the program in the address and leads back to the list,
+// which says what was done.
+func (c *Console) changeProgram(pc *page.Context, done string, change func(programs.Program) error) error {
 	may, err := c.mayChangePrograms(pc)
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func (c *Console) changeProgram(pc *page.Context, change func(programs.Program) 
 	if err != nil {
 		return err
 	}
-	return pc.After(change(one), page.Root+"programs", c.programs)
+	return pc.After(change(one), done, page.Root+"programs", c.programs)
 }
 
 // addProgram reads a program's description, and adds the program for all domains.
@@ -139,19 +140,19 @@ func (c *Console) addProgram(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	_, err = c.Programs.Add(pc, strings.TrimSpace(pc.Field("address")), strings.TrimSpace(pc.Field("secret")), pc.Record(actAddProgram, "connector", 0))
-	return pc.After(err, page.Root+"programs", c.programs)
+	return pc.After(err, "The program is added.", page.Root+"programs", c.programs)
 }
 
 // checkProgram reads a program's description again.
 func (c *Console) checkProgram(pc *page.Context) error {
-	return c.changeProgram(pc, func(p programs.Program) error {
+	return c.changeProgram(pc, "The program said again what it is.", func(p programs.Program) error {
 		return c.Programs.Check(pc, p, pc.Record(actCheckProgram, "connector", p.Number()))
 	})
 }
 
 // removeProgram takes a program out of all domains. Its number is typed by hand.
 func (c *Console) removeProgram(pc *page.Context) error {
-	return c.changeProgram(pc, func(p programs.Program) error {
+	return c.changeProgram(pc, "The program is removed from all domains.", func(p programs.Program) error {
 		if err := pc.Confirmed(p.Number()); err != nil {
 			return err
 		}

@@ -1,28 +1,36 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"passerelle"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
+	"passerelle/internal/operatorstore"
+	"passerelle/internal/search"
 	"passerelle/internal/store"
+	"passerelle/payment"
 )
 
 func (c *Console) searchRoutes() []page.Route {
-	return []page.Route{page.Get("domains/#/search", c.search)}
+	return []page.Route{page.Get("domains/#/search", c.find)}
 }
 
 // maxFound is how many rows of a kind a search shows. The list of payments has the rest.
 const maxFound = 5
 
-// searchData is the result of a search, by kind.
+// maxWordsFound is how many payments with a word are looked at.
+const maxWordsFound = 20
+
+// searchData is what was found, by kind.
 type searchData struct {
 	Query  string
 	Groups []foundGroup
@@ -39,6 +47,9 @@ type foundGroup struct {
 	All string
 }
 
+// Table is the payments as a table.
+func (g foundGroup) Table() paymentTable { return usualTable(g.Payments) }
+
 type foundLink struct{ Name, Address string }
 
 // textSearch finds payments by a field of the list, for texts that can be its value.
@@ -47,7 +58,10 @@ type textSearch struct {
 	fits        *regexp.Regexp
 }
 
-// textSearches are the fields that a search uses. Each has an index.
+// requestNumber is how the number of a request is written.
+var requestNumber = regexp.MustCompile(`^[0-9]{10,20}$`)
+
+// textSearches are the fields that a search looks into. Each has an index.
 var textSearches = []textSearch{
 	{"Payments by end-to-end id", "reference", regexp.MustCompile(`^\S{1,35}$`)},
 	{"Payments by the bank's reference", "bank", regexp.MustCompile(`^\S+$`)},
@@ -56,9 +70,9 @@ var textSearches = []textSearch{
 	{"Payments by the beginning of a label", "label", regexp.MustCompile(`..`)},
 }
 
-// search finds what a text names in the domain. Personal data is searched only for operators
-// with the right to reveal, and in a live domain the search is recorded.
-func (c *Console) search(pc *page.Context) error {
+// find finds what a text names in the domain. What names people is searched only for
+// operators who may see it, and in a live domain the search is put on record.
+func (c *Console) find(pc *page.Context) error {
 	pc.Query = strings.TrimSpace(pc.Request.URL.Query().Get("q"))
 	data := searchData{Query: pc.Query, Hidden: !maySearch(pc)}
 	if err := passerelle.CheckText("q", pc.Query, maxFilter); err != nil {
@@ -69,6 +83,9 @@ func (c *Console) search(pc *page.Context) error {
 		return err
 	}
 	recorded := false
+	if err := c.findRequest(pc, &data); err != nil {
+		return err
+	}
 	for _, s := range textSearches {
 		if !s.fits.MatchString(pc.Query) {
 			continue
@@ -76,6 +93,9 @@ func (c *Console) search(pc *page.Context) error {
 		if err := c.findPayments(pc, s, &data, &recorded); err != nil {
 			return err
 		}
+	}
+	if err := c.findWords(pc, &data, &recorded); err != nil {
+		return err
 	}
 	return pages.Send(pc, "search", "Search", data)
 }
@@ -105,6 +125,76 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 		group.Payments = append(group.Payments, c.newListRow(pc, row.Payment))
 	}
 	data.Groups = append(data.Groups, group)
+	return nil
+}
+
+// findWords adds the newest payments with a word of a label that does not begin with it, or
+// with somebody's e-mail address.
+func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) error {
+	if data.Hidden || pc.Query == "" {
+		return nil
+	}
+	name, find := "Payments by a word of a label", search.ByWord
+	if strings.Contains(pc.Query, "@") {
+		name, find = "Payments by an e-mail address", search.ByMail
+	}
+	if pc.Domain.Kind != passerelle.Sandbox && !*recorded {
+		if err := pc.RecordNow(actSearch, "", 0); err != nil {
+			return err
+		}
+		*recorded = true
+	}
+	ids, err := find(pc, c.DB, pc.Domain.ID, pc.Query, maxWordsFound)
+	if err != nil {
+		return fmt.Errorf("look for payments by a word: %w", err)
+	}
+	rows, err := c.wordRows(pc, ids)
+	if len(rows) > 0 {
+		data.Groups = append(data.Groups, foundGroup{Name: name, Payments: rows})
+	}
+	return err
+}
+
+// wordRows are the first of some payments whose labels do not begin with what is looked for.
+func (c *Console) wordRows(pc *page.Context, ids []passerelle.PaymentID) ([]listRow, error) {
+	var rows []listRow
+	for _, id := range ids {
+		p, err := c.DB.Payment(pc, pc.Domain.ID, id, false)
+		if err != nil {
+			return nil, fmt.Errorf("load payment %d: %w", id, err)
+		}
+		if !beginsWith(p, pc.Query) && len(rows) < maxFound {
+			rows = append(rows, c.newListRow(pc, p))
+		}
+	}
+	return rows, nil
+}
+
+// beginsWith reports whether a label of a payment begins with a text.
+func beginsWith(p *payment.Payment, text string) bool {
+	return slices.ContainsFunc(p.Instructions, func(in payment.Instruction) bool {
+		return strings.HasPrefix(strings.ToLower(in.Label), strings.ToLower(text))
+	})
+}
+
+// findRequest adds the acts that were done in a request. Requests have numbers that are longer
+// than all others.
+func (c *Console) findRequest(pc *page.Context, data *searchData) error {
+	if !requestNumber.MatchString(pc.Query) {
+		return nil
+	}
+	acts, err := operatorstore.From(c.DB).Audits(pc, operatorstore.AuditFilter{Request: pc.Query, Domain: pc.Domain.ID}, store.Window{Limit: maxFound})
+	if err != nil {
+		return fmt.Errorf("look for acts of a request: %w", err)
+	}
+	group := foundGroup{Name: "Acts by the request"}
+	for _, a := range acts {
+		row := newActRow(pc, a, nil)
+		group.Links = append(group.Links, foundLink{Name: strings.TrimSpace(row.Act + " " + row.Subject), Address: cmp.Or(row.Address, pc.Path("/audit"))})
+	}
+	if len(acts) > 0 {
+		data.Groups = append(data.Groups, group)
+	}
 	return nil
 }
 
@@ -155,7 +245,7 @@ func (c *Console) findNumber(pc *page.Context, data *searchData) error {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("look for payment %d: %w", id, err)
 	}
-	others := foundGroup{Name: "Others by their number"}
+	others := foundGroup{Name: "Other things with this number"}
 	for _, kind := range numberedThings {
 		path, err := kind.find(pc, &c.DB.Reader, pc.Domain.ID, id)
 		switch {

@@ -31,15 +31,18 @@ func TestSearch(t *testing.T) {
 			{fmt.Sprint(a), "Payment by its number", []string{p(a)}},
 			{"MAY-1", "Payments by end-to-end id", []string{p(a)}},
 			{"rent", "Payments by the beginning of a label", []string{p(c), p(a)}},
+			{"may", "Payments by a word of a label", []string{p(a)}},
+			{"RENTAL", "Payments by a word of a label", []string{p(b)}},
+			{" Erika@Home.example", "Payments by an e-mail address", []string{p(b)}},
 			{"FR76 3000 6000 0112 3456 7890 189", "Payments from an account", []string{p(b)}},
 			{"0189", "Payments from an account", []string{p(b)}},
 			{"3000", "Payments to an account", []string{p(c), p(b)}},
 			{"DE89370400440532013000", "Payments to an account", []string{p(c), p(b)}},
-			{fmt.Sprint(user), "Others by their number", []string{d.userPath(user, "")}},
-			{fmt.Sprint(connection), "Others by their number", []string{d.userPath(user, fmt.Sprint("/connections/", connection))}},
-			{fmt.Sprint(hook), "Others by their number", []string{d.webhookPath(hook)}},
-			{fmt.Sprint(data), "Others by their number", []string{d.dataPath(hook, data)}},
-			{d.ClientID, "Others by their number", []string{d.domainPath("/clients/" + d.ClientID)}},
+			{fmt.Sprint(user), "Other things with this number", []string{d.userPath(user, "")}},
+			{fmt.Sprint(connection), "Other things with this number", []string{d.userPath(user, fmt.Sprint("/connections/", connection))}},
+			{fmt.Sprint(hook), "Other things with this number", []string{d.webhookPath(hook)}},
+			{fmt.Sprint(data), "Other things with this number", []string{d.dataPath(hook, data)}},
+			{d.ClientID, "Other things with this number", []string{d.domainPath("/clients/" + d.ClientID)}},
 		} {
 			body := d.shows(d.domainPath("/search?q="+url.QueryEscape(one.query)), []string{one.group}).body
 			for _, path := range one.paths {
@@ -50,7 +53,7 @@ func TestSearch(t *testing.T) {
 		}
 		d.shows(d.domainPath("/search?q="), []string{"Type what you know"}, "<table")
 		for _, query := range []string{"nothing like it", "999999999999", "%", "' OR 1=1 --", "-1", "0", "<b>"} {
-			d.shows(d.domainPath("/search?q="+url.QueryEscape(query)), []string{"Nothing is like that"}, "<table", "<b>")
+			d.shows(d.domainPath("/search?q="+url.QueryEscape(query)), []string{"Nothing matches"}, "<table", "<b>")
 		}
 		for _, query := range []string{strings.Repeat("x", 201), "\x00", "\xff"} {
 			if got := d.get(d.domainPath("/search?q=" + url.QueryEscape(query))); got.status != http.StatusUnprocessableEntity {

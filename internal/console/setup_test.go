@@ -22,7 +22,7 @@ func TestConfiguration(t *testing.T) {
 		list, key := d.domainPath("/configuration"), d.domainPath("/configuration/key?name=api.timezone")
 		d.shows(list, []string{"api.timezone", "IANA time zone in which", "Without an effect here", "oauth2.enabled"})
 		d.shows(list+"?search=TIMEZONE", []string{"api.timezone"}, "payment.max_amount", "oauth2.enabled")
-		d.shows(list+"?search=nothing", []string{"No key is called like that."})
+		d.shows(list+"?search=nothing", []string{"No key matches."})
 		d.shows(key, []string{"an IANA time zone such as Europe/Paris", "It has never been changed."}, "Return to the default")
 
 		to, set := d.domainPath("/configuration/key"), []string{"name", "api.timezone", "act", "set", "value"}
@@ -237,7 +237,7 @@ func TestTokens(t *testing.T) {
 		d.OK(d.Call("GET", "/config", text, nil))
 		must(t, d.Access.KeepUses(t.Context()))
 		d.shows(list+"?id="+id, []string{"<td>config</td>"}, ">never<")
-		d.shows(list+"?id=999999", []string{"No token is like that."})
+		d.shows(list+"?id=999999", []string{"No token matches."})
 		d.wants(list, list+"/"+id+"/revoke", 303, "")
 		if a := d.Call("GET", "/config", text, nil); a.Status != 401 {
 			t.Errorf("after the end: %d", a.Status)

@@ -88,7 +88,7 @@ func (c *Console) createToken(pc *page.Context) error {
 	}
 	made, err := c.Access.IssueOperator(pc, pc.Domain.ID, access.TokenKind(pc.Field("kind")), pc.Record(actCreateToken, "token", 0))
 	if err != nil {
-		return pc.After(err, "", c.tokens)
+		return pc.After(err, "", "", c.tokens)
 	}
 	return c.showTokens(pc, tokensData{Text: made.Text})
 }
@@ -100,5 +100,5 @@ func (c *Console) revokeToken(pc *page.Context) error {
 	}
 	id := pc.Numbers[1]
 	_, err := c.Access.Revoke(pc, pc.Domain.ID, id, pc.Record(actRevokeToken, "token", id))
-	return pc.After(err, pc.Path("/tokens?id=%d", id), c.tokens)
+	return pc.After(err, fmt.Sprintf("Token %d is revoked.", id), pc.Path("/tokens?id=%d", id), c.tokens)
 }

@@ -45,8 +45,9 @@ type usersData struct {
 }
 
 type userRow struct {
-	ID                         passerelle.UserID
-	Created, Platform, Expires string
+	ID               passerelle.UserID
+	Created, Expires page.When
+	Platform         string
 }
 
 // users lists the users of a domain, the newest first.
@@ -90,7 +91,7 @@ func (c *Console) soughtUser(pc *page.Context, data usersData) error {
 }
 
 func newUserRow(pc *page.Context, u passerelle.User) userRow {
-	return userRow{ID: u.ID, Created: pc.Moment(&u.Created), Platform: string(u.Platform), Expires: pc.Moment(u.Expires)}
+	return userRow{ID: u.ID, Created: pc.When(u.Created), Platform: string(u.Platform), Expires: pc.WhenEver(u.Expires)}
 }
 
 // userData is a page about one user: the facts, and a page of one of the user's lists.
@@ -172,5 +173,5 @@ func (c *Console) deleteUser(pc *page.Context) error {
 	if err == nil {
 		err = c.Aggregation.DeleteUser(pc, pc.Domain, passerelle.UserID(id), pc.Record(actDeleteUser, "user", id))
 	}
-	return pc.After(err, pc.Path("/users"), c.user)
+	return pc.After(err, fmt.Sprintf("User %d is deleted.", id), pc.Path("/users"), c.user)
 }

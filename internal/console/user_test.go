@@ -90,7 +90,7 @@ func (d *fixture) shows(path string, texts []string, hidden ...string) answer {
 func TestUsersAreListedAndFound(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
-		d.shows(d.domainPath("/users"), []string{"There is none yet."})
+		d.shows(d.domainPath("/users"), []string{"None yet."})
 		var ids []passerelle.UserID
 		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
 			for range 51 {
@@ -139,7 +139,7 @@ func TestOneUser(t *testing.T) {
 		shared := list.Accounts[0]
 		d.OK(d.Call("PUT", fmt.Sprintf("/users/me/accounts/%d?all", shared.ID), token, map[string]any{"disabled": false, "name": hostile}))
 
-		d.shows(d.userPath(id, ""), []string{fmt.Sprint("/connections/", connection, `"`), "in order", "until deleted"})
+		d.shows(d.userPath(id, ""), []string{fmt.Sprint("/connections/", connection, `"`), "works", "until deleted"})
 		masked := shared.IBAN[:4] + " **** " + shared.IBAN[len(shared.IBAN)-4:]
 		page := d.userPath(id, "/accounts")
 		d.shows(page, []string{masked, "Show personal data", "planted"}, shared.IBAN, shared.Number, hostile, `id="planted"`)
@@ -310,8 +310,8 @@ func TestLiveDomainsWantASecondFactor(t *testing.T) {
 		}
 		d.shows(at("/users/%d/accounts", user), []string{"E…", "DE93 **** 0001"}, name, number, "Show personal data")
 		for path, button := range map[string]string{
-			at("/users/%d", user): "Delete the user", at("/users/%d/connections/%d", user, connection): "Read now", at("/clients"): "Make the client",
-			at("/tokens"): "Make the token", at("/configuration/key?name=api.timezone"): "Keep", at("/domain"): "Move the domain",
+			at("/users/%d", user): "Delete the user", at("/users/%d/connections/%d", user, connection): "Read now", at("/clients"): "Create the application",
+			at("/tokens"): "Create the token", at("/configuration/key?name=api.timezone"): "Keep", at("/domain"): "Move the domain",
 		} {
 			d.shows(path, nil, button)
 		}

@@ -103,9 +103,11 @@ func (p *person) useActs(name string) {
 	p.checked(name + "s")
 	p.do(servicetest.Follow(`tbody a`), servicetest.Shown(`.figures`))
 	p.checked(name)
-	p.typeAndGo(`form:has(#since) button`, "#since", "2026")
+	p.clear("#since", "2026")
+	p.do(servicetest.Follow(`form:has(#since) button`))
 	p.do(servicetest.Shown(`p[role="status"]`))
-	p.typeAndGo(`form:has(#since) button`, "#since", "soon")
+	p.clear("#since", "soon")
+	p.do(servicetest.Follow(`form:has(#since) button`))
 	p.do(servicetest.Shown(`.problem`))
 	press := func(act, state string) {
 		p.t.Helper()
@@ -113,6 +115,7 @@ func (p *person) useActs(name string) {
 	}
 	press("disable webhook", "disabled")
 	press("enable webhook", "in use")
+	p.do(chromedp.Click(`details:has([value="delete webhook"]) > summary`))
 	press("delete webhook", "deleted")
 	p.checked(name + "-deleted")
 	press("restore webhook", "in use")

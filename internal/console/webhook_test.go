@@ -667,7 +667,7 @@ func TestLiveDeliveriesAreShownOnRecord(t *testing.T) {
 		}
 		wantActs(t, live)
 		shown := twice.submit(page, page+"/reveal").body
-		if strings.Count(shown, "Mustermann") != 2 {
+		if strings.Count(shown, "Mustermann") != 3 {
 			t.Errorf("asked: %s", shown)
 		}
 		wantActs(t, live, fmt.Sprint("look at personal data webhook data ", data))

@@ -79,15 +79,18 @@ func tell(section string, rows ...row) []row {
 func TestFacts(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
-		w := newFixture(t, s)
+		w, found := newFixture(t, s), newSamples(t, s)
 		for _, r := range facts {
-			t.Run(strings.ReplaceAll(r.fact+" ("+r.by+")", "/", "∕"), func(t *testing.T) { r.check(t, w, all) })
+			t.Run(strings.ReplaceAll(r.fact+" ("+r.by+")", "/", "∕"), func(t *testing.T) { found.take(t, w, r, r.check(t, w, all)) })
 		}
+		found.takeMore(t, w)
+		found.check(t)
 	})
 }
 
-// check sends the request and compares the answer with the row.
-func (r row) check(t *testing.T, w *fixture, all shapes) {
+// check sends the request, holds the answer against the row, and returns it.
+func (r row) check(t *testing.T, w *fixture, all shapes) servicetest.Answer {
+	t.Helper()
 	a := w.Do(r.request(t, w))
 	if a.Status != r.status {
 		t.Fatalf("%s: status %d, want %d: %s", r.call, a.Status, r.status, a.Body)
@@ -99,13 +102,13 @@ func (r row) check(t *testing.T, w *fixture, all shapes) {
 		if len(a.Body) > 0 {
 			t.Errorf("a body where none is expected: %s", a.Body)
 		}
-		return
+		return a
 	}
 	if r.gives != "" {
 		if got := a.Header.Get("Content-Type"); got != r.gives || len(a.Body) == 0 {
 			t.Errorf("%d bytes of %s, want some of %s", len(a.Body), got, r.gives)
 		}
-		return
+		return a
 	}
 	if got := a.Header["Content-Type"]; len(got) != 1 || got[0] != asJSON {
 		t.Errorf("Content-Type %q, want exactly %s", got, asJSON)
@@ -124,6 +127,7 @@ func (r row) check(t *testing.T, w *fixture, all shapes) {
 			t.Errorf("the answer does not say %s: %s", text, a.Body)
 		}
 	}
+	return a
 }
 
 func (r row) request(t *testing.T, w *fixture) *http.Request {

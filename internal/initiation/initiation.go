@@ -29,6 +29,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/notification"
+	"passerelle/internal/search"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/tracing"
@@ -122,6 +123,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 		if err := tx.CreatePayment(p, first); err != nil {
 			return err
 		}
+		search.Add(tx, p)
 		if err := wish.answered(tx, p); err != nil {
 			return err
 		}

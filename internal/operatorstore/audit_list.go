@@ -19,7 +19,9 @@ type AuditFilter struct {
 	// Subject is a kind of object, and SubjectID one of them.
 	Subject   string
 	SubjectID int64
-	// Refused selects refused acts.
+	// Request is the number of a request in which acts were done.
+	Request string
+	// Refused selects what was refused.
 	Refused bool
 	// From is inclusive, Until exclusive.
 	From, Until time.Time
@@ -40,6 +42,7 @@ func (f AuditFilter) selection() database.Selection {
 		value  any
 	}{
 		{f.Domain != 0, domain, int64(f.Domain)},
+		{f.Request != "", "request_id = $%d", f.Request},
 		{f.Operator != 0, "operator_id = $%d", int64(f.Operator)},
 		{f.Act != "", "act = $%d", f.Act},
 		{f.Subject != "", "subject = $%d", f.Subject},

@@ -23,16 +23,25 @@ type Call struct {
 	Parameters []Field
 	Bodies     []Body
 	Answers    []Answer
+	// Kinds are the kinds of token that the call takes, none for a call that needs none.
+	// Scopes are those of which the token needs one.
+	Kinds, Scopes []string
+	// Body is a sample of what is sent, and Sample what comes back with which status.
+	Body, Sample string
+	Status       int
 }
 
 // Answer is a status with its body and its error codes.
 type Answer struct {
 	Status string
-	Codes  []string
+	Codes  []Code
 	Value  []Word
 }
 
-// Body is one form of a request's body. For an object, its fields are shown.
+// Code is the code of an error, and what it means.
+type Code struct{ Name, Meaning string }
+
+// Body is one form of what is sent. Where it is an object, its fields are told.
 type Body struct {
 	Value  []Word
 	Fields []Field
@@ -44,6 +53,34 @@ type same struct{ method, summary, about string }
 
 // chapters groups the operations into chapters, by name.
 func (d document) chapters() []Chapter {
+	samples := mustReadSamples()
+	all := d.withoutSamples()
+	for i := range all {
+		for j := range all[i].Calls {
+			d.addSample(samples, &all[i].Calls[j])
+		}
+	}
+	return all
+}
+
+// addSample adds what is sent and what comes back: of a request that succeeded, or what the
+// schema of the body allows.
+func (d document) addSample(samples map[string]sample, c *Call) {
+	one, is := sampleOf(samples, *c)
+	if is {
+		c.Status, c.Sample = one.Status, indented(string(one.Answer))
+	}
+	body := d.Paths[c.Path][strings.ToLower(c.Methods[0])].RequestBody.Content["application/json"].Schema
+	switch {
+	case one.Kind == "application/json":
+		c.Body = indented(one.Body)
+	case len(c.Bodies) > 0:
+		c.Body = indented(d.sampleBody(body))
+	}
+}
+
+// withoutSamples are the chapters as the document has them.
+func (d document) withoutSamples() []Chapter {
 	groups := map[same][]string{}
 	for path, methods := range d.Paths {
 		for method, op := range methods {
@@ -112,10 +149,40 @@ func (d document) call(method string, paths []string) Call {
 		c.Parameters = append(c.Parameters, field(p.Name, p.In, p.Required, p.Schema))
 	}
 	c.Bodies = d.bodies(op.RequestBody.Content["application/json"].Schema)
+	c.Kinds, c.Scopes, c.About = credentials(op)
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
 		c.Answers = append(c.Answers, answer(status, op.Responses[status]))
 	}
 	return c
+}
+
+const (
+	// needsToken is how the document begins to say which tokens a call takes, and needsNone
+	// what it says of others.
+	needsToken = "Kinds of token: "
+	needsNone  = "No token needed."
+)
+
+// credentials are the kinds of token and the scopes of an operation, and what else is said of
+// it.
+func credentials(op operation) ([]string, []string, []paragraph) {
+	var (
+		kinds, scopes []string
+		about         []paragraph
+	)
+	for _, one := range op.Security {
+		scopes = append(scopes, one["bearer"]...)
+	}
+	for _, p := range paragraphs(op.Description) {
+		list, is := strings.CutPrefix(p.Text, needsToken)
+		if is {
+			list, _, _ = strings.Cut(list, ".")
+			kinds = strings.Split(list, ", ")
+		} else if p.Text != needsNone {
+			about = append(about, p)
+		}
+	}
+	return kinds, scopes, about
 }
 
 // bodies are the forms of what a call takes.
@@ -137,7 +204,11 @@ func (d document) bodies(s schema) []Body {
 // answer describes an error by its codes, and any other answer by its body.
 func answer(status string, c content) Answer {
 	if status >= "400" {
-		return Answer{Status: status, Codes: strings.Split(c.Description, ", ")}
+		a := Answer{Status: status}
+		for code := range strings.SplitSeq(c.Description, ", ") {
+			a.Codes = append(a.Codes, Code{code, errorTexts[code]})
+		}
+		return a
 	}
 	a := Answer{Status: status}
 	for _, media := range c.Content {

@@ -24,6 +24,7 @@ type operation struct {
 	}
 	RequestBody content
 	Responses   map[string]content
+	Security    []map[string][]string
 }
 
 type content struct {
@@ -38,6 +39,7 @@ type schema struct {
 	Description, Format         string
 	Enum                        []string
 	Const, Default              any
+	Examples                    []any
 	AnyOf                       []schema
 	Items                       *schema
 	AdditionalProperties        *schema

@@ -3,14 +3,16 @@
 // there.
 //
 // It owns how the guides and the OpenAPI document are presented: which calls belong together,
-// which paths are the same call, and the words for allowed values. It adds nothing about the
-// API. A mistake here is a mistake in the document, which is generated from the code.
+// which paths are the same call, the words for allowed values, and how a request is written in
+// a language. It says nothing of its own about the API. A mistake here is a mistake in the
+// document, which is generated from the code, or in the samples, which a test records.
 //
 // It panics on a document that it cannot read, which is a bug. An unknown address gets an error
 // page.
 package reference
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -21,6 +23,7 @@ import (
 
 	"github.com/klauspost/compress/gzhttp"
 
+	"passerelle"
 	"passerelle/internal/web"
 )
 
@@ -46,10 +49,23 @@ func mustPages(files fs.FS, folder string) *web.Pages {
 	return web.MustPages(inner)
 }
 
+// Config wires the package to the rest of the service. Every field is required.
+type Config struct {
+	// OpenAPI is the document as the API serves it. It is large and is read for the first
+	// reader: most services start without one.
+	OpenAPI func() []byte
+	// Domain finds the domain of a host; one that nobody knows gets the pages of no sandbox.
+	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
+	// IDs are the newest things of a sandbox by the names that paths have for their ids, for
+	// examples that can be sent.
+	IDs func(context.Context, passerelle.Domain) map[string]string
+	Log *slog.Logger
+}
+
 // Reference serves the pages. Make it with New.
 type Reference struct {
+	Config
 	contents func() contents
-	log      *slog.Logger
 }
 
 // contents lists all pages.
@@ -65,6 +81,7 @@ type introduction struct {
 	Version, Document string
 	Conventions       []paragraph
 	Chapters          []Chapter
+	Tasks             []Task
 	Groups            []guideGroup
 	// Sections are the parts of guides, to be searched.
 	Sections []guide
@@ -72,18 +89,16 @@ type introduction struct {
 
 // view is a page with the links to all others.
 type view struct {
-	Groups   []guideGroup
-	Chapters []Chapter
+	Groups []guideGroup
+	Tasks  []Task
 	// Here is the address of the page.
 	Here string
 	Page any
 }
 
-// New makes the handler of Root and everything below it from an OpenAPI document
-// as the API serves it. The document is large and is read for the first reader:
-// most services start without one.
-func New(openAPI func() []byte, log *slog.Logger) http.Handler {
-	r := &Reference{log: log, contents: sync.OnceValue(func() contents { return mustRead(openAPI()).contents() })}
+// New makes the handler of Root and everything below it.
+func New(config Config) http.Handler {
+	r := &Reference{Config: config, contents: sync.OnceValue(func() contents { return mustRead(config.OpenAPI()).contents() })}
 	return gzhttp.GzipHandler(r) // they are large, and have no secrets that their length could tell
 }
 
@@ -91,9 +106,10 @@ func (d document) contents() contents {
 	c := contents{chapters: map[string]Chapter{}, objects: map[string]Object{}}
 	guides, groups := mustReadGuides()
 	c.guides = guides
+	chapters := d.chapters()
 	c.introduction = introduction{
 		Version: d.Info.Version, Document: d.Servers[0].URL + "/openapi.json",
-		Conventions: paragraphs(d.Info.Description), Chapters: d.chapters(), Groups: groups,
+		Conventions: paragraphs(d.Info.Description), Chapters: chapters, Tasks: byTask(chapters), Groups: groups,
 	}
 	for _, group := range groups {
 		for _, link := range group.Guides {
@@ -109,21 +125,21 @@ func (d document) contents() contents {
 	return c
 }
 
-// ServeHTTP answers with a page. They are the same for everybody.
+// ServeHTTP answers with a page. All are the same for everybody who reads them on a host.
 func (r *Reference) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	page := r.contents().find(strings.Trim(strings.TrimPrefix(request.URL.Path, Root), "/"))
+	page := r.contents().find(strings.Trim(strings.TrimPrefix(request.URL.Path, Root), "/"), r.placeOf(request))
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		page = gone("Pages are only read", http.StatusMethodNotAllowed)
 		page.Body = view{Page: page.Body}
 	}
 	if err := pages.Send(w, page); err != nil {
-		r.log.ErrorContext(request.Context(), "a page of the reference could not be rendered", "error", err)
+		r.Log.ErrorContext(request.Context(), "a page of the reference could not be rendered", "error", err)
 		http.Error(w, "This page cannot be shown.", http.StatusInternalServerError)
 	}
 }
 
-func (c contents) find(address string) web.Page {
+func (c contents) find(address string, at place) web.Page {
 	name, isObject := strings.CutPrefix(address, "objects/")
 	guideName, isGuide := strings.CutPrefix(address, "guides/")
 	chapter, isChapter := c.chapters[address]
@@ -135,14 +151,17 @@ func (c contents) find(address string) web.Page {
 		p = page("introduction", "Documentation", c.introduction)
 		p.Module = "filter.mjs"
 	case isChapter:
-		p = page("chapter", chapter.Name, chapter)
+		p = page("chapter", chapter.Name, at.show(chapter))
+		if at.sandbox {
+			p.Module, p.Asks = "reference.mjs", true
+		}
 	case isObject && known:
 		p = page("object", object.Name, object)
 	case isGuide && written:
 		p = page("guide", g.Title, g)
 	}
 	here := strings.TrimSuffix(Root+"/"+address, "/")
-	p.Body = view{Groups: c.introduction.Groups, Chapters: c.introduction.Chapters, Here: here, Page: p.Body}
+	p.Body = view{Groups: c.introduction.Groups, Tasks: c.introduction.Tasks, Here: here, Page: p.Body}
 	return p
 }
 

@@ -118,7 +118,7 @@ func (r *reading) domain(ctx context.Context, d passerelle.Domain) error {
 }
 
 func (r *reading) payments(ctx context.Context, d passerelle.Domain, now time.Time) error {
-	volumes, err := r.Volumes(ctx, d.ID, now.Add(-24*time.Hour))
+	volumes, err := r.Volumes(ctx, d.ID, 24*time.Hour, now.Add(-24*time.Hour))
 	if err != nil {
 		return err
 	}

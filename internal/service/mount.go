@@ -62,7 +62,7 @@ func (s *Service) busyPlaces() places {
 		Domain: s.domain, RequestID: httpd.RequestID, Access: s.Access, DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation,
 		Notifications: s.notifications, MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 	}), false)
-	manual := s.ofDomain(reference.New(func() []byte { return s.api.Document() }, s.config.Log))
+	manual := s.ofDomain(reference.New(reference.Config{OpenAPI: func() []byte { return s.api.Document() }, Domain: s.domain, IDs: s.newestIDs, Log: s.config.Log}))
 	welcome := reference.Welcome{Domain: s.domain, Console: s.config.ConsoleListen == "", Rest: s.noteDevice(s.api, true), Log: s.config.Log}
 	return places{rest: welcome, below: append(s.consolePlaces(), []place{
 		{"/sandbox/bank/", s.sandboxOnly(s.Bank.Pages())},
@@ -175,7 +175,7 @@ func (s *Service) console(domain func(context.Context, string) (passerelle.Domai
 			MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 		},
 		Address: address, Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Access: s.Access, Files: s.Documents.Files, Simulation: s.Simulation,
-		Scenarios: s.scenarios, Logins: logins(), Provider: s.provider, Programs: Programs(s.DB),
+		Scenarios: s.scenarios, Logins: logins(), Provider: s.provider, Programs: Programs(s.DB), Design: s.config.Loopback,
 	})
 }
 

@@ -14,28 +14,37 @@ import (
 // means that many or more.
 const MaxOverviewRows = 10_000
 
-// Volume is how many payments that were registered in an hour are in a state, with an error
-// code and through a connector. Both are empty for others.
+// Volume is how many payments that were registered in a period are in a state, with an error
+// code, through a connector and in a currency. Code and connector are empty for those that
+// have none.
 type Volume struct {
-	// Hour is the number of hours since 1970, UTC.
-	Hour                     int64
+	// Period begins so many of its lengths after 1970, UTC.
+	Period                   int64
 	State                    payment.State
 	Code                     payment.ErrorCode
 	Connector, ConnectorUUID string
-	Count                    int64
+	Currency                 passerelle.Currency
+	// Amount is in minor units, and Open the time from registration to the last change of
+	// state; both are sums over Count payments.
+	Count, Amount int64
+	Open          time.Duration
 }
 
-// Volumes counts the newest MaxOverviewRows payments registered since an instant, the earliest
-// hour first.
-func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]Volume, error) {
+// Volumes counts the newest MaxOverviewRows payments registered since an instant by periods of
+// a length, the earliest first.
+func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, length time.Duration, since time.Time) ([]Volume, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Volume, error) {
-		var v Volume
-		err := row.Scan(&v.Hour, &v.State, &v.Code, &v.Connector, &v.ConnectorUUID, &v.Count)
+		v, open := Volume{}, int64(0)
+		err := row.Scan(&v.Period, &v.State, &v.Code, &v.Connector, &v.ConnectorUUID, &v.Currency, &v.Count, &v.Amount, &open)
+		v.Open = time.Duration(open) * time.Microsecond
 		return v, err
-	}, `SELECT hour, state, code, connector, uuid, count(*) FROM (
-			SELECT registered / 3600000000 AS hour, state, COALESCE(error_code, '') AS code, COALESCE(connector_name, '') AS connector, COALESCE(connector_uuid, '') AS uuid
-			FROM payment WHERE domain_id = $1 AND registered >= $2 ORDER BY registered DESC, id DESC LIMIT $3) AS place
-		GROUP BY hour, state, code, connector, uuid ORDER BY hour, state, code, connector, uuid`, int64(domain), database.Micros(since), MaxOverviewRows)
+	}, `SELECT period, place.state, code, connector, uuid, currency, count(*), CAST(SUM(amount) AS BIGINT), CAST(SUM(t.at - registered) AS BIGINT) FROM (
+			SELECT id, seq, registered, registered / $3 AS period, state, COALESCE(error_code, '') AS code, COALESCE(connector_name, '') AS connector,
+				COALESCE(connector_uuid, '') AS uuid, currency, amount
+			FROM payment WHERE domain_id = $1 AND registered >= $2 ORDER BY registered DESC, id DESC LIMIT $4) AS place
+		JOIN payment_transition t ON t.payment_id = place.id AND t.seq = place.seq
+		GROUP BY period, place.state, code, connector, uuid, currency ORDER BY period, place.state, code, connector, uuid, currency`,
+		int64(domain), database.Micros(since), length.Microseconds(), MaxOverviewRows)
 }
 
 // UnknownOutcomes lists payments with an unknown outcome of their last bank call, among

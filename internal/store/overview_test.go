@@ -53,8 +53,8 @@ func TestConnectionsInTrouble(t *testing.T) {
 }
 
 func TestOverviewOfPayments(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, s fixture) {
-		none, err := s.db.Volumes(t.Context(), s.domain, now)
+	onEachSite(t, func(t *testing.T, s site) {
+		none, err := s.db.Volumes(t.Context(), s.domain, time.Hour, now)
 		if err != nil || none != nil {
 			t.Errorf("volumes %+v, %v of no payments", none, err)
 		}
@@ -73,8 +73,10 @@ func TestOverviewOfPayments(t *testing.T) {
 			s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
 		}
 		hour := now.Unix() / 3600
-		volumes, err := s.db.Volumes(t.Context(), s.domain, now.Add(-24*time.Hour))
-		wantSame(t, []store.Volume{{Hour: hour, State: payment.Created, Count: 1}, {Hour: hour, State: payment.Rejected, Code: payment.CancelledByClient, Count: 2}}, volumes, err)
+		volumes, err := s.db.Volumes(t.Context(), s.domain, time.Hour, now.Add(-24*time.Hour))
+		wantSame(t, []store.Volume{
+			{Period: hour, State: payment.Created, Currency: "EUR", Count: 1, Amount: 1}, {Period: hour, State: payment.Rejected, Code: payment.CancelledByClient, Currency: "EUR", Count: 2, Amount: 2},
+		}, volumes, err)
 		open, found, err = s.db.OldestIn(t.Context(), s.domain, payment.Created)
 		wantSame(t, store.OpenPayment{old.ID, payment.Created, old.Created}, open, err)
 		if _, foreign, err := s.db.OldestIn(t.Context(), s.other, payment.Created); !found || foreign || err != nil {

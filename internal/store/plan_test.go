@@ -132,14 +132,17 @@ func (s fixture) questions() map[string]question {
 		"filter by amount":      {list(store.PaymentFilter{Least: 1, Most: 2}, store.Window{Order: "amount"}), "payment_by_amount (domain_id=? AND amount>? AND amount<?)"},
 		"deliveries about it":   {func() error { _, err := s.db.DeliveriesAbout(ctx, s.domain, "payment", int64(p.ID)); return err }, "event_1 (domain_id=? AND subject=? AND subject_id=?)"},
 		"attempts about it":     {func() error { _, err := s.db.Attempts(ctx, s.domain, p.ID); return err }, "attempt_2 (payment_id=?)"},
-		"newest received":       {func() error { _, err := s.db.NewestReceived(ctx, s.domain, 9, limit, 9); return err }, "received_by_domain (domain_id=? AND id<?)"},
-		"filter by label":       {list(store.PaymentFilter{LabelStart: "rent"}, store.Window{Order: store.LabelOrder}), "instruction_of_label (domain_id=? AND label_folded>? AND label_folded<?)"},
-		"filter by label, on":   {list(store.PaymentFilter{LabelStart: "rent"}, store.Window{Order: store.LabelOrder, From: []any{"rent", 1}}), "instruction_of_label (domain_id=? AND label_folded=? AND payment_id>?)"},
-		"filter by type":        {list(store.PaymentFilter{DateType: "instant"}, at), "payment_of_date_type (domain_id=? AND date_type=? AND registered>?)"},
-		"filter by connector":   {list(store.PaymentFilter{Connectors: []string{"a"}}, at), "payment_of_connector (domain_id=? AND connector_uuid=? AND registered>?)"},
-		"filter by country":     {list(store.PaymentFilter{Connectors: []string{"a", "b"}}, at), "payment_of_connector (domain_id=? AND connector_uuid=? AND registered>?)"},
-		"filter by none":        {list(store.PaymentFilter{NoConnector: true}, at), "payment_of_no_connector (domain_id=? AND registered>?)"},
-		"expiring payments":     {write(func(tx *store.Tx) { tx.ExpiringPayments(s.domain, now, time.Hour, limit, &ids) }), "payment_to_expire (domain_id=? AND expires_from<?)"},
+		"newest received": {func() error {
+			_, err := s.db.NewestReceived(ctx, store.ReceivedFilter{Domain: s.domain}, store.Window{Limit: limit, From: []any{int64(9), int64(9)}}, 9)
+			return err
+		}, "received_by_domain (domain_id=?)"},
+		"filter by label":     {list(store.PaymentFilter{LabelStart: "rent"}, store.Window{Order: store.LabelOrder}), "instruction_of_label (domain_id=? AND label_folded>? AND label_folded<?)"},
+		"filter by label, on": {list(store.PaymentFilter{LabelStart: "rent"}, store.Window{Order: store.LabelOrder, From: []any{"rent", 1}}), "instruction_of_label (domain_id=? AND label_folded=? AND payment_id>?)"},
+		"filter by type":      {list(store.PaymentFilter{DateType: "instant"}, at), "payment_of_date_type (domain_id=? AND date_type=? AND registered>?)"},
+		"filter by connector": {list(store.PaymentFilter{Connectors: []string{"a"}}, at), "payment_of_connector (domain_id=? AND connector_uuid=? AND registered>?)"},
+		"filter by country":   {list(store.PaymentFilter{Connectors: []string{"a", "b"}}, at), "payment_of_connector (domain_id=? AND connector_uuid=? AND registered>?)"},
+		"filter by none":      {list(store.PaymentFilter{NoConnector: true}, at), "payment_of_no_connector (domain_id=? AND registered>?)"},
+		"expiring payments":   {write(func(tx *store.Tx) { tx.ExpiringPayments(s.domain, now, time.Hour, limit, &ids) }), "payment_to_expire (domain_id=? AND expires_from<?)"},
 		"timeline": {func() error {
 			_, err := s.db.Timeline(ctx, s.domain, []passerelle.PaymentID{p.ID})
 			return err
@@ -166,7 +169,7 @@ func (s fixture) questions() map[string]question {
 			_, err := s.db.TokenByHash(ctx, s.domain, []byte("x"))
 			return unless(err, store.ErrNotFound)
 		}, "token_1 (hash=?)"},
-		"volumes":           {func() error { _, err := s.db.Volumes(ctx, s.domain, now); return err }, "payment_by_registration (domain_id=? AND registered>?)"},
+		"volumes":           {func() error { _, err := s.db.Volumes(ctx, s.domain, time.Hour, now); return err }, "payment_by_registration (domain_id=? AND registered>?)"},
 		"oldest in a state": {func() error { _, _, err := s.db.OldestIn(ctx, s.domain, "created"); return err }, "payment_in_state (domain_id=? AND state=?)"},
 		"domain health":     {func() error { _, err := s.db.DomainHealth(ctx, s.domain, now); return err }, "webhook_health_by_age (domain_id=? AND hour>? AND hour<?)"},
 		"troubles":          {func() error { _, err := bankstore.From(s.db).Troubles(ctx, s.domain); return err }, "connection_in_trouble (domain_id=? AND state>?)"},

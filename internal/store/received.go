@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"math"
+	"fmt"
 	"time"
 
 	"passerelle"
@@ -50,22 +50,34 @@ type ReceivedOpening struct {
 	Size int64
 }
 
-// NewestReceived lists requests of a domain's receiver, newest first, before an id or from the
-// newest when it is zero, each with at most a number of bytes of its body.
-func (r *Reader) NewestReceived(ctx context.Context, domain passerelle.DomainID, before int64, limit, body int) ([]ReceivedOpening, error) {
-	if before == 0 {
-		before = math.MaxInt64
+// Place is the position of a request in lists, which have the order of ids.
+func (r Received) Place() []any { return []any{r.ID, r.ID} }
+
+// ReceivedFilter selects requests of a domain's receiver: those that came under a name, and
+// those whose signature is valid, or is not. The zero value of a field selects nothing away.
+type ReceivedFilter struct {
+	Domain passerelle.DomainID
+	Name   string
+	Valid  *bool
+}
+
+// NewestReceived lists requests of a domain's receiver, the newest first, each with so many
+// bytes of its body at most.
+func (r *Reader) NewestReceived(ctx context.Context, f ReceivedFilter, w Window, body int) ([]ReceivedOpening, error) {
+	s := database.Selection{From: "received"}.And("domain_id = $%d", int64(f.Domain))
+	if f.Name != "" {
+		s = s.And("name = $%d", f.Name)
 	}
+	if f.Valid != nil {
+		s = s.And("(verdict LIKE 'valid%%') = $%d", *f.Valid)
+	}
+	sql, args := s.Newest(fmt.Sprintf("id, domain_id, name, at, headers, substr(body, 1, %d), verdict, octet_length(body)", body), "id", "id", w)
 	return database.Collect(ctx, r.rows, func(row database.Row) (ReceivedOpening, error) {
-		var (
-			got ReceivedOpening
-			at  int64
-		)
+		got, at := ReceivedOpening{}, int64(0)
 		err := row.Scan(&got.ID, &got.Domain, &got.Name, &at, &got.Headers, &got.Body, &got.SignatureCheck, &got.Size)
 		got.At = database.Instant(at)
 		return got, err
-	}, `SELECT id, domain_id, name, at, headers, substr(body, 1, CAST($4 AS INTEGER)), verdict, octet_length(body) FROM received
-		WHERE domain_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`, int64(domain), before, limit, body)
+	}, sql, args...)
 }
 
 // KeepReceived stores a request and forgets the oldest beyond MaxReceived and

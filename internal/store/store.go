@@ -88,6 +88,12 @@ type RowSource interface {
 	Unseal(place keys.Place, sealed []byte) ([]byte, error)
 }
 
+// Keys seal columns of packages with SQL about tables of their own; nil when there are none.
+func (r *Reader) Keys() *keys.Ring { return r.keys }
+
+// Keys are those of the store.
+func (tx *Tx) Keys() *keys.Ring { return tx.keys }
+
 // AfterCommit has fn called in the caller's goroutine once the unit is durable,
 // and never when it is not. Functions are called in the order of registration.
 func (tx *Tx) AfterCommit(fn func()) { tx.unit.AfterCommit(fn) }

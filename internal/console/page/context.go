@@ -143,9 +143,9 @@ func (pc *Context) RecordNow(act, subject string, id int64) error {
 	return nil
 }
 
-// After redirects after an act, and shows a page again with the problem when the act was
-// refused.
-func (pc *Context) After(err error, address string, again func(*Context) error) error {
+// After leads on to an address when an act is done, where the page says so. It shows a page
+// again, with what is wrong with the form, when the act is refused.
+func (pc *Context) After(err error, done, address string, again func(*Context) error) error {
 	if known, is := UserMessage(err); is {
 		pc.Problem = known
 		return again(pc)
@@ -153,11 +153,35 @@ func (pc *Context) After(err error, address string, again func(*Context) error) 
 	if err != nil {
 		return err
 	}
+	return pc.Lead(address, done)
+}
+
+// doneCookie has what the next page says was done.
+const doneCookie = "console_done"
+
+// Lead leads on to an address, whose page says what was done.
+func (pc *Context) Lead(address, done string) error {
+	if err := pc.SetCookie(doneCookie, done); err != nil {
+		return fmt.Errorf("keep what the next page says: %w", err)
+	}
 	web.Redirect(pc.Writer, address)
 	return nil
 }
 
-// Certain reports whether the operator gave a second factor, where money and data are real.
+// takeDone is what was done before the page, which only one page says.
+func (pc *Context) takeDone() string {
+	if pc.Request.Method != http.MethodGet || pc.part() {
+		return ""
+	}
+	done, is := pc.Cookie(doneCookie)
+	if is {
+		web.Cookie{Name: doneCookie, Path: Root, Strict: true, Secure: pc.secure}.Forget(pc.Writer)
+	}
+	return done
+}
+
+// Certain reports whether a second factor says who the operator is, where money
+// and data are those of real people.
 func (pc *Context) Certain() bool {
 	return pc.Who.HasSecondFactor() || pc.Domain.Kind == passerelle.Sandbox
 }

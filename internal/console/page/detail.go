@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -45,4 +46,20 @@ func DayStart(field, text string, zone *time.Location, after int) (time.Time, er
 		return time.Time{}, passerelle.InvalidField(field, "must be a day in the form YYYY-MM-DD")
 	}
 	return day.AddDate(0, 0, after), nil
+}
+
+// NoConnector stands for payments without a connector where a list is selected by connectors.
+const NoConnector = "none"
+
+// Amount is an amount with its whole units in groups of three, as English has them.
+func Amount(m passerelle.Money) string {
+	text := m.Decimal()
+	whole := len(text)
+	if point := strings.IndexByte(text, '.'); point >= 0 {
+		whole = point
+	}
+	for i := whole - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text + " " + string(m.Currency)
 }

@@ -58,7 +58,7 @@ func UserMessage(err error) (string, bool) {
 	case errors.Is(err, operators.ErrLocked):
 		return "Too many attempts have failed. Wait a quarter of an hour, or ask whoever runs the service.", true
 	case errors.Is(err, operators.ErrRefused):
-		return "That is not right.", true
+		return "That is wrong. Check what you typed.", true
 	case errors.As(err, &wrong) && (errors.Is(err, passerelle.Invalid) || errors.Is(err, passerelle.Conflict) || errors.Is(err, passerelle.Unavailable)):
 		return wrong.Message, true
 	}

@@ -36,7 +36,9 @@ func MustPages(files fs.FS) *Templates {
 type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain
-	Problem              string
+	// Problem is what is wrong with a form, Done what was done by one, Clock what a sandbox's
+	// clock says where it is not the real one.
+	Problem, Done, Clock string
 	// Menu leads to the pages of the domain and of the deployment.
 	Menu []menuGroup
 	// Query is the search text.
@@ -56,9 +58,10 @@ func newFrame(pc *Context, data any) frame {
 	f := frame{Operator: pc.Who.Operator.Name, Role: pc.Who.Operator.Role, Problem: pc.Problem, Tabs: pc.Tabs, Data: data}
 	root := ""
 	if pc.Domain.ID != 0 {
-		f.Domain, f.Query, root = &pc.Domain, pc.Query, pc.Path("")
+		f.Domain, f.Query, root, f.Clock = &pc.Domain, pc.Query, pc.Path(""), pc.clockText()
 	}
 	if pc.Who.ID != 0 {
+		f.Done = pc.takeDone()
 		f.Form, f.Menu = pc.Who.FormToken(), menuOf(f.Domain, root, pc.Request.URL.Path)
 	}
 	return f
@@ -85,8 +88,8 @@ func (p *Templates) Send(pc *Context, name, title string, data any) error {
 	return p.pages.Send(pc.Writer, page)
 }
 
-// liveBlock is the part of a page that is renewed while it is shown. It has nothing in it to be
-// filled in or opened.
+// liveBlock is the part of a page that changes while somebody looks at it. It has
+// nothing in it to be filled in.
 const liveBlock = "live"
 
 // part reports whether the script of a page asks for that part.

@@ -10,7 +10,6 @@ import (
 	"passerelle/internal/console/page"
 	"passerelle/internal/delivery"
 	"passerelle/internal/store"
-	"passerelle/internal/web"
 	"passerelle/webhook"
 )
 
@@ -29,9 +28,11 @@ type deliveryData struct {
 	Facts   []page.DetailRow
 	// Payment is the payment of the event, zero for none.
 	Payment int64
-	// Opening and Payload are the signed text. Only Payload was sent. It has Size bytes and may
-	// be cut. Hidden means that the operator may not see it, or has not asked to.
-	Opening, Payload     string
+	// Opening and Payload are the signed text. Only Payload was sent; it has Size bytes and
+	// may be cut. Hidden means that the operator may not see it, or has not asked to.
+	Opening, Payload string
+	// Tree is the payload where it is JSON and all of it is shown.
+	Tree                 *page.JSONNode
 	Size                 int64
 	Cut, Erased, Hidden  bool
 	Headers              []delivery.Header
@@ -137,6 +138,9 @@ func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) e
 	data.Headers, data.Size, data.Erased, data.Cut = sent.Headers, sent.Size, sent.Erased, sent.Size > int64(len(sent.Payload))
 	if !data.Hidden {
 		data.Payload = string(sent.Payload)
+		if !data.Cut {
+			data.Tree, _ = page.JSONTree(data.Payload)
+		}
 	}
 	return nil
 }
@@ -200,10 +204,10 @@ func (h *hooks) resend(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	h.toDelivery(pc, w.ID, d.ID)
-	return nil
+	return h.toDelivery(pc, w.ID, d.ID, "It is sent again.")
 }
 
-func (h *hooks) toDelivery(pc *page.Context, w passerelle.WebhookID, d passerelle.DeliveryID) {
-	web.Redirect(pc.Writer, pc.Path("/webhooks/%d/data/%d", w, d))
+// toDelivery leads to a delivery, whose page says what was done.
+func (h *hooks) toDelivery(pc *page.Context, w passerelle.WebhookID, d passerelle.DeliveryID, done string) error {
+	return pc.Lead(pc.Path("/webhooks/%d/data/%d", w, d), done)
 }

@@ -145,7 +145,7 @@ func (h *hooks) registerProvider(pc *page.Context) error {
 		return page.ErrForm
 	}
 	if err != nil {
-		return pc.After(err, "", func(pc *page.Context) error { return h.askForProvider(pc, form) })
+		return pc.After(err, "", "", func(pc *page.Context) error { return h.askForProvider(pc, form) })
 	}
 	if made.Type == delivery.HMAC {
 		return h.showProvider(pc, made, made.Secret)
@@ -185,7 +185,7 @@ func (h *hooks) changeProvider(pc *page.Context) error {
 	_, err = h.Delivery.UpdateProvider(pc, pc.Domain, a.ID, delivery.ProviderChange{
 		Name: &form.Name, Endpoint: form.endpoint(pc), By: pc.By(),
 	}, pc.Record(actChangeProvider, delivery.SubjectProvider, 0))
-	return pc.After(err, pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
+	return pc.After(err, "The provider is changed.", pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
 }
 
 // shownUsers is how many webhooks of a provider a page names.
@@ -231,7 +231,7 @@ func (h *hooks) showProvider(pc *page.Context, a store.AuthProvider, secret stri
 }
 
 func (h *hooks) providerFacts(pc *page.Context, a store.AuthProvider) []page.DetailRow {
-	facts := page.Details("Type", a.Type, "Name", a.Name, "Made", pc.Moment(&a.Created), "Changed", pc.Moment(a.Updated))
+	facts := page.Details("Type", a.Type, "Name", a.Name, "Created", pc.Moment(&a.Created), "Changed", pc.Moment(a.Updated))
 	if _, next := a.Secrets(h.Now()); next != "" {
 		facts = append(facts, page.Details("Signs by two secrets until", pc.Moment(a.NextFrom))...)
 	}
@@ -249,11 +249,11 @@ func (h *hooks) rotateProvider(pc *page.Context) error {
 	}
 	overlap, err := passerelle.ParseDuration("overlap", strings.TrimSpace(pc.Field("overlap")))
 	if err != nil {
-		return pc.After(err, "", h.provider)
+		return pc.After(err, "", "", h.provider)
 	}
 	a, secret, err := h.Delivery.Rotate(pc, pc.Domain, pc.Numbers[1], overlap, pc.By(), pc.Record(actRotateProvider, delivery.SubjectProvider, 0))
 	if err != nil {
-		return pc.After(err, "", h.provider)
+		return pc.After(err, "", "", h.provider)
 	}
 	return h.showProvider(pc, a, secret)
 }
@@ -268,5 +268,5 @@ func (h *hooks) deleteProvider(pc *page.Context) error {
 	if err == nil {
 		err = h.Delivery.DeleteProvider(pc, pc.Domain, id, pc.By(), pc.Record(actDeleteProvider, delivery.SubjectProvider, 0))
 	}
-	return pc.After(err, pc.Path("/webhooks/auth"), h.provider)
+	return pc.After(err, fmt.Sprintf("Provider %d is deleted.", id), pc.Path("/webhooks/auth"), h.provider)
 }

@@ -75,8 +75,7 @@ func (h *hooks) test(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	h.toDelivery(pc, w.ID, id)
-	return nil
+	return h.toDelivery(pc, w.ID, id, "The test is sent.")
 }
 
 // verifyData is a request with a signature, and the result of the check.

@@ -19,8 +19,9 @@ type webhookData struct {
 	Facts []page.DetailRow
 	// MayDeliver and MaySetUp are the operator's rights.
 	MayDeliver, MaySetUp bool
-	// Due is the result of a request to send what is undelivered.
-	Due string
+	// Due says what came of asking for all that is undelivered, and Since is when the first
+	// of it happened.
+	Due, Since string
 
 	States      []string
 	Only        string // the state that is selected
@@ -31,9 +32,10 @@ type webhookData struct {
 
 // deliveryRow is a row in the list of deliveries.
 type deliveryRow struct {
-	ID                        passerelle.DeliveryID
-	Created, State, Delivered string
-	Resource, Attempts        int64
+	ID                 passerelle.DeliveryID
+	State              string
+	Created, Delivered page.When
+	Resource, Attempts int64
 }
 
 // webhook shows a webhook.
@@ -60,6 +62,13 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook, due string) error
 		MayDeliver: mayDeliver(pc), MaySetUp: pc.MaySetUp(),
 		States: store.WebhookState("").Values(), Only: query.Get("state"), First: query.Get("first"), Last: query.Get("last"),
 	}
+	waiting, err := h.DB.WebhookData(pc, store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookPending}, store.Window{Backward: true, Limit: 1})
+	if err != nil {
+		return fmt.Errorf("look for what webhook %d has not got: %w", w.ID, err)
+	}
+	if len(waiting) > 0 {
+		data.Since = pc.Time(waiting[0].Created)
+	}
 	err = h.listDeliveries(pc, w, &data)
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
@@ -70,8 +79,9 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook, due string) error
 }
 
 func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.DetailRow {
+	event, _ := webhook.Lookup(row.Event)
 	return page.Details(
-		"Event", row.Event, "URL", w.URL,
+		"Event", row.Event, "It is sent", event.Description, "URL", w.URL,
 		"Provider", row.Provider, "Application", orNothing(int64(w.Client)), "Only of user", orNothing(int64(w.User)),
 		"Registered", pc.Moment(&w.Created), "Changed", pc.Moment(w.Updated),
 		"Disabled", pc.Moment(w.Disabled), "Deleted", pc.Moment(w.Deleted), "Tried again", nextTry(pc, w),
@@ -112,7 +122,7 @@ func (h *hooks) listDeliveries(pc *page.Context, w store.Webhook, data *webhookD
 	all, data.Pager = page.Paged(pc, where, all, store.WebhookData.Place)
 	for _, d := range all {
 		data.Deliveries = append(data.Deliveries, deliveryRow{
-			ID: d.ID, Created: pc.Moment(&d.Created), State: string(d.State()), Delivered: pc.Moment(d.Delivered), Resource: d.Resource, Attempts: d.Attempts,
+			ID: d.ID, Created: pc.When(d.Created), State: string(d.State()), Delivered: pc.WhenEver(d.Delivered), Resource: d.Resource, Attempts: d.Attempts,
 		})
 	}
 	return nil
@@ -177,14 +187,19 @@ func (h *hooks) actOnWebhook(pc *page.Context) error {
 		change.Disabled = new(act == actDisable)
 		_, err = h.Delivery.Update(pc, pc.Domain, w.ID, change, entry)
 	}
-	return h.afterAct(pc, w, err)
+	return h.afterAct(pc, w, err, doneTexts[act])
 }
 
-// afterAct shows the webhook again, or why the act failed. Another operator may have deleted it
-// meanwhile.
-func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error) error {
+// doneTexts say that an act is done.
+var doneTexts = map[string]string{
+	actDisable: "The webhook is disabled.", actEnable: "The webhook is enabled.", actDelete: "The webhook is deleted.", actRestore: "The webhook is restored.",
+}
+
+// afterAct shows the webhook anew, or what kept the act from being done. Somebody
+// else may have deleted it meanwhile.
+func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error, done string) error {
 	if errors.Is(err, passerelle.NotFound) {
-		err = passerelle.Conflicting("The webhook is deleted; make it live again first.")
+		err = passerelle.Conflicting("The webhook is deleted; restore it first.")
 	}
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
@@ -193,19 +208,18 @@ func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error) error {
 	if err != nil {
 		return err
 	}
-	h.toWebhook(pc, w.ID)
-	return nil
+	return h.toWebhook(pc, w.ID, done)
 }
 
 // recoverWebhook makes undelivered events since an instant due.
 func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
 	since, err := passerelle.ParseInstant("since", pc.Field("since"), pc.Zone)
 	if err != nil {
-		return h.afterAct(pc, w, err)
+		return h.afterAct(pc, w, err, "")
 	}
 	due, err := h.Delivery.Recover(pc, pc.Domain, w, since, pc.Record(actRecover, delivery.SubjectWebhook, 0))
 	if err != nil {
-		return h.afterAct(pc, w, err)
+		return h.afterAct(pc, w, err, "")
 	}
 	h.Wake()
 	return h.showWebhook(pc, w, page.UpTo(due, delivery.MaxDue)+" undelivered since "+pc.Moment(&since)+" are due now.")

@@ -11,7 +11,6 @@ import (
 	"passerelle/internal/delivery"
 	"passerelle/internal/operators"
 	"passerelle/internal/store"
-	"passerelle/internal/web"
 	"passerelle/webhook"
 )
 
@@ -35,14 +34,15 @@ type webhooksData struct {
 
 // webhookRow is a webhook and how it is doing. Texts are empty when there is nothing to report.
 type webhookRow struct {
-	ID                               passerelle.WebhookID
-	State, Event, URL, Provider      string
-	Auth                             int64
-	Client                           passerelle.ClientID
-	User                             passerelle.UserID
-	Success, Average, Pending        string
-	Requests, Failures               int64
-	LastSuccess, LastFailure, Remark string
+	ID                          passerelle.WebhookID
+	State, Event, URL, Provider string
+	Auth                        int64
+	Client                      passerelle.ClientID
+	User                        passerelle.UserID
+	Success, Average, Pending   string
+	Requests, Failures          int64
+	LastSuccess, LastFailure    page.When
+	Remark                      string
 }
 
 // mayDeliver reports whether the operator may pause and repeat what webhooks are sent.
@@ -107,7 +107,7 @@ func (h *hooks) webhookRows(pc *page.Context, all []store.Webhook, bound int) ([
 func newWebhookRow(pc *page.Context, w store.Webhook, h store.Health) webhookRow {
 	row := webhookRow{
 		ID: w.ID, State: webhookState(w), Event: string(w.Event), URL: cut(w.URL, shownURL), Client: w.Client, User: w.User,
-		Requests: h.Requests, Failures: w.ConsecutiveFailures, LastSuccess: pc.Moment(w.LastSuccess), LastFailure: pc.Moment(w.LastFailure),
+		Requests: h.Requests, Failures: w.ConsecutiveFailures, LastSuccess: pc.WhenEver(w.LastSuccess), LastFailure: pc.WhenEver(w.LastFailure),
 	}
 	if !w.AuthDeleted { // there is no page of one that was
 		row.Auth = w.Auth
@@ -153,12 +153,16 @@ type webhookForm struct {
 	Providers                          []string
 }
 
-// newWebhook shows the form for a webhook.
+// newWebhook shows the form for a webhook, of the application that the address names.
 func (h *hooks) newWebhook(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
 	}
-	return h.askForWebhook(pc, webhookForm{Event: string(webhook.PaymentStateUpdated)})
+	form := webhookForm{Event: string(webhook.PaymentStateUpdated)}
+	if client, err := numberOf("id_service", pc.Request.URL.Query().Get("service")); err == nil {
+		form.Client = orNothing(client)
+	}
+	return h.askForWebhook(pc, form)
 }
 
 // manySuggested is how many names of providers a form suggests.
@@ -245,12 +249,12 @@ func (h *hooks) registerWebhook(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	h.toWebhook(pc, made.ID)
-	return nil
+	return h.toWebhook(pc, made.ID, "The webhook is registered.")
 }
 
-func (h *hooks) toWebhook(pc *page.Context, id passerelle.WebhookID) {
-	web.Redirect(pc.Writer, pc.Path("/webhooks/%d", id))
+// toWebhook leads to a webhook, whose page says what was done.
+func (h *hooks) toWebhook(pc *page.Context, id passerelle.WebhookID, done string) error {
+	return pc.Lead(pc.Path("/webhooks/%d", id), done)
 }
 
 // editWebhook shows a webhook in a form.
@@ -310,8 +314,7 @@ func (h *hooks) changeWebhook(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	h.toWebhook(pc, w.ID)
-	return nil
+	return h.toWebhook(pc, w.ID, "The webhook is changed.")
 }
 
 // webhookAt loads the webhook that the address names, whatever its state.

@@ -2,8 +2,8 @@
 
 // A part of the page that may change while it is looked at is asked for again
 // under the address of the page, seldom when nothing happens, and not at all
-// while nobody looks or touches the page. Focus, scrolling and a selection stay;
-// there is nothing in it to be filled in or opened.
+// while nobody looks or touches the page. Focus, scrolling, a selection and what is
+// folded stay; there is nothing in it to be filled in.
 const live = document.querySelector("[data-live]");
 const said = document.getElementById("said");
 const shortest = 1000 * (live?.dataset.live ?? 5);
@@ -21,25 +21,42 @@ const say = (text) => {
 
 const name = (element) => `${element.tagName} ${element.getAttribute("href") ?? element.id} ${element.textContent.trim()}`;
 
+// What can be selected can be copied by a button as well.
+const offerCopies = () => {
+  for (const button of document.querySelectorAll("button[data-copy]")) button.hidden = !navigator.clipboard;
+};
+
 const selecting = () => {
   const selection = getSelection();
   return !selection.isCollapsed && live.contains(selection.anchorNode);
 };
 
+// What names a part that can be folded: the nearest id, and its place there.
+const fold = (part) => {
+  const near = part.closest("[id]") ?? live;
+  return `${near.id} ${[...near.querySelectorAll("details")].indexOf(part)}`;
+};
+
+// That time goes by is no change.
+const timeless = (html) => html.replace(/(<time [^>]*>)[^<]*/g, "$1").replace(/ (hidden|open)=""/g, "");
+
 const renew = (text) => {
   const fresh = document.createElement("template");
   fresh.innerHTML = text;
-  if (fresh.innerHTML === live.innerHTML) return false;
+  const changed = timeless(fresh.innerHTML) !== timeless(live.innerHTML);
+  const opened = new Map([...live.querySelectorAll("details")].map((part) => [fold(part), part.open]));
   const focused = live.contains(document.activeElement) ? name(document.activeElement) : "";
   const places = [...live.querySelectorAll(".sideways")].map((region) => region.scrollLeft);
   live.replaceChildren(fresh.content);
   live.querySelectorAll(".sideways").forEach((region, n) => { region.scrollLeft = places[n] ?? 0; });
+  live.querySelectorAll("details").forEach((part) => { part.open = opened.get(fold(part)) ?? part.open; });
+  offerCopies();
   if (focused) {
     const again = [...live.querySelectorAll("a, button, summary, [tabindex]")].find((one) => name(one) === focused);
     again?.focus({ preventScroll: true });
   }
-  say(live.querySelector("[data-said]")?.dataset.said ?? "This page has changed.");
-  return true;
+  if (changed) say(live.querySelector("[data-said]")?.dataset.said ?? "This page has changed.");
+  return changed;
 };
 
 const look = async () => {
@@ -145,14 +162,13 @@ for (const form of document.querySelectorAll("form[data-download]")) {
   });
 }
 
-// What can be selected can be copied by a button as well.
-for (const button of document.querySelectorAll("button[data-copy]")) {
-  button.hidden = !navigator.clipboard;
-  button.addEventListener("click", async () => {
-    const text = document.getElementById(button.dataset.copy).textContent;
-    say(await navigator.clipboard.writeText(text).then(() => "Copied.", () => "It could not be copied; select the text."));
-  });
-}
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-copy]");
+  if (!button) return;
+  const text = document.getElementById(button.dataset.copy).textContent;
+  say(await navigator.clipboard.writeText(text).then(() => "Copied.", () => "It could not be copied; select the text."));
+});
+offerCopies();
 
 // "/" leads to the search, as long as nothing is being typed.
 const find = document.getElementById("find");

@@ -1,4 +1,4 @@
-package console
+package overview
 
 import (
 	"fmt"
@@ -28,11 +28,11 @@ const (
 	consentsSoon = 7 * 24 * time.Hour
 )
 
-// concerns are what needs attention in the domain, gravest kinds first.
-func (c *Console) concerns(pc *page.Context) ([]concern, error) {
+// concerns are what needs attention in the domain, the gravest kinds first.
+func (h *handler) concerns(pc *page.Context) ([]concern, error) {
 	var grave, other []concern
 	for _, find := range []func(*page.Context) ([]concern, error){
-		c.unknownConcerns, c.webhookConcerns, c.bankConcerns, c.openConcerns, c.connectionConcerns, c.consentConcerns, c.operatorConcerns,
+		h.unknownConcerns, h.webhookConcerns, h.bankConcerns, h.openConcerns, h.connectionConcerns, h.consentConcerns, h.operatorConcerns,
 	} {
 		found, err := find(pc)
 		if err != nil {
@@ -49,9 +49,9 @@ func (c *Console) concerns(pc *page.Context) ([]concern, error) {
 	return append(grave, other...), nil
 }
 
-// unknownConcerns are orders with an unknown outcome.
-func (c *Console) unknownConcerns(pc *page.Context) ([]concern, error) {
-	ids, err := c.DB.UnknownOutcomes(pc, pc.Domain.ID, maxConcerns)
+// unknownConcerns are orders of which nobody knows whether the bank has them.
+func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
+	ids, err := h.DB.UnknownOutcomes(pc, pc.Domain.ID, maxConcerns)
 	var all []concern
 	for _, id := range ids {
 		all = append(all, concern{
@@ -63,8 +63,8 @@ func (c *Console) unknownConcerns(pc *page.Context) ([]concern, error) {
 }
 
 // webhookConcerns are webhooks that accept nothing at present.
-func (c *Console) webhookConcerns(pc *page.Context) ([]concern, error) {
-	failing, err := c.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: maxConcerns})
+func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
+	failing, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: maxConcerns})
 	if err != nil {
 		return nil, err
 	}
@@ -72,23 +72,44 @@ func (c *Console) webhookConcerns(pc *page.Context) ([]concern, error) {
 	for i, w := range failing {
 		ids[i] = w.ID
 	}
-	waiting, err := c.DB.Pending(pc, pc.Domain.ID, fewWaiting, ids...)
+	waiting, err := h.DB.Pending(pc, pc.Domain.ID, fewWaiting, ids...)
+	if err != nil {
+		return nil, err
+	}
 	var all []concern
 	for _, w := range failing {
-		all = append(all, webhookConcern(pc, w, waiting[w.ID]))
+		since, err := h.waitingSince(pc, w)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, webhookConcern(pc, w, waitingText(waiting[w.ID], since)))
 	}
-	return all, err
+	return all, nil
 }
 
-func webhookConcern(pc *page.Context, w store.Webhook, waiting int64) concern {
+// waitingSince is how long the first undelivered event of a webhook has waited, empty when
+// none waits, or not for long.
+func (h *handler) waitingSince(pc *page.Context, w store.Webhook) (string, error) {
+	first, err := h.DB.WebhookData(pc, store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookPending}, store.Window{Backward: true, Limit: 1})
+	if err != nil || len(first) == 0 {
+		return "", err
+	}
+	age := pc.Now().Sub(first[0].Created)
+	if age < time.Minute {
+		return "", nil
+	}
+	return page.Age(age), nil
+}
+
+func webhookConcern(pc *page.Context, w store.Webhook, waiting string) concern {
 	one := concern{
-		What: fmt.Sprintf("Webhook %d (%s): the last %d requests failed", w.ID, w.Event, w.ConsecutiveFailures), Detail: waitingText(waiting) + " Each is tried again.",
+		What: fmt.Sprintf("Webhook %d (%s): the last %d requests failed", w.ID, w.Event, w.ConsecutiveFailures), Detail: waiting + " Each is tried again.",
 		Remedy: "See what the endpoint answers", Address: pc.Path("/webhooks/%d", w.ID),
 	}
 	switch {
 	case w.AuthDeleted:
 		one.Grave, one.What, one.Remedy = true, fmt.Sprintf("Webhook %d (%s) sends nothing: its authentication provider was deleted", w.ID, w.Event), "Choose another provider"
-		one.Detail, one.Address = waitingText(waiting), pc.Path("/webhooks/%d/edit", w.ID)
+		one.Detail, one.Address = waiting, pc.Path("/webhooks/%d/edit", w.ID)
 	case w.Stopped:
 		one.Grave, one.What, one.Remedy = true, fmt.Sprintf("Webhook %d (%s) is stopped after %d failures", w.ID, w.Event, w.ConsecutiveFailures), "Mend the endpoint, then send what waits"
 	case w.ConsecutiveFailures == 1:
@@ -97,19 +118,24 @@ func webhookConcern(pc *page.Context, w store.Webhook, waiting int64) concern {
 	return one
 }
 
-func waitingText(events int64) string {
+// waitingText is how many events wait, and for how long the first has.
+func waitingText(events int64, since string) string {
+	text := page.UpTo(events, fewWaiting) + " events wait"
 	if events == 1 {
-		return "1 event waits."
+		text = "1 event waits"
 	}
-	return page.UpTo(events, fewWaiting) + " events wait."
+	if since == "" {
+		return text + "."
+	}
+	return text + ", the first for " + since + "."
 }
 
 // bankConcerns are banks that are disturbed, and certificates that end soon.
-func (c *Console) bankConcerns(pc *page.Context) ([]concern, error) {
-	banks, err := c.Aggregation.Banks(pc, pc.Domain)
+func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
+	banks, err := h.Aggregation.Banks(pc, pc.Domain)
 	var all []concern
 	for _, b := range banks {
-		health, monitored := c.Aggregation.Connectors.Health(b.UUID)
+		health, monitored := h.Aggregation.Connectors.Health(b.UUID)
 		if !monitored {
 			continue
 		}
@@ -117,9 +143,9 @@ func (c *Console) bankConcerns(pc *page.Context) ([]concern, error) {
 		if health.Disturbed() {
 			all = append(all, concern{Grave: true, What: b.Name + " does not answer", Detail: unanswered(health.Open, health.Failures), Remedy: "See how its calls went", Address: address})
 		}
-		if end, soon := health.Expires(c.Now()); soon {
+		if end, soon := health.Expires(h.Now()); soon {
 			all = append(all, concern{
-				Grave: end.Until.Before(c.Now()), What: fmt.Sprintf("The certificate %s for %s ends on %s", end.Field, b.Name, end.Until.UTC().Format(time.DateOnly)),
+				Grave: end.Until.Before(h.Now()), What: fmt.Sprintf("The certificate %s for %s ends on %s", end.Field, b.Name, end.Until.UTC().Format(time.DateOnly)),
 				Remedy: "Renew it, then reload the bank files", Address: address,
 			})
 		}
@@ -136,16 +162,16 @@ func unanswered(here bool, failures int) string {
 }
 
 // openConcerns is the payment that has been on its way longest, if that is long.
-func (c *Console) openConcerns(pc *page.Context) ([]concern, error) {
+func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, state := range []payment.State{payment.Validating, payment.Pending} {
-		open, found, err := c.DB.OldestIn(pc, pc.Domain.ID, state)
+		open, found, err := h.DB.OldestIn(pc, pc.Domain.ID, state)
 		if err != nil {
 			return nil, err
 		}
 		if age := pc.Now().Sub(open.Registered); found && age > longOpen {
 			all = append(all, concern{
-				What:   fmt.Sprintf("Payment %d is %s since %s", open.ID, state, ageText(age)),
+				What:   fmt.Sprintf("Payment %d is %s since %s", open.ID, state, page.Age(age)),
 				Detail: "It is the oldest in this state.", Remedy: "See what it waits for", Address: pc.Path("/payments/%d", open.ID),
 			})
 		}
@@ -161,8 +187,8 @@ var troubles = map[passerelle.Resolution]struct{ one, many, detail string }{
 }
 
 // connectionConcerns are connections that cannot be read, by their state.
-func (c *Console) connectionConcerns(pc *page.Context) ([]concern, error) {
-	all, err := bankstore.From(c.DB).Troubles(pc, pc.Domain.ID)
+func (h *handler) connectionConcerns(pc *page.Context) ([]concern, error) {
+	all, err := bankstore.From(h.DB).Troubles(pc, pc.Domain.ID)
 	var found []concern
 	for _, one := range all[:min(len(all), maxConcerns)] {
 		trouble := troubles[passerelle.ConnectionState(one.State).Resolution()]
@@ -178,8 +204,8 @@ func (c *Console) connectionConcerns(pc *page.Context) ([]concern, error) {
 }
 
 // consentConcerns are consents that end soon.
-func (c *Console) consentConcerns(pc *page.Context) ([]concern, error) {
-	n, err := bankstore.From(c.DB).ConsentsEnding(pc, pc.Domain.ID, pc.Now(), pc.Now().Add(consentsSoon))
+func (h *handler) consentConcerns(pc *page.Context) ([]concern, error) {
+	n, err := bankstore.From(h.DB).ConsentsEnding(pc, pc.Domain.ID, pc.Now(), pc.Now().Add(consentsSoon))
 	if n == 0 || err != nil {
 		return nil, err
 	}
@@ -189,8 +215,8 @@ func (c *Console) consentConcerns(pc *page.Context) ([]concern, error) {
 	}}, nil
 }
 
-// operatorConcerns is what is missing in the operator's own account.
-func (c *Console) operatorConcerns(pc *page.Context) ([]concern, error) {
+// operatorConcerns is what the operator's own account lacks.
+func (h *handler) operatorConcerns(pc *page.Context) ([]concern, error) {
 	if pc.Certain() {
 		return nil, nil
 	}

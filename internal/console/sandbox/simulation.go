@@ -1,4 +1,4 @@
-package console
+package sandbox
 
 import (
 	"errors"
@@ -20,20 +20,7 @@ import (
 	"passerelle/payment"
 )
 
-func (c *Console) simulationRoutes() []page.Route {
-	return []page.Route{
-		page.Get("domains/#/simulation", c.simulation),
-		page.Post("domains/#/simulation/clock", c.moveClock),
-		page.Post("domains/#/simulation/run", c.runSandbox),
-		page.Get("domains/#/simulation/scenarios", c.scenarios),
-		page.Post("domains/#/simulation/scenarios", c.playScenario),
-		page.Post("domains/#/simulation/logins", c.playLogin),
-		page.Get("domains/#/simulation/receiver", c.receiver),
-		page.Post("domains/#/simulation/receiver/empty", c.emptyReceiver),
-	}
-}
-
-// The acts in the simulation, as the audit log names them.
+// The acts in the lab, as the audit log names them.
 const (
 	actClock = "move clock"
 	actRun   = "run sandbox"
@@ -62,7 +49,7 @@ var fired = []struct{ name, label string }{
 	{"payments", "Payments asked about, or expired"}, {"syncs", "Connections read"}, {"deliveries", "Webhook requests sent"},
 }
 
-func (c *Console) simulation(pc *page.Context) error {
+func (c *handler) simulation(pc *page.Context) error {
 	if err := simulation.Open(pc.Domain); err != nil {
 		return err
 	}
@@ -88,7 +75,7 @@ func simulated(pc *page.Context, act, subject string) (store.Audit, error) {
 	return pc.Record(act, subject, 0), nil
 }
 
-func (c *Console) moveClock(pc *page.Context) error {
+func (c *handler) moveClock(pc *page.Context) error {
 	entry, err := simulated(pc, actClock, "")
 	if err != nil {
 		return err
@@ -102,7 +89,7 @@ func (c *Console) moveClock(pc *page.Context) error {
 	return c.backToSimulation(pc, ran, err)
 }
 
-func (c *Console) runSandbox(pc *page.Context) error {
+func (c *handler) runSandbox(pc *page.Context) error {
 	entry, err := simulated(pc, actRun, "")
 	if err != nil {
 		return err
@@ -112,7 +99,7 @@ func (c *Console) runSandbox(pc *page.Context) error {
 }
 
 // backToSimulation shows the result of an act, or what was wrong with it.
-func (c *Console) backToSimulation(pc *page.Context, ran simulation.Result, err error) error {
+func (c *handler) backToSimulation(pc *page.Context, ran simulation.Result, err error) error {
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
 		return c.simulation(pc)
@@ -135,9 +122,13 @@ func (c *Console) backToSimulation(pc *page.Context, ran simulation.Result, err 
 type scenariosData struct {
 	Scenarios []scenarioRow
 	Logins    []wire.Login
-	May       bool
-	Played    *played
-	Connected *connected
+	// Search and End select scenarios, Ends are those that there are.
+	Search, End string
+	Ends        []string
+	Pager       page.Pager
+	May         bool
+	Played      *played
+	Connected   *connected
 }
 
 type scenarioRow struct {
@@ -161,14 +152,12 @@ type connected struct {
 	State      string
 }
 
-func (c *Console) scenarios(pc *page.Context) error {
+func (c *handler) scenarios(pc *page.Context) error {
 	if err := simulation.Open(pc.Domain); err != nil {
 		return err
 	}
 	data := scenariosData{Logins: c.Logins, May: pc.Who.May(operators.Simulate)}
-	for i := range c.Scenarios {
-		data.Scenarios = append(data.Scenarios, newScenarioRow(&c.Scenarios[i]))
-	}
+	c.selectScenarios(pc, &data)
 	var err error
 	if data.Played, err = c.played(pc); err != nil {
 		return err
@@ -177,6 +166,44 @@ func (c *Console) scenarios(pc *page.Context) error {
 		return err
 	}
 	return pages.Send(pc, "scenarios", "Scenarios", data)
+}
+
+// scenarioPage is how many scenarios a page has.
+const scenarioPage = 20
+
+// selectScenarios adds the page of scenarios that the address selects.
+func (c *handler) selectScenarios(pc *page.Context, data *scenariosData) {
+	query := pc.Request.URL.Query()
+	data.Search, data.End = strings.TrimSpace(query.Get("search")), query.Get("end")
+	var found []numberedScenario
+	for i := range c.Scenarios {
+		row := newScenarioRow(&c.Scenarios[i])
+		end, _, _ := strings.Cut(row.Ends, " ")
+		data.Ends = append(data.Ends, end)
+		if (data.End == "" || end == data.End) && row.matches(data.Search) {
+			found = append(found, numberedScenario{int64(i + 1), row})
+		}
+	}
+	slices.Sort(data.Ends)
+	data.Ends = slices.Compact(data.Ends)
+	w := pc.Window(1)
+	w.Limit = scenarioPage + 1
+	number := func(one numberedScenario) int64 { return one.number }
+	found, data.Pager = page.Paged(pc, w, page.Within(w, found, number), func(one numberedScenario) []any { return page.ByID(one.number) })
+	for _, one := range found {
+		data.Scenarios = append(data.Scenarios, one.scenarioRow)
+	}
+}
+
+// numberedScenario is a scenario with its place in the catalogue.
+type numberedScenario struct {
+	number int64
+	scenarioRow
+}
+
+// matches reports whether a text is in what the row says.
+func (r scenarioRow) matches(search string) bool {
+	return strings.Contains(strings.ToLower(r.Name+" "+r.Shows+" "+r.Does+" "+r.Ends), strings.ToLower(search))
 }
 
 func newScenarioRow(s *wire.Scenario) scenarioRow {
@@ -188,7 +215,7 @@ func newScenarioRow(s *wire.Scenario) scenarioRow {
 		case move.Decision != "":
 			text = move.Decision
 		case move.Seconds > 0:
-			text = "clock +" + ageText(time.Duration(move.Seconds)*time.Second)
+			text = "clock +" + page.Age(time.Duration(move.Seconds)*time.Second)
 		}
 		moves = append(moves, text)
 	}
@@ -215,8 +242,9 @@ func asked(pc *page.Context, name string) int64 {
 	return n
 }
 
-// played loads the payment in the address. Its client_state names the scenario.
-func (c *Console) played(pc *page.Context) (*played, error) {
+// played looks up the payment that the address says was just made. Which scenario
+// it is of, its own state says.
+func (c *handler) played(pc *page.Context) (*played, error) {
 	id := asked(pc, "payment")
 	if id == 0 {
 		return nil, nil
@@ -242,7 +270,7 @@ func (c *Console) played(pc *page.Context) (*played, error) {
 	return shown, nil
 }
 
-func (c *Console) connected(pc *page.Context) (*connected, error) {
+func (c *handler) connected(pc *page.Context) (*connected, error) {
 	id, user := asked(pc, "connection"), asked(pc, "user")
 	if id == 0 || user == 0 {
 		return nil, nil
@@ -261,8 +289,8 @@ func (c *Console) connected(pc *page.Context) (*connected, error) {
 	return &connected{one.ID, one.User, state}, nil
 }
 
-// playScenario creates the payment of a scenario and does its moves.
-func (c *Console) playScenario(pc *page.Context) error {
+// playScenario makes the payment of a scenario and does what the scenario says.
+func (c *handler) playScenario(pc *page.Context) error {
 	entry, err := simulated(pc, actPlay, "payment")
 	if err != nil {
 		return err
@@ -288,7 +316,7 @@ func (c *Console) playScenario(pc *page.Context) error {
 }
 
 // playLogin makes a connection that a login steers.
-func (c *Console) playLogin(pc *page.Context) error {
+func (c *handler) playLogin(pc *page.Context) error {
 	entry, err := simulated(pc, actPlay, "user")
 	if err != nil {
 		return err

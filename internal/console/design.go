@@ -1,0 +1,59 @@
+package console
+
+import (
+	"time"
+
+	"passerelle"
+	"passerelle/internal/console/page"
+	"passerelle/payment"
+)
+
+// designData has something of each component that pages are made of.
+type designData struct {
+	States  []payment.State
+	Table   paymentTable
+	Chart   designChart
+	Tree    *page.JSONNode
+	Moments []page.When
+	Facts   []page.DetailRow
+	Pager   page.Pager
+	Code    string
+}
+
+type designChart struct {
+	Caption string
+	Bars    []designBar
+}
+
+type designBar struct {
+	Label, Note, Count, Address string
+	Length                      int64
+}
+
+// designSample is a text of which the page shows the formatted tree.
+const designSample = `{"id":42,"state":"done","instructions":[{"amount":12.50,"currency":{"id":"EUR"},"label":"Invoice 42"}],"payer":null,"empty":[]}`
+
+// design shows every component of the pages at once, for those who change how pages look.
+// Nothing on it does anything.
+func (c *Console) design(pc *page.Context) error {
+	now := pc.Now()
+	data := designData{
+		States: payment.States(), Facts: page.Details("Registered", passerelle.FormatDateTime(now, time.UTC), "Execution", "instant"),
+		Pager: page.Pager{Newer: "#newer", Older: "#older"}, Chart: designChart{Caption: "Payments by state"},
+		Code: "curl --request GET 'https://bank.example/2.0/payments/42'",
+	}
+	for _, ago := range []time.Duration{0, 5 * time.Minute, 3 * time.Hour, 50 * time.Hour, 30 * 24 * time.Hour, -time.Hour} {
+		data.Moments = append(data.Moments, pc.RealWhen(now.Add(-ago)))
+	}
+	var rows []listRow
+	for i, state := range payment.States() {
+		rows = append(rows, listRow{
+			ID: passerelle.PaymentID(i + 1), Address: "#table", Registered: pc.RealWhen(now.Add(-time.Duration(i) * time.Hour)), State: string(state),
+			Amount: page.Amount(passerelle.Money{Minor: 1_234_567 * int64(i+1), Currency: "EUR"}), Payee: "Shop", Label: "Invoice 42", Bank: "Example Bank", Lines: i,
+		})
+		data.Chart.Bars = append(data.Chart.Bars, designBar{Label: string(state), Note: "of all", Count: "12", Length: int64(10 * (i + 1)), Address: "#chart"})
+	}
+	data.Table = usualTable(rows)
+	data.Tree, _ = page.JSONTree(designSample)
+	return pages.Send(pc, "design", "Design", data)
+}

@@ -1,0 +1,146 @@
+package console_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/initiation"
+	"passerelle/internal/operators"
+	"passerelle/internal/servicetest"
+)
+
+// TestThePageAfterAnAct says once what was done, and to nobody else.
+func TestThePageAfterAnAct(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Administrator)
+		id := d.register("PAYMENT_STATE_UPDATED", "http://127.0.0.1:1/hook", nil)
+		page := d.webhookPath(id)
+		d.shows(page, []string{"Delete it…"}, "The webhook is deleted.")
+		if a := d.submit(page, page, "act", "delete webhook"); a.location != page {
+			t.Fatalf("deleting: %d %s", a.status, a.body)
+		}
+		d.shows(page, []string{"The webhook is deleted.", "Restore it"})
+		d.shows(page, []string{"Restore it"}, "The webhook is deleted.")
+	})
+}
+
+// TestConfirmingIsAskedAbout as money moves then.
+func TestConfirmingIsAskedAbout(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Acting)
+		d.OK(d.Call("POST", "/config", d.ConfigToken, map[string]any{"payment.auto_confirmation": "0"}))
+		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(id), initiation.Choice{
+			Connector: sandbox.TestConnector, Fields: map[string]string{"use_case_pay": "decoupled"}, Validated: true, WebviewURL: d.Origin + "/before",
+		})
+		must(t, err)
+		d.submit(d.paymentPath(id), d.paymentPath(id), "act", "resume payment")
+		body := d.get(d.paymentPath(id)).body
+		if !strings.Contains(body, "/confirm?act=confirm%20payment") || strings.Contains(body, `name="act" value="confirm payment"`) {
+			t.Fatalf("there is no page that asks: %s", body)
+		}
+		d.shows(d.paymentPath(id)+"/confirm?act=confirm+payment", []string{"Confirm the payment?", "12.50 EUR", "money moves"})
+		d.submit(d.paymentPath(id)+"/confirm?act=confirm+payment", d.paymentPath(id), "act", "confirm payment")
+		d.shows(d.paymentPath(id), []string{"The payment is confirmed."})
+		if got := d.state(id); got != "done" {
+			t.Errorf("the payment is %s", got)
+		}
+	})
+}
+
+// TestRefunds are payments in the other direction, for no more than was paid, on record.
+func TestRefunds(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Acting)
+		draft := servicetest.Draft()
+		draft["payer"] = map[string]any{"scheme_name": "iban", "identification": "DE89370400440532013000", "label": "Erika M."}
+		token := d.Token("payments:admin")
+		id := d.Create(token, draft)
+		form := d.paymentPath(id) + "/refund"
+		if a := d.get(form); a.location != d.paymentPath(id) {
+			t.Errorf("what is not paid is refunded: %d", a.status)
+		}
+		for _, state := range []string{"validating", "pending", "done"} {
+			d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": state}))
+		}
+		d.shows(d.paymentPath(id), []string{`href="` + form + `"`})
+		d.shows(form, []string{"12.50 EUR", "Erika M.", "Nothing moves before"}, "DE89370400440532013000")
+		if a := d.submit(form, form, "amount", "12.51", "label", "Sorry"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "at most 12.50") {
+			t.Errorf("more than was paid: %d %s", a.status, a.body)
+		}
+		a := d.submit(form, form, "amount", "2.50", "label", "Sorry")
+		made := idAt(t, a.location)
+		var p struct {
+			State        string
+			Instructions []struct {
+				Amount      json.Number
+				Label       string
+				Beneficiary struct{ Identification string }
+			}
+			Payer struct{ Identification string }
+		}
+		d.JSON(d.OK(d.Call("GET", fmt.Sprint("/payments/", made), d.Token("payments:read-only"), nil)), &p)
+		got := fmt.Sprint(p.State, " ", p.Instructions[0].Amount, " ", p.Instructions[0].Label, " ", p.Instructions[0].Beneficiary.Identification, " ", p.Payer.Identification)
+		if got != "created 2.50 Sorry DE89370400440532013000 FR7630006000011234567890189" {
+			t.Errorf("the refund is %s", got)
+		}
+		d.shows(a.location, []string{fmt.Sprintf("The refund of payment %d is created.", id)})
+		if acts := d.acts(); len(acts) != 1 || acts[0] != fmt.Sprint("refund payment payment ", made) {
+			t.Errorf("on record: %q", acts)
+		}
+		viewer := newFixture(t, d.Instance)
+		viewer.enter(operators.Viewer)
+		if a := viewer.submit("/console/account", form, "amount", "1.00", "label", "Mine"); a.status != http.StatusForbidden {
+			t.Errorf("a viewer refunds: %d", a.status)
+		}
+	})
+}
+
+// TestSignInsAreInTheAuditLog beside the acts of a domain, not among them.
+func TestSignInsAreInTheAuditLog(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		d.shows(d.domainPath("/audit"), []string{"of the deployment: sign-ins"}, ">sign in<")
+		d.shows(d.domainPath("/audit?of=deployment"), []string{">sign in<", "some-viewer"})
+	})
+}
+
+// TestTheReceiverIsFiltered by name and by signature.
+func TestTheReceiverIsFiltered(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Developer)
+		d.Subscribe("PAYMENT_STATE_UPDATED", "shop")
+		d.pay()
+		d.Received("shop")
+		for range 12 {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.Origin+"/sandbox/receiver/odd", strings.NewReader(`{"a":{"b":[1.50]}}`))
+			must(t, err)
+			d.do(request)
+		}
+		list := d.domainPath("/simulation/receiver")
+		first := d.shows(list, []string{"<b>&#34;a&#34;</b>", "1.50", `rel="next"`}, `rel="prev"`)
+		second := d.shows(list+link(t, first, "next"), []string{"shop <small>", `rel="prev"`})
+		d.shows(list+link(t, second, "prev"), []string{"odd <small>"}, "shop <small>")
+		d.shows(list+"?name=shop", []string{"shop <small>"}, "odd <small>")
+		d.shows(list+"?signature=valid", []string{"shop <small>"}, "odd <small>")
+		d.shows(list+"?signature=other", []string{"odd <small>"}, "shop <small>")
+		d.shows(list+"?name=nobody", []string{"No request matches."})
+	})
+}
+
+// TestColumnsAndViews are in the address.
+func TestColumnsAndViews(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		d.shop()
+		d.shows(d.domainPath("/payments"), []string{"<strong>3</strong> payments", ">Bank</th>"}, ">End-to-end id</th>")
+		d.shows(d.domainPath("/payments?column=reference"), []string{">End-to-end id</th>", "MAY-1"}, ">Bank</th>")
+		d.shows(d.domainPath("/payments?column=nothing"), []string{">Bank</th>"})
+		d.shows(d.domainPath("/payments?state=rejected"), []string{`aria-current="page">Rejected</a>`, "<strong>0</strong> payments"})
+	})
+}

@@ -1,0 +1,324 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/console/page"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// span is a period that the page shows in parts, beside the one before it.
+type span struct {
+	// Name is how addresses name it, Title and Unit how people do.
+	Name, Title, Unit string
+	part              time.Duration
+	parts             int64
+	// layout is how the beginning of a part is written.
+	layout string
+}
+
+// spans are the periods, the usual one first.
+var spans = []span{
+	{"hours", "24 hours", "hour", time.Hour, 24, "15:04"},
+	{"days", "14 days", "day", 24 * time.Hour, 14, "Mon 2 Jan"},
+}
+
+// spanOf is the period that the address names, and the other one.
+func spanOf(pc *page.Context) (span, span) {
+	if pc.Request.URL.Query().Get("by") == spans[1].Name {
+		return spans[1], spans[0]
+	}
+	return spans[0], spans[1]
+}
+
+// first is the part with which a period begins that ends with the one of an instant.
+func (s span) first(now time.Time) int64 { return s.at(now) - s.parts + 1 }
+
+func (s span) at(t time.Time) int64 { return t.Unix() / int64(s.part.Seconds()) }
+
+func (s span) begin(part int64) time.Time { return time.Unix(part*int64(s.part.Seconds()), 0) }
+
+// column is a part of a period in its chart. Heights are in hundredths of the highest.
+type column struct {
+	X, Good, Rejected, Rest, Before int64
+	Text                            string
+}
+
+// figures are what became of the payments of a period, as texts.
+type figures struct{ Registered, Success, Final, Amounts string }
+
+// bankRow is what became of the payments through a bank.
+type bankRow struct {
+	Name, Address                     string
+	Registered, Good, Rejected, Final string
+	// Before is the share of good ones in the period before.
+	Before string
+}
+
+// goodStates are those in which a bank executed or accepted a payment, or a part of it.
+var goodStates = []payment.State{payment.Done, payment.Accepted, payment.Partial}
+
+// counts are what became of some payments.
+type counts struct {
+	registered, good, rejected, final int64
+	// open is how long those that are final were not, together.
+	open    time.Duration
+	amounts map[passerelle.Currency]int64
+}
+
+func (n *counts) add(v store.Volume) {
+	n.registered += v.Count
+	if n.amounts == nil {
+		n.amounts = map[passerelle.Currency]int64{}
+	}
+	n.amounts[v.Currency] += v.Amount
+	if v.State == payment.Rejected {
+		n.rejected += v.Count
+	}
+	if slices.Contains(goodStates, v.State) {
+		n.good += v.Count
+		n.final, n.open = n.final+v.Count, n.open+v.Open
+	}
+}
+
+// figures are the counts as texts.
+func (n *counts) figures() figures {
+	f := figures{Registered: countText(n.registered), Final: n.finalText()}
+	if decided := n.good + n.rejected; decided > 0 {
+		f.Success = page.Percent(n.good, decided)
+	}
+	var currencies []passerelle.Currency
+	for one := range n.amounts {
+		currencies = append(currencies, one)
+	}
+	slices.SortFunc(currencies, func(a, b passerelle.Currency) int {
+		return cmp.Or(cmp.Compare(n.amounts[b], n.amounts[a]), cmp.Compare(a, b))
+	})
+	var texts []string
+	for _, one := range currencies[:min(len(currencies), 3)] {
+		texts = append(texts, page.Amount(passerelle.Money{Minor: n.amounts[one], Currency: one}))
+	}
+	f.Amounts = strings.Join(texts, ", ")
+	return f
+}
+
+// finalText is how long payments take to be executed or accepted, on average.
+func (n *counts) finalText() string {
+	if n.final == 0 {
+		return ""
+	}
+	average := n.open / time.Duration(n.final)
+	if average < time.Minute {
+		return fmt.Sprintf("%d s", int64(average/time.Second))
+	}
+	return page.Age(average)
+}
+
+// volumes are what was counted of each domain, kept where there is so much that counting it
+// again for each person who watches would be felt.
+type volumes struct {
+	Config
+	mutex sync.Mutex
+	kept  map[volumeKey]keptVolumes
+}
+
+// volumeKey names a count: of a domain, in parts, from an instant on.
+type volumeKey struct {
+	domain passerelle.DomainID
+	span   string
+}
+
+type keptVolumes struct {
+	since, read time.Time
+	all         []store.Volume
+}
+
+const (
+	// manyPayments is from how many on counts are kept, and keepVolumes for how long.
+	manyPayments = 1000
+	keepVolumes  = 30 * time.Second
+)
+
+func newVolumes(config Config) *volumes {
+	return &volumes{Config: config, kept: map[volumeKey]keptVolumes{}}
+}
+
+// of counts the payments of a domain in a period and the one before. One reader counts at a
+// time, and those who wait have its result.
+func (v *volumes) of(pc *page.Context, s span) ([]store.Volume, error) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	key, since, now := volumeKey{pc.Domain.ID, s.Name}, s.begin(s.first(pc.Now())-s.parts), v.Now()
+	if kept, is := v.kept[key]; is && kept.since.Equal(since) && now.Sub(kept.read) < keepVolumes {
+		return kept.all, nil
+	}
+	delete(v.kept, key)
+	all, err := v.DB.Volumes(pc, pc.Domain.ID, s.part, since)
+	total := int64(0)
+	for _, one := range all {
+		total += one.Count
+	}
+	if err == nil && total >= manyPayments {
+		v.kept[key] = keptVolumes{since, now, all}
+	}
+	return all, err
+}
+
+// volumeFigures are the payments of the period: by parts beside the period before, by bank, by
+// state, and by reason where they were rejected.
+func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
+	data.Span, data.Other = spanOf(pc)
+	all, err := h.volumes.of(pc, data.Span)
+	if err != nil {
+		return err
+	}
+	first := data.Span.first(pc.Now())
+	var now, before counts
+	parts := make([]counts, 2*data.Span.parts)
+	var recent, earlier []store.Volume
+	for _, v := range all {
+		if i := v.Period - first + data.Span.parts; i >= 0 && i < int64(len(parts)) {
+			parts[i].add(v)
+		}
+		if v.Period < first {
+			before.add(v)
+			earlier = append(earlier, v)
+			continue
+		}
+		now.add(v)
+		recent = append(recent, v)
+	}
+	data.Now, data.Before, data.Empty = now.figures(), before.figures(), len(all) == 0
+	data.Columns = columns(pc, data.Span, parts)
+	data.bankFigures(pc, recent, earlier)
+	data.stateFigures(pc, recent)
+	data.rejectionFigures(pc, recent)
+	return nil
+}
+
+func countText(n int64) string { return page.UpTo(n, store.MaxOverviewRows) }
+
+// columns are those of the chart: the parts of the period, each beside its like in the period
+// before.
+func columns(pc *page.Context, s span, parts []counts) []column {
+	highest := int64(1)
+	for _, one := range parts {
+		highest = max(highest, one.registered)
+	}
+	height := func(n int64) int64 { return 100 * n / highest }
+	all := make([]column, s.parts)
+	for i := range all {
+		n, before := parts[int64(i)+s.parts], parts[i]
+		begin := s.begin(s.first(pc.Now()) + int64(i)).In(pc.Zone).Format(s.layout)
+		all[i] = column{
+			X: 240 / s.parts * int64(i), Good: height(n.good), Rejected: height(n.rejected), Rest: height(n.registered - n.good - n.rejected), Before: height(before.registered),
+			Text: fmt.Sprintf("%s: %d registered, %d done or accepted, %d rejected; %d in the period before", begin, n.registered, n.good, n.rejected, before.registered),
+		}
+	}
+	return all
+}
+
+// Width is how wide a column is, on a drawing of 240.
+func (s span) Width() int64 { return 240 / s.parts }
+
+// Drawn is how wide the drawing is that whole columns fill.
+func (s span) Drawn() int64 { return s.Width() * s.parts }
+
+// Bar is how wide a bar is inside a column.
+func (s span) Bar() int64 { return s.Width() / 2 }
+
+// grouped adds volumes up by a key, the largest first, at most maxBars of them.
+func grouped[K cmp.Ordered](all []store.Volume, key func(store.Volume) (K, bool)) ([]K, map[K]*counts) {
+	sums := map[K]*counts{}
+	var keys []K
+	for _, v := range all {
+		k, has := key(v)
+		if !has {
+			continue
+		}
+		if sums[k] == nil {
+			sums[k], keys = &counts{}, append(keys, k)
+		}
+		sums[k].add(v)
+	}
+	slices.SortFunc(keys, func(a, b K) int {
+		return cmp.Or(cmp.Compare(sums[b].registered, sums[a].registered), cmp.Compare(a, b))
+	})
+	return keys[:min(len(keys), maxBars)], sums
+}
+
+// bankOf is the bank of a volume, if it has one.
+func bankOf(v store.Volume) (string, bool) { return v.ConnectorUUID, v.ConnectorUUID != "" }
+
+func (d *overviewData) bankFigures(pc *page.Context, recent, earlier []store.Volume) {
+	names := map[string]string{}
+	for _, v := range recent {
+		names[v.ConnectorUUID] = v.Connector
+	}
+	uuids, sums := grouped(recent, bankOf)
+	_, before := grouped(earlier, bankOf)
+	for _, uuid := range uuids {
+		n := sums[uuid]
+		row := bankRow{
+			Name: names[uuid], Address: d.listOf(pc, "connector", uuid), Registered: countText(n.registered),
+			Good: page.Percent(n.good, n.registered), Rejected: page.Percent(n.rejected, n.registered), Final: n.finalText(),
+		}
+		if earlier := before[uuid]; earlier != nil {
+			row.Before = page.Percent(earlier.good, earlier.registered)
+		}
+		d.Banks = append(d.Banks, row)
+	}
+}
+
+func (d *overviewData) stateFigures(pc *page.Context, recent []store.Volume) {
+	_, sums := grouped(recent, func(v store.Volume) (payment.State, bool) { return v.State, true })
+	var (
+		bars []bar
+		many []int64
+	)
+	for _, state := range payment.States() {
+		if n := sums[state]; n != nil {
+			bars, many = append(bars, bar{Label: string(state), Address: d.listOf(pc, "state", string(state))}), append(many, n.registered)
+		}
+	}
+	d.add("Payments by state", bars, many)
+}
+
+func (d *overviewData) rejectionFigures(pc *page.Context, recent []store.Volume) {
+	byReason := map[string]store.Volume{}
+	reasons, sums := grouped(recent, func(v store.Volume) (string, bool) {
+		key := string(v.Code) + " " + v.ConnectorUUID
+		byReason[key] = v
+		return key, v.State == payment.Rejected
+	})
+	var (
+		bars []bar
+		many []int64
+	)
+	for _, reason := range reasons {
+		v := byReason[reason]
+		to := d.listOf(pc, "state", string(payment.Rejected), "code", string(v.Code), "connector", cmp.Or(v.ConnectorUUID, page.NoConnector))
+		bars = append(bars, bar{Label: string(v.Code), Note: cmp.Or(v.Connector, "no bank chosen"), Address: to})
+		many = append(many, sums[reason].registered)
+	}
+	d.add("Rejections by reason and bank", bars, many)
+}
+
+// listOf is where the payments of the period are that a figure counts, by names of
+// fields and their values.
+func (d *overviewData) listOf(pc *page.Context, fields ...string) string {
+	begin := d.Span.begin(d.Span.first(pc.Now())).In(pc.Zone)
+	query := url.Values{"first": {begin.Format(time.DateOnly)}}
+	for i := 0; i+1 < len(fields); i += 2 {
+		query.Set(fields[i], fields[i+1])
+	}
+	return pc.Path("/payments?%s", query.Encode())
+}

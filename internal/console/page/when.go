@@ -1,0 +1,89 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"passerelle"
+)
+
+// When is an instant as lists show it: how long ago it was, and exactly.
+type When struct {
+	// Age is how long ago it was, or the day where that is long; empty for no instant.
+	Age string
+	// Exact is the instant with its zone, and Stamp the same for programs.
+	Exact, Stamp string
+}
+
+// longAgo is the age from which a day says more than a duration.
+const longAgo = 7 * 24 * time.Hour
+
+// When is an instant of the domain.
+func (pc *Context) When(at time.Time) When {
+	w := pc.newWhen(at, pc.Now())
+	if pc.Domain.Kind == passerelle.Sandbox {
+		w.Exact += ", by the clock of the sandbox"
+	}
+	return w
+}
+
+// RealWhen is an instant by the real clock, whatever that of the domain says.
+func (pc *Context) RealWhen(at time.Time) When { return pc.newWhen(at, pc.handler.Now()) }
+
+func (pc *Context) newWhen(at, now time.Time) When {
+	age, zone := now.Sub(at), cmp.Or(pc.Zone, time.UTC)
+	w := When{Age: Age(age) + " ago", Exact: passerelle.FormatDateTime(at, zone) + " " + zone.String(), Stamp: at.UTC().Format(time.RFC3339)}
+	switch {
+	case age >= longAgo || age <= -longAgo:
+		w.Age = at.In(zone).Format(time.DateOnly)
+	case age <= -time.Minute:
+		w.Age = "in " + Age(-age)
+	case age < time.Minute:
+		w.Age = "just now"
+	}
+	return w
+}
+
+// WhenEver is an instant of the domain, or none.
+func (pc *Context) WhenEver(at *time.Time) When {
+	if at == nil {
+		return When{}
+	}
+	return pc.When(*at)
+}
+
+// Age writes a duration in its largest unit, or its largest two.
+func Age(d time.Duration) string {
+	minutes := int64(max(d, 0) / time.Minute)
+	switch {
+	case minutes < 60:
+		return fmt.Sprintf("%d min", minutes)
+	case minutes < 48*60:
+		return fmt.Sprintf("%d h", minutes/60) + rest(minutes%60, "min")
+	}
+	return fmt.Sprintf("%d days", minutes/(24*60)) + rest(minutes/60%24, "h")
+}
+
+func rest(n int64, unit string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %d %s", n, unit)
+}
+
+// clockText is what the clock of a sandbox says, empty where it is the real one.
+func (pc *Context) clockText() string {
+	if pc.Domain.Kind != passerelle.Sandbox {
+		return ""
+	}
+	now := pc.Now()
+	ahead := now.Sub(pc.handler.Now()).Round(time.Minute)
+	switch {
+	case pc.Domain.Clock.Frozen != nil:
+		return "Its clock stands still at " + pc.Time(now) + " " + pc.Zone.String() + "."
+	case ahead >= time.Minute:
+		return "Its clock is " + Age(ahead) + " ahead: " + pc.Time(now) + " " + pc.Zone.String() + "."
+	}
+	return ""
+}

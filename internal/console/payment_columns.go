@@ -1,0 +1,90 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+	"time"
+
+	"passerelle/internal/console/page"
+	"passerelle/payment"
+)
+
+// column is a column of a list of payments.
+type column struct {
+	Name, Label string
+	// usual columns are shown where none is chosen.
+	usual  bool
+	Chosen bool
+}
+
+// columns are those that can be chosen, in their order. The number is always there.
+var columns = []column{
+	{Name: "state", Label: "State", usual: true},
+	{Name: "amount", Label: "Amount", usual: true},
+	{Name: "payee", Label: "To", usual: true},
+	{Name: "label", Label: "Label", usual: true},
+	{Name: "bank", Label: "Bank", usual: true},
+	{Name: "client", Label: "Application"},
+	{Name: "execution", Label: "Execution"},
+	{Name: "reference", Label: "End-to-end id"},
+	{Name: "registered", Label: "Registered", usual: true},
+}
+
+// paymentTable is rows with the columns that are shown of them.
+type paymentTable struct {
+	Rows    []listRow
+	columns []column
+}
+
+// Has reports whether a column is shown.
+func (t paymentTable) Has(name string) bool {
+	return slices.ContainsFunc(t.columns, func(c column) bool { return c.Name == name && c.Chosen })
+}
+
+// chooseColumns marks the columns that an address chooses, or the usual ones.
+func chooseColumns(values url.Values) []column {
+	chosen := values["column"]
+	all := slices.Clone(columns)
+	known := slices.ContainsFunc(all, func(c column) bool { return slices.Contains(chosen, c.Name) })
+	for i := range all {
+		all[i].Chosen = slices.Contains(chosen, all[i].Name) || !known && all[i].usual
+	}
+	return all
+}
+
+// usualTable is rows with the usual columns.
+func usualTable(rows []listRow) paymentTable { return paymentTable{rows, chooseColumns(nil)} }
+
+// view is a list of payments that is often wanted, under an address that says what it selects.
+type view struct {
+	Name, Address string
+	Here          bool
+}
+
+// views are the lists that are often wanted.
+func views(pc *page.Context, query url.Values) []view {
+	today := pc.Now().In(pc.Zone).Format(time.DateOnly)
+	var all []view
+	for _, one := range []struct {
+		name   string
+		fields url.Values
+	}{
+		{"All", url.Values{}},
+		{"Today", url.Values{"first": {today}}},
+		{"At the bank's page", url.Values{"state": {string(payment.Validating)}}},
+		{"On their way", url.Values{"state": {string(payment.Pending)}}},
+		{"Rejected", url.Values{"state": {string(payment.Rejected)}}},
+		{"Rejected today", url.Values{"state": {string(payment.Rejected)}, "first": {today}}},
+		{"Expired", url.Values{"state": {string(payment.Expired)}}},
+	} {
+		here := true
+		for _, field := range listFields {
+			here = here && fieldValue(query, field.name) == one.fields.Get(field.name)
+		}
+		for _, column := range query["column"] {
+			one.fields.Add("column", column)
+		}
+		all = append(all, view{one.name, "?" + one.fields.Encode(), here})
+	}
+	return all
+}

@@ -1,0 +1,74 @@
+package reference
+
+import (
+	"slices"
+	"strings"
+)
+
+// Task is what somebody wants to do with the API, and the chapters about it.
+type Task struct {
+	Name     string
+	Chapters []Chapter
+}
+
+// taskNames are the tasks in the order in which an integrator meets them, with the chapters
+// of each, which are named like the first words of their paths.
+var taskNames = []struct{ name, chapters string }{
+	{"Get tokens", "auth"},
+	{"Take payments", "payments terms"},
+	{"Connect users to banks", "connectors banks providers users connections webauth webauth-url files"},
+	{"Read accounts and transactions", "accounts transactions transactionsclusters balances categories categorize indicators account_types account_ownerships certificate currencies"},
+	{"Read investments", "investments market_orders marketorders pockets amortizations"},
+	{"Read bills and documents", "subscriptions documents documenttypes"},
+	{"Receive webhooks", "webhooks webhooks_events"},
+	{"Try it in a sandbox", "sandbox test"},
+	{"Set a domain up", "clients config admin publickey sign-keys openapi.json"},
+}
+
+// otherTask has the chapters that no task names.
+const otherTask = "Other calls"
+
+// byTask orders chapters by what they are for.
+func byTask(chapters []Chapter) []Task {
+	var tasks []Task
+	taken := map[string]bool{}
+	for _, t := range taskNames {
+		task := Task{Name: t.name}
+		for name := range strings.FieldsSeq(t.chapters) {
+			if i := slices.IndexFunc(chapters, func(c Chapter) bool { return c.Name == name }); i >= 0 {
+				task.Chapters, taken[name] = append(task.Chapters, chapters[i]), true
+			}
+		}
+		tasks = append(tasks, task)
+	}
+	other := Task{Name: otherTask}
+	for _, one := range chapters {
+		if !taken[one.Name] {
+			other.Chapters = append(other.Chapters, one)
+		}
+	}
+	if len(other.Chapters) > 0 {
+		tasks = append(tasks, other)
+	}
+	return tasks
+}
+
+// errorTexts say what the codes of errors mean, and what to do.
+var errorTexts = map[string]string{
+	"invalidValue":        "A value is wrong. The message names the field and says what would be right.",
+	"missingParameter":    "A required field is missing. The message names it.",
+	"invalidToken":        "The token is missing, wrong, expired or revoked. Get another one.",
+	"forbidden":           "The token does not have the kind or the scope that the call needs.",
+	"notFound":            "There is no such thing, or it belongs to somebody else.",
+	"conflict":            "The state does not allow it now. With Retry-After, try again; otherwise read the state first.",
+	"connectionLocked":    "The connection is being read. Try again in a moment.",
+	"noAccount":           "The connection has no account that is shared.",
+	"wrongpass":           "The institution refused the credentials. Ask the user for the right ones.",
+	"notSupported":        "The bank or the connector does not offer this.",
+	"payloadTooLarge":     "The body is too large.",
+	"rangeNotSatisfiable": "The file does not have the bytes that Range asks for.",
+	"rateLimited":         "Too many requests. Wait as long as Retry-After says.",
+	"bug":                 "Something failed in the service. Report the request_id.",
+	"maintenance":         "The service is in maintenance. Wait as long as Retry-After says.",
+	"unavailable":         "The service is at its limit. Wait as long as Retry-After says.",
+}

@@ -1,0 +1,12 @@
+-- The words by which payments are found: of their labels, and values that stand for e-mail
+-- addresses. The newest payments of a word are side by side.
+CREATE TABLE payment_word (
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  word       TEXT NOT NULL,
+  registered BIGINT NOT NULL,
+  payment_id BIGINT NOT NULL,
+  PRIMARY KEY (domain_id, word, registered, payment_id)
+);
+
+-- Acts by the number of the request in which they were done.
+CREATE INDEX audit_of_request ON audit (request_id);
