@@ -66,7 +66,10 @@ type Profile struct {
 	Restricted bool
 	// Disturbed connectors have failed several times in a row. Pages show this before a choice.
 	Disturbed bool
-	Labels    Labels
+	// Peculiar connectors lead to a simulated bank that shows one peculiarity. They are listed
+	// apart from the others.
+	Peculiar bool
+	Labels   Labels
 }
 
 // Labels describe a connector to people and programs, in addition to its name. Each may be

@@ -85,7 +85,7 @@ var connection = compact(`
 	"created":"2026-11-20 09:10:00","last_update":"2026-11-20 09:15:04","last_push":"2026-11-20 09:15:04",
 	"next_try":"2026-11-21 09:15:04","expire":null}`)
 
-const connector = `{"id":40,"uuid":"338178e6-3d01-564f-9a7b-52ca442459bf","name":"Connecteur de test","slug":"TST","code":null,"color":"2b6cb0",` +
+const connector = `{"id":40,"uuid":"338178e6-3d01-564f-9a7b-52ca442459bf","name":"Banque Exemple","slug":"TST","code":null,"color":"2b6cb0",` +
 	`"hidden":false,"charged":false,"beta":false,"restricted":false,"auth_mechanism":"credentials","capabilities":["bank","document"]}`
 
 const source = `{"id":88,"id_connection":$connection,"id_connector_source":4,"name":"directaccess","state":null,"disabled":null,` +
@@ -132,7 +132,7 @@ var salary = compact(`
 	"country":null,"card":"","webid":"t-9002","new":true,"documents_count":0,"informations":{},
 	"counterparty":{"label":"Atelier du Nord","account_scheme_name":"iban","account_identification":"FR1420041010050500013M02606","type":"debtor"}}`)
 
-const ownership = `{"id_account":301,"id_connection":$connection,"id_user":$user,"id_connector_source":4,"name":"Compte courant","bank_name":"Connecteur de test",` +
+const ownership = `{"id_account":301,"id_connection":$connection,"id_user":$user,"id_connector_source":4,"name":"Compte courant","bank_name":"Banque Exemple",` +
 	`"multiple_holders":false,"calculated":[],"usage":"PRIV","parties":[{"role":"holder","identity":{"is_user":true,"full_name":"Jeanne Martin"}}],` +
 	`"identifications":[{"scheme_name":"iban","identification":"FR7630006000011234567890189"}]}`
 

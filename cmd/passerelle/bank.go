@@ -16,7 +16,7 @@ import (
 
 // bankFolder is the flag for the folder of bank files.
 type bankFolder struct {
-	Banks string `placeholder:"DIR" type:"path" help:"Folder of bank files, NAME.toml each, of which docs/bank-file.md tells. SIGHUP has a service read it again."`
+	Banks string `placeholder:"DIR" type:"path" help:"Folder of bank files, NAME.toml each, of which docs/bank-file.md tells, and logos, UUID.png or .jpg. SIGHUP has a service read it again."`
 }
 
 // read reads the files, none without a folder.

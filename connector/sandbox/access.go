@@ -11,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector/sandbox/customers"
+	"passerelle/connector/sandbox/speech"
 )
 
 // The page on which a customer lets a connector read. It stores nothing. Its address contains,
@@ -81,12 +82,15 @@ func (b *Bank) access(id string) (*accessView, bool) {
 	return v, true
 }
 
-// showAccess asks the customer. Both answers are forms that go back.
-func (b *Bank) showAccess(w http.ResponseWriter, id string) {
+// showAccess asks the customer; both answers go back as forms do.
+func (b *Bank) showAccess(w http.ResponseWriter, r *http.Request, id string) {
 	v, ok := b.access(id)
 	if !ok {
-		notFound(w)
+		notFound(w, r)
 		return
 	}
-	render(w, http.StatusOK, view{Title: "Let an application read your accounts?", Access: v})
+	page := brandedAs(TestConnector)
+	page.Speech, page.Access = speech.To(r, ""), v
+	page.Title = page.Say("Let an application read your accounts?")
+	render(w, http.StatusOK, page)
 }

@@ -64,7 +64,7 @@ func (s scene) cancellation(r payment.Report) (payment.Report, error) {
 	switch {
 	case s.cancelled():
 		return payment.Report{
-			Status: payment.Declined, Code: byClient.Code, Description: byClient.Text, By: byClient.By,
+			Status: payment.Declined, Code: byClient.Code, Description: byClient.spoken(s.speech()), By: byClient.By,
 			Raw: "cancelled", Cancellation: payment.CancellationGranted,
 		}, nil
 	case s.cancelling():

@@ -90,8 +90,10 @@ func (o *order) back(d decision, page string) string {
 
 // screen is the text and the buttons of a page.
 type screen struct {
-	bank, title, lead string
-	buttons           []button
+	title, lead string
+	buttons     []button
+	// app is set where the page stands in for a phone.
+	app bool
 }
 
 // button is one possible decision on a page. The main button is the usual choice.
@@ -107,7 +109,7 @@ var (
 		buttons: []button{{approve, "Approve", true}, {refuse, "Refuse", false}},
 	}
 	inApp = screen{
-		bank: appName, title: "Confirm this payment?", lead: "This page stands in for the bank’s app on your phone.",
+		app: true, title: "Confirm this payment?", lead: "This page stands in for the bank’s app on your phone.",
 		buttons: []button{{approve, "Confirm", true}, {refuse, "Refuse", false}},
 	}
 	toCancel = screen{

@@ -8,16 +8,19 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/sandbox/speech"
 	"passerelle/payment"
 )
 
 // order is an order as the bank stores it, with its state.
 type order struct {
-	Connector string            `json:"connector"`
-	UseCase   string            `json:"use_case"`
-	Mechanism string            `json:"mechanism"`
-	Submitted time.Time         `json:"submitted"`
-	ReturnURL string            `json:"return_url"`
+	Connector string    `json:"connector"`
+	UseCase   string    `json:"use_case"`
+	Mechanism string    `json:"mechanism"`
+	Submitted time.Time `json:"submitted"`
+	ReturnURL string    `json:"return_url"`
+	// Language is what the payer's device asked for, empty when nobody told.
+	Language  string            `json:"language,omitempty"`
 	Currency  string            `json:"currency"`
 	Total     int64             `json:"total"`
 	Lines     []line            `json:"lines"`
@@ -70,7 +73,7 @@ type account struct {
 func newOrder(b bank, u useCase, timing Timing, in connector.Order) order {
 	first := in.Payment.Instructions[0]
 	o := order{
-		Connector: b.profile.UUID, UseCase: u.value, Mechanism: in.Mechanism, Submitted: in.Now, ReturnURL: in.ReturnURL,
+		Connector: b.profile.UUID, UseCase: u.value, Mechanism: in.Mechanism, Submitted: in.Now, ReturnURL: in.ReturnURL, Language: in.Device.AcceptLanguage,
 		Currency: string(in.Payment.Currency()), Total: in.Payment.Total(),
 		DateType: first.DateType, Frequency: first.Frequency, Day: first.ExecutionDate.String(), LastDay: first.EndDate.String(),
 		Since: &in.Now,
@@ -133,6 +136,9 @@ func (o *order) modernise() {
 	}
 	o.Status, o.Due = "", nil
 }
+
+// speech is the language in which the bank speaks about the order.
+func (o *order) speech() speech.Speech { return speech.For(o.Language) }
 
 // step is the one at which the bank is.
 func (o *order) step() step { return o.Plan.Steps[o.At] }

@@ -8,11 +8,15 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 
 	"passerelle"
+	"passerelle/connector/sandbox/customers"
+	"passerelle/connector/sandbox/speech"
 )
 
 // pagesPath is where Pages are mounted.
@@ -50,9 +54,11 @@ func styleHash() string {
 // view is the content of a page: an order, a question for access, a notice, or a shop's
 // return page.
 type view struct {
+	speech.Speech
 	Style template.CSS
-	Bank  string
-	// Fiction says what is not real.
+	// Bank is its name, Letters its mark, and Color names its colour in the style sheet.
+	Bank, Letters, Color string
+	// Fiction says what does not exist.
 	Fiction string
 	Title   string
 	Notice  string
@@ -68,15 +74,15 @@ func (b *Bank) Pages() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch id := strings.TrimPrefix(r.URL.Path, pagesPath); {
 		case id == "" || strings.Contains(id, "/"):
-			notFound(w)
+			notFound(w, r)
 		case reads(r) && strings.HasPrefix(id, accessPrefix):
-			b.showAccess(w, id)
+			b.showAccess(w, r, id)
 		case reads(r):
 			b.show(w, r, id)
 		case r.Method == http.MethodPost:
 			b.decide(w, r, id)
 		default:
-			notAllowed(w, "GET, HEAD, POST")
+			notAllowed(w, r, "GET, HEAD, POST")
 		}
 	})
 }
@@ -86,15 +92,15 @@ func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method
 func (b *Bank) show(w http.ResponseWriter, r *http.Request, id string) {
 	domain, key, ok := b.orderOf(id)
 	if !ok {
-		notFound(w)
+		notFound(w, r)
 		return
 	}
 	o, _, err := b.find(r.Context(), domain, key)
 	if err != nil {
-		b.fail(r.Context(), w, err)
+		b.fail(w, r, err)
 		return
 	}
-	b.showOrder(w, http.StatusOK, o, domain, key)
+	b.showOrder(w, r, http.StatusOK, o, domain, key)
 }
 
 // decide records the payer's decision and sends the browser back. Only the first decision
@@ -102,25 +108,25 @@ func (b *Bank) show(w http.ResponseWriter, r *http.Request, id string) {
 func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 	domain, key, ok := b.orderOf(id)
 	if !ok {
-		notFound(w)
+		notFound(w, r)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); errors.Is(err, passerelle.Unavailable) {
-		b.fail(r.Context(), w, err) // there is no room for it
+		b.fail(w, r, err) // there is no room for it
 		return
 	}
 	c := choice{decision(r.PostFormValue("decision")), r.PostFormValue("account"), r.PostFormValue("step")}
 	if !c.known() {
-		notice(w, http.StatusBadRequest, "That was neither yes nor no", "Go back and choose one of the buttons. Nothing has been decided.")
+		notice(w, r, http.StatusBadRequest, "That was neither yes nor no", "Go back and choose one of the buttons. Nothing has been decided.")
 		return
 	}
 	o, back, err := b.take(r.Context(), domain, key, c)
 	switch {
 	case err != nil:
-		b.fail(r.Context(), w, err)
+		b.fail(w, r, err)
 	case o.Decision != c.decision:
-		b.showOrder(w, http.StatusConflict, o, domain, key)
+		b.showOrder(w, r, http.StatusConflict, o, domain, key)
 	default:
 		setHeaders(w)
 		http.Redirect(w, r, back, http.StatusSeeOther)
@@ -152,44 +158,66 @@ func (b *Bank) Decide(ctx context.Context, domain passerelle.DomainID, key, butt
 	return back, err
 }
 
-func (b *Bank) showOrder(w http.ResponseWriter, code int, o order, domain passerelle.DomainID, key string) {
-	shown := newOrderView(o, b.reference(domain, key))
-	render(w, code, view{Bank: shown.Bank, Title: shown.Title, Order: shown})
+func (b *Bank) showOrder(w http.ResponseWriter, r *http.Request, code int, o order, domain passerelle.DomainID, key string) {
+	says := speech.To(r, o.Language)
+	shown := newOrderView(says, o, b.reference(domain, key))
+	v := brandedAs(o.Connector)
+	v.Speech, v.Title, v.Order = says, shown.Title, shown
+	if shown.App {
+		v.Bank = says.Say("%s app", v.Bank)
+	}
+	render(w, code, v)
 }
 
-func notFound(w http.ResponseWriter) {
-	notice(w, http.StatusNotFound, "There is no such page at this bank",
+// lettersOf are the first two letters of a name that stand for it.
+func lettersOf(name string) string {
+	letters := []rune(customers.Labels(name, 0).Slug)
+	return string(letters[:min(2, len(letters))])
+}
+
+// brandedAs is a page of the bank of a connector.
+func brandedAs(uuid string) view {
+	i := max(slices.IndexFunc(variants, func(v variant) bool { return v.uuid == uuid }), 0)
+	v := variants[i]
+	return view{Bank: v.name, Letters: lettersOf(v.name), Color: fmt.Sprintf("b%d", v.id%customers.Colors)}
+}
+
+func notFound(w http.ResponseWriter, r *http.Request) {
+	notice(w, r, http.StatusNotFound, "There is no such page at this bank",
 		"The address is incomplete, or the payment it belonged to is gone. Go back to where you came from and start again.")
 }
 
-func notAllowed(w http.ResponseWriter, methods string) {
+func notAllowed(w http.ResponseWriter, r *http.Request, methods string) {
 	w.Header().Set("Allow", methods)
-	notice(w, http.StatusMethodNotAllowed, "This page is for reading", "Follow a link to it, or go back to where you came from.")
+	notice(w, r, http.StatusMethodNotAllowed, "This page is for reading", "Follow a link to it, or go back to where you came from.")
 }
 
-func (b *Bank) fail(ctx context.Context, w http.ResponseWriter, err error) {
+func (b *Bank) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errNoOrder) {
-		notFound(w)
+		notFound(w, r)
 		return
 	}
 	if errors.Is(err, passerelle.Unavailable) {
-		notice(w, http.StatusServiceUnavailable, "The bank is busy", "Your decision was not recorded. Load this page again in a moment.")
+		notice(w, r, http.StatusServiceUnavailable, "The bank is busy", "Your decision was not recorded. Load this page again in a moment.")
 		return
 	}
-	b.Log.ErrorContext(ctx, "a page of the sandbox bank could not be served", "error", err)
-	notice(w, http.StatusInternalServerError, "The bank is out of reach",
+	b.Log.ErrorContext(r.Context(), "a page of the sandbox bank could not be served", "error", err)
+	notice(w, r, http.StatusInternalServerError, "The bank is out of reach",
 		"Something went wrong on our side. Your decision may not have been recorded: load this page again to see.")
 }
 
-func notice(w http.ResponseWriter, code int, title, text string) {
-	render(w, code, view{Title: title, Notice: text})
+func notice(w http.ResponseWriter, r *http.Request, code int, title, text string) {
+	v := brandedAs(TestConnector)
+	v.Speech = speech.To(r, "")
+	v.Title, v.Notice = v.Say(title), v.Say(text)
+	render(w, code, v)
 }
 
 // render renders the complete page before it answers, so that half a page is never sent. The
 // template is fixed and its data are plain: it cannot fail.
 func render(w http.ResponseWriter, code int, v view) {
 	v.Style = template.CSS(styleCSS)
-	v.Bank, v.Fiction = cmp.Or(v.Bank, bankName), cmp.Or(v.Fiction, "This bank does not exist.")
+	v.Fiction = v.Say(cmp.Or(v.Fiction, "This bank does not exist."))
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, v); err != nil {
 		panic("sandbox: " + err.Error())

@@ -37,13 +37,13 @@ func TestPageShowsTheOrder(t *testing.T) {
 		{"sort code", []payment.Instruction{instruction()}, []string{"£12.50", "The Shop", "00-00-00 5577 9911", "Order 1", "At once"}},
 		{"IBAN", []payment.Instruction{instruction(toIBAN)}, []string{"Marché d&#39;Été", "FR76 9999 9000 0000 0000 0000 033"}},
 		{"next banking day", []payment.Instruction{instruction(dated(payment.FirstOpenDay))}, []string{"On the next banking day"}},
-		{"deferred", []payment.Instruction{instruction(dated(payment.Deferred))}, []string{"On 2026-11-24"}},
-		{"periodic", []payment.Instruction{instruction(dated(payment.Periodic))}, []string{"Repeated monthly, from 2026-11-24 to 2027-01-24"}},
+		{"deferred", []payment.Instruction{instruction(dated(payment.Deferred))}, []string{"On 24/11/2026"}},
+		{"periodic", []payment.Instruction{instruction(dated(payment.Periodic))}, []string{"Every month, from 24/11/2026 to 24/01/2027"}},
 		{"bulk", []payment.Instruction{instruction(), instruction(second)}, []string{
 			"£1,000,000,012.49", "2 beneficiaries", "£12.50", "£999,999,999.99", "The Shop", "The Landlord", "Rent",
 		}},
 		{"always", []payment.Instruction{instruction()}, []string{
-			`lang="en"`, "Sandbox Bank", "No real money", "2026-11-21, 12:00 UTC", `<form method="post">`, "Approve</button>", "Refuse</button>", "SBX-",
+			`lang="en"`, "Banque Exemple", "No real money", "21/11/2026, 12:00 UTC", `<form method="post">`, "Approve</button>", "Refuse</button>", "SBX-",
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

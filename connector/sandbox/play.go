@@ -134,7 +134,7 @@ func (s scene) report() (payment.Report, error) {
 
 func (s scene) asking(step) payment.Report {
 	q, asked := s.question()
-	r := payment.Report{Status: payment.Awaiting, Action: q.action, Description: q.text, Raw: "awaiting"}
+	r := payment.Report{Status: payment.Awaiting, Action: q.action, Description: s.speech().Say(q.text), Raw: "awaiting"}
 	if !asked {
 		r.Action = payment.Redirect
 	}
@@ -142,7 +142,7 @@ func (s scene) asking(step) payment.Report {
 		r.ValidateURI = s.page
 	}
 	if q.form != nil {
-		r.Fields = q.form.fields
+		r.Fields = s.speech().Fields(q.form.fields)
 	}
 	return r
 }
@@ -180,7 +180,7 @@ func (s scene) saying(at step) payment.Report { return utterances[at.What](s) }
 func (s scene) ending(at step) payment.Report {
 	e := at.Ending
 	if len(at.Lines) == 0 && e.State == payment.InstructionRejected && !s.worked() {
-		return payment.Report{Status: payment.Declined, Code: e.Code, Description: e.spoken(), By: e.By, Raw: raws[e.State]}
+		return payment.Report{Status: payment.Declined, Code: e.Code, Description: e.spoken(s.speech()), By: e.By, Raw: raws[e.State]}
 	}
 	r := payment.Report{Status: payment.Settled, By: e.By, Raw: raws[e.State]}
 	wait := s.lines(at, &r)
@@ -221,7 +221,7 @@ func (s scene) lines(at step, r *payment.Report) time.Duration {
 // did not wait for it.
 func (s scene) line(l lineEnding, when time.Time) payment.Line {
 	e := l.Ending
-	line := payment.Line{Position: l.Position, State: e.State, Code: e.Code, Description: e.spoken()}
+	line := payment.Line{Position: l.Position, State: e.State, Code: e.Code, Description: e.spoken(s.speech())}
 	if e.State != payment.InstructionDone {
 		return line
 	}

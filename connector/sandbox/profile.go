@@ -28,14 +28,18 @@ type variant struct {
 	differs func(*bank)
 }
 
+// ordinary is the number of the last bank that shows no peculiarity.
+const ordinary = 42
+
 // TestConnector is the UUID of the test connector that carries everything.
 const TestConnector = "338178e6-3d01-564f-9a7b-52ca442459bf"
 
-// variants are the banks in the order they are shown. Their UUIDs and numbers never change.
+// variants are the banks: a few with names as banks have them, then one for each peculiarity.
+// Their UUIDs and numbers are for ever.
 var variants = []variant{
-	{TestConnector, 40, "Connecteur de test", func(*bank) {}},
-	{"c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41", 41, "Sandbox Bank UK", british},
-	{"6d9b2682-5fa0-496c-9a61-950c1cca8bf7", 42, "Sandbox Bank Europe", european},
+	{TestConnector, 40, "Banque Exemple", func(*bank) {}},
+	{"c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41", 41, "Example Bank", british},
+	{"6d9b2682-5fa0-496c-9a61-950c1cca8bf7", 42, "Beispielbank", european},
 
 	// One bank for each incompatibility, and one for two at a time.
 	{"2de6ced7-8747-4bd5-8052-fa6635925a0c", 43, "Sandbox Low Limit", settings(func(s *payment.Settings) { s.Maximum = each(1000_00) })},
@@ -69,7 +73,7 @@ func (v variant) bank() bank {
 		profile: connector.Profile{
 			UUID: v.uuid, ID: v.id, Name: v.name, Countries: sepaCountries, Sandbox: true, Idempotent: true, Labels: customers.Labels(v.name, v.id),
 			Sources:       []connector.Source{{ID: v.id*10 + 1, Name: "openapi"}},
-			PaymentFields: paymentFields(), Payments: everything(),
+			PaymentFields: paymentFields(), Payments: everything(), Peculiar: v.id > ordinary,
 		},
 		cancels: payment.CancellationAwaiting,
 	}
@@ -120,8 +124,8 @@ func without[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == one })
 }
 
-// sepaCountries are the countries of the SEPA schemes. France is first, because the test
-// connector has a French name.
+// sepaCountries are those of the SEPA schemes; France leads, as the country of the test
+// connector.
 var sepaCountries = []string{
 	"FR", "AD", "AL", "AT", "BE", "BG", "CH", "CY", "CZ", "DE", "DK", "EE", "ES", "FI",
 	"GB", "GR", "HR", "HU", "IE", "IS", "IT", "LI", "LT", "LU", "LV", "MC", "MD", "ME",

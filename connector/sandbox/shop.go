@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"net/http"
+
+	"passerelle/connector/sandbox/speech"
 )
 
 // pair is one query parameter that came back.
@@ -34,7 +36,7 @@ var shopTitles = map[string]string{
 func (b *Bank) Shop() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !reads(r) {
-			notAllowed(w, "GET, HEAD")
+			notAllowed(w, r, "GET, HEAD")
 			return
 		}
 		render(w, http.StatusOK, shopView(r))
@@ -43,7 +45,7 @@ func (b *Bank) Shop() http.Handler {
 
 func shopView(r *http.Request) view {
 	query := r.URL.Query()
-	v := view{Bank: "Sandbox Shop", Fiction: "This shop sells nothing.", Title: shopTitles[query.Get("payment_state")]}
+	v := view{Speech: speech.To(r, ""), Bank: "Demo Shop", Letters: "DS", Color: "shop", Fiction: "This shop sells nothing.", Title: shopTitles[query.Get("payment_state")]}
 	for _, name := range returned {
 		if query.Has(name) {
 			v.Back = append(v.Back, pair{name, cut(query.Get(name))})
@@ -63,6 +65,7 @@ func shopView(r *http.Request) view {
 	if len(v.Back) == 0 {
 		v.Notice = "This page stands in for yours: give its address as the one that payers return to, and it will show what they come back with."
 	}
+	v.Title, v.Notice = v.Say(v.Title), v.Say(v.Notice)
 	return v
 }
 

@@ -18,7 +18,7 @@ func TestPhone(t *testing.T) {
 			bank := newBank(sandbox.NewMemoryLedger(), sandbox.Faithful)
 			o, _ := using(t, bank, "decoupled")
 			page := bank.Page(o.Domain, o.Key)
-			expectText(t, get(t, bank, page), "Sandbox Bank app", "Confirm this payment?", "stands in for", "Confirm</button>")
+			expectText(t, get(t, bank, page), "Banque Exemple app", "Confirm this payment?", "stands in for", "Confirm</button>")
 			if w := press(t.Context(), bank, page, decision); w.Code != http.StatusSeeOther || w.Header().Get("Location") != page {
 				t.Errorf("answered with %d to %q", w.Code, w.Header().Get("Location"))
 			}

@@ -1,23 +1,18 @@
 package sandbox
 
 import (
-	"cmp"
 	"strings"
+	"time"
 
 	"passerelle"
+	"passerelle/connector/sandbox/speech"
 	"passerelle/payment"
-)
-
-// bankName is the heading of pages, and appName the heading of pages that stand in for a
-// phone.
-const (
-	bankName = "Sandbox Bank"
-	appName  = "Sandbox Bank app"
 )
 
 // orderView is an order in words.
 type orderView struct {
-	Bank  string
+	// App is set for a page that stands in for a phone.
+	App   bool
 	Title string
 	// Lead explains the title where that is needed.
 	Lead string
@@ -42,23 +37,27 @@ type lineView struct {
 // Single reports whether there is one beneficiary only.
 func (v *orderView) Single() bool { return len(v.Lines) == 1 }
 
-func newOrderView(o order, reference string) *orderView {
+func newOrderView(says speech.Speech, o order, reference string) *orderView {
 	currency := passerelle.Currency(o.Currency)
 	now := o.screen()
+	ordered := o.Submitted.UTC()
 	v := &orderView{
-		Bank: cmp.Or(now.bank, bankName), Title: now.title, Lead: now.lead, Buttons: now.buttons, Step: o.At,
-		Reference: reference, ReturnURL: o.ReturnURL,
-		Total: amount(o.Total, currency), When: when(o), Ordered: o.Submitted.UTC().Format("2006-01-02, 15:04 UTC"),
+		App: now.app, Title: says.Say(now.title), Lead: says.Say(now.lead), Step: o.At, Reference: reference, ReturnURL: o.ReturnURL,
+		Total: says.Money(o.Total, currency), When: when(says, o), Ordered: says.Day(ordered.Format(time.DateOnly)) + ordered.Format(", 15:04 UTC"),
 	}
-	v.from(o)
+	for _, b := range now.buttons {
+		b.Label = says.Say(b.Label)
+		v.Buttons = append(v.Buttons, b)
+	}
+	v.from(says, o)
 	for _, l := range o.Lines {
-		v.Lines = append(v.Lines, lineView{l.Name, grouped(l.Scheme, l.Number), l.Label, amount(l.Minor, currency)})
+		v.Lines = append(v.Lines, lineView{l.Name, grouped(l.Scheme, l.Number), l.Label, says.Money(l.Minor, currency)})
 	}
 	return v
 }
 
-// from shows the debited account, or the accounts to choose from.
-func (v *orderView) from(o order) {
+// from shows the account that is debited, or those there are to choose from.
+func (v *orderView) from(says speech.Speech, o order) {
 	if o.Payer.Number != "" {
 		v.Payer = &lineView{Name: o.Payer.Name, Number: grouped(o.Payer.Scheme, o.Payer.Number)}
 		return
@@ -71,41 +70,43 @@ func (v *orderView) from(o order) {
 		if !p.offered {
 			continue
 		}
-		v.Accounts = append(v.Accounts, lineView{Name: p.name, Number: passerelle.Account{Scheme: passerelle.IBAN, Identification: p.number}.Masked(), Label: p.number})
+		v.Accounts = append(v.Accounts, lineView{Name: says.Say(p.name), Number: passerelle.Account{Scheme: passerelle.IBAN, Identification: p.number}.Masked(), Label: p.number})
 	}
 }
 
-func amount(minor int64, currency passerelle.Currency) string {
-	return passerelle.Money{Minor: minor, Currency: currency}.Written("en")
-}
-
-// when returns the day of the payment in words.
-func when(o order) string {
+// when says in words on which day the bank is to pay.
+func when(says speech.Speech, o order) string {
 	switch o.DateType {
 	case payment.Instant:
-		return "At once"
+		return says.Say("At once")
 	case payment.FirstOpenDay:
-		return nextDay(o)
+		return nextDay(says, o)
 	case payment.Deferred:
-		return "On " + o.Day
+		return says.Say("On %s", says.Day(o.Day))
 	default:
-		return repeated(o)
+		return repeated(says, o)
 	}
 }
 
-func nextDay(o order) string {
+func nextDay(says speech.Speech, o order) string {
 	if o.Day == "" {
-		return "On the next banking day"
+		return says.Say("On the next banking day")
 	}
-	return "On the next banking day, " + o.Day
+	return says.Say("On the next banking day, %s", says.Day(o.Day))
 }
 
-func repeated(o order) string {
-	text := "Repeated " + string(o.Frequency) + ", from " + o.Day
+func repeated(says speech.Speech, o order) string {
+	often := says.Say(often[o.Frequency])
 	if o.LastDay == "" {
-		return text
+		return says.Say("%s, from %s", often, says.Day(o.Day))
 	}
-	return text + " to " + o.LastDay
+	return says.Say("%s, from %s to %s", often, says.Day(o.Day), says.Day(o.LastDay))
+}
+
+// often says how often a series is repeated.
+var often = map[payment.Frequency]string{
+	"daily": "Every day", "weekly": "Every week", "two-weekly": "Every two weeks", "monthly": "Every month", "two-monthly": "Every two months",
+	"quarterly": "Every three months", "four-monthly": "Every four months", "semiannually": "Every six months", "yearly": "Every year",
 }
 
 // grouped writes an account number as people read it: a sort code in pairs,

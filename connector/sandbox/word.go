@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"passerelle/connector/sandbox/speech"
 	"passerelle/payment"
 )
 
@@ -116,8 +117,8 @@ func (p *planner) utter(what string, times int) bool {
 // deliver is about the answer to the order's arrival, so it comes first.
 func (p *planner) deliver(s step) bool { return len(p.Steps) == 0 && p.add(s) }
 
-// texts are the bank's texts for some codes.
-var texts = map[payment.ErrorCode]string{
+// messages are what the bank says with its codes; it says nothing with others.
+var messages = map[payment.ErrorCode]string{
 	payment.InvalidEmitter:       "The account to be debited is closed.",
 	payment.InsufficientFunds:    "The balance of the account is too low.",
 	payment.InvalidAmount:        "The amount is out of bounds.",
@@ -145,16 +146,17 @@ const htmlText = `<p class="msg">Désolé&nbsp;! <b>Votre banque</b> – Η τρ
 // megaText stands for a message of a megabyte.
 const megaText = "mega"
 
-// spoken is the text of an ending. The long one is not in the ledger.
-func (e ending) spoken() string {
+// spoken is the text of an ending in the language of an order. The long one is kept out of the
+// ledger.
+func (e ending) spoken(s speech.Speech) string {
 	if e.Text == megaText {
 		return strings.Repeat("The bank has a lot to say. ", 1<<20/27)
 	}
-	return e.Text
+	return s.Say(e.Text)
 }
 
 func refusal(code payment.ErrorCode) ending {
-	return ending{State: payment.InstructionRejected, Code: code, Text: texts[code]}
+	return ending{State: payment.InstructionRejected, Code: code, Text: messages[code]}
 }
 
 func saying(text string) ending {
@@ -163,9 +165,9 @@ func saying(text string) ending {
 
 // Endings that others than the bank cause.
 var (
-	byPayer    = ending{payment.InstructionRejected, payment.CancelledByUser, texts[payment.CancelledByUser], payment.ByPayer}
-	byClient   = ending{payment.InstructionRejected, payment.CancelledByClient, texts[payment.CancelledByClient], payment.ByClient}
-	notGranted = ending{payment.InstructionRejected, payment.ConfirmationRefused, texts[payment.ConfirmationRefused], payment.ByClient}
+	byPayer    = ending{payment.InstructionRejected, payment.CancelledByUser, messages[payment.CancelledByUser], payment.ByPayer}
+	byClient   = ending{payment.InstructionRejected, payment.CancelledByClient, messages[payment.CancelledByClient], payment.ByClient}
+	notGranted = ending{payment.InstructionRejected, payment.ConfirmationRefused, messages[payment.ConfirmationRefused], payment.ByClient}
 )
 
 // codeOf reads a code without regard to capitals. An unknown code stays as it is: banks have

@@ -79,7 +79,7 @@ func usable(d passerelle.Domain, p connector.Profile) bool {
 // bank is the public part of a connector.
 func bank(p connector.Profile, zone *time.Location) wire.Bank {
 	b := wire.Bank{
-		UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Restricted: p.Restricted, Disturbed: p.Disturbed, Mechanism: p.Mechanism, SyncDays: p.SyncDays, Payments: p.Payments, Fields: p.PaymentFields,
+		UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Restricted: p.Restricted, Disturbed: p.Disturbed, Peculiar: p.Peculiar, Mechanism: p.Mechanism, SyncDays: p.SyncDays, Payments: p.Payments, Fields: p.PaymentFields,
 		Slug: p.Labels.Slug, Code: p.Labels.Code, Siret: p.Labels.Siret, Color: p.Labels.Color, URLs: p.Labels.URLs, Beta: p.Labels.Beta, Charged: p.Labels.Charged,
 	}
 	for _, s := range p.Sources {

@@ -263,7 +263,7 @@ var sortKeys = map[string]func(*payment.Payment) (key any, null bool){
 	"execution_date_type": func(p *payment.Payment) (any, bool) { return string(p.DateType()), false },
 }
 
-var bankNames = map[string]string{testConnector: "Connecteur de test", britishConnector: "Sandbox Bank UK", oneByOne: "Sandbox One By One"}
+var bankNames = map[string]string{testConnector: "Banque Exemple", britishConnector: "Example Bank", oneByOne: "Sandbox One By One"}
 
 // Every order, in both directions, alone and with a filter.
 func TestOrdersOfPayments(t *testing.T) {

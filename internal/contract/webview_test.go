@@ -84,9 +84,9 @@ type ending struct {
 }
 
 var endings = []ending{
-	{"connect", "D, FORM", "connect?code={new code}&state=x", share("one"), "connection_id={one}&state=x"},
+	{"connect", "D, FORM", "connect?code={new code}&state=x", both(share("one"), finish), "connection_id={one}&state=x"},
 	{"connect: connection_ids", "D", "connect?code={new code}&max_connections=2", both(share("one"), finish), "connection_id={one}&connection_ids={one}"},
-	{"connect: code of a new user", "D, JB", "connect?state=x", share("one"), "code=*&connection_id=*&state=x"},
+	{"connect: code of a new user", "D, JB", "connect?state=x", both(share("one"), finish), "code=*&connection_id=*&state=x"},
 	{"connect: access_denied", "D, SDK", "connect?code={new code}&state=x", leave, "error=access_denied&error_description=*&state=x"},
 	{"connect: server_error", "D, SDK", "connect?code={new code}&state=x", both(signIn("down"), leave), "error=server_error&error_description=*&state=x"},
 	{"connect: session_expired", "SDK", "connect?code={new code}&state=x", vanish, "error=session_expired&error_description=*&state=x"},
@@ -260,7 +260,7 @@ func stay(_ *person, s page) page { return s }
 
 func leave(p *person, s page) page { return p.at(s, "step", "leave") }
 
-func finish(p *person, s page) page { return p.send(s, "finish") }
+func finish(p *person, s page) page { return p.at(s, "step", "done") }
 
 func forget(p *person, s page) page {
 	return p.send(p.at(s, "connection", p.things["well"], "step", "forget"), "forget")

@@ -63,7 +63,7 @@ func TestCreationRefusals(t *testing.T) {
 		{name: "unknown connector", lines: 1, change: func(d *payment.Draft) { d.Connector = "nobody" }, field: "connector_uuid"},
 		{name: "sandbox connector in a live domain", lines: 1, live: true, change: func(d *payment.Draft) { d.Connector = testConnector }, field: "connector_uuid"},
 		{
-			name: "ineligible connector", lines: 1, field: "connector_uuid", words: []string{"Connecteur de test", "nspCurrency"},
+			name: "ineligible connector", lines: 1, field: "connector_uuid", words: []string{"Banque Exemple", "nspCurrency"},
 			change: func(d *payment.Draft) { d.Connector, d.Instructions[0].Amount.Currency = "40", "CHF" },
 		},
 		{name: "user as payer", lines: 1, change: func(d *payment.Draft) { d.PayerIdentity = user }, field: "payer_identity.id_user"},
@@ -111,11 +111,11 @@ func TestValidationRefusals(t *testing.T) {
 	}{
 		{"unknown connector", 1, func(c *initiation.Choice) { c.Connector = "nobody" }, "connector_uuid", nil},
 		{"no connector", 1, func(c *initiation.Choice) { c.Connector = "" }, "connector_uuid", nil},
-		{"ineligible connector", 2, fit, "connector_uuid", []string{"Connecteur de test", "nspBulk"}},
+		{"ineligible connector", 2, fit, "connector_uuid", []string{"Banque Exemple", "nspBulk"}},
 		{"wrong mechanism", 1, func(c *initiation.Choice) { c.Mechanism = "pigeon" }, "validate_mechanism", []string{"webauth"}},
 		{"no webview_url", 1, func(c *initiation.Choice) { c.WebviewURL = "" }, "webview_url", nil},
 		{"bad webview_url", 1, func(c *initiation.Choice) { c.WebviewURL = "javascript:alert(1)" }, "webview_url", nil},
-		{"no payer", 1, func(c *initiation.Choice) { c.Payer = nil }, "payer", []string{"Connecteur de test"}},
+		{"no payer", 1, func(c *initiation.Choice) { c.Payer = nil }, "payer", []string{"Banque Exemple"}},
 		{"bad payer", 1, func(c *initiation.Choice) { c.Payer.Identification = "FR00" }, "payer.identification", nil},
 		{"required field", 1, func(c *initiation.Choice) { c.Fields = nil }, "fields.branch", []string{"Your branch"}},
 		{"empty required field", 1, func(c *initiation.Choice) { c.Fields["branch"] = "" }, "fields.branch", nil},

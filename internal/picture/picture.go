@@ -1,9 +1,12 @@
-// Package picture draws small pictures for the API: logos of connectors, because the real ones
-// are not ours to show, and thumbnails of documents.
+// Package picture has the small pictures that the service shows: drawn logos of
+// connectors, the operator's own logos from a folder, and the thumbnails of
+// documents.
 //
-// It owns their appearance and nothing else. A thumbnail shows a sheet with the kind of the
-// file, never its content, so no file is read for it. Equal input gives equal pictures, and
-// nothing is stored. It does not fail: a letter that the font lacks is left out.
+// It owns how they look and nothing else. A thumbnail is the drawing of a sheet
+// with the kind of the file on it, never what the file shows: nobody's bytes are
+// read for it. The same comes out for the same. Drawing fails with nothing: a letter
+// that the font does not have is left out. Logos.Load fails with an error that names
+// the files that are no pictures.
 package picture
 
 import (

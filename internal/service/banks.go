@@ -141,6 +141,9 @@ func (s *Service) loadFiles(ctx context.Context, all []connector.Connector, prog
 		return fmt.Errorf("list the connectors: %w", err)
 	}
 	s.banks, s.programs = next, programs
+	if err := s.logos.Load(s.config.Banks); err != nil {
+		s.config.Log.ErrorContext(ctx, "some logos cannot be shown", "error", err)
+	}
 	s.config.Log.InfoContext(ctx, "banks were read", "folder", s.config.Banks, "files", len(files), "banks", len(next))
 	return nil
 }

@@ -60,7 +60,7 @@ func (s *Service) entry() *httpd.Limiter {
 func (s *Service) busyPlaces() places {
 	pages := s.noteDevice(webview.New(webview.Config{
 		Domain: s.domain, RequestID: httpd.RequestID, Access: s.Access, DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation,
-		Notifications: s.notifications, MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
+		Notifications: s.notifications, Logos: &s.logos, MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 	}), false)
 	manual := s.ofDomain(reference.New(reference.Config{OpenAPI: func() []byte { return s.api.Document() }, Domain: s.domain, IDs: s.newestIDs, Log: s.config.Log}))
 	welcome := reference.Welcome{Domain: s.domain, Console: s.config.ConsoleListen == "", Rest: s.noteDevice(s.api, true), Log: s.config.Log}

@@ -44,6 +44,7 @@ import (
 	"passerelle/internal/notification"
 	"passerelle/internal/oidc"
 	"passerelle/internal/operators"
+	"passerelle/internal/picture"
 	"passerelle/internal/simulation"
 	"passerelle/internal/store"
 	"passerelle/internal/tracing/otlp"
@@ -71,7 +72,7 @@ type Config struct {
 	// LeaseTimeout is how long a change waits for a read of its connection; zero is ten
 	// seconds.
 	LeaseTimeout time.Duration
-	// Banks is a folder of bank files; empty for none.
+	// Banks is a folder of bank files and logos; empty for none.
 	Banks string
 	// Timing is the timing of the simulated banks.
 	Timing sandbox.Timing
@@ -148,6 +149,8 @@ type Service struct {
 	// registry has every connector, and banks those from files, by path.
 	registry connector.Registry
 	banks    map[string]*berlingroup.Bank
+	// logos are the operator's own, of the folder of banks.
+	logos picture.Logos
 	// programs are the connectors that are other programs, by their rows.
 	programs  map[int64]program
 	reloading sync.Mutex

@@ -65,9 +65,10 @@ func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, na
 		inspect bool
 	}{
 		{"open the webview", servicetest.Navigate(webviewURL(t, s, token, id, lang, site.URL+"/back")), false},
-		{"see the banks", servicetest.Shown(`#banks`), true},
-		{"pick the test bank", chromedp.Click(`label:has(input[value="` + testConnector + `"])`), false},
-		{"continue", chromedp.Click(`main form[method=post] button`), false},
+		{"see the banks", servicetest.Shown(`.banks`), true},
+		{"pick the test bank", chromedp.Click(`.banks a[href*="` + testConnector + `"]`), false},
+		{"check the payment", servicetest.Shown(`main form[method=post] button`), true},
+		{"pay", chromedp.Click(`main form[method=post] button`), false},
 		{"see the bank", servicetest.Shown(`button.approve`), true},
 		{"go back", servicetest.Back(), false},
 		{"see where the payment stands", servicetest.Shown(`main a.button`), true},

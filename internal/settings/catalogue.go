@@ -53,6 +53,7 @@ const (
 	ConnectionExpire  = "connection.expire"
 	QuestionsCode     = "connection.questions_code"
 	OwnerCertificate  = "account_ownership_certificate.enabled"
+	Favourites        = "webview.favourites"
 )
 
 const (
@@ -84,6 +85,7 @@ var catalogue = append([]Key{
 	{Name: ConnectionExpire, Default: "120", Help: "Minutes after which a connection that was never established is removed.", check: whole(1, 525600)},
 	{Name: QuestionsCode, Default: "202", Help: "HTTP status, from 200 to 299, of an answer whose connection waits for the person, for programs that know another than 202.", check: whole(200, 299)},
 	{Name: OwnerCertificate, Default: "1", Help: "Whether certificates of account ownership can be had, and CONNECTION_CERTIFICATE_AVAILABLE says so.", check: boolean},
+	{Name: Favourites, Default: "", Help: "UUIDs of connectors, separated by commas, that hosted pages list before others, in this order; empty for none.", check: uuids},
 	{Name: MaxAmount, Default: "0", Help: "Highest sum of a payment, in units of its currency; 0 for none.", check: amount},
 	{Name: PeriodicEnabled, Default: "0", Help: "Whether periodic payments may be created.", check: boolean},
 	{Name: PlainFields, Default: "0", Help: "Whether payment fields may come unencrypted in a live domain.", check: boolean},
@@ -216,8 +218,21 @@ func prefixes(value string) string {
 	return ""
 }
 
-// certificates are certificates of authorities and nothing else: a key among them would be
-// shown to everybody who may read settings.
+// maxFavourites keeps the favourites few enough to be read at a glance.
+const maxFavourites = 20
+
+func uuids(value string) string {
+	all := words(value)
+	if len(all) > maxFavourites || slices.ContainsFunc(all, func(one string) bool { return !uuidForm.MatchString(one) }) {
+		return fmt.Sprintf("at most %d UUIDs in lower case, separated by commas, or empty", maxFavourites)
+	}
+	return ""
+}
+
+var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// certificates are those of authorities, and nothing else: a key that slipped in
+// would be shown to everybody who may read settings.
 func certificates(value string) string {
 	const right = "certificates of authorities in PEM, or empty"
 	for rest := []byte(strings.TrimSpace(value)); len(rest) > 0; {

@@ -57,6 +57,12 @@ type Page struct {
 // Say is the text of a key in the language of the page.
 func (p Page) Say(key string, args ...any) string { return p.Words.Say(key, args...) }
 
+// With is the page with another content, for a block that is shown inside it.
+func (p Page) With(body any) Page {
+	p.Body = body
+	return p
+}
+
 // FallbackSeconds is Fallback as a template writes it.
 func (p Page) FallbackSeconds() int { return int(p.Fallback.Seconds()) }
 

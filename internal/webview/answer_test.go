@@ -1,6 +1,7 @@
 package webview_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"html"
@@ -191,10 +192,10 @@ func TestAnApprovalNobodyHasSeenYet(t *testing.T) {
 			t.Errorf("at first %d seconds are left", left)
 		}
 		s.advance(t, 16*time.Minute)
-		if late := s.get(t, page).body; secondsLeft(late) != -1 || !strings.Contains(late, "has stopped asking your bank") {
+		if late := s.get(t, page).body; secondsLeft(late) != -1 || !strings.Contains(late, "no longer checks with your bank") {
 			t.Errorf("the page does not say that it has stopped: %s", late)
 		}
-		if late := s.get(t, page); strings.Contains(late.body, "<script") || !strings.Contains(late.body, "Leave this page") || !strings.Contains(late.body, "I have approved") {
+		if late := s.get(t, page); strings.Contains(late.body, "<script") || !strings.Contains(late.body, "Go back to Maison Dupont") || !strings.Contains(late.body, "I have approved") {
 			t.Errorf("after a quarter of an hour the page still asks by itself, or offers no way out: %s", late.body)
 		} else {
 			checkBack(t, s.leave(t, page, late), "/sorry", p.ID, url.Values{"payment_state": {"validating"}})
@@ -299,25 +300,32 @@ func TestWhatTheBankSaysIsShown(t *testing.T) {
 	}
 }
 
-func TestHintsForDigits(t *testing.T) {
+// What a bank wants to be typed is said in words, and nobody is shown a regular expression.
+func TestHintsInWords(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	for regex, want := range map[string]string{
-		`^\d{6}$`: "6 digits", `^[0-9]{4,8}$`: "4–8 digits", `\d{6}`: "", `^[a-z]{6}$`: "", "": "",
+		`^\d{6}$`: "6 digits", `^[0-9]{4,8}$`: "4–8 digits", `^\d+$`: "Digits only", `^(?=\d{4}$)\d+$`: "4 digits", `^[A-Z0-9]{8,}$`: "8+ letters or digits",
+		`^.{2,20}$`: "2–20 characters", `\d{6}`: "", `^[a-z](x|y)+$`: "", "": "",
 	} {
 		p := s.create(t, nil)
 		s.report(t, p, payment.Report{Status: payment.Awaiting, Action: payment.FillFields, Fields: []payment.Field{
-			{Name: "code", Type: "text", Label: "Code", Regex: regex},
+			{Name: "otp", Type: "text", Label: "Code", Regex: regex},
 		}})
-		body := s.get(t, s.open(t, p.ID, nil)).body
-		if hinted := strings.Contains(body, "digits</small>"); hinted != (want != "") || !strings.Contains(body, want) {
+		body := html.UnescapeString(s.get(t, s.open(t, p.ID, nil)).body)
+		if hinted := strings.Contains(body, `<small id="hint.otp">`+want+"</small>"); hinted != (want != "") {
 			t.Errorf("%q: want the hint %q: %s", regex, want, body)
 		}
 		if patterned := strings.Contains(body, "pattern="); patterned != (regex != "") {
 			t.Errorf("%q: the pattern is there: %t", regex, patterned)
 		}
-		title := map[bool]string{true: want, false: "Expected form: " + regex}[want != ""]
-		if regex != "" && !strings.Contains(body, `title="`+title+`"`) {
+		if title := cmp.Or(want, "Type it as your bank writes it."); regex != "" && !strings.Contains(body, `title="`+title+`"`) {
 			t.Errorf("%q: want the title %q: %s", regex, title, body)
+		}
+		if numeric := strings.Contains(body, `inputmode="numeric"`); numeric != (strings.Contains(strings.ToLower(want), "digits") && !strings.Contains(want, "letters")) {
+			t.Errorf("%q: the keyboard of digits: %t", regex, numeric)
+		}
+		if !strings.Contains(body, `autocomplete="one-time-code"`) {
+			t.Errorf("%q: a code is not filled in by the phone: %s", regex, body)
 		}
 	}
 }

@@ -1,28 +1,17 @@
 package webview
 
 import (
+	"net/url"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"passerelle"
+	"passerelle/internal/webview/chooser"
 	"passerelle/payment"
 )
 
 // bank is a connector as a payer sees it.
 type bank struct {
-	UUID, Name string
-	// Initial stands in for a logo.
-	Initial string
-	// Countries are where it is, and Place is the name of the country for banks
-	// that are in only one.
-	Countries []string
-	Place     string
-	// Recent marks banks that were paid with before in this browser, Hidden those that the
-	// search left out, and Proposed the one that is selected at first.
-	Recent, Hidden, Proposed bool
-	// Disturbed is one that has failed several times in a row.
-	Disturbed bool
+	chooser.Institution
 	// Fields are what the payer has to fill in before the order can be sent.
 	Fields []payment.Field
 	// Account is set when the payer has to say which account to pay from, and
@@ -30,11 +19,8 @@ type bank struct {
 	Account passerelle.AccountScheme
 }
 
-// Asks reports whether the bank needs to know more than that it was chosen.
-func (b bank) Asks() bool { return len(b.Fields) > 0 || b.Account != "" }
-
-// banks lists the banks that can carry the payment. A bank that was chosen before comes
-// first, and may be one that is not offered to everybody.
+// banks lists the banks that can carry the payment. A bank that was chosen before is among
+// them, and may be one that is not offered to everybody.
 func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, error) {
 	var (
 		all    []bank
@@ -51,19 +37,21 @@ func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, er
 	if ok {
 		chosen, profiles = profile.UUID, slices.Insert(profiles, 0, profile)
 	}
-	for _, profile := range profiles {
-		if _, listed := find(all, profile.UUID); listed {
+	all = make([]bank, 0, len(profiles))
+	listed := map[string]bool{}
+	for i := range profiles {
+		profile := &profiles[i]
+		if listed[profile.UUID] {
 			continue
 		}
-		b := bank{
-			UUID: profile.UUID, Name: profile.Name, Initial: initial(profile.Name), Countries: profile.Countries,
-			Account: accountAsked(p, profile.Payments), Disturbed: profile.Disturbed,
-		}
-		if len(profile.Countries) == 1 {
-			b.Place = pc.countryName(profile.Countries[0])
-		}
-		b.Fields = required(profile.PaymentFields)
-		all = append(all, b)
+		listed[profile.UUID] = true
+		all = append(all, bank{
+			Institution: chooser.Institution{
+				UUID: profile.UUID, Name: profile.Name, Mark: w.markOf(profile.UUID, profile.Name), Countries: profile.Countries,
+				Address: pc.address(p.ID) + "&bank=" + url.QueryEscape(profile.UUID), Disturbed: profile.Disturbed, Apart: profile.Peculiar,
+			},
+			Fields: required(profile.PaymentFields), Account: accountAsked(p, profile.Payments),
+		})
 	}
 	return all, chosen, nil
 }
@@ -78,9 +66,13 @@ func required(fields []payment.Field) []payment.Field {
 	return needed
 }
 
-func initial(name string) string {
-	first, _ := utf8.DecodeRuneInString(strings.TrimSpace(name))
-	return strings.ToUpper(string(first))
+// entries are banks as a list shows them.
+func entries(banks []bank) []chooser.Institution {
+	all := make([]chooser.Institution, len(banks))
+	for i, b := range banks {
+		all[i] = b.Institution
+	}
+	return all
 }
 
 func accountAsked(p *payment.Payment, settings *payment.Settings) passerelle.AccountScheme {

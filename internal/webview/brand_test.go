@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/access"
 )
 
-// picture is a picture of a size, in PNG.
-func picture(t *testing.T, width, height int) []byte {
+// drawn is a picture of a size, in PNG.
+func drawn(t *testing.T, width, height int) []byte {
 	t.Helper()
 	drawing := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for x := range width {
@@ -33,7 +33,7 @@ func (s *stack) brand(t *testing.T, primary, secondary string) {
 	var err error
 	s.client, _, err = s.access.Update(t.Context(), s.domain.ID, s.client.ID, access.ClientUpdate{PrimaryColor: &primary, SecondaryColor: &secondary})
 	must(t, err)
-	_, err = s.access.SetLogo(t.Context(), s.domain.ID, s.client.ID, picture(t, 1200, 300))
+	_, err = s.access.SetLogo(t.Context(), s.domain.ID, s.client.ID, drawn(t, 1200, 300))
 	must(t, err)
 	s.client, err = s.DB.Client(t.Context(), s.domain.ID, s.client.ID)
 	must(t, err)

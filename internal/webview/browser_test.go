@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"testing"
 	"time"
 
@@ -59,72 +58,37 @@ func TestThePageAsksTheBankByItself(t *testing.T) {
 	}
 }
 
-// What the page proposes is given up when it is searched past, what the person
-// chose is not, and a search without a result says so.
-func TestASearchForABankSaysWhenThereIsNone(t *testing.T) {
-	s := start(t, storetest.SQLite(t), nil)
-	s.offer(t, s.simulated.Connectors()...)
+// The list follows what somebody types, by the service and without a click, in the country or
+// in all of them, and says when there is none.
+func TestASearchForABankWhileTyping(t *testing.T) {
+	s := start(t, storetest.SQLite(t), crowd)
 	p := s.create(t, nil)
 	browser := servicetest.Browser(t, 390, 844)
+	said := servicetest.Listen(browser, t)
 	must(t, chromedp.Do(browser,
 		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
 		servicetest.Shown(`#search`),
 	))
-	inspect := func(script, want string) {
+	servicetest.Picture(browser, t, "crowd-country")
+	find := func(text, shown string) {
 		t.Helper()
-		got, err := chromedp.Run(browser, chromedp.Evaluate[string](script+`;
-			[...document.querySelectorAll("#banks li")].filter(i => !i.hidden).length + " banks, " +
-			document.querySelectorAll("#banks :checked").length + " chosen, " +
-			(document.querySelector("[data-filter-none]").hidden ? "found" : "none")`))
-		must(t, err)
-		if got != want {
-			t.Errorf("after %s the page shows %s, want %s", script, got, want)
-		}
-	}
-	search := func(text string) string {
-		return `document.querySelector("#search").value = "` + text + `"; document.querySelector("#search").dispatchEvent(new Event("input", {bubbles: true}))`
-	}
-	count, err := chromedp.Run(browser, chromedp.Evaluate[int](`document.querySelectorAll("#banks li").length`))
-	must(t, err)
-	all := strconv.Itoa(count)
-	inspect("0", all+" banks, 1 chosen, found")
-	inspect(search("zzz"), "0 banks, 0 chosen, none")
-	servicetest.Picture(browser, t, "search-none")
-	inspect(search("áccept ONLY"), "1 banks, 0 chosen, found")
-	inspect(`document.querySelector("#banks li:not([hidden]) input").click()`, "1 banks, 1 chosen, found")
-	inspect(search("zzz"), "1 banks, 1 chosen, none")
-	inspect(search(""), all+" banks, 1 chosen, found")
-	servicetest.Picture(browser, t, "search-all")
-	must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview/en/payment?payment_id="+number(p.ID)+"&step=cancel"), servicetest.Shown(`button.quiet`)))
-	servicetest.Picture(browser, t, "cancel")
-	must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview"), servicetest.Shown(`h1`)))
-	servicetest.Picture(browser, t, "about")
-}
-
-// A long list is also narrowed by country, and the way of browsers without scripts
-// is not in the way of others.
-func TestASearchForACountry(t *testing.T) {
-	s := start(t, storetest.SQLite(t), european)
-	p := s.create(t, nil)
-	browser := servicetest.Browser(t, 390, 844)
-	must(t, chromedp.Do(browser,
-		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
-		servicetest.Shown(`#search`),
-	))
-	for country, want := range map[string]string{"FR": "Crédit du Sud, Banque des Deux Pays", "AT": "Österreichische Bank", "": ""} {
-		got, err := chromedp.Run(browser, chromedp.Evaluate[string](`(() => {
-			const country = document.querySelector("#country");
-			country.value = "`+country+`";
-			country.dispatchEvent(new Event("input", {bubbles: true}));
-			const seen = [...document.querySelectorAll("#banks li")].filter(i => !i.hidden).map(i => i.querySelector(".name").textContent);
-			return seen.length === 9 ? "" : seen.join(", ");
+		_, err := chromedp.Run(browser, chromedp.Evaluate[bool](`(() => {
+			const field = document.querySelector("#search");
+			field.value = "`+text+`";
+			return field.dispatchEvent(new Event("input", {bubbles: true}));
 		})()`))
 		must(t, err)
-		if got != want {
-			t.Errorf("in %q are %s, want %s", country, got, want)
-		}
+		must(t, chromedp.Do(browser, servicetest.Shown(shown)))
 	}
-	must(t, chromedp.Do(browser, chromedp.WaitNotVisible(`[data-filter-button] button`)))
+	find("ville 0051", `#found li:only-child a[href*="000000000051"]`)
+	find("ville 0013", `#found p a[href*="country=any"]`)
+	servicetest.Picture(browser, t, "crowd-none")
+	must(t, chromedp.Do(browser, chromedp.Click(`#found p a[href*="country=any"]`), servicetest.Shown(`#found li:only-child a[href*="000000000013"]`)))
+	servicetest.Inspect(browser, t, "crowd-elsewhere")
+	must(t, chromedp.Do(browser, chromedp.Click(`#found a[href*="step=country"]`), servicetest.Shown(`.nations`)))
+	servicetest.Inspect(browser, t, "crowd-countries")
+	must(t, chromedp.Do(browser, chromedp.Click(`.nations a[href*="country=GR"]`), servicetest.Shown(`#found`), chromedp.Click(`#found li:first-child a`), servicetest.Shown(`main form button`)))
+	said.Silent(t)
 }
 
 // pageInspection is a browser in a window of some size, in which pages of payments are
@@ -182,7 +146,7 @@ func TestEveryPaymentPageIsForEverybody(t *testing.T) {
 // orders are the pages on which payments are ordered.
 func (l pageInspection) orders() {
 	p := l.create(l.t, nil)
-	l.at("few-banks", p, "", `#banks`)
+	l.at("few-banks", p, "", `.banks`)
 	l.at("one-bank", p, "&bank=bank-0", `#number`)
 	must(l.t, chromedp.Do(l.browser,
 		chromedp.SendKeys(`#holder`, "Anne"), chromedp.SendKeys(`#number`, "FR7630006000011234567890188"), chromedp.SendKeys(`[id="field.login"]`, "1"),
@@ -199,7 +163,8 @@ func (l pageInspection) orders() {
 	offered := l.Connectors.Initiators()
 	l.offer(l.t, l.simulated.Connectors()...)
 	l.at("many-banks", many, "", `#search`)
-	l.at("no-such-bank", many, "&bank=any&search=zzz", `[data-filter-none]`)
+	l.at("no-such-bank", many, "&bank=any&search=zzz", `#found > p`)
+	l.at("countries", many, "&step=country", `.nations`)
 	l.offer(l.t)
 	l.at("no-bank", many, "", `a.button`)
 	var again []connector.Connector

@@ -30,7 +30,7 @@ func (w *Webview) confirmCancellation(pc *pageContext, s *payerSession) error {
 		key = "cancel.created"
 	}
 	body := w.step(pc, s, key)
-	body.Title, body.Message = pc.words.Say("cancel.title"), ""
+	body.Title, body.Message, body.Steps = pc.words.Say("cancel.title"), "", nil
 	return w.send(pc, s, "cancel", body)
 }
 

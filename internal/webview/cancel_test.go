@@ -23,7 +23,7 @@ func (s *stack) question(t *testing.T, page string) {
 		t.Fatalf("the page does not lead to a cancellation: %s", body)
 	}
 	body := s.get(t, page+"&step=cancel").body
-	for _, want := range []string{"Cancel this payment?", `">No, go on with it</a>`, `<a class="button" href`, `<button class="quiet">Yes, cancel it</button>`} {
+	for _, want := range []string{"Cancel this payment?", `">No, continue with it</a>`, `<a class="button" href`, `<button class="quiet">Yes, cancel it</button>`} {
 		if !strings.Contains(body, want) {
 			t.Fatalf("the page does not ask first, with %q: %s", want, body)
 		}
@@ -88,7 +88,7 @@ func (s *stack) cancelAtBank(t *testing.T, page string) {
 	t.Helper()
 	got := s.post(t, page, "same-origin", cancel)
 	body := s.get(t, page).body
-	if !strings.Contains(body, "Approve the cancellation at Connecteur de test") || strings.Contains(body, "step=cancel") {
+	if !strings.Contains(body, "Approve the cancellation at Banque Exemple") || strings.Contains(body, "step=cancel") {
 		t.Fatalf("the page does not lead to the bank, or offers to cancel once more: %s", body)
 	}
 	back := s.post(t, s.onward(t, got.location), "same-origin", url.Values{"decision": {"cancel"}})
@@ -102,7 +102,7 @@ func TestAPaymentThatIsKeptGoesOn(t *testing.T) {
 		_, page := s.ordered(t, "", labelled("actn(redirect)/done"))
 		got := s.post(t, page, "same-origin", cancel)
 		back := s.post(t, s.onward(t, got.location), "same-origin", url.Values{"decision": {"keep"}})
-		if body := s.get(t, s.get(t, back.location).location).body; !strings.Contains(body, "Continue at Connecteur de test") {
+		if body := s.get(t, s.get(t, back.location).location).body; !strings.Contains(body, "Continue at Banque Exemple") {
 			t.Errorf("the payment does not go on: %s", body)
 		}
 	})
@@ -163,7 +163,7 @@ func TestWhatWasApprovedIsNotAbandoned(t *testing.T) {
 		s.post(t, page, "same-origin", s.form(t, page))
 		s.post(t, s.onward(t, page+"&step=onward"), "same-origin", url.Values{"decision": {"approve"}})
 		got := s.post(t, page, "same-origin", cancel)
-		if !strings.Contains(got.body, "does not cancel this payment") && got.location == "" {
+		if !strings.Contains(got.body, "can no longer cancel this payment") && got.location == "" {
 			t.Errorf("answered %d to %q: %s", got.status, got.location, got.body)
 		}
 		checkBack(t, s.get(t, page), "/back", p.ID, url.Values{"payment_state": {"pending"}})

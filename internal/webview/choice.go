@@ -8,47 +8,28 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"passerelle"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/web"
+	"passerelle/internal/webview/chooser"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
 
-// institution is one that a person can choose.
-type institution struct {
-	Name, Initial string
-	// Place is the country, for one that is in a single one.
-	Place string
-	// Address is where choosing it leads.
-	Address string
-	// Disturbed is one that has failed several times in a row.
-	Disturbed bool
-}
-
-func (pc *pageContext) institution(b wire.Bank, address string) institution {
-	i := institution{Name: b.Name, Initial: initial(b.Name), Address: address, Disturbed: b.Disturbed}
-	if len(b.Countries) == 1 {
-		i.Place = pc.countryName(b.Countries[0])
+// entryOf is an institution as a list shows it.
+func (w *Webview) entryOf(b wire.Bank, address string) chooser.Institution {
+	return chooser.Institution{
+		UUID: b.UUID, Name: b.Name, Mark: w.markOf(b.UUID, b.Name), Countries: b.Countries, Address: address, Disturbed: b.Disturbed, Apart: b.Peculiar,
 	}
-	return i
 }
 
 // institutionsBody is what the page shows on which an institution is chosen.
 type institutionsBody struct {
 	flowBody
-	Institutions []institution
-	// Search is set when the list is too long to be read, and Long when it is too
-	// long for one page: then the service searches it for what was Wanted.
-	Search, Long bool
-	Wanted       string
-	span
-	// Countries are the countries to choose from, and Country the chosen one, in a form that
-	// goes to Here, with Handle.
-	Countries             []country
-	Country, Here, Handle string
+	Chooser *chooser.List
+	// None is set when there is nothing to choose.
+	None bool
 	// Unknown is set while nobody has come with a code, which may be in the part
 	// of the address that browsers keep to themselves.
 	Unknown bool
@@ -69,50 +50,38 @@ func (w *Webview) chooseInstitution(pc *pageContext, t *flowSession) error {
 	if chosen >= 0 {
 		return w.askCredentials(pc, t, all[chosen], len(all) > 1)
 	}
-	body := institutionsBody{
-		flowBody: pc.body(t, "institutions"), Countries: choicesOfCountry(pc, all), Country: query.Get("country"), Unknown: t.User == 0,
-		Here: pc.flowAddress(cmp.Or(pc.lang, pc.words.Lang)), Handle: t.handle,
-	}
-	body.Leave = pc.to(t, "step", stepLeave)
-	body.Long, body.Wanted = len(all) > mostShown, query.Get("search")
-	found := slices.DeleteFunc(all, func(b wire.Bank) bool { return !body.wants(b) })
-	body.span = pc.span(len(found))
-	for _, b := range found[body.first:body.end] {
-		body.Institutions = append(body.Institutions, pc.institution(b, pc.to(t, bankStep, b.UUID)))
-	}
-	body.Search = !body.Long && len(body.Institutions) >= manyBanks
-	page := w.flowPage(pc, t, "institutions", body.Title, body)
-	page.Module = "filter.mjs"
-	return pages.Send(pc.writer, page)
+	return w.listInstitutions(pc, t, all)
 }
 
-// wants reports whether an institution is among those that the person looks for.
-func (b *institutionsBody) wants(one wire.Bank) bool {
-	there := b.Country == "" || slices.Contains(one.Countries, b.Country)
-	return there && (!b.Long || strings.Contains(folded(one.Name), folded(b.Wanted)))
-}
-
-// choicesOfCountry are the countries of a list that is too long to be read, by
-// their names, when there is more than one to choose.
-func choicesOfCountry(pc *pageContext, all []wire.Bank) []country {
-	if len(all) < manyBanks {
-		return nil
+// listInstitutions shows the institutions to choose from, or the countries they are in.
+func (w *Webview) listInstitutions(pc *pageContext, t *flowSession, all []wire.Bank) error {
+	favourites, err := w.favourites(pc)
+	if err != nil {
+		return err
 	}
-	list := make([]bank, len(all))
+	list := make([]chooser.Institution, len(all))
 	for i, b := range all {
-		list[i].Countries = b.Countries
+		list[i] = w.entryOf(b, pc.to(t, bankStep, b.UUID))
 	}
-	if choices := countriesOf(pc, list); len(choices) > 1 {
-		return choices
+	if pc.step() == chooser.StepCountry {
+		body := w.newCountries(pc, pc.flowFrame(t).at(stepsOfConnect, 1), list)
+		return pages.Send(pc.writer, w.flowPage(pc, t, "countries", body.Title, body))
 	}
-	return nil
+	body := institutionsBody{
+		flowBody: pc.body(t, "institutions"), Chooser: w.choosing(pc, favourites).List(list), None: len(all) == 0, Unknown: t.User == 0,
+	}
+	body.frame = body.at(stepsOfConnect, 1)
+	body.Leave = pc.to(t, "step", stepLeave)
+	page := w.flowPage(pc, t, "institutions", body.Title, body)
+	body.Chooser.Help(&page)
+	return pages.Send(pc.writer, page)
 }
 
 // credentialsBody is the content of the page that asks for the credentials of an
 // institution.
 type credentialsBody struct {
 	flowBody
-	Institution institution
+	Institution chooser.Institution
 	// Others are the ways to the same institution besides this one.
 	Others []otherWay
 	// Unknown is as on the page with all institutions.
@@ -126,8 +95,8 @@ type otherWay struct{ Text, Address string }
 // says that another one can be chosen.
 func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, others bool) error {
 	on := wayBy(b, pc.request.URL.Query().Get("by"))
-	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: pc.institution(b, ""), Unknown: t.User == 0}
-	body.Title, body.Bank = pc.words.Say("credentials.title", b.Name), b.Name
+	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: w.entryOf(b, ""), Unknown: t.User == 0}
+	body.Title, body.Bank, body.frame = pc.words.Say("credentials.title", b.Name), b.Name, body.at(stepsOfConnect, 2)
 	body.Action, body.Step, body.Button = pc.to(t, bankStep, b.UUID, "by", string(on.Mechanism)), "begin", pc.words.Say(on.key()+".button")
 	body.Questions = t.Filter.entries(b, asked(b, on), pc.values, pc.problem.field)
 	for _, other := range waysOf(b) {

@@ -1,12 +1,15 @@
 package webview
 
 import (
+	"cmp"
+	"fmt"
 	"net/url"
 	"strconv"
 
 	"passerelle"
 	"passerelle/internal/initiation"
-	"passerelle/internal/web"
+	"passerelle/internal/settings"
+	"passerelle/internal/webview/chooser"
 	"passerelle/payment"
 )
 
@@ -23,81 +26,111 @@ type draft struct {
 	Problem, Wrong string
 }
 
-// chooseBody is what the page shows on which a payment is ordered.
-type chooseBody struct {
+// listBanksBody is what the page shows on which a bank is chosen.
+type listBanksBody struct {
+	frame
+	summary
+	Title, Problem string
+	Chooser        *chooser.List
+	// Cancel leads to where the payment is cancelled.
+	Cancel string
+}
+
+// orderBody is what the page shows on which a payment is ordered with a bank.
+type orderBody struct {
 	frame
 	summary
 	draft
 	Title, Action string
-	Banks         []bank
-	// Only is the one bank that is left to choose, and Questions what it asks.
-	Only      *bank
-	Questions []question
+	Chosen        bank
+	Questions     []question
 	// InForce are the terms that are accepted by going on.
 	InForce initiation.LocalizedTerms
-	// Others leads to the list again, when there is more on it.
+	// Others leads to the list, when there is more on it.
 	Others string
-	// Finder narrows the list when it is too long to be read.
-	Finder *finder
-	// Leave is the way back to the site that asked, and Cancel the way to say
-	// that the payment is not to be made at all.
-	Leave, Cancel string
-}
-
-// choose shows what is to be paid, and the banks it can be paid with.
-func (w *Webview) choose(pc *pageContext, s *payerSession, d draft) error {
-	terms, err := w.Initiation.Terms(pc.context(), pc.domain, pc.words.Lang)
-	if err != nil {
-		return err
-	}
-	all, chosen, err := w.banks(pc, s.payment)
-	if err != nil {
-		return err
-	}
-	w.recentBanksFirst(pc, all)
-	list := newFinder(pc, all)
-	propose(pc, all)
-	body := chooseBody{
-		frame: pc.frame(s), summary: pc.summary(s), draft: d, Title: pc.words.Say("choose.title"), InForce: terms,
-		Action: pc.address(s.payment.ID), Banks: all, Finder: list,
-		Leave: pc.awayAddress(s.payment), Cancel: w.cancelAddress(pc, s.payment),
-	}
-	body.narrow(chosen)
-	body.Banks = body.Finder.page(pc, all)
-	return w.sendChoice(pc, s, body)
+	Cancel string
 }
 
 // listed, as the bank of an address, asks for the whole list.
 const listed = "any"
 
-// narrow leaves one bank on the page, if that one was chosen or there is no other.
-func (b *chooseBody) narrow(chosen string) {
-	wanted := b.Bank
-	if wanted == "" {
-		wanted = chosen
+// choose shows the banks that a payment can be made with, or what is to be paid with the one
+// that the draft or an earlier choice names. A bank that is alone is chosen.
+func (w *Webview) choose(pc *pageContext, s *payerSession, d draft) error {
+	all, chosen, err := w.banks(pc, s.payment)
+	if err != nil {
+		return err
 	}
-	only, found := find(b.Banks, wanted)
-	if len(b.Banks) == 1 {
-		only, found = b.Banks[0], true
+	one, found := find(all, cmp.Or(d.Bank, chosen))
+	switch {
+	case len(all) == 0:
+		return w.noBank(pc, s)
+	case found:
+		return w.confirm(pc, s, d, one, len(all) > 1)
+	case len(all) == 1:
+		return w.confirm(pc, s, d, all[0], false)
 	}
-	if !found {
-		return
-	}
-	b.Only, b.Finder, b.Questions = &only, nil, questions(only.Fields, b.Fields, b.Wrong)
-	if len(b.Banks) > 1 {
-		b.Others = b.Action + "&bank=" + listed
-	}
+	return w.listBanks(pc, s, d, all)
 }
 
-func (w *Webview) sendChoice(pc *pageContext, s *payerSession, body chooseBody) error {
+// listBanks shows the banks to choose from, or the countries they are in.
+func (w *Webview) listBanks(pc *pageContext, s *payerSession, d draft, all []bank) error {
+	favourites, err := w.favourites(pc)
+	if err != nil {
+		return err
+	}
+	f, payee := pc.frame(s).at(stepsOfPayment, 1), countryOf(s.payment.Instructions[0].Beneficiary)
+	if pc.step() == chooser.StepCountry && pc.reading() {
+		body := w.newCountries(pc, f, entries(all), payee)
+		return pages.Send(pc.writer, pc.page(s, "countries", body.Title, body, ""))
+	}
+	body := listBanksBody{
+		frame: f, summary: pc.summary(s), Title: pc.words.Say("choose.title"), Problem: d.Problem,
+		Chooser: w.choosing(pc, favourites, payee).List(entries(all)), Cancel: w.cancelAddress(pc, s.payment),
+	}
 	page := pc.page(s, "choose", body.Title, body, body.Problem)
-	if len(body.Banks) == 0 && body.Finder == nil {
-		page.Name, page.Title = "nobank", pc.words.Say("nobank.title")
-	}
-	if body.Finder != nil && !body.Finder.Long {
-		page.Module = "filter.mjs"
-	}
+	body.Chooser.Help(&page)
 	return pages.Send(pc.writer, page)
+}
+
+// countryOf is the country that an account number names.
+func countryOf(a passerelle.Account) string {
+	if a.Scheme == passerelle.SortCode {
+		return "GB"
+	}
+	return a.Identification[:min(2, len(a.Identification))]
+}
+
+// noBank says that no bank can make the payment.
+func (w *Webview) noBank(pc *pageContext, s *payerSession) error {
+	body := w.step(pc, s, "nobank")
+	body.Leave, body.Steps = pc.awayAddress(s.payment), nil
+	return w.send(pc, s, "nobank", body)
+}
+
+// confirm shows what is paid with a bank, asks what the bank needs, and orders.
+func (w *Webview) confirm(pc *pageContext, s *payerSession, d draft, chosen bank, others bool) error {
+	terms, err := w.Initiation.Terms(pc.context(), pc.domain, pc.words.Lang)
+	if err != nil {
+		return err
+	}
+	body := orderBody{
+		frame: pc.frame(s).at(stepsOfPayment, 2), summary: pc.summary(s), draft: d, Title: pc.words.Say("confirm.title"), InForce: terms,
+		Action: pc.address(s.payment.ID), Chosen: chosen, Questions: questions(chosen.Fields, d.Fields, d.Wrong), Cancel: w.cancelAddress(pc, s.payment),
+	}
+	if others {
+		body.Others = body.Action + "&bank=" + listed
+	}
+	return pages.Send(pc.writer, pc.page(s, "confirm", body.Title, body, body.Problem))
+}
+
+// favourites are the institutions that the operator wants to be listed first.
+func (w *Webview) favourites(pc *pageContext) ([]string, error) {
+	values, err := settings.Load(pc.context(), &w.DB.Reader, pc.domain.ID)
+	if err != nil {
+		return nil, fmt.Errorf("load the settings of domain %d: %w", pc.domain.ID, err)
+	}
+	return values.List(settings.Favourites), nil
 }
 
 // pay orders the payment with the bank that was chosen.
@@ -108,13 +141,9 @@ func (w *Webview) pay(pc *pageContext, s *payerSession, form url.Values) error {
 	}
 	d := readDraft(form)
 	chosen, found := find(all, d.Bank)
-	switch {
-	case !found:
+	if !found {
 		d.Bank, d.Problem = listed, "problem.bank"
 		return w.retry(pc, s, d)
-	case chosen.Asks() && form.Get("complete") == "":
-		web.Redirect(pc.writer, pc.address(s.payment.ID)+"&bank="+url.QueryEscape(chosen.UUID))
-		return nil
 	}
 	return w.order(pc, s, chosen, d)
 }

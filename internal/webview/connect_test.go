@@ -15,16 +15,19 @@ import (
 // and back to the application with the connection.
 func TestConnect(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
-		page := p.open(p.link("connect")).shows(t, "Connect to Connecteur de test", "For test application", `type="password"`)
+		page := p.open(p.link("connect")).shows(t, "Connect to Banque Exemple", "For test application", `type="password"`)
 		if page.at.Query().Has("code") || page.at.Query().Has("client_id") {
 			t.Errorf("the code stays in the address: %s", page.at)
 		}
 		page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", customers.Password))
-		page.shows(t, "What do you share of Connecteur de test?", "Compte courant", "Subscriptions").lacks(t, " checked")
-		p.send(page, "share").shows(t, "Tick at least one thing")
+		page.shows(t, "What do you want to share from Banque Exemple?", "Compte courant", "Contracts").lacks(t, " checked")
+		p.send(page, "share").shows(t, "Tick at least one account")
 
 		accounts, subscriptions := page.offered()
 		back := p.send(page, "share", "account", accounts[0], "subscription", subscriptions[0]).back(t)
+		if want := "Banque Exemple: you share 1 account and 1 contract."; !strings.Contains(p.acknowledged, want) {
+			t.Errorf("what was done is not said: %s", p.acknowledged)
+		}
 		all := p.connections(p.token)
 		if len(all) != 1 || all[0].State != nil || len(all[0].Accounts) != 1 || len(all[0].Subscriptions) != 1 {
 			t.Fatalf("connections %+v", all)
@@ -90,19 +93,19 @@ func TestConnectStates(t *testing.T) {
 			steps []string // what is shown, the step, a field and its value
 			ends  string
 		}{
-			{"otp", []string{"Connecteur de test asks for more", "fill", "field.otp", "123456"}, "What do you share"},
-			{"device", []string{"asks for more", "fill", "field.device", "phone"}, "What do you share"},
-			{"app", []string{"Confirm in the app of Connecteur de test", "resume", "", ""}, "What do you share"},
+			{"otp", []string{"Banque Exemple needs more information", "fill", "field.otp", "123456"}, "What do you want to share"},
+			{"device", []string{"needs more information", "fill", "field.device", "phone"}, "What do you want to share"},
+			{"app", []string{"Confirm in the app of Banque Exemple", "resume", "", ""}, "What do you want to share"},
 			{"steps", []string{
-				"asks for more", "fill", "field.device", "tablet", "asks for more", "fill", "field.otp", "123456", "Confirm in the app", "resume", "", "",
-			}, "What do you share"},
+				"needs more information", "fill", "field.device", "tablet", "needs more information", "fill", "field.otp", "123456", "Confirm in the app", "resume", "", "",
+			}, "What do you want to share"},
 			{"action", []string{"is waiting for you", "again", "", ""}, "Please accept the new terms on our site."},
 			{"expired", nil, "Your password has expired."},
-			{"limited", nil, "has been read too often"},
+			{"limited", nil, "allows no more updates"},
 			{"down", []string{"cannot be reached", "again", "", ""}, "cannot be reached"},
 			{"bug", nil, "The mistake is on our side"},
-			{"unsupported", nil, "cannot be read"},
-			{"none", nil, "What do you share"},
+			{"unsupported", nil, "is not supported"},
+			{"none", nil, "What do you want to share"},
 		} {
 			t.Run(c.login, func(t *testing.T) {
 				p := p.in(t)
@@ -135,10 +138,10 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 			t.Errorf("a form without a password: %d, %d connections", missing.status, len(p.connections(p.token)))
 		}
 		page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", "0000"))
-		page.shows(t, "does not accept these access codes", "Login or password is wrong.")
+		page.shows(t, "did not accept these sign-in details", "Login or password is wrong.")
 		p.send(page, "fill", "field.login", "anna").shows(t, "Something is missing")
 		page = p.settled(p.send(page, "fill", "field.login", "anna", "field.password", customers.Password))
-		page.shows(t, "What do you share")
+		page.shows(t, "What do you want to share")
 		if all := p.connections(p.token); len(all) != 1 {
 			t.Errorf("%d connections", len(all))
 		}
@@ -149,14 +152,14 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 func TestConnectByThePageOfTheInstitution(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
-		page = p.click(page, "own page instead").shows(t, "You are taken to a page of your bank")
-		page = p.send(page, "begin").shows(t, "Go on at Connecteur de test")
+		page = p.click(page, "own page instead").shows(t, "You sign in on your bank’s own page")
+		page = p.send(page, "begin").shows(t, "Continue at Banque Exemple")
 		_, bank, _ := strings.Cut(page.header.Get("Refresh"), "url=")
 		if !strings.HasPrefix(bank, p.Origin+"/sandbox/bank/access-") {
 			t.Fatalf("the person is sent to %q", bank)
 		}
 		refused := p.open(p.decide(bank, url.Values{"error": {"access_denied"}}))
-		refused.shows(t, "Go on at Connecteur de test", "Access was refused.")
+		refused.shows(t, "Continue at Banque Exemple", "Access was refused.")
 		again := p.send(refused, "bank")
 		_, bank, _ = strings.Cut(again.header.Get("Refresh"), "url=")
 		yes := p.decide(bank, url.Values{"login": {"one"}})
@@ -164,7 +167,7 @@ func TestConnectByThePageOfTheInstitution(t *testing.T) {
 		if a := stranger.open(yes); a.status != http.StatusForbidden {
 			t.Errorf("another browser is received: %d %s", a.status, a.body)
 		}
-		page = p.open(yes).shows(t, "What do you share")
+		page = p.open(yes).shows(t, "What do you want to share")
 		accounts, _ := page.offered()
 		p.send(page, "share", "account", accounts[0]).back(t)
 		if all := p.connections(p.token); len(all) != 1 || len(all[0].Accounts) != 1 {

@@ -48,7 +48,7 @@ func TestWhatThePayerSawIsKept(t *testing.T) {
 		page := strings.Replace(s.open(t, p.ID, nil), "/en/", "/fr/", 1)
 		form := s.form(t, page)
 		bank := s.Connectors.Initiators()[0].Profile().Name
-		wrong := url.Values{"bank": form["bank"], "complete": {"1"}, "terms": {"7"}}
+		wrong := url.Values{"bank": form["bank"], "terms": {"7"}}
 		if got := s.post(t, page, "same-origin", wrong); got.status != http.StatusUnprocessableEntity {
 			t.Fatalf("other terms were answered with %d", got.status)
 		}

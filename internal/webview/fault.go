@@ -1,10 +1,14 @@
 package webview
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"passerelle"
+	"passerelle/internal/access"
 	"passerelle/internal/web"
 )
 
@@ -76,6 +80,39 @@ type faultBody struct {
 	Detail string
 	// Request is what support needs to find out what happened.
 	Request string
+	// Back leads to the application, empty where it is not known for sure.
+	Back string
+}
+
+// wayBack is where a person who cannot go on came from, and the name of the application: the address that the
+// link names, when the application may use it, or the one that this browser had the right to.
+func (w *Webview) wayBack(pc *pageContext) (string, string) {
+	query := pc.request.URL.Query()
+	if client, err := w.namedClient(pc, query); err == nil && w.acceptable(pc, access.Principal{Client: client.ID}, query.Get(redirectParameter)) {
+		return stateOf(query.Get(stateParameter)).at(query.Get(redirectParameter)), client.Name
+	}
+	id, err := strconv.ParseInt(query.Get("payment_id"), 10, 64)
+	s := &payerSession{}
+	if err != nil || w.sealer.Read(pc.request, cookieName(passerelle.PaymentID(id)), &s.session) != nil {
+		return "", ""
+	}
+	if s.payment, err = w.DB.Payment(pc.context(), pc.domain.ID, s.Payment, false); err != nil {
+		return "", ""
+	}
+	if s.client, err = w.DB.Client(pc.context(), pc.domain.ID, s.payment.Client); err != nil {
+		return "", ""
+	}
+	reported := stateOf(cmp.Or(s.payment.ClientState, s.State))
+	url.Values(reported).Set("id_payment", paymentText(s.Payment))
+	return reported.at(cmp.Or(s.RedirectURI, s.payment.ClientRedirectURI)), s.client.Name
+}
+
+// stateOf is what an application gets back with nothing but its own state.
+func stateOf(state string) result {
+	if state == "" {
+		return result{}
+	}
+	return result{stateParameter: {state}}
 }
 
 // fail answers with the page of a fault, and logs what the page does not say.
@@ -88,6 +125,9 @@ func (w *Webview) fail(pc *pageContext, err error) {
 		if errors.As(err, &e) {
 			body.Detail = e.detail
 		}
-		return web.Page{Words: pc.words, Title: body.Title, Simulated: pc.simulated(), Body: body}
+		if f.Status < http.StatusInternalServerError {
+			body.Back, body.Seller = w.wayBack(pc)
+		}
+		return web.Page{Words: pc.words, Title: body.Title, Simulated: pc.simulated(), Body: body, Sheets: sheets}
 	})
 }

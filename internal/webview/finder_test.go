@@ -1,7 +1,9 @@
 package webview_test
 
 import (
+	"fmt"
 	"html"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle/connector"
+	"passerelle/internal/settings"
 	"passerelle/internal/store/storetest"
 )
 
@@ -36,45 +39,48 @@ func european(p connector.Profile) []connector.Profile {
 	return all
 }
 
-var listed = regexp.MustCompile(`<li data-countries="[^"]*"( hidden)?>.*value="([^"]+)" required( checked)?>.*class="name">([^<]+)<`)
+var listed = regexp.MustCompile(`<li><a class="choice" href="[^"]*bank=([^"&]+)[^"]*"><span class="mark [^"]*" aria-hidden="true">[^<]*</span><span class="name">([^<]+)<`)
 
-// seen are the names of the banks that a page shows, and the UUID of the one that
-// is chosen on it.
-func seen(body string) (names []string, chosen string) {
-	for _, found := range listed.FindAllStringSubmatch(html.UnescapeString(body), -1) {
-		if found[1] == "" {
-			names = append(names, strings.TrimSpace(found[4]))
-		}
-		if found[3] != "" {
-			chosen = found[2]
-		}
+// seen are the names of the banks that a page shows.
+func seen(body string) (names []string) {
+	for _, found := range listed.FindAllStringSubmatch(body, -1) {
+		names = append(names, strings.TrimSpace(html.UnescapeString(found[2])))
 	}
-	return names, chosen
+	return names
 }
 
-// Without a script, the service searches: by name, accents and case apart, and by
-// country.
+// Without a script, the service searches: by the words of a name, accents and case apart, in
+// the country of the payee at first, and in another or in all of them on demand.
 func TestBanksAreFoundByNameAndCountry(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
 		for _, c := range []struct {
 			search, country string
 			want            []string
+			more            bool
 		}{
-			{"sud", "", []string{"Crédit du Sud", "Sparkasse Süd"}},
-			{"", "FR", []string{"Crédit du Sud", "Banque des Deux Pays"}},
-			{"CREDIT", "FR", []string{"Crédit du Sud"}},
-			{"sparkasse", "FR", nil},
-			{"portugal", "", []string{"Banco do Norte"}},
-			{`"><script>`, "XX", nil},
+			{"", "", []string{"Banque des Deux Pays", "Crédit du Sud"}, false},
+			{"sud", "any", []string{"Crédit du Sud", "Sparkasse Süd"}, false},
+			{"sud", "", []string{"Crédit du Sud"}, true},
+			{"", "FR", []string{"Banque des Deux Pays", "Crédit du Sud"}, false},
+			{"SUD  credit", "FR", []string{"Crédit du Sud"}, false},
+			{"sparkasse", "FR", nil, true},
+			{"b", "any", []string{"Banco do Norte", "Bank number 5", "Bank number 6", "Bank number 7", "Bank number 8", "Banque des Deux Pays", "Österreichische Bank"}, false},
+			{`"><script>`, "any", nil, false},
 		} {
-			body := s.get(t, page+"&bank=any&"+url.Values{"search": {c.search}, "country": {c.country}}.Encode()).body
-			names, _ := seen(body)
-			if diff := cmp.Diff(c.want, names); diff != "" {
+			query := url.Values{"search": {c.search}}
+			if c.country != "" {
+				query.Set("country", c.country)
+			}
+			body := s.get(t, page+"&"+query.Encode()).body
+			if diff := cmp.Diff(c.want, seen(body)); diff != "" {
 				t.Errorf("%q in %q finds (-want +got): %s", c.search, c.country, diff)
 			}
-			if none := !strings.Contains(body, `data-filter-none="banks" role="status" hidden`); none != (c.want == nil) {
+			if none := strings.Contains(body, "No bank matches"); none != (c.want == nil) {
 				t.Errorf("%q in %q: that there is none is said: %t", c.search, c.country, none)
+			}
+			if more := strings.Contains(body, "Search in all countries"); more != c.more {
+				t.Errorf("%q in %q: other countries are offered: %t", c.search, c.country, more)
 			}
 			if !strings.Contains(html.UnescapeString(body), `name="search" value="`+c.search+`"`) || strings.Contains(body, `"><script>`) {
 				t.Errorf("%q is not in the field any more, or in the page: %s", c.search, body)
@@ -83,23 +89,72 @@ func TestBanksAreFoundByNameAndCountry(t *testing.T) {
 	})
 }
 
-// Countries have the names that readers of the page have for them, and are in
-// their order.
+// The country is preset: that of the browser, or else of the payee, as far as there are banks.
+func TestTheCountryIsPreset(t *testing.T) {
+	s := start(t, storetest.SQLite(t), european)
+	page := s.open(t, s.create(t, nil).ID, nil)
+	for accept, want := range map[string]string{
+		"de-AT, en;q=0.5": "Banks in Austria: 1", "de-DE": "Banks in Germany: 1", "en-US": "Banks in France: 2", "": "Banks in France: 2", "pt": "Banks in France: 2", "en;q=0.8, nl-BE": "Banks in Belgium: 1",
+	} {
+		request := s.request(t, http.MethodGet, page)
+		request.Header.Set("Accept-Language", accept)
+		if body := s.do(t, request).body; !strings.Contains(body, want) {
+			t.Errorf("%q does not lead to %q: %s", accept, want, body)
+		}
+	}
+}
+
+// Favourites of the operator come after the banks that were used before, and before others.
+func TestFavouriteBanks(t *testing.T) {
+	each(t, european, func(t *testing.T, s *stack) {
+		must(t, settings.Set(t.Context(), s.DB, s.domain.ID, map[string]string{settings.Favourites: fmt.Sprintf("00000000-0000-4000-8000-%012d", 7)}, s.Now()))
+		s.offer(t, numberedBanks(s, 12)...)
+		body := s.get(t, s.open(t, s.create(t, nil).ID, nil)).body
+		if names := seen(body); len(names) != 12 || names[0] != "Bank 7" || !strings.Contains(body, "Often chosen") || !strings.Contains(body, "All banks") {
+			t.Errorf("the list begins with %q: %s", names[:1], body)
+		}
+	})
+}
+
+// numberedBanks are banks in France with UUIDs of their own.
+func numberedBanks(s *stack, n int) []connector.Connector {
+	able := s.simulated.Connectors()[0].(connector.Initiator)
+	all := make([]connector.Connector, n)
+	for i := range all {
+		p := able.Profile()
+		p.UUID, p.ID, p.Name, p.Sources = fmt.Sprintf("00000000-0000-4000-8000-%012d", i), int64(i+1), fmt.Sprintf("Bank %d", i), nil
+		all[i] = bank{able, p}
+	}
+	return all
+}
+
+// Countries are chosen on a page of their own. They have the names that readers of the page
+// have for them, and are in their order.
 func TestCountriesOfBanks(t *testing.T) {
 	s := start(t, storetest.SQLite(t), european)
 	page := s.open(t, s.create(t, nil).ID, nil)
-	options := regexp.MustCompile(`<option value="([A-Z]*)">([^<]+)</option>`)
+	options := regexp.MustCompile(`(?s)<li><a class="choice" href="([^"]*)"( aria-current="true")?><span class="name">([^<]+)</span><span class="place">(\d+)</span>`)
 	for lang, want := range map[string][]string{
-		"en": {"All countries", "Austria", "Belgium", "France", "Germany", "Netherlands", "Portugal"},
-		"de": {"Alle Länder", "Belgien", "Deutschland", "Frankreich", "Niederlande", "Österreich", "Portugal"},
-		"pt": {"Todos os países", "Alemanha", "Áustria", "Bélgica", "França", "Países Baixos", "Portugal"},
+		"en": {"All countries 9", "Austria 1", "Belgium 1", "France 2 chosen", "Germany 1", "Netherlands 4", "Portugal 1"},
+		"de": {"Alle Länder 9", "Belgien 1", "Deutschland 1", "Frankreich 2 chosen", "Niederlande 4", "Österreich 1", "Portugal 1"},
+		"pt": {"Todos os países 9", "Alemanha 1", "Áustria 1", "Bélgica 1", "França 2 chosen", "Países Baixos 4", "Portugal 1"},
 	} {
+		here := strings.Replace(page, "/en/", "/"+lang+"/", 1)
 		var names []string
-		for _, found := range options.FindAllStringSubmatch(s.get(t, strings.Replace(page, "/en/", "/"+lang+"/", 1)).body, -1) {
-			names = append(names, html.UnescapeString(found[2]))
+		var last string
+		for _, found := range options.FindAllStringSubmatch(s.get(t, here+"&step=country").body, -1) {
+			name := html.UnescapeString(found[3]) + " " + found[4]
+			if found[2] != "" {
+				name += " chosen"
+			}
+			names, last = append(names, name), html.UnescapeString(found[1])
 		}
 		if diff := cmp.Diff(want, names); diff != "" {
 			t.Errorf("%s (-want +got): %s", lang, diff)
+		}
+		path, _, _ := strings.Cut(here, "?")
+		if names := seen(s.get(t, path+last).body); len(names) != 1 {
+			t.Errorf("%s: the last country has %q", lang, names)
 		}
 	}
 }
@@ -119,12 +174,12 @@ func TestBanksArePaidWithAgain(t *testing.T) {
 			pay(bank)
 		}
 		body := s.get(t, s.open(t, s.create(t, nil).ID, nil)).body
-		names, chosen := seen(body)
-		if want := []string{"Banco do Norte", "Bank number 6", "Banque des Deux Pays"}; !slices.Equal(names[:3], want) || chosen != "bank-4" {
-			t.Errorf("the list begins with %q, with %s chosen, want %q", names[:3], chosen, want)
+		names := seen(body)
+		if want := []string{"Banco do Norte", "Bank number 6", "Banque des Deux Pays"}; !slices.Equal(names[:3], want) || !strings.Contains(body, "Used last time") {
+			t.Errorf("the list begins with %q, want %q", names[:3], want)
 		}
-		if n := strings.Count(body, "Used last time"); n != 3 || len(names) != 9 {
-			t.Errorf("%d of %d banks are said to have been used", n, len(names))
+		if len(names) != 4 {
+			t.Errorf("besides the banks of the country and those used before there are %q", names)
 		}
 		s.browser = newBrowser(t)
 		if body := s.get(t, s.open(t, s.create(t, nil).ID, nil)).body; strings.Contains(body, "Used last time") {

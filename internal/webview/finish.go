@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/access"
@@ -53,7 +54,7 @@ func (t *flowSession) connected() url.Values {
 }
 
 // finishConnect sends a person to the client who has done what they came for.
-func (w *Webview) finishConnect(pc *pageContext, t *flowSession, _ url.Values) error {
+func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 	switch {
 	case t.Flow == flowManage:
 		return w.finishFlow(pc, t, t.managed())
@@ -118,7 +119,11 @@ func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Value
 		pc.flowCookie(t.handle+added, t.Framed).Forget(pc.writer)
 	}
 	if t.Parent != "" {
-		web.Redirect(pc.writer, pc.onward(flowManage, t.Parent))
+		address := pc.onward(flowManage, t.Parent)
+		if !reported.Has("error") {
+			address += "&step=" + stepAdded
+		}
+		web.Redirect(pc.writer, address)
 		return nil
 	}
 	if t.State != "" {
@@ -180,7 +185,9 @@ func termination(reported url.Values) (string, error) {
 // moreBody is what the page shows on which another connection can be made.
 type moreBody struct {
 	flowBody
+	// Made says what was shared, connection by connection, and Stop how to end it.
 	Made []string
+	Stop string
 	// Another leads to the institutions, as long as more connections may be made.
 	Another string
 }
@@ -196,19 +203,53 @@ func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 		return fmt.Errorf("load the connections of user %d: %w", t.User, err)
 	}
 	body := moreBody{flowBody: pc.body(t, "more")}
+	body.Text = ""
 	for _, id := range t.Made {
 		if c, there := made[id]; there {
 			b, err := w.bankOf(pc, c)
 			if err != nil {
 				return err
 			}
-			body.Made = append(body.Made, b.Name)
+			made, err := w.sharedOf(pc, &flowConnection{t, c, b})
+			if err != nil {
+				return err
+			}
+			body.Made = append(body.Made, made)
 		}
 	}
+	body.Back, body.Stop = pc.to(t, "step", stepDone), pc.words.Say("more.stop", t.client.Name)
+	page := w.flowPage(pc, t, "more", body.Title, body)
 	if len(t.Made) < t.Most {
-		body.Another = pc.to(t)
+		body.Another, body.Text = pc.to(t), pc.words.Say("more.text")
+	} else {
+		page.Refresh, page.RefreshTo = acknowledgement, body.Back
 	}
-	return pages.Send(pc.writer, w.flowPage(pc, t, "more", body.Title, body))
+	page.Body = body
+	return pages.Send(pc.writer, page)
+}
+
+// acknowledgement is how long a page that says what was done stays, for those who press no
+// button.
+const acknowledgement = 8 * time.Second
+
+// sharedOf says in one line what is shared of a connection.
+func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
+	all, err := w.shareable(pc, s)
+	if err != nil {
+		return "", err
+	}
+	accounts, contracts := 0, 0
+	for _, a := range all.accounts {
+		if a.Disabled == nil {
+			accounts++
+		}
+	}
+	for _, one := range all.subscriptions {
+		if one.Disabled == nil {
+			contracts++
+		}
+	}
+	return pc.words.Say("more.made", s.bank.Name, newCounted(pc.words, false).things(accounts, contracts)), nil
 }
 
 // askForCode asks for the code of a person who came without one: it may be in the

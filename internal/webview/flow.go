@@ -19,6 +19,7 @@ import (
 	"passerelle/internal/aggregation"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
+	"passerelle/internal/webview/chooser"
 )
 
 // The flows about connections, as the last word of an address.
@@ -431,7 +432,7 @@ func (pc *pageContext) along(t *flowSession) string {
 // from.
 func (pc *pageContext) where(t *flowSession) url.Values {
 	query := url.Values{handleParameter: {t.handle}}
-	for _, name := range []string{connectionStep, bankStep, "by", "country", "search", fromParameter, "step", "after"} {
+	for _, name := range []string{connectionStep, bankStep, "by", chooser.CountryParameter, chooser.SearchParameter, chooser.FromParameter, "step", "after"} {
 		if value := pc.request.URL.Query().Get(name); value != "" {
 			query.Set(name, value)
 		}

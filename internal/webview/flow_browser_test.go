@@ -84,8 +84,8 @@ func TestJourneysInABrowser(t *testing.T) {
 			p.do(chromedp.SetValue(`#field\.otp`, "123456"), chromedp.Click(step("fill")+` button`))
 			p.see(step("share"), "share")
 			p.do(chromedp.Click(`#accounts li:first-child input`), chromedp.Click(step("share")+` button:not([name])`))
-			p.see(step("finish"), "more")
-			p.do(chromedp.Click(step("finish")+` button`), servicetest.Shown(`#landed`))
+			p.see(`a[href*="step=done"]`, "more")
+			p.do(chromedp.Click(`a[href*="step=done"]`), servicetest.Shown(`#landed`))
 
 			id := p.waiting("app")
 			p.enter(w, "reconnect", "connection_id", id)
@@ -100,7 +100,7 @@ func TestJourneysInABrowser(t *testing.T) {
 			p.do(chromedp.Click(`a[href*="step=forget"]`))
 			p.see(step("forget"), "forget")
 			p.do(chromedp.Click(step("forget")+` button`), servicetest.Shown(`.choices`))
-			p.do(chromedp.Click(`.choices li:last-child a`), servicetest.Shown(`a[href*="step=repair"]`), chromedp.Click(`a[href*="step=repair"]`))
+			p.do(chromedp.Click(`.choices li:last-child a`))
 			p.see(step("again"), "action")
 			console.Silent(t)
 
@@ -122,8 +122,8 @@ func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 			p := startBrowserWalker(t, w)
 			console := servicetest.Listen(p.ctx, t)
 			p.enter(w, "connect", "connector_capabilities", "document")
-			p.see(`#institutions`, "institutions")
-			p.do(chromedp.Click(`#institutions li:first-child a`))
+			p.see(`.banks`, "institutions")
+			p.do(chromedp.Click(`.banks li:first-child a`))
 			p.see(step("begin"), "documents")
 			p.enter(w, "connect")
 			p.do(servicetest.Shown(`a[href*="by=webauth"]`), chromedp.Click(`a[href*="by=webauth"]`))
@@ -132,7 +132,7 @@ func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 			p.see(step("bank"), "refused")
 			p.do(chromedp.Click(step("bank")+` button`), servicetest.Shown(`#login`), chromedp.SetValue(`#login`, "many"), chromedp.Click(`button.approve`))
 			p.see(`button[name=all]`, "many")
-			p.do(chromedp.Click(`button[name=all]`), servicetest.Shown(`#landed`))
+			p.do(chromedp.Click(`button[name=all]`), servicetest.Shown(`a[href*="step=done"]`), chromedp.Click(`a[href*="step=done"]`), servicetest.Shown(`#landed`))
 			console.Silent(t)
 		})
 	}
@@ -195,7 +195,7 @@ func TestInsideAPageOfTheApplication(t *testing.T) {
 	p.do(
 		servicetest.Shown(step("begin")), chromedp.SetValue(`#field\.login`, "one"), chromedp.SetValue(`#field\.password`, customers.Password), chromedp.Click(step("begin")+` button`),
 		servicetest.Shown(step("share")), chromedp.Click(`#accounts input`), chromedp.Click(step("share")+` button:not([name])`),
-		servicetest.Shown(`[data-message]`),
+		servicetest.Shown(`a[href*="step=done"]`), chromedp.Click(`a[href*="step=done"]`), servicetest.Shown(`[data-message]`),
 	)
 	title := ""
 	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(title, "powens") && time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {

@@ -21,6 +21,8 @@ import (
 const (
 	// stepMore: something was shared, and another connection may be made.
 	stepMore = "more"
+	// stepDone: the person goes back to the client after something was shared.
+	stepDone = "done"
 	// stepRepair: a person who manages their connections goes on with one.
 	stepRepair = "repair"
 	// stepForget: the person wants to delete a connection, and is asked whether
@@ -37,8 +39,8 @@ type flowConnection struct {
 
 // showFlow answers with the page on which a flow is at this moment.
 func (w *Webview) showFlow(pc *pageContext, t *flowSession) error {
-	if pc.reading() && pc.step() == stepLeave {
-		return w.cancelFlow(pc, t)
+	if left, err := w.leaveFlow(pc, t); left {
+		return err
 	}
 	if t.User == 0 && t.Flow != flowConnect {
 		return w.askForCode(pc, t)
@@ -55,6 +57,20 @@ func (w *Webview) showFlow(pc *pageContext, t *flowSession) error {
 		return w.offerMore(pc, t)
 	}
 	return w.chooseInstitution(pc, t)
+}
+
+// leaveFlow sends a person to the client who does not go on, or who is done, and reports
+// whether it did.
+func (w *Webview) leaveFlow(pc *pageContext, t *flowSession) (bool, error) {
+	switch {
+	case !pc.reading():
+		return false, nil
+	case pc.step() == stepLeave:
+		return true, w.cancelFlow(pc, t)
+	case pc.step() == stepDone && len(t.Made) > 0:
+		return true, w.finishConnect(pc, t)
+	}
+	return false, nil
 }
 
 // about is the connection that the address is about, or else the link; zero for
@@ -145,6 +161,9 @@ type flowBody struct {
 	// Bank is the name of the institution, and Message what it says.
 	Bank, Message   string
 	Problem, Notice string
+	// Done says what was just done, and Slow is set for a wait that is longer than usual.
+	Done string
+	Slow bool
 	// Action is the target of forms, Step what they carry, and Button the text of the only
 	// button.
 	Action, Step, Button string
@@ -201,7 +220,7 @@ func (s *flowConnection) address(pc *pageContext, pairs ...string) string {
 // flowPage is a page of a flow, which pages of the client may show inside
 // them.
 func (w *Webview) flowPage(pc *pageContext, t *flowSession, name, title string, body any) web.Page {
-	page := web.Page{Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(t.client), Ancestors: framers(t.client)}
+	page := web.Page{Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(t.client), Ancestors: framers(t.client), Sheets: sheets}
 	if origin := web.Origin(t.RedirectURI); origin != "" && origin != web.Origin(pc.domain.BaseURL) {
 		page.FormTargets = []string{origin}
 	}
@@ -228,9 +247,11 @@ const (
 // waitForBank shows that the institution is being read.
 func (w *Webview) waitForBank(pc *pageContext, s *flowConnection) error {
 	body, n := s.body(pc, "reading"), pc.polls()
-	if body.Message = ""; n < manyPolls {
-		body.Leave = ""
+	if s.Flow == flowConnect {
+		body.frame = body.at(stepsOfConnect, 2)
 	}
+	body.Slow = n >= manyPolls
+	body.Message = ""
 	page := w.flowPage(pc, s.flowSession, "reading", body.Title, body)
 	page.Refresh = min(max(time.Duration(n)*time.Second, shortestPoll), slowestPoll)
 	page.RefreshTo = s.address(pc, "look", strconv.Itoa(n+1), "step", pc.step())
@@ -258,6 +279,26 @@ var stateTexts = map[passerelle.ConnectionState]stateText{
 
 // showState says what keeps a connection from being read, and what to do about it.
 func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
+	body, err := w.stateBody(pc, s, pc.step())
+	if err != nil {
+		return err
+	}
+	if s.Flow == flowConnect {
+		body.frame = body.at(stepsOfConnect, 2)
+	}
+	if body.Step == "bank" {
+		return w.showBankLink(pc, s, body)
+	}
+	page := w.flowPage(pc, s.flowSession, "stand", body.Title, body)
+	if body.After > 0 {
+		page.Module, page.Fallback = "resume.mjs", readAgain
+	}
+	return pages.Send(pc.writer, page)
+}
+
+// stateBody is what a person can do about the state of a connection. Its form leads to the
+// page of a step.
+func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (flowBody, error) {
 	here := stateTexts[s.c.State]
 	if s.bank.UUID == "" {
 		here = stateTexts[passerelle.NotSupported]
@@ -266,7 +307,7 @@ func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 	if here.step == "fill" {
 		fields, err := w.wanted(pc, s.c, s.bank)
 		if err != nil {
-			return err
+			return body, err
 		}
 		body.Questions = questions(fields, pc.values, pc.problem.field)
 		if len(fields) == 0 {
@@ -280,35 +321,38 @@ func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 		body.Back = pc.to(s.flowSession)
 	}
 	if here.step == "bank" {
-		return w.showBankLink(pc, s, body)
+		return body, w.leadApart(s, &body)
 	}
-	page := w.flowPage(pc, s.flowSession, "stand", body.Title, nil)
 	if here.step == "resume" && pc.polls() < maxPolls && pc.notice == "" {
-		page.Module, page.Fallback, body.After = "resume.mjs", readAgain, int(askAgain.Seconds())
+		body.After = int(askAgain.Seconds())
 	}
-	body.Action = s.address(pc, "look", strconv.Itoa(pc.polls()), "step", pc.step())
-	page.Body = body
-	return pages.Send(pc.writer, page)
+	body.Action = s.address(pc, "look", strconv.Itoa(pc.polls()), "step", step)
+	return body, nil
 }
 
-// showBankLink leads to the institution's own page. Inside a page of the client's
-// that is in another window, since no institution shows itself inside of others;
-// this one then looks for what came of it.
-func (w *Webview) showBankLink(pc *pageContext, s *flowConnection, body flowBody) error {
-	if s.Framed {
-		ticket, err := w.sealer.Seal(ticketName, ticket{s.handle, s.flowState})
-		if err != nil {
-			return err
-		}
-		body.Apart, body.Ticket = true, ticket
-		page := w.flowPage(pc, s.flowSession, "stand", body.Title, body)
-		page.Refresh, page.RefreshTo = readAgain, s.address(pc, "step", pc.step())
-		return pages.Send(pc.writer, page)
+// leadApart has the way to the institution's own page lead to another window, inside a page
+// of the client's: no institution shows itself inside of others.
+func (w *Webview) leadApart(s *flowConnection, body *flowBody) error {
+	if !s.Framed {
+		return nil
 	}
-	if pc.step() == stepOnward && s.c.State == passerelle.WebauthRequired && s.c.URL != "" {
+	var err error
+	body.Apart = true
+	body.Ticket, err = w.sealer.Seal(ticketName, ticket{s.handle, s.flowState})
+	return err
+}
+
+// showBankLink leads to the institution's own page. A page that leads to another window
+// finds out by itself what came of it.
+func (w *Webview) showBankLink(pc *pageContext, s *flowConnection, body flowBody) error {
+	page := w.flowPage(pc, s.flowSession, "stand", body.Title, body)
+	switch {
+	case body.Apart:
+		page.Refresh, page.RefreshTo = readAgain, s.address(pc, "step", pc.step())
+	case pc.step() == stepOnward && s.c.State == passerelle.WebauthRequired && s.c.URL != "":
 		return w.redirectToBank(pc, s, body)
 	}
-	return pages.Send(pc.writer, w.flowPage(pc, s.flowSession, "stand", body.Title, body))
+	return pages.Send(pc.writer, page)
 }
 
 // ticket is what a flow inside another page takes into a window of its own, where the
@@ -424,10 +468,9 @@ var connectionActions = map[string]func(*Webview, *pageContext, *flowConnection,
 
 // flowActions are what the other forms of a flow can be about.
 var flowActions = map[string]func(*Webview, *pageContext, *flowSession, url.Values) error{
-	"code":   (*Webview).takeCode,
-	"begin":  (*Webview).begin,
-	"finish": (*Webview).finishConnect,
-	"add":    (*Webview).add,
+	"code":  (*Webview).takeCode,
+	"begin": (*Webview).begin,
+	"add":   (*Webview).add,
 }
 
 // reply takes a form that was sent. Whatever comes of it, a page of the flow

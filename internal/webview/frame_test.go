@@ -107,18 +107,18 @@ func TestMessages(t *testing.T) {
 				t.Errorf("the message is %s, want %s", message, want)
 			}
 		}
-		left := p.click(p.open(p.link("connect")), "Leave without going on")
+		left := p.click(p.open(p.link("connect")), "Leave without connecting")
 		check(left, `{"error":"access_denied","errorDescription":"The person went no further.","state":"a b\u0026c=ü"}`)
 
 		page := p.connecting("one", "max_connections", "2", "state", "")
 		accounts, _ := page.offered()
-		page = p.send(p.send(page, "share", "account", accounts[0]), "finish")
+		page = p.click(p.send(page, "share", "account", accounts[0]), "Continue to")
 		id := p.connections(p.token)[0].ID.String()
 		check(page, `{"connectionId":"`+id+`","connectionIds":"`+id+`"}`)
 		check(p.open(p.link("reconnect", "connection_id", id, "state", "")), `{"connectionId":"`+id+`"}`)
 
 		list := p.open(p.link("manage", "redirect_uri", "", "state", "x"))
-		one := p.click(list, "Connecteur de test")
+		one := p.click(list, "Banque Exemple")
 		check(p.click(p.send(p.click(one, "End this connection"), "forget"), "Done"), `{"connectionDeleted":true,"connectionId":"`+id+`","state":"x"}`)
 	})
 }
@@ -134,7 +134,7 @@ func TestTheInstitutionInAWindowOfItsOwn(t *testing.T) {
 		if !form.Has("ticket") {
 			t.Fatalf("the form has no ticket: %v", form)
 		}
-		onward := window.post(page, action, form).shows(t, "Go on at Connecteur de test")
+		onward := window.post(page, action, form).shows(t, "Continue at Banque Exemple")
 		_, bank, _ := strings.Cut(onward.header.Get("Refresh"), "url=")
 		landed := window.open(window.decide(bank, url.Values{"login": {"one"}}))
 		landed.shows(t, "Access was given", "close this window")
@@ -142,7 +142,7 @@ func TestTheInstitutionInAWindowOfItsOwn(t *testing.T) {
 			t.Errorf("the ticket is in an address: %s", landed.at)
 		}
 		_, again, _ := strings.Cut(page.header.Get("Refresh"), "url=")
-		inside.open(inside.Origin+again).shows(t, "What do you share")
+		inside.open(inside.Origin+again).shows(t, "What do you want to share")
 		form.Set("step", "share")
 		if got := window.post(page, action, form); got.status != http.StatusUnauthorized {
 			t.Errorf("a ticket is good for more: %d", got.status)

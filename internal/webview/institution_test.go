@@ -83,7 +83,7 @@ func TestInstitutionsToChooseFrom(t *testing.T) {
 		}
 		s.offer(t, all...)
 		page := s.journey(t)
-		for _, text := range []string{"Banque du Lac", "Island Bank", `<option value="GB">United Kingdom</option>`, `<span class="place">France</span>`} {
+		for _, text := range []string{"Banque du Lac", "Island Bank", "Banks in all countries: 10", `<span class="place">France</span>`} {
 			if !strings.Contains(page.body, text) {
 				t.Errorf("the page lacks %s: %s", text, page.body)
 			}
@@ -92,6 +92,9 @@ func TestInstitutionsToChooseFrom(t *testing.T) {
 			t.Error("a hidden institution is offered")
 		}
 		handle := regexpOne(t, `name="session" value="([^"]*)"`, page.body)
+		if countries := s.get(t, "/webview/en/connect?session="+handle+"&step=country"); !strings.Contains(countries.body, "United Kingdom") {
+			t.Errorf("the countries are: %s", countries.body)
+		}
 		british := s.get(t, "/webview/en/connect?session="+handle+"&country=GB")
 		if strings.Contains(british.body, "Banque du Lac") || !strings.Contains(british.body, "Island Bank") {
 			t.Errorf("in the United Kingdom there are: %s", british.body)

@@ -20,14 +20,14 @@ func TestLinks(t *testing.T) {
 		}
 		host := strings.TrimPrefix(p.Origin, "http://")
 		bare, _, _ := strings.Cut(host, ":")
-		const everything = "Connect to Connecteur de test"
+		const everything = "Connect to Banque Exemple"
 		for _, c := range []struct {
 			name, path, query string
 			shows             []string
 		}{
 			{"new address", "/webview/en/connect", query(), []string{everything}},
 			{"old address", "/2.0/auth/webview/en/connect", query("response_type", "code"), []string{everything}},
-			{"in French", "/webview/fr/connect", query(), []string{`lang="fr"`, "Se connecter à Connecteur de test"}},
+			{"in French", "/webview/fr/connect", query(), []string{`lang="fr"`, "Se connecter à Banque Exemple"}},
 			{"language of the browser", "/webview/connect", query(), []string{`lang="fr"`}},
 			{"old address, language of the browser", "/2.0/auth/webview/connect", query(), []string{`lang="fr"`}},
 			{"domain by host", "/webview/en/connect", query("domain", host), []string{everything}},
@@ -35,16 +35,16 @@ func TestLinks(t *testing.T) {
 			{"domain by name", "/webview/en/connect", query("domain", "TEST"), []string{everything}},
 			{"another domain", "/webview/en/connect", query("domain", "bank.example"), []string{`"bank.example" is not this service`}},
 			{"address not encoded", "/webview/en/connect", query("redirect_uri", "") + "&redirect_uri=" + returnURL, []string{everything}},
-			{"connectors by number", "/webview/en/connect", query("connector_ids", "64,40", "connector_capabilities", "document"), []string{"Choose your bank", "Sandbox Provider", "Connecteur de test"}},
-			{"connectors by UUID", "/webview/en/connect", query("connector_uuids", strings.ToUpper(customers.ProviderConnector), "connector_capabilities", "document"), []string{"Connect to Sandbox Provider"}},
-			{"unknown connector", "/webview/en/connect", query("connector_uuids", "x"), []string{"None of the connected institutions"}},
-			{"restricted connector", "/webview/en/connect", query("connector_uuids", customers.RestrictedConnector), []string{"None of the connected institutions"}},
+			{"connectors by number", "/webview/en/connect", query("connector_ids", "64,40", "connector_capabilities", "document"), []string{"Choose your bank", "Fournisseur Exemple", "Banque Exemple"}},
+			{"connectors by UUID", "/webview/en/connect", query("connector_uuids", strings.ToUpper(customers.ProviderConnector), "connector_capabilities", "document"), []string{"Connect to Fournisseur Exemple"}},
+			{"unknown connector", "/webview/en/connect", query("connector_uuids", "x"), []string{"None of the connected banks"}},
+			{"restricted connector", "/webview/en/connect", query("connector_uuids", customers.RestrictedConnector), []string{"None of the connected banks"}},
 			{"capabilities, all of them", "/webview/en/connect", query("connector_capabilities", "document,bankwealth"), []string{everything}},
-			{"unknown capability", "/webview/en/connect", query("connector_capabilities", "fortune"), []string{"None of the connected institutions"}},
+			{"unknown capability", "/webview/en/connect", query("connector_capabilities", "fortune"), []string{"None of the connected banks"}},
 			{"country", "/webview/en/connect", query("connector_country", "fr"), []string{everything}},
-			{"country without institutions", "/webview/en/connect", query("connector_country", "JP"), []string{"None of the connected institutions"}},
-			{"account types", "/webview/en/connect", query("account_types", "perco"), []string{"None of the connected institutions"}},
-			{"account usages", "/webview/en/connect", query("account_usages", "ORGA"), []string{"None of the connected institutions"}},
+			{"country without institutions", "/webview/en/connect", query("connector_country", "JP"), []string{"None of the connected banks"}},
+			{"account types", "/webview/en/connect", query("account_types", "perco"), []string{"None of the connected banks"}},
+			{"account usages", "/webview/en/connect", query("account_usages", "ORGA"), []string{"None of the connected banks"}},
 			{"filled in before", "/webview/en/connect", query(sandbox.TestConnector+".login", "anna", "x.login", "bert"), []string{`value="anna"`}},
 			{"old program", "/webview/en/connect", query("compat", "1", "unknown", "2"), []string{everything}},
 		} {

@@ -7,12 +7,14 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"passerelle"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
+	"passerelle/internal/webview/chooser"
 	"passerelle/internal/wire"
 )
 
@@ -26,10 +28,11 @@ type listBody struct {
 
 // managed is a connection on the list.
 type managed struct {
-	institution
-	// Standing says how it fares, and Bad that it needs the person.
-	Standing string
-	Bad      bool
+	chooser.Institution
+	// Standing says how it fares, and Bad that it needs the person. Detail tells it from
+	// others at the same institution.
+	Standing, Detail string
+	Bad              bool
 }
 
 // managedPage is how many connections are looked at for a page of the list.
@@ -51,7 +54,11 @@ func (w *Webview) list(pc *pageContext, t *flowSession) error {
 		of[b.UUID] = b
 	}
 	body := listBody{flowBody: pc.body(t, "list")}
-	body.Leave = pc.to(t, "step", stepLeave)
+	body.Leave, body.Done = pc.to(t, "step", stepLeave), pc.acknowledged(t)
+	details, err := w.describe(pc, t, all)
+	if err != nil {
+		return err
+	}
 	for _, c := range all {
 		b, known := of[c.Connector]
 		if !known {
@@ -62,12 +69,96 @@ func (w *Webview) list(pc *pageContext, t *flowSession) error {
 		}
 		s := &flowConnection{t, c, b}
 		text, bad := s.stateText(pc.words)
-		body.Connections = append(body.Connections, managed{pc.institution(b, s.address(pc)), text, bad})
+		body.Connections = append(body.Connections, managed{w.entryOf(b, s.address(pc)), text, details[c.ID], bad})
 	}
 	if len(all) == managedPage {
 		body.Next = pc.to(t, "after", connectionText(all[len(all)-1].ID))
 	}
 	return pages.Send(pc.writer, w.flowPage(pc, t, "list", body.Title, body))
+}
+
+// acknowledged says what was just done on another page.
+func (pc *pageContext) acknowledged(t *flowSession) string {
+	switch step := pc.step(); {
+	case step == stepEnded && t.Deleted != 0:
+		return pc.words.Say("done.ended")
+	case step == stepAdded:
+		return pc.words.Say("done.added")
+	}
+	return ""
+}
+
+// The steps that acknowledge what was done.
+const (
+	stepEnded = "ended"
+	stepAdded = "added"
+	stepSaved = "saved"
+)
+
+// mostNamed is how many accounts are named of a connection on a list.
+const mostNamed = 3
+
+// describe tells connections apart: by the accounts and, where two are to the same
+// institution, by a part of the login.
+func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Connection) (map[passerelle.ConnectionID]string, error) {
+	ids, same := make([]passerelle.ConnectionID, len(all)), map[string]int{}
+	for i, c := range all {
+		ids[i] = c.ID
+		same[c.Connector]++
+	}
+	filter := bankstore.AccountFilter{Domain: pc.domain.ID, User: t.User, Connections: ids, All: true}
+	accounts, err := bankstore.From(w.DB).BankAccounts(pc.context(), filter, store.Window{Limit: mostItems})
+	if err != nil {
+		return nil, fmt.Errorf("list the accounts of user %d: %w", t.User, err)
+	}
+	named := map[passerelle.ConnectionID][]string{}
+	for _, a := range accounts {
+		if a.Deleted == nil {
+			named[a.Connection] = append(named[a.Connection], shortName(a.BankAccount))
+		}
+	}
+	details := map[passerelle.ConnectionID]string{}
+	for _, c := range all {
+		parts := named[c.ID]
+		if left := len(parts) - mostNamed; left > 0 {
+			parts = append(parts[:mostNamed:mostNamed], pc.words.Say("list.others", left))
+		}
+		if same[c.Connector] > 1 {
+			login, err := w.loginHint(pc, c)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(login, parts...)
+		}
+		details[c.ID] = strings.Join(parts, " · ")
+	}
+	return details, nil
+}
+
+// shortName is the name of an account with its last four characters.
+func shortName(a passerelle.BankAccount) string {
+	name, number := cmp.Or(a.CustomName, a.Name), cmp.Or(plainNumber(a.IBAN), a.Number)
+	if len(number) > 4 {
+		name += " …" + number[len(number)-4:]
+	}
+	return name
+}
+
+// loginHint is as much of the login of a connection as its person needs to know it again.
+// There is none of one that was allowed on the institution's page.
+func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, error) {
+	values, _, err := bankstore.From(w.DB).ConnectionSecrets(pc.context(), pc.domain.ID, c.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the login of connection %d: %w", c.ID, err)
+	}
+	login := []rune(values["login"])
+	if len(login) == 0 {
+		return nil, nil
+	}
+	return []string{pc.words.Say("list.login", string(login[:min(2, (len(login)+1)/2)])+"…")}, nil
 }
 
 // added ends the handle of a flow that was begun on another.
@@ -120,22 +211,32 @@ func (s *flowConnection) stateText(words web.Words) (string, bool) {
 }
 
 // manage adds what only those see who manage their connections.
-func (b *sharingBody) manage(pc *pageContext, s *flowConnection) {
+func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) error {
 	text, bad := s.stateText(pc.words)
 	b.Standing, b.Forget = text, s.address(pc, "step", stepForget)
 	if s.takesFiles() {
 		b.Files = s.address(pc, "step", stepFiles)
 	}
-	if bad {
-		b.Repair = s.address(pc, "step", stepRepair)
-	}
-	if pc.step() == "saved" && pc.reading() {
-		b.Notice = "notice.saved"
+	switch step := pc.step(); {
+	case bad:
+		mend, err := w.stateBody(pc, s, stepRepair)
+		if err != nil {
+			return err
+		}
+		b.Mend = &mend
+	case !pc.reading():
+	case step == stepSaved && b.Counted.things(b.ticked()) == "":
+		b.Done = pc.words.Say("done.nothing", s.client.Name, s.bank.Name)
+	case step == stepSaved:
+		b.Done = pc.words.Say("done.saved", s.client.Name, b.Counted.things(b.ticked()), s.bank.Name)
+	case step == stepRepair && s.c.State == "":
+		b.Done = pc.words.Say("done.mended", s.bank.Name)
 	}
 	b.Title = s.bank.Name
 	if s.Connection == 0 {
 		b.Back = pc.to(s.flowSession)
 	}
+	return nil
 }
 
 // manageConnection shows what is shared of a connection, or asks whether it is to
@@ -181,6 +282,6 @@ func (w *Webview) showDeleted(pc *pageContext, t *flowSession) error {
 	if t.Connection == t.Deleted {
 		return w.finishFlow(pc, t, t.managed())
 	}
-	web.Redirect(pc.writer, pc.to(t))
+	web.Redirect(pc.writer, pc.to(t, "step", stepEnded))
 	return nil
 }

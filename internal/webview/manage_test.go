@@ -18,29 +18,29 @@ import (
 func TestManage(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		first, second := p.connection("anna"), p.connection("one")
-		page := p.open(p.link("manage")).shows(t, "Your connections", "Read on")
+		page := p.open(p.link("manage")).shows(t, "Your connections", "Updated on")
 		if n := strings.Count(page.body, "connection="); n < 2 {
 			t.Errorf("%d connections are listed: %s", n, page.body)
 		}
-		one := p.click(page, "Connecteur de test").shows(t, "Compte courant", "End this connection")
+		one := p.click(page, "Banque Exemple").shows(t, "Compte courant", "End this connection")
 		accounts, _ := one.offered()
-		one = p.send(one, "share", "account", accounts[0], "account", accounts[1]).shows(t, "Saved.", " checked")
+		one = p.send(one, "share", "account", accounts[0], "account", accounts[1]).shows(t, "Saved. test application sees 2 accounts of Banque Exemple.", " checked")
 		if all := p.connections(p.token); len(all[0].Accounts) != 2 {
 			t.Errorf("shared are %+v", all[0].Accounts)
 		}
 		p.quiet()
-		one = p.send(one, "share", "account", accounts[1]).shows(t, "Saved.")
+		one = p.send(one, "share", "account", accounts[1]).shows(t, "Saved. test application sees 1 account of Banque Exemple.")
 		if all := p.connections(p.token); len(all[0].Accounts) != 1 {
 			t.Errorf("shared are %+v", all[0].Accounts)
 		}
 		p.quiet()
-		one = p.send(one, "share")
+		one = p.send(one, "share").shows(t, "no longer sees anything of Banque Exemple")
 		if all := p.connections(p.token); len(all[0].Accounts) != 0 {
 			t.Errorf("nothing is ticked, and shared are %+v", all[0].Accounts)
 		}
-		question := p.click(one, "End this connection").shows(t, "End the connection to Connecteur de test?", "erased")
+		question := p.click(one, "End this connection").shows(t, "End the connection to Banque Exemple?", "erased")
 		p.click(question, "No, keep it").shows(t, "Compte courant")
-		rest := p.send(question, "forget").shows(t, "Your connections")
+		rest := p.send(question, "forget").shows(t, "Your connections", "The connection is ended")
 		if all := p.connections(p.token); len(all) != 1 || all[0].ID.String() != second {
 			t.Errorf("left are %+v", all)
 		}
@@ -58,12 +58,12 @@ func TestManageAddsAConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.connection("anna")
 		list := p.open(p.link("manage")).shows(t, "Your connections")
-		form := p.send(list, "add").shows(t, "Connecteur de test")
+		form := p.send(list, "add").shows(t, "Banque Exemple")
 		p.click(form, "All connections").shows(t, "Your connections")
 		form = p.send(list, "add")
 		page := p.settled(p.send(form, "begin", "field.login", "one", "field.password", customers.Password)).shows(t, "Share")
 		accounts, _ := page.offered()
-		p.send(page, "share", "account", accounts[0]).shows(t, "Your connections")
+		p.send(page, "share", "account", accounts[0]).shows(t, "Your connections", "The new connection is ready.")
 		if all := p.connections(p.token); len(all) != 2 || len(all[1].Accounts) != 1 {
 			t.Errorf("there are %+v", all)
 		}
@@ -86,7 +86,7 @@ func TestManageOneConnection(t *testing.T) {
 		id := p.connection("anna")
 		p.connection("one")
 		page := p.open(p.link("manage", "connection_id", id, "redirect_uri", "")).shows(t, "Compte courant").lacks(t, "All connections")
-		p.send(p.click(page, "End this connection"), "forget").shows(t, "That is all")
+		p.send(p.click(page, "End this connection"), "forget").shows(t, "All done")
 		if all := p.connections(p.token); len(all) != 1 {
 			t.Errorf("%d connections are left", len(all))
 		}
@@ -97,8 +97,8 @@ func TestManageOneConnection(t *testing.T) {
 func TestManageSome(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
-		p.open(p.link("manage", "connector_capabilities", "profile")).shows(t, "There are none")
-		p.open(p.link("manage", "account_types", "perco")).shows(t, "There are none")
+		p.open(p.link("manage", "connector_capabilities", "profile")).shows(t, "You have no connections")
+		p.open(p.link("manage", "account_types", "perco")).shows(t, "You have no connections")
 		p.open(p.link("manage", "connection_id", id, "account_types", "card")).shows(t, "Card").lacks(t, "Compte courant")
 	})
 }
@@ -112,21 +112,20 @@ func TestReconnect(t *testing.T) {
 			t.Errorf("what works is back with %v, want %v", back, want)
 		}
 		id = p.waiting("otp")
-		page := p.open(p.link("reconnect", "connection_id", id)).shows(t, "asks for more")
+		page := p.open(p.link("reconnect", "connection_id", id)).shows(t, "needs more information")
 		back := p.settled(p.send(page, "fill", "field.otp", "123456")).back(t)
 		if want.Set("connection_id", id); sprint(back) != sprint(want) {
 			t.Errorf("back with %v, want %v", back, want)
 		}
 		left := p.waiting("app")
 		page = p.open(p.link("reconnect", "connection_id", left)).shows(t, "Confirm in the app")
-		back = p.click(page, "Leave without going on").back(t)
+		back = p.click(page, "Leave without connecting").back(t)
 		if back.Get("error") != "access_denied" || back.Get("connection_id") != left || back.Get("state") == "" {
 			t.Errorf("left with %v", back)
 		}
-		list := p.open(p.link("manage")).shows(t, "Needs you before it can be read again")
-		one := p.open(list.at.String() + "&connection=" + left)
-		page = p.click(one, "Go on with this connection").shows(t, "Confirm in the app")
-		p.settled(p.send(page, "resume")).shows(t, "Read on", "Compte courant")
+		list := p.open(p.link("manage")).shows(t, "Needs you: open it to repair it")
+		one := p.open(list.at.String()+"&connection="+left).shows(t, "Confirm in the app").lacks(t, "nothing that you could share")
+		p.settled(p.send(one, "resume")).shows(t, "Updated on", "works again", "Compte courant").lacks(t, "Confirm in the app")
 	})
 }
 
@@ -142,8 +141,8 @@ func (p *walker) waiting(login string) string {
 func TestReconnectWithNewCredentials(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
-		page := p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "true")).shows(t, "New access codes for Connecteur de test")
-		page = p.settled(p.send(page, "fill", "field.login", "anna", "field.password", "0000")).shows(t, "does not accept these access codes")
+		page := p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "true")).shows(t, "New sign-in details for Banque Exemple")
+		page = p.settled(p.send(page, "fill", "field.login", "anna", "field.password", "0000")).shows(t, "did not accept these sign-in details")
 		p.settled(p.send(page, "fill", "field.login", "anna", "field.password", customers.Password)).back(t)
 		if all := p.connections(p.token); all[0].State != nil {
 			t.Errorf("connection %+v", all[0])
@@ -158,7 +157,7 @@ func TestReconnectOfSources(t *testing.T) {
 		id := p.waiting("otp")
 		for _, parameter := range []string{"sources", "connection_sources"} {
 			p.open(p.link("reconnect", "connection_id", id, parameter, "openapi,fallback")).back(t)
-			p.open(p.link("reconnect", "connection_id", id, parameter, "openapi,directaccess")).shows(t, "asks for more")
+			p.open(p.link("reconnect", "connection_id", id, parameter, "openapi,directaccess")).shows(t, "needs more information")
 		}
 	})
 }
@@ -171,7 +170,7 @@ func TestCodeByForm(t *testing.T) {
 		if got := p.send(page, "code", "code", "psl_cod_x"); got.status != http.StatusUnauthorized {
 			t.Errorf("an invented code: %d", got.status)
 		}
-		p.send(page, "code", "code", " #"+p.code()).shows(t, "Your connections", "Connecteur de test")
+		p.send(page, "code", "code", " #"+p.code()).shows(t, "Your connections", "Banque Exemple")
 		page = p.open(p.link("reconnect", "code", "", "connection_id", id))
 		p.send(page, "code", "code", p.code()).back(t)
 		stranger := newWalker(t, p.Instance)
@@ -198,12 +197,12 @@ func TestConnectSeveral(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.connecting("one", "max_connections", "2")
 		accounts, _ := page.offered()
-		page = p.send(page, "share", "account", accounts[0]).shows(t, "You are connected", "Connecteur de test")
-		page = p.click(page, "Connect another one")
+		page = p.send(page, "share", "account", accounts[0]).shows(t, "You are connected", "Banque Exemple")
+		page = p.click(page, "Connect another bank")
 		page = p.settled(p.send(page, "begin", "field.login", "one-2", "field.password", customers.Password))
 		accounts, _ = page.offered()
-		page = p.send(page, "share", "account", accounts[0]).shows(t, "You are connected").lacks(t, "Connect another one")
-		back := p.send(page, "finish").back(t)
+		page = p.send(page, "share", "account", accounts[0])
+		back := page.back(t)
 		all := p.connections(p.token)
 		if len(all) != 2 || back.Get("connection_ids") != all[0].ID.String()+","+all[1].ID.String() || back.Get("connection_id") != all[0].ID.String() {
 			t.Errorf("back with %v, connections %+v", back, all)
@@ -219,7 +218,7 @@ func TestLeaving(t *testing.T) {
 			if login != "" {
 				page = p.connecting(login)
 			}
-			back := p.click(page, "Leave without going on").back(t)
+			back := p.click(page, "Leave without connecting").back(t)
 			if back.Get("error") != want || back.Get("error_description") == "" || back.Get("state") != "a b&c=ü" || back.Has("connection_id") {
 				t.Errorf("%q is back with %v", login, back)
 			}
@@ -253,7 +252,7 @@ func TestSharingSome(t *testing.T) {
 				t.Errorf("%s=%s: offered are %v and %v", c.parameter, c.value, accounts, subscriptions)
 			}
 			if c.accounts == 0 && slices.Contains([]string{"document"}, c.value) {
-				p.send(page, "share", "account", "1").shows(t, "Tick at least one thing")
+				p.send(page, "share", "account", "1").shows(t, "Tick at least one account")
 			}
 		}
 	})
@@ -285,7 +284,7 @@ func TestJourneysTakeTooLong(t *testing.T) {
 			if !c.code {
 				pairs = []string{"code", ""}
 			}
-			page := p.connecting("one", pairs...).shows(t, "What do you share")
+			page := p.connecting("one", pairs...).shows(t, "What do you want to share")
 			ahead.Store(int64(c.after))
 			accounts, _ := page.offered()
 			back := p.send(page, "share", "account", accounts[0]).back(t)
@@ -309,7 +308,7 @@ func TestJourneysEnd(t *testing.T) {
 		p = newWalker(t, p.Instance)
 		page = p.open(p.link("manage", "redirect_uri", ""))
 		p.OK(p.Call("DELETE", "/users/me", p.token, nil))
-		if got := p.open(page.at.String()).shows(t, "This is no longer there"); got.status != http.StatusUnauthorized {
+		if got := p.open(page.at.String()).shows(t, "This is no longer available"); got.status != http.StatusUnauthorized {
 			t.Errorf("answered %d", got.status)
 		}
 		p.remembers(0)

@@ -56,7 +56,12 @@ func outcome(p *payment.Payment, state string) result {
 
 // at is the address of a client, which has no query of its own, with the
 // result.
-func (r result) at(uri string) string { return uri + "?" + url.Values(r).Encode() }
+func (r result) at(uri string) string {
+	if len(r) == 0 {
+		return uri
+	}
+	return uri + "?" + url.Values(r).Encode()
+}
 
 // excerpt is the beginning of a text, of at most so many characters.
 func excerpt(text string, length int) string {

@@ -1,12 +1,14 @@
 package webview
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 
 	"passerelle"
 	"passerelle/internal/web"
+	"passerelle/internal/webview/chooser"
 	"passerelle/payment"
 )
 
@@ -18,6 +20,30 @@ type frame struct {
 	Languages []translation
 	// Form is what every form has to bear.
 	Form string
+	// Steps are those of the journey, none where there is nothing to go through.
+	Steps []journeyStep
+}
+
+// journeyStep is one step of a journey: Name is the key of its text.
+type journeyStep struct {
+	Name          string
+	Done, Current bool
+}
+
+// The steps of journeys that have several.
+const (
+	stepsOfPayment = "steps.pay"
+	stepsOfConnect = "steps.connect"
+	stepsOfEither  = 3
+)
+
+// at says at which step of a journey the page is, counted from 1.
+func (f frame) at(journey string, current int) frame {
+	f.Steps = nil
+	for n := 1; n <= stepsOfEither; n++ {
+		f.Steps = append(f.Steps, journeyStep{fmt.Sprintf("%s.%d", journey, n), n < current, n == current})
+	}
+	return f
 }
 
 // translation leads to the same page in another language.
@@ -39,11 +65,13 @@ func (pc *pageContext) frame(s *payerSession) frame {
 // same page.
 func (pc *pageContext) currentStep() string {
 	query, kept := pc.request.URL.Query(), ""
-	if bank := query.Get("bank"); bank != "" {
-		kept = "&bank=" + url.QueryEscape(bank)
+	for _, name := range []string{"bank", chooser.SearchParameter, chooser.CountryParameter} {
+		if value := query.Get(name); value != "" {
+			kept += "&" + name + "=" + url.QueryEscape(value)
+		}
 	}
-	if pc.step() == stepCancel {
-		kept += "&step=" + stepCancel
+	if step := pc.step(); step == stepCancel || step == chooser.StepCountry {
+		kept += "&step=" + step
 	}
 	return kept
 }
@@ -53,6 +81,8 @@ type summary struct {
 	payment.ShownPayment
 	// Repeated is set when the amount is paid again and again.
 	Repeated bool
+	// Payee is who is paid, in one line.
+	Payee string
 }
 
 func (pc *pageContext) summary(s *payerSession) summary {
@@ -69,7 +99,11 @@ func (pc *pageContext) summary(s *payerSession) summary {
 			Amount: amountText(pc.words, in.Amount), Name: in.Beneficiary.Label, Account: accountText(in.Beneficiary), Label: in.Label,
 		})
 	}
-	return summary{ShownPayment: shown, Repeated: p.DateType() == payment.Periodic}
+	payee := shown.Lines[0].Name
+	if len(shown.Lines) > 1 {
+		payee = pc.words.Say("summary.many", len(shown.Lines))
+	}
+	return summary{ShownPayment: shown, Repeated: p.DateType() == payment.Periodic, Payee: payee}
 }
 
 // evidenceOf is what was on the page on which the payer acted.
@@ -79,11 +113,14 @@ func evidenceOf(pc *pageContext, s *payerSession, act payment.Act, bank, terms s
 	return &payment.Evidence{Payment: s.payment.ID, Act: act, Language: pc.words.Lang, Shown: shown}
 }
 
+// sheets are the style sheets of these pages besides the common one.
+var sheets = []string{"payer.css"}
+
 // page is a page about a payment, shown again when a problem is named.
 func (pc *pageContext) page(s *payerSession, name, title string, body any, problem string) web.Page {
 	page := web.Page{
 		Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(s.client),
-		Simulated: pc.domain.Kind == passerelle.Sandbox, FormTargets: formTargets(pc, s),
+		Simulated: pc.domain.Kind == passerelle.Sandbox, FormTargets: formTargets(pc, s), Sheets: sheets,
 	}
 	if problem != "" {
 		page.Status = http.StatusUnprocessableEntity

@@ -139,7 +139,7 @@ func TestTheRootSaysWhatIsBelowIt(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for _, root := range []string{"/webview", "/webview/", "/2.0/auth/webview/"} {
 			got := s.get(t, root)
-			if got.status != http.StatusOK || !strings.Contains(got.body, "Pages for people who pay") {
+			if got.status != http.StatusOK || !strings.Contains(got.body, "Pages for paying and connecting") {
 				t.Errorf("%s answers %d: %s", root, got.status, got.body)
 			}
 		}
@@ -178,10 +178,10 @@ func TestEveryStateHasItsPage(t *testing.T) {
 		page            string
 		at, state, code string
 	}{
-		{name: "created", page: "Pay by bank transfer"},
+		{name: "created", page: "Check your payment"},
 		{name: "redirect", reports: ask(payment.Redirect), page: "Go to the bank"},
 		{name: "decoupled", reports: ask(payment.Decoupled), page: "Approve in your banking app"},
-		{name: "fields", reports: ask(payment.FillFields), page: "Your bank asks for more"},
+		{name: "fields", reports: ask(payment.FillFields), page: "Your bank needs more information"},
 		{name: "psu validation", reports: ask(payment.PSUValidation), page: "Yes, pay"},
 		{name: "confirm", reports: ask(payment.Confirm), at: "/back", state: "validating"},
 		{name: "pending", reports: []payment.Report{{Status: payment.Processing}}, at: "/back", state: "pending"},
@@ -303,7 +303,7 @@ func (s *stack) form(t *testing.T, page string) url.Values {
 	if found == nil {
 		t.Fatal("the page has no bank to choose")
 	}
-	return url.Values{"bank": {found[1]}, "complete": {"1"}, "terms": {"1"}}
+	return url.Values{"bank": {found[1]}, "terms": {"1"}}
 }
 
 func TestFormsOfOtherSitesOrderNothing(t *testing.T) {
@@ -324,7 +324,7 @@ func TestFormsOfOtherSitesOrderNothing(t *testing.T) {
 				t.Errorf("a form that bears %q was answered with %d", token, got.status)
 			}
 		}
-		if got := s.get(t, page); !strings.Contains(got.body, "Pay by bank transfer") {
+		if got := s.get(t, page); !strings.Contains(got.body, "Check your payment") {
 			t.Error("a form of another site ordered the payment")
 		}
 	})

@@ -3,7 +3,10 @@ package webview
 import (
 	"html/template"
 	"regexp"
+	"slices"
+	"strings"
 
+	"passerelle/internal/web"
 	"passerelle/payment"
 )
 
@@ -25,15 +28,33 @@ type question struct {
 	// Value is what was filled in before, and Wrong that it was not right.
 	Value string
 	Wrong bool
-	// Pattern is what browsers hold a text against, and Digits how many digits
-	// to type, as people write it, when nothing but digits is wanted.
-	Pattern, Digits string
+	// Pattern is what browsers hold a text against, and Hint says it in words.
+	Pattern string
+	Hint    hint
 	// Open is set for lists that are shown as they are.
 	Open bool
 	// Picture is what a person needs for the value; its kind has been checked.
 	Picture template.URL
-	// Alone is set for the only field of a form.
-	Alone bool
+	// Code is set for a code of a single use.
+	Code bool
+}
+
+// Said is the label in the words of the page, where it is one of those that mean the same at
+// every institution.
+func (q question) Said(words web.Words) string {
+	key := "label." + strings.ToLower(q.Label)
+	if said := words.Say(key); said != key {
+		return said
+	}
+	return q.Label
+}
+
+// Filled is what browsers may fill a field with.
+func (q question) Filled() string {
+	if q.Code {
+		return "one-time-code"
+	}
+	return "off"
 }
 
 // Kind is the type of the input: fields of payments are all text, and the one for a
@@ -56,8 +77,8 @@ func questions(fields []payment.Field, supplied map[string]string, wrong string)
 	for i, field := range fields {
 		all[i] = question{
 			Field: field, Input: fieldPrefix + field.Name, Value: supplied[field.Name], Wrong: field.Name == wrong && wrong != "",
-			Pattern: pattern(field.Regex), Digits: digits(field.Regex), Picture: template.URL(field.Image), //nolint:gosec // payment.Field has pictures alone
-			Open: field.Type == "list" && len(field.Values) <= fewChoices, Alone: len(fields) == 1,
+			Pattern: pattern(field.Regex), Hint: hintOf(field.Regex), Picture: template.URL(field.Image), //nolint:gosec // payment.Field has pictures alone
+			Open: field.Type == "list" && len(field.Values) <= fewChoices, Code: code(field),
 		}
 	}
 	return all
@@ -72,17 +93,61 @@ func pattern(perl string) string {
 	return `[\s\S]*(?:` + perl + `)[\s\S]*`
 }
 
-// onlyDigits recognises the patterns of codes, the commonest there are.
-var onlyDigits = regexp.MustCompile(`^\^(?:\\d|\[0-9\])\{(\d+)(?:,(\d+))?\}\$$`)
+// shapes are the commonest patterns of what people type, with the key of the words for each.
+// The submatches are how many characters there are: one number, or the ends of a range.
+var shapes = []struct {
+	pattern *regexp.Regexp
+	key     string
+	digits  bool
+}{
+	{regexp.MustCompile(`^\^(?:\\d|\[0-9\])\{(\d+)(?:,(\d*))?\}\$$`), "fields.digits", true},
+	{regexp.MustCompile(`^\^\(\?=\\d\{(\d+)(?:,(\d*))?\}\$\)\\d\+\$$`), "fields.digits", true},
+	{regexp.MustCompile(`^\^(?:\\d|\[0-9\])[+*]\$$`), "fields.number", true},
+	{regexp.MustCompile(`^\^(?:\\w|\[[0-9A-Za-z-]*\])\{(\d+)(?:,(\d*))?\}\$$`), "fields.letters", false},
+	{regexp.MustCompile(`^\^\.\{(\d+)(?:,(\d*))?\}\$$`), "fields.characters", false},
+}
 
-// digits is how many digits a pattern wants, or empty for other patterns.
-func digits(perl string) string {
-	found := onlyDigits.FindStringSubmatch(perl)
-	switch {
-	case found == nil:
-		return ""
-	case found[2] == "":
-		return found[1]
+// hint is what a pattern wants, in words: the key of a text, and the number in it.
+type hint struct {
+	Key, Count string
+	// Digits is set when nothing but digits is wanted.
+	Digits bool
+}
+
+// Text is the hint in the words of the page.
+func (h hint) Text(words web.Words) string {
+	if h.Count == "" {
+		return words.Say(h.Key)
 	}
-	return found[1] + "–" + found[2]
+	return words.Say(h.Key, h.Count)
+}
+
+// hintOf finds the words for a pattern. There are none for most of those that banks invent:
+// the label then has to do, and nobody is shown a regular expression.
+func hintOf(perl string) hint {
+	for _, s := range shapes {
+		found := s.pattern.FindStringSubmatch(perl)
+		switch {
+		case found == nil:
+			continue
+		case len(found) == 1:
+			return hint{s.key, "", s.digits}
+		case found[2] != "":
+			return hint{s.key, found[1] + "–" + found[2], s.digits}
+		case strings.Contains(perl, ",}"):
+			return hint{s.key, found[1] + "+", s.digits}
+		}
+		return hint{s.key, found[1], s.digits}
+	}
+	return hint{}
+}
+
+// codes are parts of the names that banks have for codes of a single use.
+var codes = []string{"otp", "code", "tan", "sms", "pin"}
+
+// code reports whether a field is for a code that a bank sends or shows, which browsers and
+// phones can fill in.
+func code(f payment.Field) bool {
+	name := strings.ToLower(f.Name)
+	return f.Type != "list" && slices.ContainsFunc(codes, func(part string) bool { return strings.Contains(name, part) })
 }

@@ -43,7 +43,7 @@ func TestWrongLinksOfEveryFlow(t *testing.T) {
 				{"redirect_uri", "https://evil.example/", "redirect_uri: "},
 			} {
 				got := link(wrong.name, wrong.value)
-				if got.status != http.StatusBadRequest || got.header.Get("Set-Cookie") != "" || !strings.Contains(got.body, wrong.shows) || !strings.Contains(got.body, "<h1>We do not know who sent you") {
+				if got.status != http.StatusBadRequest || got.header.Get("Set-Cookie") != "" || !strings.Contains(got.body, wrong.shows) || !strings.Contains(got.body, "<h1>We do not know which site sent you") {
 					t.Errorf("%s with the %s %q: %d, cookie %q: %s", place, wrong.name, wrong.value, got.status, got.header.Get("Set-Cookie"), got.body)
 				}
 			}

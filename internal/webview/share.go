@@ -13,6 +13,7 @@ import (
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
+	"passerelle/internal/webview/chooser"
 )
 
 // fromWebview is where consents that are given here come from.
@@ -21,19 +22,25 @@ const fromWebview = "webview"
 // sharingBody is what the page shows on which a person chooses what they share.
 type sharingBody struct {
 	flowBody
-	// Standing says how a connection that is managed fares, Repair leads to where
-	// the person can mend it, Forget to where they can delete it, and Files to where
-	// they can hand over statement files.
-	Standing, Repair, Forget, Files string
-	// Until is the day on which the institution's permission ends.
-	Until                   string
+	// Standing says how a connection that is managed fares, Forget leads to where the person
+	// can delete it, and Files to where they can hand over statement files.
+	Standing, Forget, Files string
+	// Mend is what the person can do about a connection that needs them.
+	Mend *flowBody
+	// What, Until and Stop say what is agreed to: what is seen, how long, and how to end it.
+	What, Until, Stop string
+	// PickAll ticks all of the page, and PickNone nothing that is not shared.
+	PickAll, PickNone string
+	// Count is the text of the button, and Counted what a script needs to count.
+	Count                   string
+	Counted                 counted
 	Accounts, Subscriptions []item
 	Search                  bool
 	// Paged is set when there is more than a page has: then what is on it is taken
 	// by itself, and Next is where the next part begins, empty for the last.
 	Paged bool
 	Next  string
-	span
+	chooser.Part
 }
 
 // item is an account or a subscription that may be shared.
@@ -86,37 +93,130 @@ func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	body := sharingBody{flowBody: s.body(pc, "share")}
 	body.Message, body.Text = "", pc.words.Say("share.text", s.client.Name)
 	body.list(pc, s, all)
-	if s.c.ConsentUntil != nil {
-		body.Until = dateText(pc.words, passerelle.DateOf(*s.c.ConsentUntil, time.UTC))
-	}
+	body.agree(pc, s)
 	if s.Flow == flowManage {
-		body.manage(pc, s)
+		if err := w.manage(pc, s, &body); err != nil {
+			return err
+		}
+	} else {
+		body.frame = body.at(stepsOfConnect, 3)
 	}
 	page := w.flowPage(pc, s.flowSession, "share", body.Title, body)
-	if body.Search {
-		page.Module = "filter.mjs"
+	page.Module = "share.mjs"
+	if body.Mend != nil && body.Mend.After > 0 { // then the page has the other script besides
+		page.Module, page.Fallback = "resume.mjs", readAgain
 	}
 	return pages.Send(pc.writer, page)
+}
+
+// agree says what a person agrees to, and counts what is ticked.
+func (b *sharingBody) agree(pc *pageContext, s *flowConnection) {
+	b.What, b.Stop = pc.words.Say("agree.what", s.client.Name), pc.words.Say("agree.stop", s.client.Name)
+	b.Until = pc.words.Say("agree.open")
+	if s.c.ConsentUntil != nil {
+		b.Until = pc.words.Say("agree.until", dateText(pc.words, passerelle.DateOf(*s.c.ConsentUntil, time.UTC)), s.bank.Name)
+	}
+	from := strconv.Itoa(b.First)
+	b.PickAll, b.PickNone = s.address(pc, pickParameter, "all", chooser.FromParameter, from), s.address(pc, pickParameter, "none", chooser.FromParameter, from)
+	b.Counted = newCounted(pc.words, s.Flow == flowManage)
+	b.Count = b.Counted.text(b.ticked())
+	switch {
+	case b.Next != "":
+		b.Count = pc.words.Say("share.next")
+	case b.Paged:
+		b.Count = pc.words.Say("share.save")
+	}
+}
+
+// ticked counts the accounts and the contracts that are ticked on the page.
+func (b *sharingBody) ticked() (int, int) {
+	count := func(items []item) int {
+		return len(slices.DeleteFunc(slices.Clone(items), func(i item) bool { return !i.Shared }))
+	}
+	return count(b.Accounts), count(b.Subscriptions)
+}
+
+// pickParameter names what of a page is ticked at first, instead of what is shared.
+const pickParameter = "pick"
+
+// picked is what is ticked at first.
+func (pc *pageContext) picked(shared bool) bool {
+	switch pc.request.URL.Query().Get(pickParameter) {
+	case "all":
+		return true
+	case "none":
+		return false
+	}
+	return shared
+}
+
+// counted has the texts in which a number of accounts and contracts is said.
+type counted struct {
+	Nothing, Share, And                          string
+	OneAccount, Accounts, OneContract, Contracts string
+}
+
+func newCounted(words web.Words, managed bool) counted {
+	nothing := "share.button"
+	if managed {
+		nothing = "share.stop"
+	}
+	return counted{
+		words.Say(nothing), words.Say("share.do"), words.Say("share.and"),
+		words.Say("count.account"), words.Say("count.accounts"), words.Say("count.contract"), words.Say("count.contracts"),
+	}
+}
+
+// things says how many accounts and contracts, empty for none.
+func (c counted) things(accounts, contracts int) string {
+	number := func(n int, one, many string) string {
+		if n == 1 {
+			return one
+		}
+		return fmt.Sprintf(many, n)
+	}
+	switch {
+	case accounts == 0 && contracts == 0:
+		return ""
+	case contracts == 0:
+		return number(accounts, c.OneAccount, c.Accounts)
+	case accounts == 0:
+		return number(contracts, c.OneContract, c.Contracts)
+	}
+	return fmt.Sprintf(c.And, number(accounts, c.OneAccount, c.Accounts), number(contracts, c.OneContract, c.Contracts))
+}
+
+// text is that of the button.
+func (c counted) text(accounts, contracts int) string {
+	if things := c.things(accounts, contracts); things != "" {
+		return fmt.Sprintf(c.Share, things)
+	}
+	return c.Nothing
 }
 
 // list has the page show what there is, or the part that the address names.
 func (b *sharingBody) list(pc *pageContext, s *flowConnection, all shareable) {
 	accounts := len(all.accounts)
-	b.span = pc.span(accounts + len(all.subscriptions))
-	for _, a := range all.accounts[min(b.first, accounts):min(b.end, accounts)] {
-		b.Accounts = append(b.Accounts, newAccountItem(pc.words, a.BankAccount))
+	b.Part = chooser.NewPart(pc.request.URL.Query(), accounts+len(all.subscriptions), mostShown)
+	for _, a := range all.accounts[min(b.First, accounts):min(b.End, accounts)] {
+		one := newAccountItem(pc.words, a.BankAccount)
+		one.Shared = pc.picked(one.Shared)
+		b.Accounts = append(b.Accounts, one)
 	}
-	for _, one := range all.subscriptions[max(b.first-accounts, 0):max(b.end-accounts, 0)] {
-		b.Subscriptions = append(b.Subscriptions, item{int64(one.ID), one.Label, one.Number, one.Disabled == nil})
+	for _, one := range all.subscriptions[max(b.First-accounts, 0):max(b.End-accounts, 0)] {
+		b.Subscriptions = append(b.Subscriptions, item{int64(one.ID), one.Label, one.Number, pc.picked(one.Disabled == nil)})
 	}
 	if b.Paged = accounts+len(all.subscriptions) > mostShown; b.Paged {
-		b.Action = s.address(pc, fromParameter, strconv.Itoa(b.first))
+		b.Action = s.address(pc, chooser.FromParameter, strconv.Itoa(b.First))
 		if b.Later != "" {
-			b.Next = strconv.Itoa(b.end)
+			b.Next = strconv.Itoa(b.End)
 		}
 	}
 	b.Search = !b.Paged && len(b.Accounts) >= manyItems
 }
+
+// mostShown is how many items are on one page.
+const mostShown = 150
 
 // manyItems is from how many accounts on a list is easier to search than to read.
 const manyItems = 20
@@ -182,7 +282,7 @@ func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) err
 		return fmt.Errorf("share what connection %d has: %w", s.c.ID, err)
 	}
 	if next != "" && !form.Has("all") {
-		web.Redirect(pc.writer, s.address(pc, fromParameter, next))
+		web.Redirect(pc.writer, s.address(pc, chooser.FromParameter, next))
 		return nil
 	}
 	return w.shared(pc, s)
@@ -191,7 +291,7 @@ func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) err
 // shared goes on after a choice: to the client, or to what else can be done.
 func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	if s.Flow == flowManage {
-		web.Redirect(pc.writer, s.address(pc, "step", "saved"))
+		web.Redirect(pc.writer, s.address(pc, "step", stepSaved))
 		return nil
 	}
 	if !slices.Contains(s.Made, s.c.ID) {
@@ -200,8 +300,8 @@ func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	if err := w.storeFlow(pc, s.flowSession); err != nil {
 		return err
 	}
-	if s.Most == 1 {
-		return w.finishConnect(pc, s.flowSession, nil)
+	if s.Parent != "" {
+		return w.finishConnect(pc, s.flowSession)
 	}
 	web.Redirect(pc.writer, pc.to(s.flowSession, "step", stepMore))
 	return nil

@@ -23,6 +23,7 @@ import (
 	"passerelle/internal/aggregation"
 	"passerelle/internal/initiation"
 	"passerelle/internal/keys"
+	"passerelle/internal/picture"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	"passerelle/internal/webview"
@@ -56,6 +57,8 @@ type stack struct {
 	tokens map[string]string
 	// data reads what the connectors offer.
 	data *aggregation.Aggregation
+	// logos are the operator's own.
+	logos picture.Logos
 }
 
 // each runs a subtest on each kind of database, with a stack of its own.
@@ -91,7 +94,7 @@ func start(t *testing.T, database string, tune func(connector.Profile) []connect
 	s.populate(t)
 	pages := webview.New(webview.Config{
 		Domain: s.domainOf, RequestID: func(context.Context) string { return "4711" },
-		Access: s.access, DB: db, Initiation: s.Initiation, Aggregation: s.data, MAC: ring.MAC, Now: time.Now, Log: log,
+		Access: s.access, DB: db, Initiation: s.Initiation, Aggregation: s.data, Logos: &s.logos, MAC: ring.MAC, Now: time.Now, Log: log,
 	})
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/sandbox/bank/") {

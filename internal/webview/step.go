@@ -119,8 +119,10 @@ type stepBody struct {
 	// After is in how many seconds the bank is asked again, 0 for never, and Left
 	// for how many more seconds that goes on.
 	After, Left int
-	// Leave is the way out when the wait has been long enough to offer one.
+	// Leave is the way out where the payment cannot be cancelled any more, and Long that the
+	// wait has been longer than usual.
 	Leave string
+	Long  bool
 	// Cancel leads to where the payment can be cancelled, while it can.
 	Cancel string
 }
@@ -133,11 +135,15 @@ func (b stepBody) Late() bool { return b.After == 0 && b.Notice == "" }
 
 // step is the body of a page whose texts are under a key.
 func (w *Webview) step(pc *pageContext, s *payerSession, key string) stepBody {
-	return stepBody{
-		frame: pc.frame(s), summary: pc.summary(s), Title: pc.words.Say(key + ".title"), Text: pc.words.Say(key + ".text"),
+	body := stepBody{
+		frame: pc.frame(s).at(stepsOfPayment, 3), summary: pc.summary(s), Title: pc.words.Say(key + ".title"), Text: pc.words.Say(key + ".text"),
 		Bank: cmp.Or(w.bankName(s.payment), pc.words.Say("bank")), Message: s.payment.ErrorDescription,
 		Problem: pc.problem.key, Notice: pc.notice, Action: pc.address(s.payment.ID), Cancel: w.cancelAddress(pc, s.payment),
 	}
+	if body.Cancel == "" {
+		body.Leave = pc.awayAddress(s.payment)
+	}
+	return body
 }
 
 // send answers with the page of a step.
@@ -157,9 +163,8 @@ const (
 func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error {
 	body := w.step(pc, s, "wait")
 	waited := pc.domain.Clock.Now(w.Now()).Sub(since)
-	if waited > longWait {
-		body.Leave = pc.awayAddress(s.payment)
-	}
+	body.Leave, body.Long = pc.awayAddress(s.payment), waited > longWait
+	body.Cancel = "" // not before the bank has answered
 	page := pc.page(s, "wait", body.Title, body, "")
 	page.Refresh = min(max(waited/4, shortestPoll), longestCheck)
 	return pages.Send(pc.writer, page)
@@ -201,7 +206,7 @@ const (
 func (w *Webview) approve(pc *pageContext, s *payerSession) error {
 	body := w.step(pc, s, during(s.payment, "approve"))
 	waited := pc.domain.Clock.Now(w.Now()).Sub(*s.payment.Validated)
-	if waited > longWait {
+	if body.Long = waited > longWait; body.Long {
 		body.Leave = pc.awayAddress(s.payment)
 	}
 	if pc.step() == stepAgain {

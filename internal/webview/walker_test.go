@@ -28,6 +28,8 @@ type walker struct {
 	browser *http.Client
 	// token is the person's, for the application's part.
 	token string
+	// acknowledged is the last page that said what was done.
+	acknowledged string
 }
 
 // eachWalker runs a test on each kind of database, with an application that is
@@ -88,6 +90,10 @@ func (p *walker) follow(request *http.Request) shown {
 	p.t.Helper()
 	for range 10 {
 		got := p.once(request)
+		if _, done, said := strings.Cut(got.header.Get("Refresh"), "url="); said && strings.Contains(done, "step=done") {
+			p.acknowledged = got.body
+			got.location = done // as the page does by itself, once it has said what was done
+		}
 		if got.location == "" {
 			return shown{got, request.URL}
 		}

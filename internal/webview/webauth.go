@@ -220,6 +220,6 @@ func (w *Webview) arrived(pc *pageContext, well bool) error {
 	}
 	title := pc.words.Say(name + ".title")
 	return pages.Send(pc.writer, web.Page{
-		Name: "arrived", Words: pc.words, Title: title, Body: faultBody{Title: title, Text: pc.words.Say(name + ".text")},
+		Name: "arrived", Words: pc.words, Title: title, Sheets: sheets, Body: faultBody{Title: title, Text: pc.words.Say(name + ".text")},
 	})
 }

@@ -29,10 +29,12 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/initiation"
 	"passerelle/internal/notification"
+	"passerelle/internal/picture"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 )
@@ -69,7 +71,7 @@ func embeddedIn(directory string) fs.FS {
 	return files
 }
 
-// Config wires the package to the rest of the service. Every field is required.
+// Config wires the package to the rest of the service. Every field but Logos is required.
 type Config struct {
 	// Domain finds the domain of a host. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
@@ -82,6 +84,8 @@ type Config struct {
 	Aggregation *aggregation.Aggregation
 	// Notifications receives what banks report.
 	Notifications *notification.Notifications
+	// Logos are the operator's own; nil for none.
+	Logos *picture.Logos
 	// MAC derives the key of the cookies from a secret of the deployment: at
 	// least 32 bytes, or New panics.
 	MAC func(purpose string, data []byte) []byte
@@ -108,6 +112,9 @@ func New(config Config) *Webview {
 // page.
 func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	switch {
+	case strings.HasPrefix(request.URL.Path, bankLogoPath):
+		w.bankLogo(writer, request)
+		return
 	case strings.HasPrefix(request.URL.Path, logoPath):
 		w.logo(writer, request)
 		return
@@ -213,7 +220,7 @@ func (w *Webview) about(pc *pageContext) error {
 	}
 	title := pc.words.Say("about.title")
 	return pages.Send(pc.writer, web.Page{
-		Name: "about", Words: pc.words, Title: title, Body: aboutBody{Title: title, Text: pc.words.Say("about.text"), Try: try},
+		Name: "about", Words: pc.words, Title: title, Sheets: sheets, Body: aboutBody{Title: title, Text: pc.words.Say("about.text"), Try: try},
 	})
 }
 
@@ -270,7 +277,16 @@ func (w *Webview) locate(pc *pageContext) error {
 		return fmt.Errorf("find the domain of a page: %w", err)
 	}
 	pc.domain = domain
+	pc.speak()
 	return nil
+}
+
+// speak has banks be asked in the language of the page, before those of the browser.
+func (pc *pageContext) speak() {
+	ctx := pc.context()
+	device := connector.DeviceOf(ctx)
+	device.AcceptLanguage = strings.TrimSuffix(pc.words.Lang+","+device.AcceptLanguage, ",")
+	pc.request = pc.request.WithContext(connector.WithDevice(ctx, device))
 }
 
 // payment is every address of the payment pages: with a code the right to see a

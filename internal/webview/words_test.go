@@ -126,7 +126,7 @@ func keysOfJourneys() (keys []string) {
 	for _, kind := range []string{"card", "current", "savings", "loan", "invested", "other"} {
 		keys = append(keys, "account."+kind)
 	}
-	return append(keys, "journey.leave", "list.done", "credentials.title", "problem.entry", "problem.nothing", "notice.reading", "notice.saved")
+	return append(keys, "journey.leave", "list.done", "credentials.title", "problem.entry", "problem.nothing", "notice.reading")
 }
 
 // keysOfPages are the keys that templates and code name in full.

@@ -29,7 +29,9 @@ type Bank struct {
 	// Restricted connectors take no new connections.
 	Restricted bool
 	// Disturbed connectors have failed several times in a row.
-	Disturbed                bool
+	Disturbed bool
+	// Peculiar connectors are simulated and show one peculiarity.
+	Peculiar                 bool
 	Slug, Code, Siret, Color string
 	Beta, Charged            bool
 	URLs                     []string

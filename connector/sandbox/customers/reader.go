@@ -23,6 +23,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/sandbox/speech"
 )
 
 // readPage is how many transactions the bank shows on a page.
@@ -79,7 +80,7 @@ func Readers(access Access) []connector.Connector {
 
 func provider(access Access) Reader {
 	profile := connector.Profile{
-		UUID: ProviderConnector, ID: 64, Name: "Sandbox Provider", Countries: []string{"FR"}, Sandbox: true, Labels: Labels("Sandbox Provider", 64),
+		UUID: ProviderConnector, ID: 64, Name: "Fournisseur Exemple", Countries: []string{"FR"}, Sandbox: true, Labels: Labels("Fournisseur Exemple", 64),
 		Sources: sources(64)[1:], Data: dataSettings("document"),
 	}
 	return Reader{access: access, profile: profile, documents: true}
@@ -87,7 +88,7 @@ func provider(access Access) Reader {
 
 func restricted(access Access) Reader {
 	profile := connector.Profile{
-		UUID: RestrictedConnector, ID: 65, Name: "Sandbox Restricted", Countries: []string{"FR"}, Sandbox: true, Labels: Labels("Sandbox Restricted", 65),
+		UUID: RestrictedConnector, ID: 65, Name: "Sandbox Restricted", Countries: []string{"FR"}, Sandbox: true, Peculiar: true, Labels: Labels("Sandbox Restricted", 65),
 		Restricted: true, Sources: sources(65), Data: dataSettings("bank"),
 	}
 	return Reader{access: access, profile: profile, accounts: true}
@@ -95,7 +96,7 @@ func restricted(access Access) Reader {
 
 func website(access Access) Reader {
 	profile := connector.Profile{
-		UUID: WebsiteConnector, ID: 66, Name: "Sandbox Website", Countries: []string{"FR"}, Sandbox: true, Labels: Labels("Sandbox Website", 66),
+		UUID: WebsiteConnector, ID: 66, Name: "Sandbox Website", Countries: []string{"FR"}, Sandbox: true, Peculiar: true, Labels: Labels("Sandbox Website", 66),
 		Sources: sources(66)[1:], Data: dataSettings("document"),
 	}
 	profile.Data.Fields[0].Required = true
@@ -109,9 +110,14 @@ func Labels(name string, id int64) connector.Labels {
 	for _, word := range strings.Fields(name) {
 		capitals = append(capitals, []rune(strings.ToUpper(word))[0])
 	}
-	colors := []string{"0b5cad", "8a3324", "2e6f40", "6b3fa0", "8c5a00", "a0295b", "1f6f78"}
-	return connector.Labels{Slug: string(capitals), Color: colors[id%int64(len(colors))], URLs: []string{"https://bank.example/"}}
+	return connector.Labels{Slug: string(capitals), Color: bankColors[id%Colors], URLs: []string{"https://bank.example/"}}
 }
+
+// Colors is how many colours institutions have.
+const Colors = int64(len(bankColors))
+
+// bankColors are those of the institutions, by the rest of their numbers.
+var bankColors = [...]string{"0b5cad", "8a3324", "2e6f40", "6b3fa0", "8c5a00", "a0295b", "1f6f78"}
 
 func sources(connectorID int64) []connector.Source {
 	return []connector.Source{
@@ -151,8 +157,15 @@ type memory struct {
 	Login  string    `json:"login,omitempty"`
 }
 
-// Read reads the simulated bank.
+// Read reads the simulated bank, which speaks the language of the person's device.
 func (r Reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+	outcome, err := r.read(ctx, req, out)
+	says := speech.For(req.Device.AcceptLanguage)
+	outcome.Message, outcome.Fields = says.Say(outcome.Message), says.Questions(outcome.Fields)
+	return outcome, err
+}
+
+func (r Reader) read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	m := recall(req.Memory)
 	if r.cameByPage(req) {
 		m.Access, m.Login = true, req.Callback.Get("login")

@@ -1,0 +1,107 @@
+package picture
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"image"
+	_ "image/jpeg" // as operators have logos, too
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/image/draw"
+)
+
+// Bounds of the operator's own logos: what a file may have, and what is kept of it.
+const (
+	maxLogoFile  = 1 << 20
+	maxLogoSide  = 2048
+	keptLogoSide = 128
+)
+
+// Logos are the operator's own logos of institutions. Its zero value, and nil, has none. It is
+// safe for concurrent use.
+type Logos struct {
+	set atomic.Pointer[map[string]ownLogo]
+}
+
+// ownLogo is one of them, as PNG, with a name that changes with it.
+type ownLogo struct {
+	version string
+	content []byte
+}
+
+// Load reads the logos of a folder: UUID.png, UUID.jpg or UUID.jpeg, of at most 1 MiB and 2048
+// pixels in each direction. It replaces those there were. A file that is no such picture is
+// left out and is in the error, which names all of them.
+func (l *Logos) Load(folder string) error {
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return fmt.Errorf("read the logos of a folder: %w", err)
+	}
+	all, faults := map[string]ownLogo{}, []error{}
+	for _, file := range files {
+		ending := filepath.Ext(file.Name())
+		if file.IsDir() || !slices.Contains([]string{".png", ".jpg", ".jpeg"}, ending) {
+			continue
+		}
+		logo, err := readLogo(filepath.Join(folder, file.Name()))
+		if err != nil {
+			faults = append(faults, fmt.Errorf("logo %s: %w", file.Name(), err))
+			continue
+		}
+		all[strings.ToLower(strings.TrimSuffix(file.Name(), ending))] = logo
+	}
+	l.set.Store(&all)
+	return errors.Join(faults...)
+}
+
+// Find returns the logo of an institution as PNG, and its version, which changes with it.
+// Without a logo both are empty.
+func (l *Logos) Find(uuid string) ([]byte, string) {
+	if l == nil || l.set.Load() == nil {
+		return nil, ""
+	}
+	logo := (*l.set.Load())[uuid]
+	return logo.content, logo.version
+}
+
+func readLogo(path string) (ownLogo, error) {
+	about, err := os.Stat(path)
+	if err != nil {
+		return ownLogo{}, fmt.Errorf("open it: %w", err)
+	}
+	if about.Size() > maxLogoFile {
+		return ownLogo{}, fmt.Errorf("has more than %d bytes", maxLogoFile)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return ownLogo{}, fmt.Errorf("open it: %w", err)
+	}
+	size, _, err := image.DecodeConfig(bytes.NewReader(raw))
+	if err != nil || size.Width > maxLogoSide || size.Height > maxLogoSide {
+		return ownLogo{}, fmt.Errorf("must be a picture in PNG or JPEG with at most %d pixels in each direction", maxLogoSide)
+	}
+	picture, _, err := image.Decode(bytes.NewReader(raw))
+	if err != nil {
+		return ownLogo{}, fmt.Errorf("must be a whole picture: %w", err)
+	}
+	content := encoded(fitted(picture))
+	sum := sha256.Sum256(content)
+	return ownLogo{hex.EncodeToString(sum[:6]), content}, nil
+}
+
+// fitted is a picture in the middle of a transparent square.
+func fitted(picture image.Image) image.Image {
+	square, from := image.NewRGBA(image.Rect(0, 0, keptLogoSide, keptLogoSide)), picture.Bounds()
+	longest := max(from.Dx(), from.Dy())
+	width, height := max(1, from.Dx()*keptLogoSide/longest), max(1, from.Dy()*keptLogoSide/longest)
+	left, top := (keptLogoSide-width)/2, (keptLogoSide-height)/2
+	draw.CatmullRom.Scale(square, image.Rect(left, top, left+width, top+height), picture, from, draw.Src, nil)
+	return square
+}

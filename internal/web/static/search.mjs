@@ -1,0 +1,31 @@
+// Asks the service for the list again while a person types, and shows what it answers in
+// place of the list. Without it, the form is sent with its button.
+const field = document.querySelector("[data-search]");
+const form = field.form;
+let waiting, latest = 0;
+form.querySelector("button").hidden = true;
+
+const ask = async () => {
+  const mine = ++latest;
+  const address = `${form.action}?${new URLSearchParams(new FormData(form))}`;
+  const answer = await fetch(address);
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const found = page.getElementById(field.dataset.search);
+  // A later question has been asked, or the answer is another page: then the form is sent.
+  if (mine !== latest) return;
+  if (!found) return form.submit();
+  document.getElementById(field.dataset.search).replaceWith(found);
+  history.replaceState(null, "", address);
+};
+
+field.addEventListener("input", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(ask, 150);
+});
+// Who presses Enter on a phone wants to see the list, and has it already.
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  clearTimeout(waiting);
+  ask();
+  field.blur();
+});

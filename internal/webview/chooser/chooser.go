@@ -1,0 +1,254 @@
+// Package chooser makes lists of institutions to choose from, for the pages for end users.
+//
+// It owns the order of a list, its sections and parts, the search in it, the country that it is
+// narrowed to, and the marks that institutions without a picture get. It does not own which
+// institutions there are, where choosing one leads, or how a list looks. All it knows of the
+// person is their request. It fails with nothing: a search that finds nothing is an empty list.
+package chooser
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"passerelle/internal/web"
+)
+
+// many is from how many institutions on a list is easier to search than to read.
+const many = 9
+
+// Most is how many institutions of a list are on one page. It has to be small on a phone, even
+// with names that are long; whoever looks further searches.
+const Most = 60
+
+// Institution is an institution on a list.
+type Institution struct {
+	UUID, Name string
+	// key is the name for comparing.
+	key  string
+	Mark Mark
+	// Countries are where it is, and Place is the name of the country where that matters.
+	Countries []string
+	Place     string
+	// Address is where choosing it leads.
+	Address string
+	// Disturbed is one that has failed several times in a row, Apart one of the sandbox that
+	// shows a peculiarity.
+	Disturbed, Apart bool
+}
+
+// Section is a part of a list under a heading, which is the key of a text; empty for none.
+type Section struct {
+	Heading string
+	Entries []Institution
+}
+
+// List is a list of institutions, narrowed to those that a person looks for. The service
+// searches it; the script of the page only asks more often.
+type List struct {
+	Words web.Words
+	// Path is the address of the page without its query, and Kept are the parameters that a
+	// search keeps.
+	Path string
+	Kept []Parameter
+	// Searchable is set when the list is too long to be read.
+	Searchable bool
+	Search     string
+	// Country is the chosen one, empty for all of them; with CountryLink another is chosen.
+	Country, CountryLink string
+	Sections             []Section
+	// Found counts the institutions, and Elsewhere those in other countries, to which
+	// ElsewhereLink leads.
+	Found, Elsewhere int
+	ElsewhereLink    string
+	Part
+}
+
+// Parameter is one of an address.
+type Parameter struct{ Name, Value string }
+
+// The parameters of a search, and what stands in one of them for all countries.
+const (
+	SearchParameter  = "search"
+	CountryParameter = "country"
+	everywhere       = "any"
+)
+
+// StepCountry is the value of the parameter "step" that asks for the list of countries.
+const StepCountry = "country"
+
+// Inquiry is what a list is made for: the request for its page and what is known of the person.
+type Inquiry struct {
+	HTTP  *http.Request
+	Words web.Words
+	// Recent and Favourites are the UUIDs of institutions that were used before, and of those
+	// that the operator wants to be listed first.
+	Recent, Favourites []string
+	// Hints are countries to try, in this order, when the person has named none.
+	Hints []string
+}
+
+// List narrows a list as the address says. It changes the order of all.
+func (r Inquiry) List(all []Institution) *List {
+	c := &List{Words: r.Words, Path: r.HTTP.URL.Path, Searchable: len(all) >= many}
+	sortEntries(all)
+	if !c.Searchable {
+		c.divide(r, all, Most)
+		return c
+	}
+	query := r.HTTP.URL.Query()
+	c.Search = query.Get(SearchParameter)
+	found := matching(all, c.Search)
+	code := r.country(all)
+	there := within(found, code)
+	if len(countriesOf(all)) > 1 {
+		c.CountryLink = r.changed("step", StepCountry)
+	}
+	if code != "" {
+		c.Country = r.countryName(code)
+		c.Elsewhere, c.ElsewhereLink = len(found)-len(there), r.changed(CountryParameter, everywhere)
+	}
+	c.keep(query)
+	c.Found, c.Part = len(there), NewPart(query, len(there), Most)
+	if code == "" {
+		r.place(there[c.First:c.End])
+	}
+	if c.Search != "" || c.First > 0 {
+		c.Sections = []Section{{Entries: there[c.First:c.End]}}
+		return c
+	}
+	c.divide(r, withRecent(there, found, r.Recent), c.End)
+	return c
+}
+
+// Help lets the script of a page search while a person types.
+func (c *List) Help(page *web.Page) {
+	if c.Searchable {
+		page.Module, page.Asks = "search.mjs", true
+	}
+}
+
+// sortEntries sorts by name, with what is only of the sandbox behind.
+func sortEntries(all []Institution) {
+	for i := range all {
+		all[i].key = folded(all[i].Name)
+	}
+	slices.SortStableFunc(all, func(a, b Institution) int {
+		if a.Apart != b.Apart {
+			return map[bool]int{true: 1, false: -1}[a.Apart]
+		}
+		return cmp.Compare(a.key, b.key)
+	})
+}
+
+// keep remembers what a search does not change.
+func (c *List) keep(query url.Values) {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if !slices.Contains([]string{SearchParameter, FromParameter, "step"}, name) {
+			c.Kept = append(c.Kept, Parameter{name, query.Get(name)})
+		}
+	}
+}
+
+// withRecent adds to the institutions of a country those of others that were used before.
+func withRecent(there, found []Institution, recent []string) []Institution {
+	for _, e := range found {
+		same := func(other Institution) bool { return other.UUID == e.UUID }
+		if slices.Contains(recent, e.UUID) && !slices.ContainsFunc(there, same) {
+			there = append(there, e)
+		}
+	}
+	return there
+}
+
+// divide makes sections of a list: used before, favourites, the others up to a number, and
+// those of the sandbox with a peculiarity.
+func (c *List) divide(r Inquiry, all []Institution, most int) {
+	sections := []Section{{Heading: "choose.recent"}, {Heading: "choose.favourites"}, {Heading: "choose.all"}, {Heading: "choose.apart"}}
+	for i, e := range all {
+		at := &sections[2]
+		switch {
+		case slices.Contains(r.Recent, e.UUID):
+			at = &sections[0]
+		case slices.Contains(r.Favourites, e.UUID):
+			at = &sections[1]
+		case i >= most:
+			continue
+		case e.Apart:
+			at = &sections[3]
+		}
+		at.Entries = append(at.Entries, e)
+	}
+	byUse := func(order []string) func(a, b Institution) int {
+		return func(a, b Institution) int { return slices.Index(order, a.UUID) - slices.Index(order, b.UUID) }
+	}
+	slices.SortStableFunc(sections[0].Entries, byUse(r.Recent))
+	slices.SortStableFunc(sections[1].Entries, byUse(r.Favourites))
+	c.Sections = slices.DeleteFunc(sections, func(s Section) bool { return len(s.Entries) == 0 })
+	if len(c.Sections) == 1 && c.Sections[0].Heading != "choose.recent" {
+		c.Sections[0].Heading = ""
+	}
+}
+
+// matching are the entries of which name or country have all words that are looked for,
+// beginning with those whose names begin so.
+func matching(all []Institution, search string) []Institution {
+	wanted := strings.Fields(folded(search))
+	if len(wanted) == 0 {
+		return all
+	}
+	type match struct {
+		Institution
+		rank int
+	}
+	var found []match
+	for _, e := range all {
+		name := e.key
+		if slices.ContainsFunc(wanted, func(word string) bool { return !strings.Contains(name, word) }) {
+			continue
+		}
+		rank := 2
+		if strings.HasPrefix(name, wanted[0]) {
+			rank = 0
+		} else if strings.Contains(name, " "+wanted[0]) {
+			rank = 1
+		}
+		found = append(found, match{e, rank})
+	}
+	slices.SortStableFunc(found, func(a, b match) int { return a.rank - b.rank })
+	entries := make([]Institution, len(found))
+	for i, m := range found {
+		entries[i] = m.Institution
+	}
+	return entries
+}
+
+// within are the entries in a country; all of them when it is empty.
+func within(all []Institution, code string) []Institution {
+	if code == "" {
+		return all
+	}
+	var there []Institution
+	for _, e := range all {
+		if slices.Contains(e.Countries, code) {
+			there = append(there, e)
+		}
+	}
+	return there
+}
+
+// folded is a text for comparing, accents and case apart.
+func folded(text string) string {
+	return strings.ToLower(strings.Map(func(character rune) rune {
+		if unicode.Is(unicode.Mn, character) {
+			return -1
+		}
+		return character
+	}, norm.NFD.String(strings.TrimSpace(text))))
+}

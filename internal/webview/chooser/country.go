@@ -1,0 +1,98 @@
+package chooser
+
+import (
+	"cmp"
+	"slices"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+)
+
+// country is the country that a list is narrowed to: the one that the address names, or the
+// first of the reader's region and the hints in which there are institutions.
+func (r Inquiry) country(all []Institution) string {
+	named := r.HTTP.URL.Query().Get(CountryParameter)
+	if named == everywhere {
+		return ""
+	}
+	for _, code := range append([]string{named, r.region()}, r.Hints...) {
+		if code != "" && len(within(all, code)) > 0 {
+			return code
+		}
+	}
+	return ""
+}
+
+// region is the country that the reader's browser names first, empty when it names none.
+func (r Inquiry) region() string {
+	wanted, _, err := language.ParseAcceptLanguage(r.HTTP.Header.Get("Accept-Language"))
+	if err != nil {
+		return ""
+	}
+	for _, tag := range wanted {
+		if region, confidence := tag.Region(); confidence == language.Exact {
+			return region.String()
+		}
+	}
+	return ""
+}
+
+// place writes the country beside institutions that are in one.
+func (r Inquiry) place(all []Institution) {
+	for i := range all {
+		if len(all[i].Countries) == 1 {
+			all[i].Place = r.countryName(all[i].Countries[0])
+		}
+	}
+}
+
+// changed is the address of the page with another value of a parameter, at the beginning of
+// its list.
+func (r Inquiry) changed(name, value string) string {
+	query := r.HTTP.URL.Query()
+	query.Del(FromParameter)
+	query.Del("step")
+	query.Set(name, value)
+	return "?" + query.Encode()
+}
+
+// Nation is a country in which there are institutions.
+type Nation struct {
+	Name  string
+	Count int
+	// Address is where choosing it leads, Chosen whether it is chosen.
+	Address string
+	Chosen  bool
+}
+
+// countriesOf counts the institutions of each country, by its code.
+func countriesOf(all []Institution) map[string]int {
+	counts := map[string]int{}
+	for _, e := range all {
+		for _, code := range e.Countries {
+			counts[code]++
+		}
+	}
+	return counts
+}
+
+// Nations are the countries to choose from, by the names that the reader has for them.
+func (r Inquiry) Nations(all []Institution) []Nation {
+	chosen := r.country(all)
+	var list []Nation
+	for code, count := range countriesOf(all) {
+		list = append(list, Nation{r.countryName(code), count, r.changed(CountryParameter, code), code == chosen})
+	}
+	slices.SortFunc(list, func(a, b Nation) int { return cmp.Compare(folded(a.Name), folded(b.Name)) })
+	return append([]Nation{{r.Words.Say("choose.everywhere"), len(all), r.changed(CountryParameter, everywhere), chosen == ""}}, list...)
+}
+
+// countryName is what the reader's language calls a country of ISO 3166-1, or its
+// code when it has no name for it.
+func (r Inquiry) countryName(code string) string {
+	region, err := language.ParseRegion(code)
+	if err != nil {
+		return code
+	}
+	return cmp.Or(display.Regions(language.Make(r.Words.Say("locale"))).Name(region), code)
+}

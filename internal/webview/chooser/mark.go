@@ -1,0 +1,55 @@
+package chooser
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Mark is the picture of an institution in a list: the operator's own one, or letters on a
+// shape and a colour that follow from the name, so that no two neighbours are alike.
+type Mark struct {
+	// Logo is the address of the operator's picture; empty for none.
+	Logo string
+	// Class names shape and colour in the style sheet.
+	Class   string
+	Letters string
+}
+
+// How many shapes and colours the style sheet has.
+const (
+	markShapes = 6
+	markColors = 12
+)
+
+// NewMark draws the mark of an institution without a picture.
+func NewMark(name string) Mark {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(name)) // which does not fail
+	n := sum.Sum32()
+	return Mark{Class: fmt.Sprintf("s%d c%d", n%markShapes, n/markShapes%markColors), Letters: lettersOf(name)}
+}
+
+// particles are words of names that do not stand for them.
+var particles = []string{"a", "and", "da", "das", "de", "del", "der", "des", "di", "die", "do", "du", "e", "et", "la", "le", "les", "of", "the", "und", "y"}
+
+// lettersOf are two letters of a name: the first ones of its first two words, or the first two
+// of its only word.
+func lettersOf(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if main := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(particles, strings.ToLower(word)) }); len(main) > 0 {
+		words = main
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	first := []rune(words[0])
+	if len(words) == 1 {
+		return string(unicode.ToUpper(first[0])) + string(first[1:min(2, len(first))])
+	}
+	second, _ := utf8.DecodeRuneInString(words[1])
+	return string([]rune{unicode.ToUpper(first[0]), unicode.ToUpper(second)})
+}
