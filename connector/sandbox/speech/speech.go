@@ -2,7 +2,7 @@
 //
 // It owns the words of each language, by the English ones, and how a language writes amounts
 // and days. It does not own what is said, nor when. A text without a translation stays
-// English. Its texts are part of the program, so a broken one is a panic.
+// English. It fails with a panic for a broken file of words, which is part of the program.
 package speech
 
 import (
