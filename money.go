@@ -14,9 +14,8 @@ const MaxInstruction = "999999999.99"
 
 const maxInstructionHundredths = 99_999_999_999
 
-// Money is an exact amount in minor units of a currency: 1250 of EUR is 12.50.
-// It may be negative or zero; Positive and CheckInstruction are the rules for
-// amounts that are paid.
+// Money is an exact amount in minor units of a currency: 1250 of EUR is 12.50. It may be
+// negative or zero. Positive and CheckInstruction are the rules for amounts that are paid.
 type Money struct {
 	Minor    int64
 	Currency Currency
@@ -85,9 +84,8 @@ func (m Money) Positive(field string) error {
 	return nil
 }
 
-// CheckInstruction refuses amounts that one payment instruction cannot have:
-// those that are not positive and those above MaxInstruction. The error is
-// Invalid, on the field.
+// CheckInstruction refuses amounts that one payment instruction cannot have: amounts that are
+// not positive or above MaxInstruction. The error is Invalid, on the field.
 func (m Money) CheckInstruction(field string) error {
 	if err := m.Positive(field); err != nil {
 		return err
@@ -98,8 +96,8 @@ func (m Money) CheckInstruction(field string) error {
 	return nil
 }
 
-// fromHundredths converts to minor units of the given precision, rounding down
-// and stopping at the largest possible amount.
+// fromHundredths converts to minor units of the given precision, rounding down, at most the
+// largest possible amount.
 func fromHundredths(n int64, precision int) int64 {
 	for ; precision < 2; precision++ {
 		n /= 10
@@ -113,8 +111,8 @@ func fromHundredths(n int64, precision int) int64 {
 	return n
 }
 
-// Add is the sum. Amounts of two currencies and sums beyond 63 bits of minor
-// units are Invalid errors on the field, which names what is being summed.
+// Add is the sum. Amounts of two currencies and sums beyond 63 bits of minor units are Invalid
+// errors on the field, which names the sum.
 func (m Money) Add(field string, other Money) (Money, error) {
 	if m.Currency != other.Currency {
 		return Money{}, InvalidField(field, "must all be in one currency, not in %s and %s", m.Currency, other.Currency)
@@ -133,9 +131,9 @@ func (m Money) Decimal() string {
 	return string(m.AppendDecimal(digits[:0]))
 }
 
-// Written is the amount for people: exact, in the form that CLDR has for readers
-// of a language, which is a BCP 47 tag such as "en" or "pt-PT". A currency that
-// CLDR does not know is written with its code.
+// Written is the amount for people: exact, in the form of CLDR for readers of a language. The
+// language is a BCP 47 tag such as "en" or "pt-PT". A currency that CLDR does not know is
+// written with its code.
 func (m Money) Written(language string) string {
 	amount, err := cldr.NewAmount(m.Decimal(), string(m.Currency))
 	if err != nil {
@@ -163,8 +161,8 @@ func (m Money) AppendDecimal(b []byte) []byte {
 	if precision == 0 {
 		return b
 	}
-	// The unit puts a 1 before the fraction, which keeps its leading zeros and
-	// gives way to the decimal point.
+	// The unit puts a 1 before the fraction, which keeps its leading zeros and is replaced by
+	// the decimal point.
 	point := len(b)
 	b = strconv.AppendUint(b, magnitude%unit+unit, 10)
 	b[point] = '.'

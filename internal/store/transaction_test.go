@@ -398,8 +398,8 @@ func TestTransactionsOfAConnection(t *testing.T) {
 	})
 }
 
-// TestLabelsInAnyCase: the case of letters does not matter, of whatever script
-// they are; accents do. What the person called it hides what the bank does.
+// TestLabelsInAnyCase checks that the case of letters does not matter, in any script, and that
+// accents do. What the person called it hides what the bank does.
 func TestLabelsInAnyCase(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)
@@ -448,7 +448,7 @@ func (h *userAccounts) found(t *testing.T, label string) []passerelle.Transactio
 	return h.readTransactions(t, f, store.Window{Limit: 10})
 }
 
-// pages are the ids of a list there and back, by cursors, and by offsets.
+// pages returns the ids of a list read forward and backward, by cursors and by offsets.
 func (h *userAccounts) pages(f bankstore.TransactionFilter) (ids []passerelle.TransactionID) {
 	h.t.Helper()
 	const size = 30

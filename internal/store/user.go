@@ -26,8 +26,8 @@ func (r *Reader) User(ctx context.Context, domain passerelle.DomainID, id passer
 	return database.One(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// UserWindow is the part of the list of users to be read: those after From, or
-// before it when Backward, which come the nearest first.
+// UserWindow selects part of the list of users: those after From, or those before it when
+// Backward is set, nearest first.
 type UserWindow struct {
 	Limit    int
 	Offset   int64
@@ -72,30 +72,29 @@ func (tx *Tx) CreateUser(u *passerelle.User) error {
 	return nil
 }
 
-// KeepUser makes a temporary user permanent at an instant of the domain's time.
-// One who is permanent already, has expired at the real instant or is gone is
-// ErrConflict.
+// KeepUser makes a temporary user permanent at an instant of the domain's time. A user who is
+// permanent already, has expired or was deleted is ErrConflict.
 func (tx *Tx) KeepUser(domain passerelle.DomainID, id passerelle.UserID, at, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET permanent = $1, expires = NULL WHERE +domain_id = $2 AND id = $3 AND expires > $4`,
 		database.Micros(at), int64(domain), int64(id), database.Micros(realNow))
 }
 
-// BumpUser writes the version of an event about a user over the one that was
-// read; a user changed meanwhile is ErrConflict.
+// BumpUser writes the version of an event about a user over the version that was read. It is
+// ErrConflict when the user changed meanwhile.
 func (tx *Tx) BumpUser(u passerelle.User) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $1 - 1`, u.Version, int64(u.Domain), int64(u.ID))
 }
 
-// HoldUser keeps a user from being deleted until the unit is written; one who
-// is gone already is ErrConflict.
+// HoldUser keeps a user from being deleted until the unit is written. A deleted user is
+// ErrConflict.
 func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
 // RemoveUser removes a user as it was read, drops its held events, and has Erase erase the
-// rest. A user who changed meanwhile, by an event or by becoming permanent, is ErrConflict.
-// The user's connections are withdrawn in the same unit by package bankstore, whose
-// DeleteUser calls this.
+// rest. A user who changed meanwhile, by an event or by becoming permanent, is ErrConflict. The
+// user's connections are withdrawn in the same unit by package bankstore, whose DeleteUser
+// calls this.
 func (tx *Tx) RemoveUser(u passerelle.User, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `DELETE FROM end_user WHERE +domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
 		int64(u.Domain), int64(u.ID), u.Version, u.Permanent == nil)
@@ -104,13 +103,13 @@ func (tx *Tx) RemoveUser(u passerelle.User, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO erasure (user_id, domain_id, since, due) VALUES ($1, $2, $3, $3)`, int64(u.ID), int64(u.Domain), database.Micros(realNow))
 }
 
-// KnownUsers are those of the ids that are users of the domain.
+// KnownUsers returns those of the ids that are users of the domain.
 func (r *Reader) KnownUsers(ctx context.Context, domain passerelle.DomainID, ids []passerelle.UserID) (map[passerelle.UserID]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	list, args := idList(domain, ids)
-	// Whole rows: of the id alone PostgreSQL would read an index from end to end.
+	// It selects whole rows: for the id alone PostgreSQL would read an index from end to end.
 	found, err := database.Collect(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, err

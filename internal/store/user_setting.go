@@ -7,7 +7,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// UserSettings loads what is noted about a user, by key.
+// UserSettings loads the settings of a user, by key.
 func (r *Reader) UserSettings(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (map[string]string, error) {
 	values := map[string]string{}
 	err := r.rows.Each(ctx, `SELECT key, value FROM user_setting WHERE user_id = $1 AND +domain_id = $2`, []any{int64(user), int64(domain)}, func(row database.Row) (bool, error) {
@@ -22,19 +22,19 @@ func (r *Reader) UserSettings(ctx context.Context, domain passerelle.DomainID, u
 	return values, nil
 }
 
-// SetUserSetting notes a value about a user, who is held in the same unit.
+// SetUserSetting stores a setting of a user, who is held in the same unit.
 func (tx *Tx) SetUserSetting(domain passerelle.DomainID, user passerelle.UserID, key, value string) {
 	tx.unit.Exec(`INSERT INTO user_setting (user_id, key, value, domain_id) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (user_id, key) DO UPDATE SET value = excluded.value`, int64(user), key, value, int64(domain))
 }
 
-// LimitUserSettings undoes the unit with an error when more is noted about a
-// user than allowed. The user is held, so that no other unit adds meanwhile.
+// LimitUserSettings undoes the unit with an error when a user has more settings than allowed.
+// The user is held, so that no other unit adds meanwhile.
 func (tx *Tx) LimitUserSettings(user passerelle.UserID, most int, beyond error) {
 	tx.unit.ExecOne(beyond, `UPDATE end_user SET version = version WHERE id = $1 AND (SELECT count(*) FROM user_setting WHERE user_id = $1) <= $2`, int64(user), most)
 }
 
-// DeleteUserSetting forgets one; one that is not there stays so.
+// DeleteUserSetting deletes a setting. It succeeds when there is none.
 func (tx *Tx) DeleteUserSetting(domain passerelle.DomainID, user passerelle.UserID, key string) {
 	tx.unit.Exec(`DELETE FROM user_setting WHERE user_id = $1 AND +domain_id = $2 AND key = $3`, int64(user), int64(domain), key)
 }

@@ -12,7 +12,7 @@ import (
 	"passerelle/webhook"
 )
 
-// user stores a user of the first domain; a temporary one for half an hour.
+// user stores a user of the first domain. A temporary user expires after half an hour.
 func (s fixture) user(permanent bool) passerelle.User {
 	s.t.Helper()
 	u := passerelle.User{Domain: s.domain, Platform: passerelle.SharedAccess, Created: now, Version: 1}
@@ -48,8 +48,7 @@ func (s fixture) wantWebhookToken(client passerelle.ClientID, user passerelle.Us
 	wantSame(s.t, want, got, err)
 }
 
-// emitted stores an event of a user about itself, and gives the webhook that
-// is to hear of it.
+// emitted stores an event of a user about itself and returns the webhook that receives it.
 func (s fixture) emitted(u passerelle.User, name webhook.Event, version int64) {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
@@ -145,7 +144,7 @@ func TestVersionsOfAUser(t *testing.T) {
 	})
 }
 
-// TestWebhookToken says which token webhooks carry, after each change.
+// TestWebhookToken checks which token webhooks carry after each change.
 func TestWebhookToken(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u, stranger := s.user(true), s.user(true)
@@ -188,8 +187,7 @@ func TestKeptTokensAreSealedWhereTheyAre(t *testing.T) {
 	})
 }
 
-// TestErasure follows a deleted user until nothing is left but what a receiver
-// is still to be told.
+// TestErasure follows a deleted user until only what a receiver is still to be sent is left.
 func TestErasure(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u, neighbour := s.user(true), s.user(true)
@@ -237,9 +235,8 @@ func TestErasure(t *testing.T) {
 	})
 }
 
-// TestFarewellToADeletedWebhook: a webhook that is deleted and made live again
-// within a day is still told, with the token; one that stays deleted keeps
-// nothing.
+// TestFarewellToADeletedWebhook checks that a webhook that is deleted and restored within a day
+// still gets the event, with the token. A webhook that stays deleted keeps nothing.
 func TestFarewellToADeletedWebhook(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(true)
@@ -287,7 +284,7 @@ func (s fixture) eraseDue(realNow, next time.Time, want int) {
 	}
 }
 
-// A temporary user leaves no event behind, since nobody was to hear of it.
+// A temporary user leaves no event behind, since no webhook was to receive it.
 func TestATemporaryUserTakesItsEventsAlong(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(false)
@@ -299,7 +296,7 @@ func TestATemporaryUserTakesItsEventsAlong(t *testing.T) {
 	})
 }
 
-// A payment outlives the user of its identities, and does not tell whose it was.
+// A payment outlives the user of its identities and does not show whose it was.
 func TestIdentitiesForgetTheirUser(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(true)

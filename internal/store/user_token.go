@@ -25,10 +25,9 @@ func (tx *Tx) KeepUserToken(t Token, text string) error {
 	return nil
 }
 
-// WebhookToken is the newest permanent token issued to a client for a user that
-// is not revoked, in clear, or ErrNotFound. That of a deleted user is still
-// found while a webhook about the deletion is to be delivered. One that does
-// not open is ErrSealed.
+// WebhookToken returns, in clear, the newest permanent token issued to a client for a user that
+// is not revoked, or ErrNotFound. The token of a deleted user is still found while a webhook
+// about the deletion is to be delivered. A token that cannot be opened is ErrSealed.
 func (r *Reader) WebhookToken(ctx context.Context, domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID) (string, error) {
 	type row struct {
 		token  int64

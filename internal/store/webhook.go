@@ -15,38 +15,37 @@ type Webhook struct {
 	Domain passerelle.DomainID
 	// Client is the application it belongs to, zero for none in particular.
 	Client passerelle.ClientID
-	// User limits it to the events of one user; zero is no limit.
+	// User limits it to the events of one user. Zero is no limit.
 	User  passerelle.UserID
 	Event webhook.Event
 	URL   string
 	Auth  int64 // id of the authentication provider, zero for none
-	// AuthDeleted tells that the provider was deleted: nothing is sent until the
-	// webhook has another one, and all that happens meanwhile is kept for it.
+	// AuthDeleted is set when the provider was deleted. Nothing is sent until the webhook has
+	// another provider, and events are kept for it meanwhile.
 	AuthDeleted bool
 	Created     time.Time
 	Updated     *time.Time
 	Deleted     *time.Time
-	// Disabled is since when it is paused: nothing is sent, and nothing that
-	// happens meanwhile is for it, but what is undelivered is kept.
+	// Disabled is the time since when the webhook is paused. Nothing is sent and new events are
+	// not for it, but undelivered ones are kept.
 	Disabled *time.Time
-	// NextFlush is when the flusher is due, in the domain's time; nil when
-	// nothing is left to it. FlushAfter is the last delivery it tried.
+	// NextFlush is when the flusher is due, in the domain's time. It is nil when the flusher
+	// has no work. FlushAfter is the last delivery it tried.
 	NextFlush  *time.Time
 	FlushAfter passerelle.DeliveryID
 	// FirstTriesAfter is the last delivery that is left to the flusher even if it was
 	// never tried: deliveries after it get their first try at once. It means nothing
 	// while NextFlush is nil.
 	FirstTriesAfter passerelle.DeliveryID
-	// Stopped tells that failures ended the last run: nothing is sent but by
-	// the flusher, until something is accepted or nothing is left.
+	// Stopped is set when failures ended the last run. Only the flusher sends until something
+	// is accepted or nothing is left.
 	Stopped bool
-	// ConsecutiveFailures are the requests that failed since the last one that
-	// was accepted; LastSuccess and LastFailure are the latest of each, in the
-	// domain's time.
+	// ConsecutiveFailures counts the failed requests since the last accepted one. LastSuccess
+	// and LastFailure are the latest of each, in the domain's time.
 	ConsecutiveFailures      int64
 	LastSuccess, LastFailure *time.Time
-	// Alerted is when the last mail of alarm was written; Alarmed is true until
-	// the one of recovery is.
+	// Alerted is when the last mail of alarm was written. Alarmed is true until the mail of
+	// recovery is written.
 	Alerted *time.Time
 	Alarmed bool
 	// AddToData are members that are added to each payload, with the keys under which
@@ -94,20 +93,19 @@ func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id pas
 	return database.One(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// A webhook to which somebody sends already comes last in lists of work: who
-// reads them is most likely to be refused its lease.
+// A webhook that is being sent comes last in lists of work, since its lease would most likely
+// be refused.
 const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 
-// A delivery waits when an earlier one of the same webhook and subject is held
-// back. This and other questions about one row at a time are scalar subqueries
-// that want the first row: PostgreSQL makes a join of EXISTS, and before it has
-// statistics one that reads the whole backlog.
+// A delivery waits while an earlier one of the same webhook and subject is held back. This and
+// other questions about one row at a time are scalar subqueries that want the first row:
+// PostgreSQL makes a join of EXISTS. Without statistics the join reads the whole backlog.
 const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND p.subject = d.subject AND p.subject_id = d.subject_id
 	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
 // WebhooksWithFirstTries lists the webhooks of a domain that have deliveries to try for the
-// first time, at most limit, healthy ones first. It leaves out stopped and disabled
+// first time, at most limit, with healthy ones first. It leaves out stopped and disabled
 // webhooks, and those whose provider was deleted.
 func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
@@ -126,8 +124,8 @@ func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID
 		int64(domain), database.Micros(now), limit)
 }
 
-// LeaseWebhook makes holder the only sender to a webhook for a while. Write
-// fails with ErrConflict while another one is.
+// LeaseWebhook makes holder the only sender to a webhook for a while. Write fails with
+// ErrConflict while another lease is held.
 func (tx *Tx) LeaseWebhook(w Webhook, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET holder = $1, lease_until = {now} + $2 WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`,
 		holder, lease.Microseconds(), int64(w.Domain), int64(w.ID))
@@ -148,14 +146,14 @@ func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
 		int64(w.Domain), int64(w.ID))
 }
 
-// ReleaseWebhook ends a lease; one that has lapsed is left alone.
+// ReleaseWebhook ends a lease. A lapsed lease is left alone.
 func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 	tx.unit.Exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
 }
 
 // PlanFlush ends a run of the flusher. The next run is due at next, unless another run was
 // requested since this one, whose NextFlush was due. When nothing is undelivered, no run is
-// planned and the webhook is not stopped any more.
+// planned and the webhook is no longer stopped.
 func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
 	tx.unit.Exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`

@@ -15,7 +15,7 @@ import (
 // WebhookState is how far a delivery is.
 type WebhookState string
 
-// The states of deliveries. What is given up is dropped.
+// The states of deliveries. Deliveries that are given up are deleted.
 const (
 	WebhookPending   WebhookState = "pending"
 	WebhookDropped   WebhookState = "dropped"
@@ -32,7 +32,7 @@ const stateNumber = `(CASE WHEN d.delivered IS NOT NULL THEN 2 WHEN d.dropped IS
 
 var stateNumbers = map[WebhookState]int{WebhookPending: 0, WebhookDropped: 1, WebhookDelivered: 2}
 
-// WebhookData is a delivery as operators look it up.
+// WebhookData is a delivery as operators see it.
 type WebhookData struct {
 	ID    passerelle.DeliveryID
 	Event webhook.Event
@@ -41,7 +41,7 @@ type WebhookData struct {
 	Resource  int64
 	User      passerelle.UserID
 	MediaType string
-	// Body is the event's, without id_webhook_data; nil when it was erased or
+	// Body is the body of the event, without id_webhook_data. It is nil when it was erased or
 	// has more than MaxShownBody bytes.
 	Body []byte
 	// Created is when the event happened.
@@ -67,7 +67,7 @@ func (d WebhookData) State() WebhookState {
 	return WebhookPending
 }
 
-// Test tells that the event is only a test, and about nothing.
+// Test is set when the event is a test.
 func (d WebhookData) Test() bool { return d.DropReason == testReason }
 
 // Place is the position of a delivery in lists.
@@ -79,8 +79,7 @@ type WebhookDataFilter struct {
 	Domain  passerelle.DomainID
 	Webhook passerelle.WebhookID
 	State   WebhookState
-	// From and Until bound the instant of the event; From is inclusive, Until
-	// exclusive.
+	// From and Until limit the instant of the event. From is inclusive, Until exclusive.
 	From, Until time.Time
 }
 
@@ -100,9 +99,9 @@ func (f WebhookDataFilter) inState() string {
 	return fmt.Sprintf("%s = %d", stateNumber, stateNumbers[f.State])
 }
 
-// window writes the query for a window of rows, the newest first. Without a
-// state it is put together from as many rows of each: the index has each state in
-// order, and not all of them.
+// window writes the query for a window of rows, the newest first. Without a state the page is
+// put together from as many rows of each state. The index has each state in order, but not all
+// states together.
 func (f WebhookDataFilter) window(w Window) (string, []any) {
 	var args []any
 	if f.State != "" {
@@ -168,13 +167,13 @@ func scanWebhookData(row database.Row) (WebhookData, error) {
 	return d, err
 }
 
-// WebhookLog is one request to a receiver, as operators look it up.
+// WebhookLog is one request to a receiver, as operators see it.
 type WebhookLog struct {
 	ID int64
 	DeliveryAttempt
-	// User is whose event it was, zero when it belongs to no user.
+	// User is the user of the event, zero when it belongs to no user.
 	User passerelle.UserID
-	// Pending tells that the delivery is not over.
+	// Pending is set while the delivery is not over.
 	Pending bool
 }
 
@@ -191,7 +190,7 @@ type WebhookLogFilter struct {
 	From, Until time.Time
 }
 
-// logColumns are those of a request and of its delivery, which is known by a name.
+// logColumns are the columns of a request and of its delivery, which has an alias.
 func logColumns(delivery string) string {
 	return fmt.Sprintf(`a.id, a.delivery_id, e.user_id, a.at, a.duration, a.status, a.failure, a.answer, a.detail, a.signed, a.signature, a.next_signature,
 		CASE WHEN %[1]s.delivered IS NULL AND %[1]s.dropped IS NULL THEN TRUE ELSE FALSE END`, delivery)
@@ -237,8 +236,8 @@ func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, d
 	}
 	list, args := idList(domain, deliveries)
 	const tenth = "FROM delivery_attempt b WHERE b.delivery_id = d.id ORDER BY b.at DESC, b.id DESC LIMIT 1 OFFSET 9"
-	// With the table of deliveries joined as well, PostgreSQL may go from that to all
-	// requests of each, and look at their times afterwards.
+	// When the table of deliveries is joined as well, PostgreSQL may read all requests of each
+	// delivery and check their times afterwards.
 	all, err := database.Collect(ctx, r.rows, scanWebhookLog, fmt.Sprintf(`SELECT %s
 		FROM (SELECT d.id AS id, d.event_id AS event_id, d.delivered AS delivered, d.dropped AS dropped, (SELECT b.at %s) AS at, (SELECT b.id %s) AS first
 			FROM delivery d WHERE +d.domain_id = $1 AND d.id IN (%s) LIMIT 1000) AS place
@@ -303,8 +302,8 @@ func (r *Reader) WebhookOfDelivery(ctx context.Context, domain passerelle.Domain
 	return passerelle.WebhookID(webhook), err
 }
 
-// OneDelivery loads a delivery of a webhook with what is needed to send it,
-// whatever its state, or ErrNotFound.
+// OneDelivery loads a delivery of a webhook, whatever its state, with what is needed to send
+// it, or returns ErrNotFound.
 func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (Delivery, error) {
 	return database.One(ctx, r.rows, scanDelivery, `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted,
 			CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id, e.trace
@@ -312,9 +311,9 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
-// BeforeDelivery returns the delivery that an undelivered one waits for: an earlier delivery
-// of its subject, or itself while it is held back. It is zero when the delivery waits for
-// none or was accepted.
+// BeforeDelivery returns the delivery that an undelivered one waits for. This is an earlier
+// delivery of its subject, or the delivery itself while it is held back. It is zero when the
+// delivery waits for none or was accepted.
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
 	first, err := database.One(ctx, r.rows, database.ScanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 			AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
@@ -335,8 +334,8 @@ func (tx *Tx) CountAgain(w Webhook, id passerelle.DeliveryID) {
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
-// The subject of test payloads, and why they are never tried again: they are
-// given up before they are sent.
+// The subject of test payloads, and why they are not tried again: they are given up before they
+// are sent.
 const (
 	testSubject = "test"
 	testReason  = "a test is sent once"
@@ -358,12 +357,13 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 	return nil
 }
 
-// RecoverWebhook makes the undelivered of a webhook due now, as far as it is due
-// by the flusher, which goes on at the first event since an instant.
+// RecoverWebhook makes the undelivered events of a webhook due now, as far as the flusher would
+// send them. The flusher goes on at the first event since an instant.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.Bind(database.Micros(now))
-	// Never again an instant that a run under way may be of: it would take this one for its own.
+	// Never use an instant again that a run in progress may have, since the run would take it
+	// for its own.
 	tx.unit.Exec(`UPDATE webhook SET stopped = FALSE, next_flush = CASE WHEN next_flush <= `+at+` THEN next_flush - 1 ELSE `+at+` END, flush_after = due.id - 1
 		FROM (SELECT d.id FROM `+s.From+` WHERE `+s.Conditions()+` ORDER BY d.created, d.id LIMIT 1) AS due
 		WHERE +webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.Args...)

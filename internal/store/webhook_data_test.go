@@ -11,9 +11,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestRequestsAreInTheOrderOfTime has the later of two processes have the lower
-// ids, as when it reserved them first: which requests are the last, and in which
-// order, is told by their instants.
+// TestRequestsAreInTheOrderOfTime lets the later of two processes have the lower ids, as when
+// it reserved them first. The instants decide which requests are last and in which order.
 func TestRequestsAreInTheOrderOfTime(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := store.Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}

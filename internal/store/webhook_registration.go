@@ -9,8 +9,7 @@ import (
 	"passerelle/webhook"
 )
 
-// WebhookFilter selects webhooks of one domain: those that are neither deleted
-// nor disabled, or all of them.
+// WebhookFilter selects webhooks of one domain: those neither deleted nor disabled, or all.
 type WebhookFilter struct {
 	Domain passerelle.DomainID
 	All    bool
@@ -48,8 +47,8 @@ func (r *Reader) CountWebhooks(ctx context.Context, f WebhookFilter) (int64, err
 	return f.selection().Count(ctx, r.rows)
 }
 
-// MaxWebhooks is how many webhooks a domain may have that are not deleted: each
-// event is looked for in all of them.
+// MaxWebhooks is how many webhooks that are not deleted a domain may have. Every event is
+// matched with all of them.
 const MaxWebhooks = 1000
 
 // CreateWebhook stores a registration and gives it its id. Write fails with
@@ -69,8 +68,8 @@ func (tx *Tx) CreateWebhook(w *Webhook) error {
 	return nil
 }
 
-// WebhookChange says what to change of a registration; nil leaves a thing as
-// it is, zero is none.
+// WebhookChange is a change of a registration. A nil member is left as it is, a zero one is
+// cleared.
 type WebhookChange struct {
 	Event             *webhook.Event
 	URL               *string
@@ -80,10 +79,10 @@ type WebhookChange struct {
 	Disabled, Deleted *bool
 }
 
-// ChangeWebhook changes a registration; a deleted one only when it is made live
-// again, otherwise Write fails with ErrNotFound, and with ErrConflict when the
-// domain has MaxWebhooks besides. The flusher is due at once for what a webhook
-// was not sent while it was deleted or disabled.
+// ChangeWebhook changes a registration. A deleted one can only be restored, otherwise Write
+// fails with ErrNotFound. Write fails with ErrConflict when the domain has MaxWebhooks other
+// ones. The flusher is due at once for what a webhook was not sent while it was deleted or
+// disabled.
 func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID, c WebhookChange, now time.Time) {
 	const resumes = `(CASE WHEN $1 = 0 AND deleted IS NOT NULL OR $2 = 0 AND disabled IS NOT NULL THEN TRUE ELSE FALSE END)`
 	event, url := (*string)(c.Event), c.URL
@@ -108,8 +107,8 @@ func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID,
 	}
 }
 
-// SetAdditions stores what is added to the payloads of a webhook, in place of what the
-// webhook has. ErrConflict when it is deleted or that was changed since it was loaded.
+// SetAdditions replaces what is added to the payloads of a webhook. ErrConflict when it is
+// deleted or that was changed since it was loaded.
 func (tx *Tx) SetAdditions(w Webhook, additions map[string]string, now time.Time) error {
 	before, err := storedTexts(w.AddToData)
 	if err != nil {
@@ -124,7 +123,7 @@ func (tx *Tx) SetAdditions(w Webhook, additions map[string]string, now time.Time
 	return nil
 }
 
-// answer is 1 for yes, 0 for no and -1 when nothing was said.
+// answer is 1 for yes, 0 for no and -1 when the value is not set.
 func answer(b *bool) int64 {
 	switch {
 	case b == nil:

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Ask asks the operators' listener at an address, on this machine when the address is that of
-// all interfaces. It returns the product that answered.
+// Ask requests a path from the operators' listener. An address of all interfaces means this
+// machine. It returns the product that answered.
 func Ask(ctx context.Context, listen, path string) (string, error) {
 	address, err := ownAddress(listen)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package supervision tells systemd how the service is, and asks the service itself.
+// Package supervision reports the state of the service to systemd, and asks the service for it.
 //
 // It owns when systemd is told that the service is ready, alive or stopping. It does not own
-// what being alive means: whoever starts it says so. Without systemd it does nothing. A
-// message that cannot be sent is logged and does not fail the service.
+// what being alive means: the caller defines it. Without systemd it does nothing. A message
+// that cannot be sent is logged and does not fail the service.
 package supervision
 
 import (
@@ -21,8 +21,8 @@ type Supervision struct {
 	running sync.WaitGroup
 }
 
-// Start says that the service is ready and, where systemd asks for it, that it is alive, as
-// long as the function has no error. The function should return before its context ends.
+// Start reports that the service is ready and, where systemd asks for it, that it is alive as
+// long as the function returns no error. The function should return before its context ends.
 func Start(ctx context.Context, log *slog.Logger, alive func(context.Context) error) *Supervision {
 	s := &Supervision{log: log}
 	ctx, s.cancel = context.WithCancel(ctx)
@@ -65,7 +65,7 @@ func (s *Supervision) report(ctx context.Context, limit time.Duration, alive fun
 	s.notify(daemon.SdNotifyWatchdog)
 }
 
-// Stop says that the service stops, and reports nothing more.
+// Stop reports that the service stops. Nothing is reported after it.
 func (s *Supervision) Stop() {
 	s.cancel()
 	s.running.Wait()

@@ -4,8 +4,8 @@
 // It owns what becomes of files that are sent. It does not own where they wait (package inbox) or
 // how they are read, which is the service's.
 //
-// It fails when the service cannot be reached or refuses the token. What the service says about a
-// file is a result.
+// It fails when the service cannot be reached or refuses the token. What the service says about
+// a file is a result.
 package uploads
 
 import (
@@ -31,8 +31,8 @@ import (
 
 var errNoConnection = errors.New("the user has no connection for statement files, so there is nothing to compare with; import once to make one")
 
-// Uploaded is what became of a file as it is printed. Refused says why nothing of it was
-// imported.
+// Uploaded is the result of a file as it is printed. Refused is the reason why nothing of it
+// was imported.
 type Uploaded struct {
 	File         string        `json:"file"`
 	Format       string        `json:"format,omitempty"`
@@ -45,7 +45,7 @@ type Uploaded struct {
 	Refused      string        `json:"refused,omitempty"`
 }
 
-// MissingPart is what is missing between two balances.
+// MissingPart is the difference between two balances.
 type MissingPart struct {
 	After  string      `json:"after"`
 	Before string      `json:"before"`
@@ -57,7 +57,7 @@ func (g MissingPart) String() string {
 	return fmt.Sprintf("%s between %s and %s", g.Amount, g.After, g.Before)
 }
 
-// fileAnswer is what the command reads of an answer to a file.
+// fileAnswer is what the command reads of the answer to a file.
 type fileAnswer struct {
 	Message  string
 	Accounts []struct {

@@ -63,9 +63,8 @@ func Asset(name string) (string, error) {
 	return "", fmt.Errorf("there is no asset %q", name)
 }
 
-// Assets serves the embedded files, and the style sheets of brands, at AssetPath.
-// An address stands for one
-// content, so browsers may keep it for a year; every other address is a 404.
+// Assets serves the embedded files, and the style sheets of brands, at AssetPath. An address
+// stands for one content, so browsers may keep it for a year. Every other address is a 404.
 func Assets() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, a := range assets {
@@ -82,8 +81,8 @@ func Assets() http.Handler {
 	})
 }
 
-// Picture answers with a picture of which the address stands for this content
-// alone. Even what passes for a picture and is none can do nothing.
+// Picture answers with a picture whose address stands for this content alone. A file that
+// passes for a picture and is not one can do nothing.
 func Picture(w http.ResponseWriter, r *http.Request, mediaType string, content []byte) {
 	asset{kind: mediaType, content: content}.serve(w, r)
 }

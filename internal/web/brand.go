@@ -14,10 +14,10 @@ import (
 // Without colours they have the product's own.
 type Brand struct {
 	Name string
-	// Primary is the colour of buttons and links, Secondary that of what is
-	// chosen or has the focus; empty for none.
+	// Primary is the colour of buttons and links, Secondary the colour of what is selected or
+	// has the focus. Empty is none.
 	Primary, Secondary string
-	// Logo is the address, on our own host, of its picture; empty for none.
+	// Logo is the address of its picture on our own host, empty for none.
 	Logo string
 }
 
@@ -28,12 +28,12 @@ var (
 	nightCard = passerelle.Color{Red: 0x18, Green: 0x21, Blue: 0x1f}
 )
 
-// brandName is how the addresses of the style sheets of brands begin. The colours
-// follow, so that nothing has to be looked up to serve one.
+// brandName is how the addresses of the style sheets of brands begin. The address contains the
+// colours, so that nothing has to be looked up to serve it.
 const brandName = AssetPath + "brand-"
 
-// Sheet is the address of a style sheet with the colours of the brand; empty when
-// it has none. A colour that not everybody would see is left out of account.
+// Sheet is the address of a style sheet with the colours of the brand, empty when it has none.
+// A colour that not everybody would see is left out of account.
 func (b Brand) Sheet() string {
 	primary, secondary := seen(b.Primary, passerelle.TextContrast), seen(b.Secondary, passerelle.GraphicContrast)
 	if primary == nil && secondary == nil {
@@ -50,7 +50,7 @@ func seen(text string, needed float64) *passerelle.Color {
 	return &color
 }
 
-// sheetOf is the style sheet of two colours, either of which may be missing.
+// sheetOf returns the style sheet of two colours, either of which may be missing.
 func sheetOf(primary, secondary *passerelle.Color) asset {
 	name, rules := brandName, ""
 	if primary != nil {
@@ -75,9 +75,9 @@ func rule(name string, day, night passerelle.Color) string {
 	return fmt.Sprintf("  --%s: light-dark(%s, %s);\n", name, day, night)
 }
 
-// primaryRules are the colours that follow from the primary one. By day it is
-// dark enough to be read on white, and for white to be read on it; by night it is
-// made light enough, and has black on it.
+// primaryRules are the colours that follow from the primary one. In the light scheme the colour
+// is dark enough to be read on white. In the dark scheme it is light enough, with black text on
+// it.
 func primaryRules(day passerelle.Color) string {
 	night := visible(day, passerelle.TextContrast)
 	return rule("brand", day, night) + rule("brand-strong", day.Mix(black, 25), night.Mix(white, 35)) +
@@ -93,8 +93,7 @@ func visible(c passerelle.Color, needed float64) passerelle.Color {
 	}
 }
 
-// serveBrand serves the style sheet of a brand, and reports whether the address
-// is that of one.
+// serveBrand serves the style sheet of a brand, and reports whether the address is one.
 func serveBrand(w http.ResponseWriter, r *http.Request) bool {
 	colours, ours := strings.CutPrefix(r.URL.Path, brandName)
 	colours, _, _ = strings.Cut(colours, ".")

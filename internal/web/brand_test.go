@@ -16,7 +16,7 @@ import (
 
 var declared = regexp.MustCompile(`--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);`)
 
-// colours are those that a style sheet declares, by name and "day" or "night".
+// colours are the colours that a style sheet declares, by name and "day" or "night".
 func colours(t interface{ Fatal(...any) }, sheet string) map[string]passerelle.Color {
 	all := map[string]passerelle.Color{}
 	for _, found := range declared.FindAllStringSubmatch(sheet, -1) {
@@ -37,8 +37,7 @@ func fetch(address string) *httptest.ResponseRecorder {
 	return answer
 }
 
-// Whatever colours an application has, everybody can read what is written in them
-// or on them, by day and by night.
+// Text in and on the colours of any application can be read, in both schemes.
 func TestBrandsCanBeReadByEverybody(t *testing.T) {
 	raw, err := os.ReadFile("static/passerelle.css")
 	if err != nil {

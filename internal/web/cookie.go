@@ -22,16 +22,16 @@ var ErrNoCookie = errors.New("no such cookie")
 // ErrLongCookie is returned for a value that browsers would not keep.
 var ErrLongCookie = errors.New("the cookie would be too long for browsers")
 
-// Cookie says where a cookie goes. It is never readable by scripts, and comes
-// back from other sites only when a person follows a link.
+// Cookie is where a cookie is sent. It is never readable by scripts, and comes back from other
+// sites only when a person follows a link.
 type Cookie struct {
 	Name string
 	// Path limits the cookie to addresses below it.
 	Path string
 	// Strict cookies do not come back even then.
 	Strict bool
-	// Framed cookies are of a page inside a page of another site, where alone they
-	// come back: browsers keep a jar of their own for each such pair of sites.
+	// Framed cookies belong to a page inside a page of another site and are sent only there.
+	// Browsers keep a jar of its own for each such pair of sites.
 	Framed bool
 	// Secure must be set whenever people reach the service over https.
 	Secure bool
@@ -60,7 +60,7 @@ func NewSealer(key [32]byte) *Sealer {
 	return &Sealer{aead: aead}
 }
 
-// Set seals the value, which has to be valid JSON data, into a cookie.
+// Set seals the value as JSON into a cookie.
 func (s *Sealer) Set(w http.ResponseWriter, c Cookie, value any) error {
 	text, err := s.Seal(c.Name, value)
 	if err != nil {
@@ -111,8 +111,8 @@ func (s *Sealer) Seal(name string, value any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(name))), nil
 }
 
-// Open reads what was sealed under a name into value, and reports whether it was
-// sealed here under that name.
+// Open reads what was sealed under a name into value, and reports whether it was sealed here
+// under that name.
 func (s *Sealer) Open(name, text string, value any) bool {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {

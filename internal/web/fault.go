@@ -23,7 +23,7 @@ func (f *FaultPage) Error() string { return "page answered with: " + f.Title }
 type Faults struct {
 	Pages *Pages
 	Log   *slog.Logger
-	// Failure is what the log says of a fault of ours.
+	// Failure is what the log says of an internal error.
 	Failure string
 	// NoPage answers where there is nothing, Busy where trying again helps, and Bug every
 	// error that is no fault. Method answers a request of another method than the
@@ -45,8 +45,8 @@ func (s Faults) classify(err error) *FaultPage {
 	return s.Bug
 }
 
-// Answer sends the page that describe makes of a fault, and logs what the page does not say,
-// under the id of the request.
+// Answer sends the page that describe makes of a fault, and logs what the page does not show,
+// with the id of the request.
 func (s Faults) Answer(ctx context.Context, w http.ResponseWriter, err error, request string, describe func(*FaultPage) Page) {
 	f := s.classify(err)
 	if f.Status >= http.StatusInternalServerError {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// secure sets the headers of everything that is shown to one person only.
+// secure sets the headers of what is shown to one person only.
 func secure(header http.Header) {
 	for name, value := range map[string]string{
 		"Cache-Control":                "no-store",
@@ -21,8 +21,8 @@ func secure(header http.Header) {
 	}
 }
 
-// policy is the content security policy of a page: our own style sheet and
-// images, a script only where the page has one, which asks us or nobody, and
+// policy returns the content security policy of a page. It allows our own style sheet and
+// images, a script only where the page has one, requests of the script to us or to nobody, and
 // nothing inline.
 func (p Page) policy() string {
 	rules := []string{
@@ -46,8 +46,8 @@ func (p Page) ancestors() string {
 	return strings.Join(p.Ancestors, " ")
 }
 
-// Attach begins an answer that browsers keep as a file of that name, which is
-// made of letters, digits, dashes and points.
+// Attach begins an answer that browsers save as a file. The name consists of letters, digits,
+// dashes and points.
 func Attach(w http.ResponseWriter, name, mediaType string) {
 	secure(w.Header())
 	w.Header().Set("Content-Type", mediaType)
@@ -65,8 +65,8 @@ func Origin(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Redirect sends the browser on with a GET, whatever it came with. The address
-// must be one that the service made or checked.
+// Redirect sends the browser on with a GET, whatever it came with. The address must be one that
+// the service made or checked.
 func Redirect(w http.ResponseWriter, address string) {
 	leave(w, http.StatusSeeOther, address)
 }
@@ -83,19 +83,18 @@ func leave(w http.ResponseWriter, status int, address string) {
 	w.WriteHeader(status)
 }
 
-// Download says that what follows is a file for the browser to keep, of a media
-// type and under a name of letters, digits and hyphens.
+// Download says that what follows is a file for the browser to save, with a media type and a
+// name of letters, digits and hyphens.
 func Download(w http.ResponseWriter, mediaType, name string) {
 	secure(w.Header())
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 }
 
-// Forged reports whether a request that changes something was certainly sent by a
-// page of another site. Requests that only read are never forged. Our pages send
-// no referrer, for which browsers hide the origin of their forms, too; those that
-// do not say either whether the form was one of the same site leave it to the
-// token that the form has to bear, which each page has to check.
+// Forged reports whether a request that changes something was certainly sent by a page of
+// another site. Requests that only read are never forged. Our pages send no referrer, so some
+// browsers hide the origin of their forms too. When a browser also does not say whether a form
+// is of the same site, the token in the form decides. Each page has to check it.
 func Forged(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "null" {
 		return false

@@ -5,8 +5,8 @@ import (
 	"html/template"
 )
 
-// icons are drawn with strokes on a grid of 24 by 24. They repeat what a text beside them
-// says, so programs that read pages aloud skip them.
+// icons are drawn with strokes on a grid of 24 by 24. They repeat the text beside them, so
+// screen readers skip them.
 var icons = map[string]string{
 	"home":        "M4 11l8-7 8 7v9h-5v-6H9v6H4z",
 	"payment":     "M3 6h18v12H3zM3 10h18M7 15h4",

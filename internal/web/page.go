@@ -19,33 +19,33 @@ import (
 //go:embed layout/*.html
 var layouts embed.FS
 
-// Page is one answer made of a template. It is what the template sees, so that
-// texts and content are at hand under short names.
+// Page is one answer made from a template. It is what the template receives, so that texts and
+// content have short names.
 type Page struct {
 	// Name is the file of the template without its ending.
 	Name string
-	// Status is the status of the answer; zero means 200.
+	// Status is the status of the answer. Zero means 200.
 	Status int
 	// Words are the texts of the reader's language.
 	Words Words
 	Title string
 	// Body is the content that the template shows.
 	Body any
-	// Brand is that of the application on whose behalf the page is shown.
+	// Brand is the brand of the application for which the page is shown.
 	Brand Brand
 	// Simulated marks pages on which nothing is real.
 	Simulated bool
 	// Sheets are style sheets besides the common one, files of this package.
 	Sheets []string
-	// Module is the script of the page, a file of this package; none when empty.
+	// Module is the script of the page, a file of this package, or empty.
 	Module string
 	// Asks lets the script send requests to our own origin.
 	Asks bool
-	// FormTargets are the origins, besides our own, where sending a form of
-	// this page may end. Browsers hold redirects after a form against it too.
+	// FormTargets are the origins, besides our own, where sending a form of this page may end.
+	// Browsers check redirects after a form against it too.
 	FormTargets []string
-	// Ancestors are the origins whose pages may show this one inside them; without
-	// any no page may.
+	// Ancestors are the origins whose pages may show this one in a frame. Without any, none
+	// may.
 	Ancestors []string
 	// Refresh reloads the page after a while, or goes to RefreshTo.
 	Refresh   time.Duration
@@ -54,7 +54,7 @@ type Page struct {
 	Fallback time.Duration
 }
 
-// Say is the text of a key in the language of the page.
+// Say returns the text of a key in the language of the page.
 func (p Page) Say(key string, args ...any) string { return p.Words.Say(key, args...) }
 
 // With is the page with another content, for a block that is shown inside it.
@@ -71,11 +71,10 @@ type Pages struct {
 	templates func() map[string]*template.Template
 }
 
-// MustPages parses the templates at the roots of folders. Each defines "content",
-// and may define the other blocks of the layout; those whose names begin with
-// an underscore define blocks for all of them. They are parsed for the first page
-// that is sent, which panics on a template with a mistake: every start would take
-// noticeably longer otherwise.
+// MustPages parses the templates at the roots of folders. Each file defines "content" and may
+// define the other blocks of the layout. Files whose names begin with an underscore define
+// blocks for all of them. They are parsed for the first page that is sent, which panics on a
+// template with a mistake: every start would take noticeably longer otherwise.
 func MustPages(folders ...fs.FS) *Pages {
 	return &Pages{sync.OnceValue(func() map[string]*template.Template { return mustParse(folders) })}
 }
@@ -108,8 +107,7 @@ func sum(all ...int64) int64 {
 	return total
 }
 
-// Send renders a page and answers with it. When it returns an error, nothing
-// has been sent.
+// Send renders a page and answers with it. When it returns an error, nothing has been sent.
 func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 	page, known := s.templates()[p.Name]
 	if !known {
@@ -122,7 +120,7 @@ func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 	p.head(w.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(max(p.Status, http.StatusOK))
-	// The reader may have left, and nobody would see the error.
+	// The reader may have left, so the error would reach nobody.
 	_, _ = body.WriteTo(w)
 	return nil
 }
@@ -131,9 +129,8 @@ func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 // that may have changed, under the address of the page.
 const PartHeader = "Passerelle-Part"
 
-// SendPart renders one block of a page and answers with that alone, or with 304
-// and nothing when the asker has it as it is. When it returns an error, nothing
-// has been sent.
+// SendPart renders one block of a page and answers with that alone, or with 304 and nothing
+// when the asker has it as it is. When it returns an error, nothing has been sent.
 func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block string) error {
 	page, known := s.templates()[p.Name]
 	if !known || page.Lookup(block) == nil {
@@ -152,7 +149,7 @@ func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block s
 		return nil
 	}
 	w.WriteHeader(http.StatusOK)
-	// The reader may be gone; there is nobody left to tell.
+	// The reader may have left, so nobody is told.
 	_, _ = body.WriteTo(w)
 	return nil
 }

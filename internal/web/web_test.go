@@ -71,7 +71,7 @@ func TestABrokenPageSendsNothing(t *testing.T) {
 	}
 }
 
-// Who has a part of a page as it is gets nothing but that word.
+// A client whose part of a page is unchanged gets only that word.
 func TestPartsOfPages(t *testing.T) {
 	send := func(body, etag string) *httptest.ResponseRecorder {
 		answer, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
@@ -255,8 +255,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// What is shown inside of other pages names whose those are, in the one header that
-// can, and its cookies come back there and nowhere else.
+// A page shown in a frame names the allowed sites in the one header that can. Its cookies are
+// sent only there.
 func TestPagesInsideOfOthers(t *testing.T) {
 	answer := httptest.NewRecorder()
 	err := web.MustPages(templates).Send(answer, web.Page{

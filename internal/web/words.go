@@ -18,9 +18,8 @@ type Words struct {
 	texts map[string]string
 }
 
-// Say is the text of a key, with the arguments in the places it has for them,
-// which are written as package fmt writes them. An unknown key is its own text:
-// a page with an odd word serves better than none.
+// Say returns the text of a key, with the arguments in its places, written as package fmt does.
+// An unknown key is its own text: a page with an odd word is better than no page.
 func (w Words) Say(key string, args ...any) string {
 	text, known := w.texts[key]
 	switch {
@@ -74,7 +73,7 @@ func (d *Dictionary) Has(lang string) bool {
 	return slices.ContainsFunc(d.languages, func(w Words) bool { return w.Lang == lang })
 }
 
-// In returns the words of a language, or those of the first language when it has none.
+// In returns the words of a language, or those of the first language when it is unknown.
 func (d *Dictionary) In(lang string) Words {
 	i := slices.IndexFunc(d.languages, func(w Words) bool { return w.Lang == lang })
 	return d.languages[max(i, 0)]

@@ -35,8 +35,8 @@ func accountText(a passerelle.Account) string {
 	return strings.Join(chunks(a.Identification, 4), " ")
 }
 
-// dateText writes a date as the language does, some of which count the first day
-// of a month unlike the others.
+// dateText writes a date as the language does. Some languages write the first day of a month in
+// another form.
 func dateText(w web.Words, d passerelle.Date) string {
 	day := d.In(time.UTC)
 	month := w.Say(fmt.Sprintf("month.%d", day.Month()))

@@ -16,10 +16,10 @@ import (
 	"passerelle/payment"
 )
 
-// maxForm is far more than all that a form of ours can hold.
+// maxForm is more than any form of ours can contain.
 const maxForm = 64 << 10
 
-// paymentActions are what forms can be about, by their field "step".
+// paymentActions are the possible values of the field "step" of a form.
 var paymentActions = map[string]func(*Webview, *pageContext, *payerSession, url.Values) error{
 	"":       (*Webview).pay,
 	"fields": (*Webview).fill,
@@ -72,8 +72,8 @@ func (pc *pageContext) form() (url.Values, error) {
 	return form, nil
 }
 
-// fieldValues are the values of payment fields in a form, without spaces around
-// them; what was left empty is not there.
+// fieldValues returns the values of payment fields in a form, without surrounding spaces and
+// without empty ones.
 func fieldValues(form url.Values) map[string]string {
 	values := map[string]string{}
 	for name := range form {
@@ -85,8 +85,8 @@ func fieldValues(form url.Values) map[string]string {
 	return values
 }
 
-// fill gives the bank what it asked for. When it asks for the same again and
-// says nothing else, what it got was wrong.
+// fill sends the bank the values it asked for. When it asks for the same fields again and says
+// nothing else, the values were wrong.
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form)
 	before := s.payment
@@ -102,8 +102,8 @@ func sameFields(a, b []payment.Field) bool {
 	return slices.EqualFunc(a, b, func(a, b payment.Field) bool { return a.Name == b.Name && !b.Further })
 }
 
-// approved asks the bank whether it has seen the payer's approval. The page
-// sends the form by itself, too; then it does not say what is still missing.
+// approved asks the bank whether it has seen the payer's approval. The page also sends the form
+// without the payer. Missing values are then not reported.
 func (w *Webview) approved(pc *pageContext, s *payerSession, form url.Values) error {
 	p, err := w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true})
 	next := stepOnward
@@ -113,7 +113,7 @@ func (w *Webview) approved(pc *pageContext, s *payerSession, form url.Values) er
 	return w.proceed(pc, s, err, next)
 }
 
-// decide tells the bank the payer's last word.
+// decide tells the bank the payer's decision.
 func (w *Webview) decide(pc *pageContext, s *payerSession, form url.Values) error {
 	word := form.Get("word")
 	if word != "yes" && word != "no" {
@@ -132,9 +132,8 @@ func (w *Webview) answer(pc *pageContext, s *payerSession, act payment.Act, a in
 	return w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, a)
 }
 
-// proceed sends the browser to where the payment stands after a form. When the
-// payment has changed meanwhile, that is where it stands; what the payer can
-// mend is shown at once.
+// proceed sends the browser to where the payment stands after a form. When the payment has
+// changed meanwhile, its present page is shown. What the payer can correct is shown at once.
 func (w *Webview) proceed(pc *pageContext, s *payerSession, err error, step string) error {
 	pc.problem, pc.notice = problemOf(err), noticeOf(err)
 	switch {
@@ -149,14 +148,13 @@ func (w *Webview) proceed(pc *pageContext, s *payerSession, err error, step stri
 
 // problem is something that the payer can mend.
 type problem struct {
-	// key is the key of the text that tells the payer about it.
+	// key is the key of the text for the payer.
 	key string
-	// field is the payment field at fault, if it is one.
+	// field is the payment field at fault, if any.
 	field string
 }
 
-// problems say, for the beginning of the name of a field at fault, which text
-// tells the payer about it.
+// problems maps the beginning of the name of a field at fault to the text for the payer.
 var problems = []struct{ field, key string }{
 	{"connector_uuid", "problem.bank"},
 	{"fields.", "problem.field"},
@@ -164,7 +162,8 @@ var problems = []struct{ field, key string }{
 	{"id_terms", "problem.terms"},
 }
 
-// problemOf is the part of an error that the payer can correct; without a key there is none.
+// problemOf returns the part of an error that the payer can correct. Without a key there is
+// none.
 func problemOf(err error) problem {
 	var reported *passerelle.Error
 	if !errors.As(err, &reported) || reported.Kind != passerelle.Invalid {
@@ -178,8 +177,8 @@ func problemOf(err error) problem {
 	return problem{}
 }
 
-// noticeOf is the key of a text about an error that is nobody's mistake, and
-// after which the same can be tried again. Without such an error it is empty.
+// noticeOf returns the key of a text about an error after which the payer can try the same
+// again. Without such an error it is empty.
 func noticeOf(err error) string {
 	if errors.Is(err, passerelle.Unavailable) {
 		return "notice.unreached"

@@ -24,8 +24,8 @@ import (
 // sorry is where the client receives payers who do not pay.
 var sorry = url.Values{"redirect_uri": {"https://shop.example/sorry"}}
 
-// ordered brings a payment to the bank through the page, with a use case that
-// the client chose before, and returns its page.
+// ordered orders a payment through the page, at the use case that the client chose before, and
+// returns its page.
 func (s *stack) ordered(t *testing.T, useCase string, change func(*payment.Draft)) (*payment.Payment, string) {
 	t.Helper()
 	p := s.create(t, change)
@@ -47,8 +47,7 @@ func labelled(script string) func(*payment.Draft) {
 	}
 }
 
-// move is a page that is shown, by a text on it, and the form that is sent from
-// there.
+// move is a page, recognized by a text on it, and the form that is sent from it.
 type move struct {
 	shows string
 	form  url.Values
@@ -110,7 +109,7 @@ func TestPayersAnswerTheirBanks(t *testing.T) {
 	}
 }
 
-// play sends one form after the other, each from the page that is there.
+// play sends one form after the other, each from the page that is shown.
 func (s *stack) play(t *testing.T, page string, moves []move) {
 	t.Helper()
 	for _, m := range moves {
@@ -205,8 +204,8 @@ func TestAnApprovalNobodyHasSeenYet(t *testing.T) {
 
 var timeLeft = regexp.MustCompile(`role="timer" data-left="(\d+)">(\d+):(\d\d)<`)
 
-// secondsLeft is the time that a page says is left, as its script and its readers
-// take it; -1 when it says none, or not the same to both.
+// secondsLeft is the time left that a page says. It is -1 when the page says none, or says
+// another time to its script than to its readers.
 func secondsLeft(page string) int {
 	found := timeLeft.FindStringSubmatch(page)
 	if found == nil {
@@ -227,7 +226,7 @@ type broken struct {
 	failure error
 }
 
-// Profile is that of a bank that carries payments alone.
+// Profile is that of a bank that offers only payments.
 func (b broken) Profile() connector.Profile {
 	profile := b.Responder.Profile()
 	profile.Data = nil

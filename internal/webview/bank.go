@@ -14,8 +14,8 @@ type bank struct {
 	chooser.Institution
 	// Fields are what the payer has to fill in before the order can be sent.
 	Fields []payment.Field
-	// Account is set when the payer has to say which account to pay from, and
-	// is then the way in which the bank wants it identified.
+	// Account is how the bank identifies the paying account. It is set when the payer has to
+	// choose one.
 	Account passerelle.AccountScheme
 }
 
@@ -93,8 +93,7 @@ func find(all []bank, uuid string) (bank, bool) {
 	return all[i], true
 }
 
-// bankName is the name of the bank that was chosen, empty when it is one that
-// this program no longer has.
+// bankName is the name of the chosen bank, empty when this program no longer has it.
 func (w *Webview) bankName(p *payment.Payment) string {
 	c, known := w.Initiation.Connectors.Initiator(p.Connector)
 	if !known {
@@ -103,7 +102,7 @@ func (w *Webview) bankName(p *payment.Payment) string {
 	return c.Profile().Name
 }
 
-// settings are what the bank that was chosen can do, or nil.
+// settings returns what the chosen bank can do, or nil.
 func (w *Webview) settings(p *payment.Payment) *payment.Settings {
 	c, known := w.Initiation.Connectors.Initiator(p.Connector)
 	if !known {

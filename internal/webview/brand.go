@@ -24,8 +24,8 @@ func brandOf(c store.Client) web.Brand {
 	return brand
 }
 
-// logo serves the picture of an application, which is for everybody to see. What
-// is no such picture any more is answered like any other asset that is not there.
+// logo serves the picture of an application, which everybody may see. A picture that is no
+// longer there is answered like any other missing asset.
 func (w *Webview) logo(writer http.ResponseWriter, request *http.Request) {
 	first, second, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, logoPath), "-")
 	client, _ := strconv.ParseInt(first, 10, 64)

@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// shop is a client's site, which shows that somebody has arrived.
+// shop is a client's site, which shows that a payer has arrived.
 func shop(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -30,8 +30,8 @@ func shop(t *testing.T) string {
 	return server.URL + "/back"
 }
 
-// A payer who comes back from the app of the bank need not press anything: in
-// a real browser, the page asks the bank and leads to the shop.
+// A payer who comes back from the app of the bank need not press anything: the page asks the
+// bank and leads to the shop, in a real browser.
 func TestThePageAsksTheBankByItself(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	client, _, err := s.access.Register(t.Context(), s.domain.ID, "Shop", []string{shop(t)})
@@ -101,7 +101,7 @@ type pageInspection struct {
 	lang    string
 }
 
-// at opens the page of a payment, or with a step one of its pages.
+// at opens the page of a payment, or one of its pages by a step.
 func (l pageInspection) at(name string, p *payment.Payment, more, visible string) {
 	l.t.Helper()
 	must(l.t, chromedp.Do(l.browser,
@@ -120,8 +120,8 @@ func (l pageInspection) inspect(name, visible string) {
 	servicetest.Inspect(l.browser, l.t, "webview-"+l.window+"-"+name)
 }
 
-// Every page of a payment, in a wide window and on a phone, in two languages: for
-// everybody, light, and without a word from the browser.
+// Every page of a payment is accessible, light and without browser messages, in a wide window
+// and on a phone, in two languages.
 func TestEveryPaymentPageIsForEverybody(t *testing.T) {
 	for _, window := range []struct {
 		name, lang    string
@@ -132,7 +132,7 @@ func TestEveryPaymentPageIsForEverybody(t *testing.T) {
 			s.brand(t, "#7a1f5c", "#0f62ac")
 			l := pageInspection{s, t, servicetest.Browser(t, window.width, window.height), window.name, window.lang}
 			said := servicetest.Listen(l.browser, t)
-			// Pages that go on by themselves would do so while they are looked at.
+			// Pages that go on without the payer would do so while they are checked.
 			_, err := chromedp.Call(l.browser, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `window.setTimeout = () => 0`})
 			must(t, err)
 			l.orders()
@@ -191,7 +191,7 @@ func (l pageInspection) steps() {
 	}
 }
 
-// ends are the pages on which there is nothing to do.
+// ends are the pages that offer no action.
 func (l pageInspection) ends() {
 	able := l.Connectors.Initiators()[1]
 	l.offer(l.t, silent{bank{able, able.Profile()}})

@@ -153,8 +153,8 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 	}
 }
 
-// A payer who has approved at the bank, in another window for instance, abandons
-// nothing any more: the bank is asked, and the payment goes on.
+// A payer who has approved at the bank, for example in another window, can no longer abandon:
+// the bank is asked, and the payment goes on.
 func TestWhatWasApprovedIsNotAbandoned(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		s.offer(t, s.numbered(t, 58))

@@ -35,8 +35,8 @@ type institutionsBody struct {
 	Unknown bool
 }
 
-// chooseInstitution shows the institutions to choose from, or what the chosen one
-// asks for. One that is alone is chosen.
+// chooseInstitution shows the institutions to choose from, or the form of the chosen one. A
+// single institution is chosen without asking.
 func (w *Webview) chooseInstitution(pc *pageContext, t *flowSession) error {
 	all, err := w.offered(pc, t.Filter)
 	if err != nil {
@@ -91,8 +91,7 @@ type credentialsBody struct {
 // otherWay leads to the form of another way.
 type otherWay struct{ Text, Address string }
 
-// askCredentials shows what an institution asks of who wants it to be read; others
-// says that another one can be chosen.
+// askCredentials shows the form of an institution. others offers to choose another institution.
 func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, others bool) error {
 	on := wayBy(b, pc.request.URL.Query().Get("by"))
 	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: w.entryOf(b, ""), Unknown: t.User == 0}

@@ -21,8 +21,8 @@ type draft struct {
 	Holder, Number string
 	// Terms is the number of the terms that were shown.
 	Terms int64
-	// Problem is the key of the text that says what is wrong with it, and Wrong
-	// the field at fault, if it is one.
+	// Problem is the key of the text that says what is wrong with it. Wrong is the field at
+	// fault, if any.
 	Problem, Wrong string
 }
 
@@ -163,8 +163,8 @@ func readDraft(form url.Values) draft {
 	}
 }
 
-// choice is a draft in the words of the use case. Without own fields to ask
-// for, values that the client gave before are kept.
+// choice is a draft in the words of the use case. Without own fields to ask for, the values
+// that the client gave before are kept.
 func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 	choice := initiation.Choice{Connector: chosen.UUID, WebviewURL: webviewURL, Validated: true}
 	if len(chosen.Fields) > 0 {
@@ -176,8 +176,8 @@ func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 	return choice
 }
 
-// order sends the order, for which the payer has accepted the terms, and then
-// the browser to where the payment stands.
+// order sends the order, for which the payer has accepted the terms. It then sends the browser
+// to the page of the payment.
 func (w *Webview) order(pc *pageContext, s *payerSession, chosen bank, d draft) error {
 	p, err := w.Initiation.AcceptTerms(pc.context(), pc.domain, s.payment.ID, d.Terms)
 	if err == nil {

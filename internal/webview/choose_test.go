@@ -14,8 +14,7 @@ import (
 	"passerelle/payment"
 )
 
-// several makes banks that differ in name; the first asks for more than the
-// others do.
+// several makes banks with different names. The first asks for more than the others.
 func several(n int) func(connector.Profile) []connector.Profile {
 	return func(p connector.Profile) []connector.Profile {
 		all := make([]connector.Profile, n)
@@ -152,8 +151,8 @@ func TestWithoutABankThereIsAWayBack(t *testing.T) {
 	})
 }
 
-// leave follows the way out that a page offers: first to the service, which
-// sees the payer go.
+// leave follows the way out that a page offers: first to the service, which sees that the payer
+// leaves.
 func (s *stack) leave(t *testing.T, page string, shown answer) answer {
 	t.Helper()
 	away := page + "&step=leave"

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// The whole way: an institution, the login there, the choice of what is shared,
-// and back to the application with the connection.
+// The whole way is an institution, its login, the choice of what is shared, and back to the
+// application with the connection.
 func TestConnect(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect")).shows(t, "Connect to Banque Exemple", "For test application", `type="password"`)
@@ -39,7 +39,7 @@ func TestConnect(t *testing.T) {
 	})
 }
 
-// checkConsents wants so many consents on record, all given on these pages.
+// checkConsents wants so many consents stored, all given on these pages.
 func checkConsents(t *testing.T, p *walker, count int) {
 	t.Helper()
 	var out struct {
@@ -60,8 +60,8 @@ func checkConsents(t *testing.T, p *walker, count int) {
 	}
 }
 
-// Who comes without a code is a new user, whom the application takes over with the
-// code that it is handed.
+// A person who comes without a code becomes a new user. The application takes the user over
+// with the code that it receives.
 func TestConnectMakesAUser(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.connecting("one", "code", "")
@@ -127,8 +127,8 @@ func (p *walker) in(t *testing.T) *walker {
 	return &other
 }
 
-// Wrong codes are asked for again, on the same connection; what is missing is
-// asked for before anybody is told.
+// Wrong codes are asked for again on the same connection. Missing values are asked for before
+// anything is sent.
 func TestConnectWithAWrongPassword(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))

@@ -13,8 +13,8 @@ import (
 	"passerelle/payment"
 )
 
-// wantEvidence holds what is kept of a payment against what its payer saw, except
-// for the instant, which has to be one of this test.
+// wantEvidence compares the stored evidence of a payment with what its payer saw. Its instant
+// has to be within this test.
 func (s *stack) wantEvidence(t *testing.T, p *payment.Payment, want ...payment.Evidence) {
 	t.Helper()
 	for i := range want {
@@ -40,8 +40,7 @@ func shownIn(amount, when, terms string) payment.ShownPayment {
 	}
 }
 
-// What the payer saw is kept with what they did, and nothing of what they were
-// refused, or did twice.
+// What the payer saw is stored with the act. Nothing is stored for a refused or repeated act.
 func TestWhatThePayerSawIsKept(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

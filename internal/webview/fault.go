@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// fault is one whose texts are under keys that begin with its name.
+// fault is an error page. The keys of its texts begin with its name.
 func fault(status int, name string) *web.FaultPage {
 	return &web.FaultPage{Status: status, Title: "fault." + name + ".title", Text: "fault." + name + ".text"}
 }
@@ -31,7 +31,7 @@ var (
 	errBusy     = fault(http.StatusServiceUnavailable, "busy")
 	errBug      = fault(http.StatusInternalServerError, "bug")
 
-	// Those that a person meets on the way to a connection.
+	// The faults that a person can meet on the way to a connection.
 	errWrong     = fault(http.StatusBadRequest, "wrong")
 	errElsewhere = fault(http.StatusForbidden, "elsewhere")
 	errOver      = fault(http.StatusUnauthorized, "over")
@@ -41,8 +41,8 @@ var (
 	errCrammed   = fault(http.StatusBadRequest, "crammed")
 )
 
-// explained is a fault with what exactly is wrong, in the words of the interface:
-// for those who made the link.
+// explained is a fault with its exact cause, in the words of the API, for developers of the
+// link.
 type explained struct {
 	fault  *web.FaultPage
 	detail string
@@ -54,8 +54,7 @@ func (e *explained) Error() string { return e.fault.Error() + ": " + e.detail }
 // Unwrap is the fault.
 func (e *explained) Unwrap() error { return e.fault }
 
-// wrongLink is what is wrong with a link, nil for nothing. Errors of our own stay
-// what they are.
+// wrongLink is what is wrong with a link, or nil. Internal errors are returned unchanged.
 func wrongLink(err error) error {
 	if errors.Is(err, passerelle.Invalid) {
 		return &explained{errWrong, messageOf(err)}
@@ -76,9 +75,9 @@ func messageOf(err error) string {
 type faultBody struct {
 	frame
 	Title, Text string
-	// Detail is what exactly is wrong, for those who made the link.
+	// Detail is the exact cause, for developers of the link.
 	Detail string
-	// Request is what support needs to find out what happened.
+	// Request is the id with which support finds the request in the log.
 	Request string
 	// Back leads to the application, empty where it is not known for sure.
 	Back string
@@ -115,7 +114,7 @@ func stateOf(state string) result {
 	return result{stateParameter: {state}}
 }
 
-// fail answers with the page of a fault, and logs what the page does not say.
+// fail sends the page of a fault, and logs what the page does not show.
 func (w *Webview) fail(pc *pageContext, err error) {
 	ctx, request := pc.context(), w.RequestID(pc.context())
 	faults := web.Faults{Pages: pages, Log: w.Log, Failure: "a payment page could not be served", NoPage: errNoPage, Busy: errBusy, Bug: errBug, Method: errMethod}

@@ -25,8 +25,8 @@ import (
 // stepFiles: the person wants to hand over statement files.
 const stepFiles = "files"
 
-// The bounds of what a person hands over at once. The files go back with the page that shows what
-// is in them, so that nothing is stored before the person confirms.
+// The bounds of what a person hands over at once. The page with their contents sends the files
+// again, so nothing is stored before the person confirms.
 const (
 	maxFiles     = 20
 	maxFileBytes = 8 << 20
@@ -34,11 +34,11 @@ const (
 	megabyte     = 1 << 20
 )
 
-// filesBody is what the page shows on which a person hands over statement files.
+// filesBody is what the page shows on which a person uploads statement files.
 type filesBody struct {
 	flowBody
-	// Limit says how much at once. Files are those that were chosen, Import that they can be
-	// imported, and Done that they were.
+	// Limit is how much can be sent at once. Files are the chosen files. Import is set when
+	// they can be imported, and Done when they were.
 	Limit        string
 	Files        []shownFile
 	Import, Done bool
@@ -51,7 +51,7 @@ type shownFile struct {
 	Accounts                      []shownFileAccount
 }
 
-// shownFileAccount is what a file has of an account.
+// shownFileAccount is what the page shows of an account in a file.
 type shownFileAccount struct {
 	Name, Period, Counts, Balance string
 	Disabled                      bool
@@ -85,7 +85,7 @@ func hasFiles(r *http.Request) bool {
 	return err == nil && media == "multipart/form-data"
 }
 
-// replyWithFiles takes a form with files: it shows what is in them, or imports them.
+// replyWithFiles reads a form with files. It shows their contents or imports them.
 func (w *Webview) replyWithFiles(pc *pageContext) error {
 	if web.Forged(pc.request) {
 		return errStrange
@@ -166,8 +166,8 @@ func readPart(part *multipart.Part, form url.Values) (handed, bool, error) {
 	return handed{}, false, nil
 }
 
-// takeFiles shows what files have, or imports them, one after the other in the order in which they
-// were chosen. When one is refused, none is imported.
+// takeFiles shows the contents of files, or imports them one after the other, in the order in
+// which they were chosen. When one is refused, none is imported.
 func (w *Webview) takeFiles(pc *pageContext, s *flowConnection, confirmed bool, files []handed) error {
 	size := 0
 	for _, f := range files {

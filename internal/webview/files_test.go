@@ -76,7 +76,7 @@ func (p *walker) transactions() int {
 	return list.Total
 }
 
-// A person sees what is in their files, and then imports them, without any script.
+// A person sees the contents of their files, and then imports them, without scripts.
 func TestFilesAreHandedOver(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
@@ -95,7 +95,7 @@ func TestFilesAreHandedOver(t *testing.T) {
 	})
 }
 
-// What is refused keeps the other files back, says why and shows nothing as code.
+// A refused file holds the other files back. The page says why and shows nothing as code.
 func TestFilesThatAreRefused(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()

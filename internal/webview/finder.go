@@ -54,7 +54,7 @@ func (w *Webview) bankLogo(writer http.ResponseWriter, request *http.Request) {
 	web.Picture(writer, request, picture.MediaType, content)
 }
 
-// The banks with which somebody paid before are remembered in their browser alone.
+// The banks with which a person paid before are stored only in their browser.
 const (
 	recentCookie = "recent_banks"
 	recentLife   = 180 * 24 * time.Hour
@@ -67,8 +67,8 @@ func (w *Webview) recent(pc *pageContext) []string {
 	return uuids
 }
 
-// rememberBank puts a bank before all others that this browser remembers. The cookie is
-// never too long; and if it were, a payment that was ordered would matter more.
+// rememberBank puts a bank first in the list that this browser keeps. The cookie is never too
+// long. If it were, the ordered payment would matter more.
 func (w *Webview) rememberBank(pc *pageContext, uuid string) {
 	others := slices.DeleteFunc(w.recent(pc), func(other string) bool { return other == uuid })
 	uuids := append([]string{uuid}, others...)

@@ -159,8 +159,7 @@ func TestCountriesOfBanks(t *testing.T) {
 	}
 }
 
-// The banks with which somebody paid come first the next time, and nobody but
-// their browser knows.
+// The banks with which a person paid come first the next time, and only their browser knows.
 func TestBanksArePaidWithAgain(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		pay := func(bank string) {

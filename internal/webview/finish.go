@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// The codes with which a client is told that a flow came to nothing.
+// The codes with which a client is told that a flow failed.
 const (
 	accessDenied = "access_denied"
 	serverError  = "server_error"
@@ -27,12 +27,12 @@ func failure(code, description string) url.Values {
 
 func connectionText(id passerelle.ConnectionID) string { return strconv.FormatInt(int64(id), 10) }
 
-// reconnected tells which connection works again.
+// reconnected says which connection works again.
 func (t *flowSession) reconnected(c bankstore.Connection) url.Values {
 	return url.Values{"connection_id": {connectionText(c.ID)}}
 }
 
-// managed tells which connection is gone, if one is.
+// managed says which connection was deleted, if any.
 func (t *flowSession) managed() url.Values {
 	if t.Deleted == 0 {
 		return url.Values{}
@@ -40,7 +40,7 @@ func (t *flowSession) managed() url.Values {
 	return url.Values{"connection_id": {connectionText(t.Deleted)}, "connection_deleted": {"true"}}
 }
 
-// connected tells which connections were made.
+// connected says which connections were made.
 func (t *flowSession) connected() url.Values {
 	reported := url.Values{"connection_id": {connectionText(t.Made[0])}}
 	if t.Most > 1 {
@@ -77,8 +77,8 @@ func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 	return w.finishFlow(pc, t, reported)
 }
 
-// cancelFlow sends a person to the client who does not go on. It is told of what is
-// not the person's fault.
+// cancelFlow sends a person who does not go on to the client. The client is told of failures
+// that are not the person's fault.
 func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	if t.Flow == flowManage {
 		return w.finishFlow(pc, t, t.managed())
@@ -106,7 +106,7 @@ type finishedBody struct {
 	// Message is the message to the surrounding page, and Origins the origins that may
 	// receive it.
 	Message, Origins string
-	// Address is the client's, for browsers that tell nobody.
+	// Address is the client's, for browsers that do not follow the redirect.
 	Address string
 }
 
@@ -155,7 +155,7 @@ func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Value
 // framed reports whether the flow is made inside a page of the client's.
 func (t *flowSession) framed() bool { return t.Framed && len(framers(t.client)) > 0 }
 
-// framers are the origins whose pages may show those of a client's journeys.
+// framers returns the origins whose pages may show the pages of a client's flows.
 func framers(client store.Client) []string { return access.FrameOrigins(client) }
 
 // members are the names that the parameters of a callback have in the message.
@@ -252,8 +252,8 @@ func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
 	return pc.words.Say("more.made", s.bank.Name, newCounted(pc.words, false).things(accounts, contracts)), nil
 }
 
-// askForCode asks for the code of a person who came without one: it may be in the
-// part of the address that browsers keep to themselves, where old programs put it.
+// askForCode asks for the code of a person who came without one. Old programs put the code into
+// the fragment, which browsers do not send.
 func (w *Webview) askForCode(pc *pageContext, t *flowSession) error {
 	body := pc.body(t, "code")
 	page := w.flowPage(pc, t, "code", body.Title, body)

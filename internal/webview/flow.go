@@ -29,24 +29,23 @@ const (
 	flowManage    = "manage"
 )
 
-// flowLife is how long a flow lasts from its link on. The cookie stays
-// longer, so that the client of one that is over can be told.
+// flowLife is how long a flow lasts from its link on. The cookie lives longer, so that the
+// client of an ended flow can be told.
 const flowLife = 2 * time.Hour
 
-// flowState is what a person's browser remembers, sealed, of a link that a client
-// sent them by: who they are, what the client wants, and where they go in the end.
-// Where they are on it is in the address and in what is stored.
+// flowState is what a person's browser keeps, sealed, of a flow that a client began: who the
+// person is, what the client wants, and where the person goes in the end. The present step is
+// in the address and in the store.
 type flowState struct {
-	// handle names the flow in addresses. It opens nothing by itself.
+	// handle names the flow in addresses. It gives no access alone.
 	handle string
 	Flow   string `json:"f"`
 	// Form comes back with every form of the flow.
 	Form   string              `json:"k"`
 	Client passerelle.ClientID `json:"a"`
-	// User is zero as long as nobody has come with a code and nothing was done.
+	// User is zero until the person has come with a code or has done something.
 	User passerelle.UserID `json:"u,omitempty"`
-	// New is set for a user that was made on the way: the client is handed a code
-	// for it.
+	// New is set for a user that was made on the way. The client receives a code for it.
 	New         bool   `json:"n,omitempty"`
 	RedirectURI string `json:"r,omitempty"`
 	State       string `json:"s,omitempty"`
@@ -58,24 +57,23 @@ type flowState struct {
 	// of its last read at that time.
 	Connection passerelle.ConnectionID `json:"c,omitempty"`
 	Sync       int64                   `json:"y,omitempty"`
-	// Reset asks for credentials even when those there are work.
+	// Reset asks for credentials even when the stored ones work.
 	Reset bool `json:"x,omitempty"`
-	// Sources are those of the connection that the client wants to be mended, by
-	// name; none stands for all.
+	// Sources are the names of the sources of the connection that the client wants repaired.
+	// None means all.
 	Sources []string `json:"o,omitempty"`
 	// Most is how many connections may be made.
 	Most int `json:"m,omitempty"`
-	// Parent is the handle of the flow on which this one was begun, to add a
-	// connection to those that are managed there; empty for one with its own link.
+	// Parent is the handle of the flow that began this one, to add a connection to those
+	// managed there. It is empty for a flow with its own link.
 	Parent string `json:"h,omitempty"`
-	// Made are the connections of which something was shared, and Deleted is the last
-	// deleted one.
+	// Made are the connections of which something was shared. Deleted is the last deleted one.
 	Made    []passerelle.ConnectionID `json:"d,omitempty"`
 	Deleted passerelle.ConnectionID   `json:"l,omitempty"`
 	Filter  filter                    `json:"i"`
 }
 
-// flowSession is a flow under way, with its client.
+// flowSession is a flow in progress, with its client.
 type flowSession struct {
 	flowState
 	client store.Client
@@ -91,8 +89,8 @@ const flowCookiePrefix = "journey_"
 
 func flowCookieName(handle string) string { return flowCookiePrefix + handle }
 
-// serveFlow is every address of the flows about connections. One that a client made
-// begins a flow; those that we make name one.
+// serveFlow is every address of the flows about connections. A link made by a client begins a
+// flow. A link made by us names one.
 func (w *Webview) serveFlow(pc *pageContext) error {
 	if pc.request.Method == http.MethodPost {
 		if hasFiles(pc.request) {
@@ -123,8 +121,8 @@ func (w *Webview) serveFlow(pc *pageContext) error {
 
 const handleParameter = "session"
 
-// openLink receives a person who comes back from an institution to a waiting flow. In
-// another window than the flow's, a page shows the result.
+// openLink receives a person who comes back from an institution to a waiting flow. In another
+// window than the flow's, a page shows the result.
 func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	t, err := w.findFlow(pc, query.Get(stateParameter))
 	if err != nil {
@@ -153,8 +151,8 @@ func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	return w.finishFlow(pc, t, failure("session_expired", why))
 }
 
-// startFlow begins a flow: the code in the address is exchanged for a cookie, and
-// the browser goes on to an address without it.
+// startFlow begins a flow. It exchanges the code in the address for a cookie, and the browser
+// goes on to an address without it.
 func (w *Webview) startFlow(pc *pageContext, query url.Values) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod // a code for one use is used up by whoever means it
@@ -222,9 +220,9 @@ func (pc *pageContext) checkDomain(query url.Values) error {
 	return nil
 }
 
-// linkedBy is the client that sent the person by a link to this domain. It must be allowed
-// to receive people at the given address. The address may be missing when the person only
-// manages what they share.
+// linkedBy is the client that sent the person by a link to this domain. The client must be
+// allowed to receive people at the given address. The address may be missing when the person
+// only manages what they share.
 func (w *Webview) linkedBy(pc *pageContext, query url.Values) (store.Client, error) {
 	if err := pc.checkDomain(query); err != nil {
 		return store.Client{}, err
@@ -249,7 +247,7 @@ func (w *Webview) checkRedirect(pc *pageContext, client passerelle.ClientID, que
 	return err
 }
 
-// flagged reads a parameter without a value, or with one that says yes or no.
+// flagged reads a parameter without a value, or with a value that means yes or no.
 func flagged(query url.Values, name string) bool {
 	return query.Has(name) && !slices.Contains([]string{"0", "false"}, strings.ToLower(query.Get(name)))
 }
@@ -278,8 +276,8 @@ func (t *flowSession) count(query url.Values) error {
 	return nil
 }
 
-// identify exchanges a code for the user it stands for. Without one a person who
-// makes a connection is a new user, from the first thing they do.
+// identify exchanges a code for the user it stands for. Without a code, a person who makes a
+// connection is a new user from their first act.
 func (w *Webview) identify(pc *pageContext, t *flowSession, text string) error {
 	if text == "" {
 		return nil
@@ -316,8 +314,7 @@ func (w *Webview) storeFlow(pc *pageContext, t *flowSession) error {
 	return err
 }
 
-// fits refuses a flow that a cookie could not keep to its end, with all that may
-// be added on the way.
+// fits refuses a flow that would outgrow its cookie with all that may be added on the way.
 func (w *Webview) fits(t *flowSession) error {
 	const long = math.MaxInt64
 	most := t.flowState
@@ -330,12 +327,11 @@ func (w *Webview) fits(t *flowSession) error {
 	return err
 }
 
-// maxFlows is how many flows a browser remembers at once: each is sent with
-// every request, and a server reads no more than so much of that.
+// maxFlows is how many flows a browser keeps at once. Each is sent with every request, and a
+// server reads only so much of one.
 const maxFlows = 8
 
-// dropOldestFlow makes room for a flow: of those that were never brought to an
-// end, the ones that began first are forgotten.
+// dropOldestFlow makes room for a flow. It drops the oldest flow that was not ended.
 func (w *Webview) dropOldestFlow(pc *pageContext, t *flowSession) {
 	var former []flowState
 	for _, cookie := range pc.request.Cookies() {
@@ -386,7 +382,7 @@ func (w *Webview) resumed(pc *pageContext, t *flowSession) (*flowSession, error)
 	return t, err
 }
 
-// settle makes a user of somebody who is none yet.
+// settle makes a new user of a person who has none.
 func (w *Webview) settle(pc *pageContext, t *flowSession) error {
 	if t.User != 0 {
 		return nil
@@ -412,7 +408,7 @@ const (
 	bankStep       = "bank"
 )
 
-// to is an address on the way of a flow, with pairs of parameters.
+// to returns an address of a step of a flow, with pairs of parameters.
 func (pc *pageContext) to(t *flowSession, pairs ...string) string {
 	query := url.Values{handleParameter: {t.handle}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -423,7 +419,7 @@ func (pc *pageContext) to(t *flowSession, pairs ...string) string {
 	return pc.inTongue(cmp.Or(pc.lang, pc.words.Lang), query)
 }
 
-// along is the address that was called.
+// along returns the present address.
 func (pc *pageContext) along(t *flowSession) string {
 	return pc.inTongue(cmp.Or(pc.lang, pc.words.Lang), pc.where(t))
 }
@@ -444,7 +440,7 @@ func (pc *pageContext) inTongue(lang string, query url.Values) string {
 	return pc.flowAddress(lang) + "?" + query.Encode()
 }
 
-// flowAddress is the address of the flow, without what belongs to the flow.
+// flowAddress returns the address of the flow, without the parameters of the flow.
 func (pc *pageContext) flowAddress(lang string) string { return pc.root + "/" + lang + "/" + pc.flow }
 
 // landing is where a person comes back to from an institution.

@@ -59,8 +59,7 @@ func (p *browserWalker) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// see waits for something on a page and holds the page against what all pages
-// have to be.
+// see waits for something on a page, and checks the page against all rules for pages.
 func (p *browserWalker) see(selector, name string) {
 	p.t.Helper()
 	p.do(servicetest.Shown(selector))
@@ -69,7 +68,7 @@ func (p *browserWalker) see(selector, name string) {
 
 func step(name string) string { return `form:has(input[name="step"][value="` + name + `"])` }
 
-// The whole journeys, in a real browser, in two languages and on a phone.
+// The complete flows, in a real browser, in two languages and on a phone.
 func TestJourneysInABrowser(t *testing.T) {
 	for _, w := range windows {
 		t.Run(w.name, func(t *testing.T) {
@@ -104,7 +103,7 @@ func TestJourneysInABrowser(t *testing.T) {
 			p.see(step("again"), "action")
 			console.Silent(t)
 
-			// Browsers say it on their console when an answer is a refusal.
+			// Browsers log it on their console when an answer has an error status.
 			p.do(chromedp.Click(`a[href*="step=leave"]`), servicetest.Shown(`#landed`))
 			p.enter(w, "connect")
 			p.do(chromedp.SetValue(`#field\.login`, "anna"), chromedp.SetValue(`#field\.password`, customers.Password), chromedp.Click(step("begin")+` button`))
@@ -114,8 +113,7 @@ func TestJourneysInABrowser(t *testing.T) {
 	}
 }
 
-// By the institution's page, which is another one's, and with a list to choose
-// from.
+// By the institution's page on another site, and with a list to choose from.
 func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 	for _, w := range windows {
 		t.Run(w.name, func(t *testing.T) {

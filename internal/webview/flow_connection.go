@@ -25,8 +25,7 @@ const (
 	stepDone = "done"
 	// stepRepair: a person who manages their connections goes on with one.
 	stepRepair = "repair"
-	// stepForget: the person wants to delete a connection, and is asked whether
-	// that is so.
+	// stepForget: the person wants to delete a connection and is asked to confirm it.
 	stepForget = "forget"
 )
 
@@ -97,8 +96,8 @@ func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.
 	return &flowConnection{t, c, b}, err
 }
 
-// showConnection shows where a connection stands: what keeps it from being read,
-// and when nothing does, what the flow is for.
+// showConnection shows the state of a connection: what prevents reading or, when nothing does,
+// what the flow is for.
 func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.ConnectionID) error {
 	s, err := w.loadConnection(pc, t, id)
 	if errors.Is(err, passerelle.NotFound) && t.Deleted == id {
@@ -141,8 +140,7 @@ func (s *flowConnection) wantsNewCredentials() bool {
 	return s.Flow == flowReconnect && s.Reset && s.c.Sync <= s.Sync
 }
 
-// usesLinkedSource reports whether the connection goes through one of the sources that the
-// link is about.
+// usesLinkedSource reports whether the connection uses one of the sources that the link names.
 func (w *Webview) usesLinkedSource(pc *pageContext, s *flowConnection) (bool, error) {
 	if len(s.Sources) == 0 {
 		return true, nil
@@ -158,7 +156,7 @@ func (w *Webview) usesLinkedSource(pc *pageContext, s *flowConnection) (bool, er
 type flowBody struct {
 	frame
 	Title, Text string
-	// Bank is the name of the institution, and Message what it says.
+	// Bank is the name of the institution. Message is what it says.
 	Bank, Message   string
 	Problem, Notice string
 	// Done says what was just done, and Slow is set for a wait that is longer than usual.
@@ -168,10 +166,10 @@ type flowBody struct {
 	// button.
 	Action, Step, Button string
 	Questions            []question
-	// After is in how many seconds the page sends its form by itself, 0 for never.
+	// After is in how many seconds the page sends its form by a script. 0 is never.
 	After int
-	// Address is where the person goes on, and Apart that it is in a window of its
-	// own, with Ticket instead of a cookie.
+	// Address is where the person goes on. Apart is set when it opens in another window, with
+	// Ticket instead of a cookie.
 	Address, Ticket string
 	Apart           bool
 	// Back and Leave lead to the previous page and to the client. LeaveText is the text of
@@ -190,7 +188,7 @@ func (pc *pageContext) flowFrame(t *flowSession) frame {
 	return f
 }
 
-// body is that of a page whose texts are under a key.
+// body returns the body of a page whose texts have a key.
 func (pc *pageContext) body(t *flowSession, key string) flowBody {
 	leaving := "journey.leave"
 	if t.Flow == flowManage {
@@ -204,7 +202,7 @@ func (pc *pageContext) body(t *flowSession, key string) flowBody {
 	}
 }
 
-// body is that of a page about a connection.
+// body returns the body of a page about a connection.
 func (s *flowConnection) body(pc *pageContext, key string) flowBody {
 	b := pc.body(s.flowSession, key)
 	b.Title = pc.words.Say(key+".title", s.bank.Name)
@@ -236,8 +234,8 @@ func (pc *pageContext) polls() int {
 	return max(n, 0)
 }
 
-// The pages that wait for an institution look again less and less often; after
-// some time they offer to go on without, and nobody asks by themselves any more.
+// The pages that wait for an institution ask again less and less often. After some time they
+// offer to go on without it and stop asking.
 const (
 	slowestPoll = 15 * time.Second
 	manyPolls   = 10
@@ -258,7 +256,7 @@ func (w *Webview) waitForBank(pc *pageContext, s *flowConnection) error {
 	return pages.Send(pc.writer, page)
 }
 
-// stateText is what the person can do about a state, and what the form of its page is about.
+// stateText is what the person can do about a state, and the step of the form of its page.
 // Without one, the person can do nothing.
 type stateText struct{ key, step string }
 
@@ -277,7 +275,7 @@ var stateTexts = map[passerelle.ConnectionState]stateText{
 	"":                                     {"stand.reset", "fill"},
 }
 
-// showState says what keeps a connection from being read, and what to do about it.
+// showState says what prevents the reading of a connection, and what to do about it.
 func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 	body, err := w.stateBody(pc, s, pc.step())
 	if err != nil {
@@ -355,8 +353,8 @@ func (w *Webview) showBankLink(pc *pageContext, s *flowConnection, body flowBody
 	return pages.Send(pc.writer, page)
 }
 
-// ticket is what a flow inside another page takes into a window of its own, where the
-// browser has other cookies.
+// ticket is what a flow in a frame takes into another window, where the browser has other
+// cookies.
 type ticket struct {
 	Handle string
 	Flow   flowState
@@ -379,8 +377,8 @@ func (w *Webview) redirectToBank(pc *pageContext, s *flowConnection, body flowBo
 	return pages.Send(pc.writer, page)
 }
 
-// resumeConnection goes on with a connection and sends the browser to where it then stands.
-// One that is read already is shown; what the person can mend is shown at once.
+// resumeConnection goes on with a connection and sends the browser to its present page. A
+// connection that is being read is shown. What the person can correct is shown at once.
 func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggregation.Request) error {
 	r.Background, r.Landing = true, pc.landing(s.flowSession)
 	_, err := w.Aggregation.Resume(pc.context(), pc.domain, s.User, s.c.ID, r)
@@ -395,7 +393,7 @@ func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggrega
 	return nil
 }
 
-// entryProblem is what a person can mend of what they filled in.
+// entryProblem is what a person can correct in their values.
 func entryProblem(err error) problem {
 	var reported *passerelle.Error
 	switch {
@@ -407,7 +405,7 @@ func entryProblem(err error) problem {
 	return problem{key: "problem.entry", field: reported.Field}
 }
 
-// fillIn gives the institution what it asked for, and nothing else.
+// fillIn sends the institution the values it asked for, and no others.
 func (w *Webview) fillIn(pc *pageContext, s *flowConnection, form url.Values) error {
 	fields, err := w.wanted(pc, s.c, s.bank)
 	if err != nil {
@@ -456,7 +454,7 @@ func (w *Webview) openBankPage(pc *pageContext, s *flowConnection, form url.Valu
 	return nil
 }
 
-// connectionActions are what forms about a connection can be about, by their field "step".
+// connectionActions are the values of the field "step" of forms about a connection.
 var connectionActions = map[string]func(*Webview, *pageContext, *flowConnection, url.Values) error{
 	"fill":   (*Webview).fillIn,
 	"again":  (*Webview).tryAgain,
@@ -466,7 +464,7 @@ var connectionActions = map[string]func(*Webview, *pageContext, *flowConnection,
 	"forget": (*Webview).deleteConnection,
 }
 
-// flowActions are what the other forms of a flow can be about.
+// flowActions are the values of the field "step" of the other forms of a flow.
 var flowActions = map[string]func(*Webview, *pageContext, *flowSession, url.Values) error{
 	"code":  (*Webview).takeCode,
 	"begin": (*Webview).begin,

@@ -44,8 +44,8 @@ func (p *walker) framed(origins string) *walker {
 	return &other
 }
 
-// Only pages of the origins that the application names may show these pages, and
-// none may show those of payments.
+// Only pages of the origins that the application names may show these pages in a frame. None
+// may show those of payments.
 func TestWhoMayShowThePages(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		closed := p.open(p.link("connect")).header
@@ -80,7 +80,7 @@ func mustRequest(t *testing.T, address string) *http.Request {
 	return request
 }
 
-// message is what a page tells the one around it.
+// message is what a page sends to the page around it.
 func (s shown) message(t *testing.T) string {
 	t.Helper()
 	text := html.UnescapeString(regexpOne(t, `data-message="([^"]*)"`, s.body))
@@ -123,8 +123,8 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// The page of an institution opens in a window of its own, which has other
-// cookies; the person comes back to a page that says so, and the one inside goes on.
+// The page of an institution opens in another window, which has other cookies. The person comes
+// back to a page that says so, and the page in the frame goes on.
 func TestTheInstitutionInAWindowOfItsOwn(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		inside, window := p.framed("https://app.example"), p

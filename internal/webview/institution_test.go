@@ -67,8 +67,7 @@ func (s *stack) walk(t *testing.T, a answer) answer {
 	return a
 }
 
-// A list is searched by country, leaves out who is hidden, and has each in its
-// place.
+// A list can be searched by country, leaves out hidden institutions, and is sorted.
 func TestInstitutionsToChooseFrom(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		hidden := newInstitutionConnector(3, "Hidden Bank", "FR")
@@ -102,8 +101,7 @@ func TestInstitutionsToChooseFrom(t *testing.T) {
 	})
 }
 
-// Whatever an institution calls itself, its fields, its accounts and what it says
-// are text and nothing else.
+// The names and texts of an institution, its fields and its accounts are only shown as text.
 func TestHostileInstitutions(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		const hostile = `<script id=planted>1</script>"><img src=x onerror=1>`

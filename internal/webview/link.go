@@ -10,36 +10,33 @@ import (
 	"passerelle/internal/wire"
 )
 
-// The bounds of what a link may carry. All of it has to fit into a cookie besides.
+// The bounds of what a link may carry. All of it also has to fit into a cookie.
 const (
 	maxState       = 2000
 	maxNamed       = 500
 	maxConnections = 20
 )
 
-// filter says what a client wants to be offered and shared. Empty members want
-// nothing in particular.
+// filter is what a client wants to be offered and shared. Empty members want nothing in
+// particular.
 type filter struct {
-	// Connectors are the numbers of those to choose from, 0 for one that is not
-	// here.
+	// Connectors are the numbers of those to choose from. 0 is one that is not here.
 	Connectors []int64 `json:"c,omitempty"`
 	// Capabilities are those that a connector must have, all of them.
 	Capabilities []string `json:"p,omitempty"`
 	Country      string   `json:"o,omitempty"`
-	// IBANs, Types and Usages are of accounts.
+	// IBANs, Types and Usages select accounts.
 	IBANs  []string `json:"i,omitempty"`
 	Types  []string `json:"t,omitempty"`
 	Usages []string `json:"u,omitempty"`
-	// Values are what is filled in before, by the number of a connector and the
-	// name of a field.
+	// Values are prefilled values, by the number of a connector and the name of a field.
 	Values map[int64]map[string]string `json:"v,omitempty"`
 }
 
-// usualCapability is the one that a client wants who does not say.
+// usualCapability is the capability that is wanted when a client names none.
 const usualCapability = "bank"
 
-// readFilter reads what a link wants to be offered. Institutions that are not
-// among those there are match nothing.
+// readFilter reads what a link wants to be offered. Unknown institutions match nothing.
 func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
 	f := filter{
 		Capabilities: listOf(query, "connector_capabilities"), Country: strings.ToUpper(strings.TrimSpace(query.Get("connector_country"))),
@@ -62,8 +59,7 @@ func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
 	return f, nil
 }
 
-// listOf is a parameter that is a list: separated by commas, or given several
-// times.
+// listOf reads a parameter that is a list, separated by commas or given several times.
 func listOf(query url.Values, name string) []string {
 	var all []string
 	for _, value := range query[name] {
@@ -110,8 +106,8 @@ func prefilled(query url.Values, banks []wire.Bank) map[int64]map[string]string 
 	return values
 }
 
-// offers reports whether an institution is among those that are wanted. Those
-// that are hidden, or take no new connections, never are.
+// offers reports whether an institution is among the wanted ones. Institutions that are hidden
+// or accept no new connections never are.
 func (f filter) offers(b wire.Bank) bool {
 	wanted := f.Capabilities
 	if len(wanted) == 0 {
@@ -125,16 +121,15 @@ func (f filter) offers(b wire.Bank) bool {
 	return !b.Hidden && !b.Restricted && len(waysOf(b)) > 0 && f.suits(b)
 }
 
-// suits reports whether an institution has what is wanted, apart from what it is
-// able to do.
+// suits reports whether an institution matches the filter apart from its capabilities.
 func (f filter) suits(b wire.Bank) bool {
 	return (len(f.Connectors) == 0 || slices.Contains(f.Connectors, b.ID)) &&
 		(f.Country == "" || slices.Contains(b.Countries, f.Country)) &&
 		overlap(f.Types, b.AccountTypes) && overlap(f.Usages, b.Usages)
 }
 
-// overlap reports whether one of the wanted values exists. It is true when none is wanted,
-// or when the existing ones are unknown.
+// overlap reports whether one of the wanted values exists. It is true when none is wanted, or
+// when the existing values are unknown.
 func overlap[T ~string](wanted []string, there []T) bool {
 	return len(wanted) == 0 || len(there) == 0 || slices.ContainsFunc(there, func(one T) bool { return slices.Contains(wanted, string(one)) })
 }
@@ -145,8 +140,8 @@ func (f filter) account(a passerelle.BankAccount) bool {
 	return f.accounts() && among(f.IBANs, plainNumber(a.IBAN)) && among(f.Types, string(a.Type)) && among(f.Usages, string(a.Usage))
 }
 
-// accounts and subscriptions report whether any may be offered: whoever names
-// capabilities is given what these are about and nothing else.
+// accounts and subscriptions report whether any may be offered. A client that names
+// capabilities gets only the data of these.
 func (f filter) accounts() bool {
 	return len(f.Capabilities) == 0 || slices.ContainsFunc(f.Capabilities, func(c string) bool { return c != documentCapability })
 }

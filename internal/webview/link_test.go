@@ -10,8 +10,8 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// Both shapes of the address, with a language and without, and every parameter
-// that says what is offered.
+// Both forms of the address are accepted, with a language and without, and every parameter that
+// selects what is offered.
 func TestLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		query := func(pairs ...string) string {
@@ -67,8 +67,7 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-// A link that says too little or what cannot be is a page that says what is wrong,
-// and sends nobody anywhere.
+// A link that is incomplete or impossible gets a page that says what is wrong, and no redirect.
 func TestWrongLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		other := newWalker(t, p.Instance)
@@ -110,7 +109,7 @@ func TestWrongLinks(t *testing.T) {
 	})
 }
 
-// A code for one use opens one browser; any other is good for as long as it is.
+// A code for one use opens one browser. Any other code can be used until it expires.
 func TestCodesOfLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		var single struct{ Code string }
@@ -134,8 +133,8 @@ func TestCodesOfLinks(t *testing.T) {
 	})
 }
 
-// What a form brings counts only when it is the one that was shown, and comes from
-// the page itself.
+// The values of a form count only when it is the one that was shown and comes from the page
+// itself.
 func TestFormsOfOthers(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))

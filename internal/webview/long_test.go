@@ -18,7 +18,7 @@ import (
 
 var belonging = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
 
-// light wants a page to have fewer than 100 kB with all that belongs to it.
+// light wants a page to have fewer than 100 kB with all its files.
 func (s *stack) light(t *testing.T, a answer) {
 	t.Helper()
 	total := len(a.body)
@@ -131,8 +131,7 @@ func TestManyInstitutionsToConnect(t *testing.T) {
 	})
 }
 
-// Four hundred accounts are shared part by part: what is on a page is taken, and
-// nothing else.
+// Four hundred accounts are shared part by part. A form changes only the part on its page.
 func TestManyAccountsToShare(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		const accounts = 400

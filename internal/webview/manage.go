@@ -22,7 +22,7 @@ import (
 type listBody struct {
 	flowBody
 	Connections []managed
-	// Next leads to those that follow.
+	// Next leads to the next connections.
 	Next string
 }
 
@@ -164,8 +164,8 @@ func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, 
 // added ends the handle of a flow that was begun on another.
 const added = "-add"
 
-// add begins a flow to another connection of a person who manages theirs, which
-// leads back here. There is one at a time, or browsers would keep ever more of them.
+// add begins a flow to another connection of a person who manages theirs, which leads back
+// here. There is one at a time, or browsers would keep ever more of them.
 func (w *Webview) add(pc *pageContext, t *flowSession, _ url.Values) error {
 	if t.Flow != flowManage || t.User == 0 {
 		return errUnread
@@ -181,13 +181,13 @@ func (w *Webview) add(pc *pageContext, t *flowSession, _ url.Values) error {
 	return nil
 }
 
-// onward is an address on the way of another flow.
+// onward returns an address of another flow.
 func (pc *pageContext) onward(flow, handle string) string {
 	return pc.root + "/" + cmp.Or(pc.lang, pc.words.Lang) + "/" + flow + "?" + url.Values{handleParameter: {handle}}.Encode()
 }
 
-// covers reports whether connections to an institution are of those a client wants
-// to be managed.
+// covers reports whether connections to an institution are among those a client wants to be
+// managed.
 func (f filter) covers(b wire.Bank) bool {
 	for _, capability := range f.Capabilities {
 		if !slices.Contains(b.Capabilities, capability) {
@@ -197,7 +197,7 @@ func (f filter) covers(b wire.Bank) bool {
 	return overlap(f.Types, b.AccountTypes)
 }
 
-// stateText says in words how a connection fares, and whether it needs the person.
+// stateText returns the state of a connection in words, and whether it needs the person.
 func (s *flowConnection) stateText(words web.Words) (string, bool) {
 	switch {
 	case s.c.State == "" && s.c.LastUpdate != nil:
@@ -239,8 +239,7 @@ func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) err
 	return nil
 }
 
-// manageConnection shows what is shared of a connection, or asks whether it is to
-// be deleted.
+// manageConnection shows what is shared of a connection, or asks whether it is to be deleted.
 func (w *Webview) manageConnection(pc *pageContext, s *flowConnection) error {
 	switch {
 	case pc.step() == stepForget:
@@ -251,8 +250,7 @@ func (w *Webview) manageConnection(pc *pageContext, s *flowConnection) error {
 	return w.showSharing(pc, s)
 }
 
-// confirmDeletion asks whether a connection is to be deleted, before anything is
-// done.
+// confirmDeletion asks whether a connection is to be deleted, before anything is done.
 func (w *Webview) confirmDeletion(pc *pageContext, s *flowConnection) error {
 	body := s.body(pc, "forget")
 	body.Message, body.Step, body.Back = "", "forget", s.address(pc)
@@ -276,8 +274,8 @@ func (w *Webview) deleteConnection(pc *pageContext, s *flowConnection, _ url.Val
 	return w.showDeleted(pc, s.flowSession)
 }
 
-// showDeleted goes on after a deletion: with the other connections, unless the link
-// is about the one that is gone.
+// showDeleted goes on after a deletion: with the other connections, unless the link is about
+// the deleted one.
 func (w *Webview) showDeleted(pc *pageContext, t *flowSession) error {
 	if t.Connection == t.Deleted {
 		return w.finishFlow(pc, t, t.managed())

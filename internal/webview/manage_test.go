@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// The list of connections, what is shared of one, and its end.
+// The list of connections, what is shared of one, and its deletion.
 func TestManage(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		first, second := p.connection("anna"), p.connection("one")
@@ -52,8 +52,8 @@ func TestManage(t *testing.T) {
 	})
 }
 
-// A person who manages their connections adds one, and is back on the list,
-// whatever comes of it; the application hears of it as of any.
+// A person who manages their connections adds one and comes back to the list, whatever the
+// result. The application is told as of any other.
 func TestManageAddsAConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.connection("anna")
@@ -79,8 +79,8 @@ func (p *walker) quiet() {
 	p.OK(p.Call("POST", "/sandbox/run", p.ConfigToken, nil))
 }
 
-// A link about one connection shows that one, and ends with it. Without an address
-// of the application the last page says so.
+// A link about one connection shows that one, and ends with it. Without an address of the
+// application the last page says so.
 func TestManageOneConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -103,7 +103,7 @@ func TestManageSome(t *testing.T) {
 	})
 }
 
-// A connection that needs its person is mended on the way, from the list too.
+// A connection that needs its person can be repaired on the way and from the list.
 func TestReconnect(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -151,7 +151,7 @@ func TestReconnectWithNewCredentials(t *testing.T) {
 	})
 }
 
-// Sources that the connection does not go through are not its person's affair.
+// Sources that the connection does not use do not concern its person.
 func TestReconnectOfSources(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.waiting("otp")
@@ -162,7 +162,7 @@ func TestReconnectOfSources(t *testing.T) {
 	})
 }
 
-// Old programs put the code behind a #, which a form hands over.
+// Old programs put the code behind a #. A form sends it.
 func TestCodeByForm(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -178,7 +178,7 @@ func TestCodeByForm(t *testing.T) {
 		if got := p.send(page, "code", "code", stranger.code()); got.status != http.StatusNotFound {
 			t.Errorf("another's connection: %d", got.status)
 		}
-		// On the way to a connection it makes the person known, not a new one.
+		// On the way to a connection the code identifies the person, and no new user is made.
 		page = p.open(p.link("connect", "code", ""))
 		_, form := p.form(page, "begin")
 		form.Set("step", "code")
@@ -210,7 +210,8 @@ func TestConnectSeveral(t *testing.T) {
 	})
 }
 
-// Who leaves is back with the reason; what is nobody's fault is told apart.
+// A person who leaves comes back with the reason. Failures that are not their fault have a code
+// of their own.
 func TestLeaving(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		for login, want := range map[string]string{"": "access_denied", "otp": "access_denied", "down": "server_error", "unsupported": "server_error"} {
@@ -258,7 +259,7 @@ func TestSharingSome(t *testing.T) {
 	})
 }
 
-// What is shared of it again by pressing one button.
+// What is shared of it is shared again with one button.
 func TestSharingAll(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.send(p.connecting("many"), "share", "all", "1").back(t)
@@ -268,8 +269,7 @@ func TestSharingAll(t *testing.T) {
 	})
 }
 
-// Nobody is on a flow for longer than two hours, and who is a new user not for
-// longer than that user is there.
+// A flow ends after two hours. The flow of a new user ends at the latest with that user.
 func TestJourneysTakeTooLong(t *testing.T) {
 	for _, c := range []struct {
 		code  bool
@@ -296,7 +296,7 @@ func TestJourneysTakeTooLong(t *testing.T) {
 	}
 }
 
-// A journey ends with its user, and the application is told.
+// A flow ends with its user, and the application is told.
 func TestJourneysEnd(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))
@@ -315,7 +315,7 @@ func TestJourneysEnd(t *testing.T) {
 	})
 }
 
-// remembers wants the browser to remember so many journeys.
+// remembers wants the browser to keep so many flows.
 func (p *walker) remembers(want int) {
 	p.t.Helper()
 	at, err := url.Parse(p.Origin + "/webview/en/connect")
@@ -325,8 +325,8 @@ func (p *walker) remembers(want int) {
 	}
 }
 
-// Who ends a flow leaves nothing in the browser, whichever way it ends: what the
-// next person there finds is a link that is used up.
+// A person who ends a flow leaves nothing in the browser. The next person there finds a link
+// that was used.
 func TestEndedJourneysAreForgotten(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		sharing := func(pairs ...string) shown { return p.connecting("one", pairs...) }
@@ -364,8 +364,8 @@ func TestEndedJourneysAreForgotten(t *testing.T) {
 	})
 }
 
-// A browser on which many journeys are begun and none is ended goes on with the last
-// of them, and its requests stay short.
+// A browser in which many flows begin and none ends keeps the last of them, and its requests
+// stay short.
 func TestJourneysThatNobodyEnds(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		var pages []shown

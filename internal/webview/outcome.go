@@ -7,14 +7,13 @@ import (
 	"passerelle/payment"
 )
 
-// maxBankMessage is how much of what a bank said travels in an address, in
-// characters: addresses of more than some thousand bytes do not arrive
-// everywhere, and one character can become twelve bytes.
+// maxBankMessage is how many characters of a bank's message travel in an address. Addresses of
+// more than some thousand bytes do not arrive everywhere, and one character can become twelve
+// bytes.
 const maxBankMessage = 120
 
-// leave is where the payer of a payment goes as it now stands: to where the
-// client receives payers or, of a payment that will not be made, to where it
-// receives those.
+// leave returns where the payer goes from a payment in its present state: to where the client
+// receives payers or, for a payment that will not be made, to where it receives those.
 func (s *payerSession) leave() string {
 	if s.payment.State == payment.Rejected || s.payment.State == payment.Expired {
 		return s.giveUp()
@@ -31,7 +30,7 @@ func (s *payerSession) outcome() result {
 	return outcome(s.payment, cmp.Or(s.payment.ClientState, s.State))
 }
 
-// result is what the client learns from the address that the payer arrives at.
+// result is what the address where the payer arrives says to the client.
 type result url.Values
 
 // outcome returns the state of a payment and, for a rejected one, the reason. Clients read
@@ -63,7 +62,7 @@ func (r result) at(uri string) string {
 	return uri + "?" + url.Values(r).Encode()
 }
 
-// excerpt is the beginning of a text, of at most so many characters.
+// excerpt returns the beginning of a text, at most so many characters.
 func excerpt(text string, length int) string {
 	letters := []rune(text)
 	if len(letters) <= length {

@@ -18,7 +18,7 @@ type frame struct {
 	Seller    string
 	Payment   passerelle.PaymentID
 	Languages []translation
-	// Form is what every form has to bear.
+	// Form is what every form contains.
 	Form string
 	// Steps are those of the journey, none where there is nothing to go through.
 	Steps []journeyStep
@@ -61,8 +61,8 @@ func (pc *pageContext) frame(s *payerSession) frame {
 	return f
 }
 
-// currentStep is what of the address a page in another language needs to be the
-// same page.
+// currentStep is the part of the address that a page in another language needs to be the same
+// page.
 func (pc *pageContext) currentStep() string {
 	query, kept := pc.request.URL.Query(), ""
 	for _, name := range []string{"bank", chooser.SearchParameter, chooser.CountryParameter} {
@@ -106,7 +106,7 @@ func (pc *pageContext) summary(s *payerSession) summary {
 	return summary{ShownPayment: shown, Repeated: p.DateType() == payment.Periodic, Payee: payee}
 }
 
-// evidenceOf is what was on the page on which the payer acted.
+// evidenceOf returns what was on the page on which the payer acted.
 func evidenceOf(pc *pageContext, s *payerSession, act payment.Act, bank, terms string) *payment.Evidence {
 	shown := pc.summary(s).ShownPayment
 	shown.Bank, shown.Terms = bank, terms
@@ -128,9 +128,9 @@ func (pc *pageContext) page(s *payerSession, name, title string, body any, probl
 	return page
 }
 
-// formTargets are where sending a form may lead at once: to the client, when the
-// payment is refused or cancelled, or needs nothing more. The bank's own site is
-// not among them, because nobody knows it yet; a page of ours leads there.
+// formTargets are where sending a form may lead at once: to the client, when the payment is
+// refused or cancelled, or needs nothing more. The bank's own site is not among them, because
+// it is not known yet. A page of ours leads there.
 func formTargets(pc *pageContext, s *payerSession) []string {
 	var targets []string
 	for _, uri := range []string{s.payment.ClientRedirectURI, s.RedirectURI} {

@@ -134,7 +134,7 @@ func TestHostileTextIsOnlyText(t *testing.T) {
 	})
 }
 
-// The root itself is for nobody, and says for whom the pages below it are.
+// The root itself has no payment, and says for whom the pages below it are.
 func TestTheRootSaysWhatIsBelowIt(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for _, root := range []string{"/webview", "/webview/", "/2.0/auth/webview/"} {
@@ -229,8 +229,7 @@ func TestPartialAndExpiredGoBack(t *testing.T) {
 	})
 }
 
-// checkBack holds an answer to the way back to the client: the path there, and
-// what travels along. Empty values do not.
+// checkBack checks the way back to the client: the path and the query. Empty values do not.
 func checkBack(t *testing.T, got answer, path string, id passerelle.PaymentID, reported url.Values) {
 	t.Helper()
 	want := url.Values{"id_payment": {number(id)}, "state": {"a&b=ü"}}
@@ -283,7 +282,7 @@ func (s *stack) settle(t *testing.T) error {
 	return err
 }
 
-// onward is where a page takes the payer by itself.
+// onward returns where a page takes the payer without a click.
 func (s *stack) onward(t *testing.T, address string) string {
 	t.Helper()
 	got := s.get(t, address)
@@ -296,7 +295,7 @@ func (s *stack) onward(t *testing.T, address string) string {
 
 var hiddenValue = regexp.MustCompile(`name="bank" value="([^"]+)"`)
 
-// form is what the page sends when its button is pressed.
+// form returns what the page sends when its button is pressed.
 func (s *stack) form(t *testing.T, page string) url.Values {
 	t.Helper()
 	found := hiddenValue.FindStringSubmatch(s.get(t, page).body)
@@ -330,8 +329,8 @@ func TestFormsOfOtherSitesOrderNothing(t *testing.T) {
 	})
 }
 
-// Browsers that hide where a form came from, as our pages ask them to, and say
-// nothing else about it either: what the form bears decides.
+// Browsers may hide where a form came from, as our pages ask them to, and say nothing else
+// about it. Then the token in the form decides.
 func TestFormsOfBrowsersThatSayNothing(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)

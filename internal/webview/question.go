@@ -17,7 +17,7 @@ const fieldPrefix = "field."
 // a list that has to be opened.
 const fewChoices = 5
 
-// passwordType is the type of a field that nobody looks at while it is filled in.
+// passwordType is the type of a field whose value is not shown while it is filled in.
 const passwordType = "password"
 
 // question is a field as a person sees it.
@@ -25,7 +25,7 @@ type question struct {
 	payment.Field
 	// Input is the name of the field in the form.
 	Input string
-	// Value is what was filled in before, and Wrong that it was not right.
+	// Value is what was filled in before. Wrong is set when it was not right.
 	Value string
 	Wrong bool
 	// Pattern is what browsers hold a text against, and Hint says it in words.
@@ -33,7 +33,7 @@ type question struct {
 	Hint    hint
 	// Open is set for lists that are shown as they are.
 	Open bool
-	// Picture is what a person needs for the value; its kind has been checked.
+	// Picture is what a person needs for the value. Its media type has been checked.
 	Picture template.URL
 	// Code is set for a code of a single use.
 	Code bool
@@ -57,8 +57,8 @@ func (q question) Filled() string {
 	return "off"
 }
 
-// Kind is the type of the input: fields of payments are all text, and the one for a
-// password is told by its name.
+// Kind is the type of the input. Fields of payments are all text, and a password is recognized
+// by its name.
 func (q question) Kind() string {
 	if q.Type == "text" && q.Name == passwordType {
 		return passwordType
@@ -70,8 +70,7 @@ func (q question) Kind() string {
 	return "text"
 }
 
-// questions are fields with what was filled in before; wrong names the one that
-// was at fault.
+// questions returns fields with what was filled in before. wrong names the field at fault.
 func questions(fields []payment.Field, supplied map[string]string, wrong string) []question {
 	all := make([]question, len(fields))
 	for i, field := range fields {
@@ -84,8 +83,8 @@ func questions(fields []payment.Field, supplied map[string]string, wrong string)
 	return all
 }
 
-// pattern is a pattern as browsers want it. Theirs has to match the whole text,
-// and Perl's any part of it; one that they cannot read they leave out.
+// pattern is a pattern as browsers want it. Browsers match the whole text, and Go any part of
+// it. Browsers ignore a pattern that they cannot read.
 func pattern(perl string) string {
 	if perl == "" {
 		return ""

@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// Whoever follows a wrong link gets the same page in every flow, under both roots, in a
-// language or without, with a slash at the end or without; a right one is followed.
+// A wrong link gets the same page in every flow, under both roots, with and without a language
+// or a final slash. A right link is followed.
 func TestWrongLinksOfEveryFlow(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

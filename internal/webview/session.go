@@ -27,8 +27,8 @@ const sessionLife = 24 * time.Hour
 type session struct {
 	Code    string               `json:"code"`
 	Payment passerelle.PaymentID `json:"payment"`
-	// RedirectURI is where the person goes when the payment cannot be made. It
-	// is one that the client may use, or empty.
+	// RedirectURI is where the person goes when the payment cannot be made. It is one that the
+	// client may use, or empty.
 	RedirectURI string `json:"redirect_uri,omitempty"`
 	State       string `json:"state,omitempty"`
 	// Form is in every form that was made for this session, and nowhere else.
@@ -106,8 +106,7 @@ func (w *Webview) exchange(pc *pageContext, query url.Values) (session, error) {
 	return s, nil
 }
 
-// checkAddress refuses a link to another service, and one of an application that there
-// is not.
+// checkAddress refuses a link to another service, and one of an unknown application.
 func (w *Webview) checkAddress(pc *pageContext, query url.Values) error {
 	if err := pc.checkDomain(query); err != nil || !query.Has(clientParameter) {
 		return err
@@ -144,9 +143,8 @@ func (w *Webview) principal(pc *pageContext, code string) (access.Principal, err
 	return principal, nil
 }
 
-// acceptable reports whether the client may send people to the URI. One that it
-// may not use is left out of account, so that no link of ours leads anywhere a
-// stranger likes.
+// acceptable reports whether the client may send people to the URI. An address that it may not
+// use is ignored, so that no link of ours leads to an address of a stranger.
 func (w *Webview) acceptable(pc *pageContext, by access.Principal, uri string) bool {
 	if uri == "" {
 		return false

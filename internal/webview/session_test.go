@@ -228,7 +228,7 @@ func (s *stack) revokeAll(t *testing.T) {
 	}
 }
 
-// report brings a payment to where reports of its bank say.
+// report lets the bank of a payment report a state.
 func (s *stack) report(t *testing.T, p *payment.Payment, reports ...payment.Report) {
 	t.Helper()
 	for _, report := range reports {

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/webview/chooser"
 )
 
-// fromWebview is where consents that are given here come from.
+// fromWebview is the origin of consents that are given here.
 const fromWebview = "webview"
 
 // sharingBody is what the page shows on which a person chooses what they share.
@@ -36,8 +36,8 @@ type sharingBody struct {
 	Counted                 counted
 	Accounts, Subscriptions []item
 	Search                  bool
-	// Paged is set when there is more than a page has: then what is on it is taken
-	// by itself, and Next is where the next part begins, empty for the last.
+	// Paged is set when there is more than fits on a page. Then each page is a choice of its
+	// own, and Next is where the next page begins, empty for the last.
 	Paged bool
 	Next  string
 	chooser.Part
@@ -235,7 +235,7 @@ func newAccountItem(words web.Words, a passerelle.BankAccount) item {
 	return i
 }
 
-// kindOf is what people call accounts of a type.
+// kindOf is the usual word for accounts of a type.
 func kindOf(t passerelle.AccountType) string {
 	details := t.Details()
 	switch {
@@ -253,8 +253,8 @@ func kindOf(t passerelle.AccountType) string {
 	return "other"
 }
 
-// share takes what a person chose: what is ticked is shared from now on, and what
-// is not is not, any more.
+// share applies a person's choice: what is ticked is shared from now on, and what is not ticked
+// is no longer shared.
 func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) error {
 	if s.Flow == flowReconnect {
 		return errUnread
@@ -288,7 +288,7 @@ func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) err
 	return w.shared(pc, s)
 }
 
-// shared goes on after a choice: to the client, or to what else can be done.
+// shared goes on after a choice: to the client, or to the next thing that can be done.
 func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	if s.Flow == flowManage {
 		web.Redirect(pc.writer, s.address(pc, "step", stepSaved))
@@ -307,14 +307,14 @@ func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	return nil
 }
 
-// selection is a choice, apart from what stays as it is.
+// selection is a choice, without what stays as it is.
 type selection struct {
 	accounts      picked[passerelle.AccountID]
 	subscriptions picked[passerelle.SubscriptionID]
 }
 
-// picked are things of one kind that are to be shared from now on, or no longer,
-// and how many are ticked at all.
+// picked are things of one kind that are to be shared or no longer shared, and how many are
+// ticked.
 type picked[T ~int64] struct {
 	shared, withheld []T
 	ticked           int
@@ -354,8 +354,8 @@ func newSelection(all shareable, form url.Values) selection {
 
 func (c selection) nothing() bool { return c.accounts.ticked+c.subscriptions.ticked == 0 }
 
-// changeSharing withholds first: what a person no longer wants to share is not read once
-// more because of what they do.
+// changeSharing withholds first, so that nothing the person no longer shares is read once more
+// because of this act.
 func (w *Webview) changeSharing(pc *pageContext, s *flowConnection, c selection) error {
 	yes, no := false, true
 	steps := []func() error{

@@ -53,7 +53,7 @@ type stack struct {
 	browser *http.Client
 	// simulated is the bank behind all connectors.
 	simulated *sandbox.Bank
-	// tokens are what the forms of each payment bear, by the payment's number.
+	// tokens are the tokens of the forms of each payment, by the payment's number.
 	tokens map[string]string
 	// data reads what the connectors offer.
 	data *aggregation.Aggregation
@@ -66,8 +66,8 @@ func each(t *testing.T, tune func(connector.Profile) []connector.Profile, run fu
 	storetest.Each(t, func(t *testing.T, url string) { run(t, start(t, url, tune)) })
 }
 
-// start starts a stack. Tune changes the profiles of its banks; nil leaves the
-// bank with which everything can be paid.
+// start starts a stack. Tune changes the profiles of its banks. Nil leaves the bank with which
+// everything can be paid.
 func start(t *testing.T, database string, tune func(connector.Profile) []connector.Profile) *stack {
 	t.Helper()
 	ring := keys.Generate()
@@ -208,7 +208,7 @@ func (s *stack) open(t *testing.T, id passerelle.PaymentID, more url.Values) str
 	return a.location
 }
 
-// answer is what the browser got.
+// answer is what the browser received.
 type answer struct {
 	status         int
 	location, body string
@@ -227,8 +227,8 @@ func (s *stack) request(t *testing.T, method, address string) *http.Request {
 	return request
 }
 
-// post sends a form as a browser does from a page of the given site, with what
-// such forms bear on the page itself.
+// post sends a form as a browser does from a page of the given site, with what forms on the
+// page contain.
 func (s *stack) post(t *testing.T, address, site string, form url.Values) answer {
 	t.Helper()
 	if token := s.token(t, address); token != "" && !form.Has("csrf") {
@@ -242,8 +242,8 @@ func (s *stack) post(t *testing.T, address, site string, form url.Values) answer
 	return s.do(t, request)
 }
 
-// token is what the forms of the payment of an address bear. It is read from
-// the page, where it was not before.
+// token returns the token of the forms of the payment of an address. It is read from the page,
+// where it was not before.
 func (s *stack) token(t *testing.T, address string) string {
 	t.Helper()
 	page, query, _ := strings.Cut(address, "?")

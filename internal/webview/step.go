@@ -15,20 +15,20 @@ import (
 // The steps that an address may name. Stored state decides whether there is
 // anything to them.
 const (
-	// stepOnward: the payer has just done something and is taken to the bank
-	// without another click, if that is what comes next. Who comes back from the
-	// bank undecided is not, or two redirects would chase each other.
+	// stepOnward: the payer has just acted and is taken to the bank without another click, if
+	// that comes next. A payer who comes back from the bank undecided stays, or two redirects
+	// would repeat for ever.
 	stepOnward = "onward"
-	// stepAgain: the payer has approved, but the bank has not seen it yet.
+	// stepAgain: the payer has approved, but the bank has not registered it yet.
 	stepAgain = "again"
-	// stepCancel: the payer wants to cancel, and is asked whether that is so.
+	// stepCancel: the payer wants to cancel and is asked to confirm it.
 	stepCancel = "cancel"
 	// stepLeave: the payer goes back to the client without an outcome.
 	stepLeave = "leave"
 )
 
-// actions says where a payment that waits for its payer is shown. Confirmation
-// is up to the client.
+// actions says where a payment that waits for its payer is shown. Confirmation is up to the
+// client.
 var actions = map[payment.Action]func(*Webview, *pageContext, *payerSession) error{
 	payment.Redirect:      (*Webview).onward,
 	payment.Decoupled:     (*Webview).approve,
@@ -64,7 +64,7 @@ func (w *Webview) show(pc *pageContext, s *payerSession) error {
 	return w.goBack(pc, s)
 }
 
-// goBack sends the payer to the client with what became of the payment.
+// goBack sends the payer to the client with the result of the payment.
 func (w *Webview) goBack(pc *pageContext, s *payerSession) error {
 	s.payment = w.Initiation.Returned(pc.context(), pc.domain, s.payment)
 	web.Redirect(pc.writer, s.leave())
@@ -85,7 +85,7 @@ func (pc *pageContext) awayAddress(p *payment.Payment) string {
 	return pc.address(p.ID) + "&step=" + stepLeave
 }
 
-// lastAttempt is what a bank was last told about a payment, if anything.
+// lastAttempt is the last act that a bank received about a payment, if any.
 func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.Attempt, error) {
 	last, err := w.DB.Attempt(pc.context(), pc.domain.ID, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -94,8 +94,8 @@ func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.A
 	return last, nil
 }
 
-// awaited reports whether the bank has not answered yet what the payer told it, or has
-// not said yet how the payer is to approve.
+// awaited reports whether the bank has not answered the payer's last act yet, or has not said
+// how the payer is to approve.
 func awaited(last store.Attempt, p *payment.Payment) bool {
 	return last.Live() && last.By != payment.ByClient || last.Number > 0 && (p.State == payment.Created || p.State == payment.Validating && p.Action == "")
 }
@@ -105,10 +105,10 @@ type stepBody struct {
 	frame
 	summary
 	Title, Text string
-	// Bank is the name of the bank, and Message what it says to the payer.
+	// Bank is the name of the bank. Message is what it says to the payer.
 	Bank, Message string
-	// Problem is the key of the text that says what is wrong with what was
-	// filled in, and Notice of one that says what else came of it.
+	// Problem is the key of the text that says what is wrong with the values. Notice is the key
+	// of a text about another result.
 	Problem, Notice string
 	// Action is where forms go.
 	Action string
@@ -116,8 +116,8 @@ type stepBody struct {
 	Address string
 	// Questions are what the bank asks.
 	Questions []question
-	// After is in how many seconds the bank is asked again, 0 for never, and Left
-	// for how many more seconds that goes on.
+	// After is in how many seconds the page asks the bank again, 0 for never. Left is for how
+	// many more seconds it goes on doing so.
 	After, Left int
 	// Leave is the way out where the payment cannot be cancelled any more, and Long that the
 	// wait has been longer than usual.
@@ -130,7 +130,7 @@ type stepBody struct {
 // LeftText is Left as clocks show it.
 func (b stepBody) LeftText() string { return fmt.Sprintf("%d:%02d", b.Left/60, b.Left%60) }
 
-// Late is set when the bank is not asked by the page itself any more.
+// Late is set when the page no longer asks the bank without a click.
 func (b stepBody) Late() bool { return b.After == 0 && b.Notice == "" }
 
 // step is the body of a page whose texts are under a key.
@@ -151,8 +151,8 @@ func (w *Webview) send(pc *pageContext, s *payerSession, name string, body stepB
 	return pages.Send(pc.writer, pc.page(s, name, body.Title, body, body.Problem))
 }
 
-// The pages that wait look again after a quarter of the wait so far, so that
-// quick banks are quick and slow ones cost little.
+// The pages that wait ask again after a quarter of the wait so far: quick banks stay quick and
+// slow ones cost little.
 const (
 	shortestPoll = 2 * time.Second
 	longestCheck = time.Minute
@@ -193,9 +193,9 @@ func during(p *payment.Payment, key string) string {
 	return key
 }
 
-// While a payer approves elsewhere the bank is asked every few seconds, by the
-// page itself or, in browsers without scripts, by the payer's pressing a
-// button; then the page is only read again. After a while nobody is there.
+// While a payer approves elsewhere, the bank is asked every few seconds by the page or, in
+// browsers without scripts, when the payer presses a button. Afterwards the page is only read
+// again. After a while the payer has left.
 const (
 	askAgain     = 7 * time.Second
 	readAgain    = 10 * time.Second

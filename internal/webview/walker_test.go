@@ -20,8 +20,8 @@ import (
 // returnURL is where the application of these tests receives people.
 const returnURL = "https://app.example/back"
 
-// walker is a person with a browser of their own, on the pages of the whole
-// service, and the application that sends them there.
+// walker is a person with a browser on the pages of the whole service, and the application that
+// sends them there.
 type walker struct {
 	*servicetest.Instance
 	t       *testing.T
@@ -58,8 +58,8 @@ func (p *walker) code() string {
 	return out.Code
 }
 
-// link is the address the application sends the person to, with pairs of further
-// parameters; an empty value leaves one out.
+// link returns the address the application sends the person to, with pairs of further
+// parameters. An empty value leaves one out.
 func (p *walker) link(flow string, pairs ...string) string {
 	p.t.Helper()
 	query := url.Values{"client_id": {p.ClientID}, "redirect_uri": {returnURL}, "code": {p.code()}, "state": {"a b&c=ü"}}
@@ -72,7 +72,7 @@ func (p *walker) link(flow string, pairs ...string) string {
 	return p.Origin + "/webview/en/" + flow + "?" + query.Encode()
 }
 
-// shown is what the browser shows in the end, and where.
+// shown returns what the browser shows in the end, and where.
 type shown struct {
 	answer
 	at *url.URL
@@ -124,8 +124,8 @@ var (
 	carried = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 )
 
-// form is the form of a page that is about a step, as the browser would send it if
-// nothing were filled in.
+// form returns the form of a page that is about a step, as the browser would send it with
+// nothing filled in.
 func (p *walker) form(s shown, step string) (action string, form url.Values) {
 	p.t.Helper()
 	for _, found := range posted.FindAllStringSubmatch(s.body, -1) {
@@ -199,8 +199,7 @@ func (s shown) lacks(t *testing.T, texts ...string) shown {
 	return s
 }
 
-// back checks that the browser was sent to the application, and returns what it
-// was told.
+// back checks that the browser was sent to the application, and returns the parameters.
 func (s shown) back(t *testing.T) url.Values {
 	t.Helper()
 	if s.at.Scheme+"://"+s.at.Host+s.at.Path != returnURL {
@@ -223,7 +222,7 @@ func (p *walker) click(s shown, text string) shown {
 	return shown{}
 }
 
-// connecting is a person who has told the test connector their login.
+// connecting returns a person who has sent the test connector their login.
 func (p *walker) connecting(login string, pairs ...string) shown {
 	p.t.Helper()
 	page := p.open(p.link("connect", append([]string{"connector_uuids", sandbox.TestConnector}, pairs...)...))
@@ -238,7 +237,7 @@ func (p *walker) connection(login string) string {
 	return out.ID.String()
 }
 
-// connected is a connection with what is shared of it.
+// connected returns a connection of which something is shared.
 type connected struct {
 	ID            json.Number
 	State         *string
@@ -246,7 +245,7 @@ type connected struct {
 	Subscriptions []struct{ Label string }
 }
 
-// connections are those of a token's person.
+// connections returns those of a token's person.
 func (p *walker) connections(token string) []connected {
 	p.t.Helper()
 	var out struct{ Connections []connected }

@@ -22,8 +22,7 @@ const WebauthPath = "/2.0/webauth"
 // maxReturn is how many bytes an institution may send along with a person.
 const maxReturn = 8 << 10
 
-// The parameters with which a browser sets out; all others are values of the
-// connector's fields.
+// The parameters with which a browser leaves. All others are values of the connector's fields.
 const (
 	tokenParameter      = "token"
 	clientParameter     = "client_id"
@@ -35,9 +34,9 @@ const (
 	connectionParameter = "id_connection"
 )
 
-// webauth sends a person to the page of their institution, for a new connection or for one
-// that waits for them. It shows a page when the client may not receive the person, and
-// otherwise informs the client.
+// webauth sends a person to the page of their institution, for a new connection or for one that
+// waits for them. It shows a page when the client may not receive the person, and otherwise
+// informs the client.
 func (w *Webview) webauth(pc *pageContext) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod
@@ -50,8 +49,8 @@ func (w *Webview) webauth(pc *pageContext) error {
 	if err != nil {
 		return err
 	}
-	// Nobody is sent anywhere before they are known: an application without
-	// registered addresses would have everybody sent wherever a stranger likes.
+	// Nobody is redirected before the client is known and its address is registered. Otherwise
+	// a stranger could redirect people anywhere.
 	code, err := w.redeem(pc, client, query.Get(tokenParameter))
 	if err != nil {
 		return err
@@ -89,8 +88,8 @@ func (w *Webview) redeem(pc *pageContext, client store.Client, text string) (sto
 	return code, nil
 }
 
-// departure is the cookie of a browser that set out for a connection's
-// institution. Its name, under which it is sealed, is all it says.
+// departure is the cookie of a browser that set out for a connection's institution. It contains
+// only its name, under which it is sealed.
 func departure(id passerelle.ConnectionID) string {
 	return "departure_" + strconv.FormatInt(int64(id), 10)
 }
@@ -165,8 +164,8 @@ func newWish(query url.Values) (aggregation.Webauth, error) {
 	return wish, wish.Check()
 }
 
-// sendBack tells the client what it did wrong, or what is the matter with the
-// connection. Faults of our own are shown.
+// sendBack tells the client what was wrong with its request, or the problem of the connection.
+// Faults of our own are shown.
 func (w *Webview) sendBack(pc *pageContext, wish aggregation.Webauth, err error) error {
 	var reported *passerelle.Error
 	if !errors.As(err, &reported) {
@@ -176,8 +175,8 @@ func (w *Webview) sendBack(pc *pageContext, wish aggregation.Webauth, err error)
 	return nil
 }
 
-// returned receives a person from the page of their institution. Where no client
-// waits for them, a page says what came of it.
+// returned receives a person from the page of their institution. When no client waits for them,
+// a page says the result.
 func (w *Webview) returned(pc *pageContext, state string) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod
@@ -211,7 +210,7 @@ func (w *Webview) returned(pc *pageContext, state string) error {
 	return w.arrived(pc, arrival.State == "")
 }
 
-// arrived tells a person for whom no page waits, in the window they came to, whether the
+// arrived tells a person without a waiting page, in the window they came to, whether the
 // institution can be read now.
 func (w *Webview) arrived(pc *pageContext, well bool) error {
 	name := "arrived"

@@ -4,11 +4,10 @@
 // later repairs or ends the connection.
 //
 // It owns the addresses of these pages, the cookies that give access to one payment or one
-// flow, and which page shows a payment or connection in a given state. The stored state
-// alone decides the page, so that every page survives reloading, going back and returning.
-// It does not own the rules of payments and connections, does not call banks (packages
-// initiation and aggregation do), and does not decide how pages look and are sent (package
-// web).
+// flow, and which page shows a payment or connection in a given state. The stored state alone
+// decides the page, so that every page survives reloading, going back and returning. It does
+// not own the rules of payments and connections, does not call banks (packages initiation and
+// aggregation do), and does not decide how pages look and are sent (package web).
 //
 // It fails with a page in plain words and the number of the request. A person without the
 // right to a payment learns nothing about it, not even whether it exists.
@@ -45,8 +44,8 @@ const CallbackPath = "/2.0/webauth/callback"
 // NotificationPath is where banks report that an order or a consent has changed.
 const NotificationPath = "/2.0" + notification.Path
 
-// PageRoots lists the roots of the pages, without trailing slashes. The second
-// is where older programs of this API family look for them.
+// PageRoots lists the roots of the pages, without trailing slashes. The second is where older
+// programs of this API family expect them.
 func PageRoots() []string { return []string{"/webview", "/2.0/auth/webview"} }
 
 // flowPayment is the flow in which a payment is made.
@@ -101,15 +100,14 @@ type Webview struct {
 	assets http.Handler
 }
 
-// New makes the handler of the pages, the callback and what pages are made of
-// (below web.AssetPath); every other address gets a page that says so.
+// New returns the handler of the pages, the callback and the assets of pages (below
+// web.AssetPath). Every other address gets a page that says so.
 func New(config Config) *Webview {
 	key := [32]byte(config.MAC("cookies of the payment webview", nil))
 	return &Webview{Config: config, sealer: web.NewSealer(key), assets: web.Assets()}
 }
 
-// ServeHTTP answers one request, whatever happens, and turns every error into a
-// page.
+// ServeHTTP answers one request and turns every error into a page.
 func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	switch {
 	case strings.HasPrefix(request.URL.Path, bankLogoPath):
@@ -145,17 +143,16 @@ func unslashed(r *http.Request) *http.Request {
 type pageContext struct {
 	writer  http.ResponseWriter
 	request *http.Request
-	// root is the one of PageRoots that the request came through.
+	// root is the entry of PageRoots that the request used.
 	root   string
 	domain passerelle.Domain
-	// flow is the one of flows that the address names, empty for other places.
+	// flow is the flow that the address names, empty for other addresses.
 	flow string
-	// lang is the language of the address; Words are the texts shown.
+	// lang is the language of the address. Words are its texts.
 	lang  string
 	words web.Words
-	// problem is what is wrong with the form that was sent, and given what was
-	// filled in, for the page on which it is shown again; notice is the key of a
-	// text about what else came of it.
+	// problem is what is wrong with the sent form, and given what was filled in, for the page
+	// that shows it again. notice is the key of a text about another result.
 	problem problem
 	values  map[string]string
 	notice  string
@@ -163,16 +160,15 @@ type pageContext struct {
 
 func (pc *pageContext) context() context.Context { return pc.request.Context() }
 
-// step is the step that the address asks for, for which the payment may not be
-// the time any more.
+// step is the step that the address asks for. The payment may no longer be at it.
 func (pc *pageContext) step() string { return pc.request.URL.Query().Get("step") }
 
 func (pc *pageContext) reading() bool {
 	return pc.request.Method == http.MethodGet || pc.request.Method == http.MethodHead
 }
 
-// simulated reports whether a page has to say that no money moves: those of
-// connections move none anywhere.
+// simulated reports whether a page has to say that no money moves. Pages of connections never
+// move any.
 func (pc *pageContext) simulated() bool {
 	reads := pc.flow != flowPayment || pc.request.URL.Path == WebauthPath || aggregation.IsReturn(pc.request.URL.Query().Get("state"))
 	return pc.domain.Kind == passerelle.Sandbox && !reads
@@ -205,11 +201,11 @@ func (w *Webview) serve(pc *pageContext) error {
 type aboutBody struct {
 	frame
 	Title, Text string
-	// Try leads to a first connection, where nothing is real.
+	// Try leads to a first connection, in which nothing is real.
 	Try string
 }
 
-// about says what is below a root to whoever opens the root itself.
+// about says what is below a root to a person who opens the root itself.
 func (w *Webview) about(pc *pageContext) error {
 	if !pc.reading() {
 		return errMethod
@@ -246,7 +242,7 @@ func (w *Webview) tryLink(pc *pageContext) (string, error) {
 	return PageRoots()[0] + "/" + pc.words.Lang + "/" + flowConnect + "?" + query.Encode(), nil
 }
 
-// parse takes the address of a page apart, and reports whether it is one.
+// parse splits the address of a page, and reports whether it is one.
 func (pc *pageContext) parse() bool {
 	for _, root := range PageRoots() {
 		below, ours := strings.CutPrefix(pc.request.URL.Path, root+"/")
@@ -324,9 +320,9 @@ func (w *Webview) notified(pc *pageContext) error {
 	return nil
 }
 
-// callback receives people from their banks. Of a payer's, the bank is asked what became of
-// the payment, and the page that the payer left decides how it goes on, unless
-// a client that asked for a cancellation said where the payer goes after it.
+// callback receives people from their banks. For the payer, the bank is asked for the state of
+// the payment, and the page that the payer left decides how it goes on. A client that asked for
+// a cancellation may have said where the payer goes after it.
 func (w *Webview) callback(pc *pageContext) error {
 	if !pc.reading() {
 		return errMethod

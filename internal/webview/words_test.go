@@ -58,8 +58,8 @@ func TestLanguagesSayTheSame(t *testing.T) {
 	}
 }
 
-// TestALanguageIsWhole: a file of texts makes a language known, and this lists what else it
-// has to have. See docs/checklists/language.md.
+// TestALanguageIsWhole lists what a language needs besides its file of texts. See
+// docs/checklists/language.md.
 func TestALanguageIsWhole(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	page := s.open(t, s.create(t, nil).ID, nil)
@@ -109,7 +109,7 @@ func TestEveryTextIsThere(t *testing.T) {
 	}
 }
 
-// keysOfJourneys are the keys that are put together on the way to a connection.
+// keysOfJourneys are the keys that are composed on the way to a connection.
 func keysOfJourneys() (keys []string) {
 	for _, page := range []string{"institutions", "share", "more", "code", "list", "forget", "reading", "finished"} {
 		keys = append(keys, page+".title", page+".text")

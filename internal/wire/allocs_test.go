@@ -13,7 +13,7 @@ import (
 // allocates.
 const mostToEncode = 28
 
-// TestAllocationsOfAPayment: what every answer and every event pays stays what it is.
+// TestAllocationsOfAPayment keeps what every answer and every event costs.
 func TestAllocationsOfAPayment(t *testing.T) {
 	p := &payment.Payment{
 		ID: 7, State: payment.Created, ClientRedirectURI: "https://shop.example/back", ClientState: "order 7", Created: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC),

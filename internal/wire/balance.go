@@ -17,8 +17,8 @@ type Moved struct {
 	Remains  *json.Number `json:"remains" doc:"incomes and expenses together"`
 }
 
-// BalanceGroup is what accounts had and what moved on them from one day to
-// another. Amounts that would mix currencies are null.
+// BalanceGroup is the balances and movements of accounts in a period. Amounts that would mix
+// currencies are null.
 type BalanceGroup struct {
 	MinDate    string            `json:"min_date"`
 	MaxDate    string            `json:"max_date"`
@@ -41,8 +41,8 @@ type DailyBalance struct {
 	Moved
 }
 
-// CurrencyBalances are the balances of accounts of one currency, day by day, and
-// what they have at present.
+// CurrencyBalances are the balances of accounts of one currency, day by day, and their present
+// balance.
 type CurrencyBalances struct {
 	Currency passerelle.Currency
 	Present  *decimal.Decimal
@@ -76,7 +76,7 @@ func NewBalanceGroup(first, last passerelle.Date, all []CurrencyBalances) Balanc
 	return out
 }
 
-// day adds one of the days, and counts it when it ends below zero.
+// day adds a day, and counts it when it ends below zero.
 func (g *BalanceGroup) day(i int, all []CurrencyBalances) {
 	day := make([]passerelle.Balance, len(all))
 	for c, one := range all {
@@ -92,8 +92,7 @@ func moved(b passerelle.Balance) Moved {
 	return Moved{Balance: Amount(b.End), Expenses: Amount(b.Out), Incomes: Amount(b.In), Remains: Amount(b.Net)}
 }
 
-// movedAlone are the amounts of the one currency there is; nothing sums up to
-// nothing.
+// movedAlone returns the amounts of the only currency. Without any, the sum is nothing.
 func movedAlone(all []passerelle.Balance) Moved {
 	switch len(all) {
 	case 0:

@@ -121,7 +121,7 @@ type AccountType struct {
 	Plural      string                 `json:"display_name_p" doc:"in English, of several"`
 }
 
-// AccountTypes renders all there are.
+// AccountTypes renders all types.
 func AccountTypes() []AccountType {
 	all := passerelle.AccountTypes()
 	out := make([]AccountType, len(all))
@@ -135,7 +135,7 @@ func AccountTypes() []AccountType {
 	return out
 }
 
-// Loan is what is known of a credit.
+// Loan is the data of a credit.
 type Loan struct {
 	TotalAmount        *json.Number `json:"total_amount"`
 	AvailableAmount    *json.Number `json:"available_amount"`
@@ -184,7 +184,7 @@ func NewBankAccount(a passerelle.BankAccount, zone *time.Location) BankAccount {
 	return out
 }
 
-// ComingBalance is the balance once what is coming has come.
+// ComingBalance is the balance after the coming transactions.
 func ComingBalance(a passerelle.BankAccount) *decimal.Decimal {
 	if a.Balance == nil || a.Coming == nil {
 		return a.Balance
@@ -221,7 +221,7 @@ func Amount(d *decimal.Decimal) *json.Number {
 	return &text
 }
 
-// Moment writes an instant in the zone; nil is none.
+// Moment writes an instant in the zone. Nil is none.
 func Moment(t *time.Time, zone *time.Location) *string {
 	if t == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// Bank is what the public may know of a connector.
+// Bank is the public data of a connector.
 type Bank struct {
 	UUID string
 	// ID is the deprecated numeric name.
@@ -35,8 +35,7 @@ type Bank struct {
 	Slug, Code, Siret, Color string
 	Beta, Charged            bool
 	URLs                     []string
-	// Payments is nil for a connector that initiates none, and Fields are those
-	// of payments.
+	// Payments is nil for a connector that initiates none. Fields are the fields of payments.
 	Payments *payment.Settings
 	Fields   []payment.Field
 	// Capabilities are what can be read, none for a connector that reads nothing.
@@ -45,20 +44,20 @@ type Bank struct {
 	Usages       []passerelle.Usage
 	// Documents are the types of the documents that are read.
 	Documents []string
-	// MonthsToFetch is zero when all there is is read.
+	// MonthsToFetch is zero when the whole history is read.
 	MonthsToFetch int
-	// ConnectionFields are what a person gives for a connection.
+	// ConnectionFields are what a person enters for a connection.
 	ConnectionFields []ConnectorField
 }
 
-// Source is a channel by which a bank is reached. Mechanisms are those by which
-// a person lets it be read, none for a source of payments alone.
+// Source is a channel by which a bank is reached. Mechanisms are how a person gives access,
+// none for a source of payments alone.
 type Source struct {
 	ID         int64
 	Name       string
 	Mechanisms []passerelle.AuthMechanism
 	Priority   int
-	// Disabled is written as it is shown; nil while the source is in use.
+	// Disabled is written as it is shown. It is nil while the source is in use.
 	Disabled *string
 }
 
@@ -95,7 +94,7 @@ type Connector struct {
 	TransferBeneficiaryTypes    []string                   `json:"transfer_beneficiary_types" doc:"of a product that is not offered"`
 	TransferExecutionDateTypes  []string                   `json:"transfer_execution_date_types" doc:"of a product that is not offered"`
 	PaymentSettings             *PaymentSettings           `json:"payment_settings,omitempty" doc:"of one that initiates payments"`
-	// The expansions; absent unless they are asked for.
+	// The expansions, absent unless they are asked for.
 	Fields        *[]ConnectorField        `json:"fields,omitempty" expand:"true" doc:"with expand=fields"`
 	PaymentFields *[]ConnectorPaymentField `json:"payment_fields,omitempty" expand:"true" doc:"with expand=payment_fields"`
 	Countries     *[]Country               `json:"countries,omitempty" expand:"true" doc:"with expand=countries"`
@@ -120,8 +119,8 @@ type ConnectorField struct {
 	Image string `json:"image,omitempty" doc:"a picture that the person needs for the value, as a data URL (PNG, JPEG or GIF)"`
 }
 
-// ConnectorSource is a channel by which a bank is reached. Members that concern
-// reading are empty for one that initiates payments and nothing else.
+// ConnectorSource is a channel by which a bank is reached. Members about reading are empty for
+// a connector that only initiates payments.
 type ConnectorSource struct {
 	ID                      int64                      `json:"id"`
 	IDConnector             int64                      `json:"id_connector" doc:"deprecated number of the connector"`
@@ -147,14 +146,14 @@ type Country struct {
 	Name string `json:"name" doc:"in English"`
 }
 
-// ConnectorPaymentField is a value to be given when a payment is validated.
+// ConnectorPaymentField is a value that has to be given when a payment is validated.
 type ConnectorPaymentField struct {
 	PaymentField
 	AuthMechanisms   []string `json:"auth_mechanisms" doc:"validation mechanisms with which it is to be given"`
 	ConnectorSources []string `json:"connector_sources" doc:"names of the sources with which it is to be given; empty for all"`
 }
 
-// PaymentSettings are what a connector can carry.
+// PaymentSettings are what a connector can do with payments.
 type PaymentSettings struct {
 	Mechanisms              []string                   `json:"available_validate_mechanisms"`
 	BeneficiaryTypes        []passerelle.AccountScheme `json:"beneficiary_types"`
@@ -182,7 +181,7 @@ type AppToApp struct {
 	IOS     bool `json:"ios"`
 }
 
-// Bounds are amounts per execution date type; null is no bound.
+// Bounds are amounts per execution date type. Null is no bound.
 type Bounds struct {
 	FirstOpenDay *json.Number `json:"first_open_day"`
 	Instant      *json.Number `json:"instant"`
@@ -258,7 +257,7 @@ func shownList[T any](list []T) *[]T {
 	return &list
 }
 
-// products are what a connector is good for, by what it can read.
+// products returns the products of a connector, by what it can read.
 func (b Bank) products() []string {
 	products := []string{}
 	if b.Payments != nil {
@@ -326,8 +325,8 @@ func paymentSettings(s *payment.Settings) *PaymentSettings {
 	}
 }
 
-// bounds writes amounts in the precision of the first currency: settings do not
-// tell currencies apart, and banks have limits in their own.
+// bounds writes amounts in the precision of the first currency. Settings do not distinguish
+// currencies, and the limits of a bank are in its own currency.
 func bounds(s *payment.Settings, minor map[payment.DateType]int64) Bounds {
 	amount := func(dates payment.DateType) *json.Number {
 		value, bounded := minor[dates]
@@ -363,8 +362,7 @@ func countries(codes []string) *[]Country {
 	return &out
 }
 
-// countryName is the English name of a country, or the code of one that has
-// none.
+// countryName is the English name of a country, or its code when it has none.
 func countryName(code string) string {
 	region, err := language.ParseRegion(code)
 	if err != nil {

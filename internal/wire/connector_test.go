@@ -21,8 +21,7 @@ func members(t *testing.T, object any) map[string]any {
 	return out
 }
 
-// Settings that say nothing leave no list null, and no bound but that of all
-// payments.
+// Empty settings leave no list null, and no bound but that of all payments.
 func TestConnectorOfFewWords(t *testing.T) {
 	got := members(t, wire.NewConnector(wire.Bank{UUID: "u", ID: 7, Name: "B", Payments: &payment.Settings{PayerAccount: payment.PayerOptional}}, wire.ConnectorView{}))
 	settings := got["payment_settings"].(map[string]any)
@@ -61,7 +60,7 @@ func TestConnectorBounds(t *testing.T) {
 	}
 }
 
-// Countries have names; a code that is none of a country is shown as it is.
+// Countries have names. A code of no country is shown as it is.
 func TestConnectorExpansions(t *testing.T) {
 	b := wire.Bank{Payments: &payment.Settings{Mechanisms: []string{"webauth"}}, Countries: []string{"FR", "GB", "?"}, Fields: []payment.Field{{Name: "f", Type: "text", Label: "F"}}}
 	got := members(t, wire.NewConnector(b, wire.ConnectorView{PaymentFields: true, Countries: true}))
@@ -77,8 +76,7 @@ func TestConnectorExpansions(t *testing.T) {
 	}
 }
 
-// One reason that excludes is enough to exclude; sides of a comparison that
-// are lists are never null.
+// One reason is enough to exclude. Sides of a comparison that are lists are never null.
 func TestIncompatibility(t *testing.T) {
 	warning := payment.Reason{Code: "maxAmount", Severity: payment.Warning, ConnectorValue: json.Number("1000.00"), PaymentValue: json.Number("1000.01")}
 	excluding := payment.Reason{Code: "nspFrequency", Severity: payment.Incompatible, ConnectorValue: []payment.Frequency(nil), PaymentValue: payment.Frequency("daily")}
@@ -94,7 +92,7 @@ func TestIncompatibility(t *testing.T) {
 	}
 }
 
-// A connector says of itself what it can read, and through which source first.
+// A connector says what it can read, and which source is used first.
 func TestConnectorsThatRead(t *testing.T) {
 	b := wire.Bank{
 		Capabilities: []string{"bank", "document"}, AccountTypes: []passerelle.AccountType{"checking"}, Usages: []passerelle.Usage{passerelle.Private}, MonthsToFetch: 3,

@@ -6,7 +6,7 @@ import (
 	"passerelle/payment"
 )
 
-// Incompatibility is what speaks against paying with a connector.
+// Incompatibility is why a payment cannot be made with a connector.
 type Incompatibility struct {
 	Type          payment.Severity `json:"type" doc:"incompatible when one of the reasons is"`
 	Reasons       []Reason         `json:"reasons" doc:"all of them"`
@@ -38,7 +38,7 @@ func NewIncompatibility(uuid string, id int64, reasons []payment.Reason) Incompa
 	return out
 }
 
-// shownSide is a side of a comparison; a list of nothing is shown as one.
+// shownSide is a side of a comparison. An empty list is shown as a list.
 func shownSide(side any) any {
 	if v := reflect.ValueOf(side); v.Kind() == reflect.Slice && v.IsNil() {
 		return []string{}

@@ -10,7 +10,7 @@ import (
 	"passerelle"
 )
 
-// Worth is what investments are worth and have gained.
+// Worth is the value and the gains of investments.
 type Worth struct {
 	Calculated      []string     `json:"calculated" doc:"what the institution did not say"`
 	Diff            *json.Number `json:"diff" doc:"gain since the purchase"`
@@ -28,8 +28,8 @@ func NewWorth(w passerelle.Worth) Worth {
 	}
 }
 
-// newAccountWorth renders what the investments of an account are worth, which is
-// not known before they were read.
+// newAccountWorth renders the value of the investments of an account, which is unknown before
+// they were read.
 func newAccountWorth(w *passerelle.Worth) *Worth {
 	if w == nil {
 		w = &passerelle.Worth{}
@@ -69,15 +69,15 @@ type Investment struct {
 	Pockets *[]Pocket          `json:"pockets,omitempty" expand:"true" doc:"with expand=pockets"`
 }
 
-// InvestmentDetails says what kind of fund an investment is.
+// InvestmentDetails is the kind of a fund.
 type InvestmentDetails struct {
 	AssetCategory     *string `json:"asset_category"`
 	RecommendedPeriod *string `json:"recommended_period"`
 	SRRI              *int    `json:"srri" doc:"risk from 1 to 7"`
 }
 
-// NewInvestment renders a position of an account, whose balance its share is of
-// when the institution does not say it.
+// NewInvestment renders a position of an account. Its share is a share of the account's balance
+// when the institution does not give one.
 func NewInvestment(a passerelle.Asset[passerelle.InvestmentDetails], of passerelle.BankAccount, zone *time.Location) Investment {
 	d, worth := a.Details, NewWorth(passerelle.WorthOf(a))
 	out := Investment{
@@ -104,7 +104,7 @@ func NewInvestmentDetails(d passerelle.InvestmentDetails) *InvestmentDetails {
 	return &InvestmentDetails{AssetCategory: optional(d.AssetCategory), RecommendedPeriod: optional(d.RecommendedPeriod), SRRI: optional(d.Risk)}
 }
 
-// InvestmentValue is what a unit of an investment was worth on a day.
+// InvestmentValue is the value of one unit of an investment on a day.
 type InvestmentValue struct {
 	ID                int64        `json:"id"`
 	IDInvestment      int64        `json:"id_investment"`

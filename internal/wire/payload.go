@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// Payload writes the body of an event about what was read from an institution, piece by
-// piece: the first read of a long history does not fit into memory. A Payload is for one
-// body. Its methods fail with the first error of a list or of the writer.
+// Payload writes the body of an event about read data piece by piece: the first read of a long
+// history does not fit into memory. A Payload is for one body. Its methods fail with the first
+// error of a list or of the writer.
 type Payload struct {
 	out     io.Writer
 	encoder *json.Encoder
@@ -27,7 +27,7 @@ func NewPayload(out io.Writer) *Payload {
 // Each calls a function for each item of a list, in order.
 type Each[T any] func(write func(T)) error
 
-// AccountRead is an account with what changed of what it holds.
+// AccountRead is an account with what changed inside it.
 type AccountRead struct {
 	BankAccount
 	Investments  Each[Investment]
@@ -42,7 +42,7 @@ type SubscriptionRead struct {
 	Documents Each[Document]
 }
 
-// ConnectionRead is a connection with what changed of what is below it.
+// ConnectionRead is a connection with what changed below it.
 type ConnectionRead struct {
 	Connection
 	Accounts      Each[AccountRead]
@@ -180,7 +180,7 @@ func (p *Payload) add(piece string) {
 	}
 }
 
-// pieces are what the encoder writes: a resource with a line break at a time.
+// pieces returns the output of the encoder, one resource with a line break at a time.
 type pieces struct{ *Payload }
 
 func (p pieces) Write(piece []byte) (int, error) {

@@ -36,8 +36,8 @@ func account(transactions ...wire.Transaction) wire.AccountRead {
 	}
 }
 
-// TestPayloadsHoldResources: a body is compact JSON whose resources are those of Encode, with
-// the members that are added to them at their ends.
+// TestPayloadsHoldResources checks that a body is compact JSON with the resources of Encode and
+// the added members at their ends.
 func TestPayloadsHoldResources(t *testing.T) {
 	read := account(shop, shop)
 	read.MarketOrders = each[wire.MarketOrder]()
@@ -104,7 +104,7 @@ func TestPayloadsFail(t *testing.T) {
 // mostOfABody is a quarter above what a transaction in a body allocates.
 const mostOfABody = 1.25
 
-// TestAllocationsOfABody: what each transaction of a long history pays stays what it is.
+// TestAllocationsOfABody keeps what each transaction of a long history costs.
 func TestAllocationsOfABody(t *testing.T) {
 	const transactions = 1000
 	got := testing.AllocsPerRun(10, func() {

@@ -1,6 +1,5 @@
-// Package wire is the form in which resources leave the service: the JSON
-// objects of the interface specification, field by field, and the masking of
-// what a caller may not see.
+// Package wire is the form in which resources leave the service: the JSON objects of the API,
+// field by field, with masked fields for callers without the right to see them.
 //
 // It owns names, order and null-ness of answered fields. It does not own what
 // the values mean, and it reads no requests. It is pure and cannot fail: every
@@ -15,12 +14,12 @@ import (
 	"passerelle/payment"
 )
 
-// View says how a resource is to be shown.
+// View is how a resource is shown.
 type View struct {
 	// Location is the zone of dates with a time.
 	Location *time.Location
-	// Sensitive shows the sensitive identity fields, when they were loaded, and
-	// PayerAlone those of the payer without the beneficiaries'.
+	// Sensitive shows the sensitive identity fields, when they were loaded. PayerAlone shows
+	// those of the payer and not those of the beneficiaries.
 	Sensitive, PayerAlone bool
 	// ConnectorID gives the deprecated numeric name of a connector.
 	ConnectorID func(uuid string) (int64, bool)
@@ -45,7 +44,7 @@ type Payment struct {
 	Payer             *Account                `json:"payer"`
 	Instructions      []Instruction           `json:"instructions"`
 	PayerIdentity     *Identity               `json:"payer_identity"`
-	// Transitions are not told to webhooks.
+	// Transitions are not sent to webhooks.
 	Transitions *[]TimelineRow `json:"transitions,omitempty" expand:"true" doc:"all that happened, oldest first; with expand=transitions"`
 	// Timeline neither.
 	Timeline *Timeline `json:"timeline,omitempty" expand:"true" doc:"all that happened, and what it is called at the bank; with expand=timeline"`
@@ -247,7 +246,7 @@ func NewField(f payment.Field) PaymentField {
 	return out
 }
 
-// optional is null for the zero value, which stands for absence throughout.
+// optional is null for the zero value, which means absence everywhere.
 func optional[T comparable](value T) *T {
 	var zero T
 	if value == zero {

@@ -5,7 +5,7 @@ import (
 	"passerelle/payment"
 )
 
-// Scenario is one way to bring a payment somewhere in a sandbox.
+// Scenario is one way to bring a payment to a state in a sandbox.
 type Scenario struct {
 	Name         string                `json:"name" doc:"unique, and for ever the same"`
 	Shows        string                `json:"shows" doc:"what there is to see"`
@@ -17,7 +17,7 @@ type Scenario struct {
 	Ends         Outcome               `json:"ends" doc:"what becomes of the payment"`
 }
 
-// Login is what a login of a connection leads to in a sandbox.
+// Login is the result of a login of a connection in a sandbox.
 type Login struct {
 	Word  string `json:"word" doc:"what the login begins with; empty for all others"`
 	Shows string `json:"shows" doc:"what there is to see"`
@@ -43,7 +43,7 @@ type ScenarioInstruction struct {
 	Frequency   *payment.Frequency  `json:"frequency,omitempty"`
 }
 
-// Move is one thing that is done.
+// Move is one step.
 type Move struct {
 	Do       string            `json:"do" doc:"validate, resume, submit, psu_validate, confirm or cancel, by requests of that name; decide, on the bank's page; advance the clock, or check"`
 	Fields   map[string]string `json:"fields,omitempty" doc:"with validate and submit"`
@@ -54,7 +54,7 @@ type Move struct {
 	Refused  string            `json:"refused,omitempty" doc:"code of the error by which this is refused"`
 }
 
-// Outcome is what becomes of a payment.
+// Outcome is the result of a payment.
 type Outcome struct {
 	States       []payment.State             `json:"states" doc:"all that it goes through"`
 	Instructions []*payment.InstructionState `json:"instruction_states" doc:"at the end"`

@@ -7,11 +7,11 @@ import (
 	"passerelle/payment"
 )
 
-// TimelineTransition is the kind of the rows that are changes of state; the
-// others are notes and have the kind of the note.
+// TimelineTransition is the kind of the rows that are changes of state. Notes have the kind of
+// the note.
 const TimelineTransition = "transition"
 
-// Timeline is what happened to a payment, with what it is found by at its bank.
+// Timeline is the history of a payment, with its references at its bank.
 type Timeline struct {
 	BankPaymentID     *string       `json:"bank_payment_id" doc:"the bank's identifier of the payment; null until it gave one"`
 	IDConnectorSource *int64        `json:"id_connector_source" doc:"the source of the connector that the payment went through; null until it was sent to the bank"`
@@ -23,7 +23,7 @@ func NewTimeline(p *payment.Payment, rows []TimelineRow) *Timeline {
 	return &Timeline{BankPaymentID: optional(p.BankPaymentID), IDConnectorSource: optional(p.Source), Transitions: rows}
 }
 
-// TimelineRow is one thing that happened to a payment.
+// TimelineRow is one event in the history of a payment.
 type TimelineRow struct {
 	Kind       string           `json:"kind" doc:"transition for a change of state; else what is worth knowing besides: cancelling, occurrence and others"`
 	From       *payment.State   `json:"from" doc:"null for the creation, and for what is no transition"`
@@ -44,8 +44,7 @@ func NewTransition(t payment.Transition, zone *time.Location) TimelineRow {
 	}
 }
 
-// NewNote renders what happened besides. Banks tell of the days of occurrences,
-// not of their hours.
+// NewNote renders a note. Banks report the days of occurrences, not the hours.
 func NewNote(n payment.Note, zone *time.Location) TimelineRow {
 	row := TimelineRow{Kind: n.Kind, Actor: n.Actor, BankStatus: optional(n.Bank), At: passerelle.FormatDateTime(n.At, zone), Text: optional(n.Text)}
 	if !n.Day.IsZero() {

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// An occurrence stands on its own day in the zone of the domain, whenever its
-// bank told of it; everything else stands where it happened.
+// An occurrence is on its own day in the zone of the domain, whenever its bank reported it.
+// Everything else is where it happened.
 func TestNotesInAZone(t *testing.T) {
 	day, err := passerelle.ParseDate("day", "2026-11-20")
 	if err != nil {

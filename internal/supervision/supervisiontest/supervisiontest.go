@@ -21,8 +21,8 @@ type Manager struct {
 	socket *net.UnixConn
 }
 
-// Listen sets the environment as systemd does for a service with a watchdog, whose interval
-// is in microseconds; empty is without a watchdog.
+// Listen sets the environment as systemd does for a service with a watchdog. The interval is in
+// microseconds. Empty is without a watchdog.
 func Listen(t *testing.T, watchdog string) Manager {
 	t.Helper()
 	address := filepath.Join(t.TempDir(), "notify")
@@ -46,8 +46,8 @@ func (m Manager) Want(messages ...string) {
 	}
 }
 
-// WantLast receives the message that ends a service. It passes over signs of life that were
-// on their way.
+// WantLast receives the message that ends a service. It skips signs of life that were sent
+// before.
 func (m Manager) WantLast(want string) {
 	m.t.Helper()
 	last := m.receive()
