@@ -116,7 +116,7 @@ func (p *player) answer(a payment.Action, m sandbox.Move) {
 	p.take(p.able.Answer(p.t.Context(), p.order, connector.Answer{Action: a, Yes: m.Yes || m.Do == sandbox.Resume, Fields: m.Fields}))
 }
 
-// doings do each move in this test.
+// doings are the functions that do each move in this test.
 var doings = map[sandbox.Doing]func(*player, sandbox.Move){
 	sandbox.Validate: func(p *player, m sandbox.Move) {
 		p.order.Fields, p.sent = m.Fields, true
@@ -144,7 +144,7 @@ func (p *player) decide(m sandbox.Move) {
 	p.status()
 }
 
-// cancel follows the payment's rule when that refuses, and the bank otherwise.
+// cancel stops when the payment's rules refuse the cancellation, and asks the bank otherwise.
 func (p *player) cancel(m sandbox.Move) {
 	able, can := p.able.(connector.Canceller)
 	refused := &passerelle.Error{}

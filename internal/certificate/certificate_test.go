@@ -42,7 +42,7 @@ func shown(t *testing.T, pdf []byte) string {
 	for _, piece := range bytes.Split(pdf, []byte("stream\n"))[1:] {
 		stream, err := zlib.NewReader(bytes.NewReader(piece))
 		if err != nil {
-			continue // the end of the one before, or a font
+			continue // the end of the previous object, or a font
 		}
 		text, err := io.ReadAll(stream)
 		if err != nil {

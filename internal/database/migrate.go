@@ -11,12 +11,19 @@ import (
 	"strings"
 )
 
-// The migrations have a runner of their own, some 270 lines with that of PostgreSQL. goose
-// and golang-migrate read a text for one database; here one text is rewritten for two. Both
-// bring database/sql as a second kind of connection to PostgreSQL, keep no checksum, so that
-// an edited file goes unseen, and do not try again when running replicas hold a table. atlas
-// compares schemas and writes migrations, which people write and review here, and would be a
-// second program at each upgrade. What a library would save is the table of versions.
+// The migrations have a runner of their own, some 270 lines with that of PostgreSQL. Two
+// libraries were tried with all files of the store, and the source of a third was read:
+//
+//   - goose v3 cuts files at semicolons and fails at the first trigger until each file has marks
+//     of its own. It applied an edited file as if it were the old one, without a word.
+//   - golang-migrate v4 runs the files. It does not notice an edited one either. After a file that
+//     fails it refuses every start until a person has set the version by hand.
+//   - tern v2 keeps no checksum and knows PostgreSQL only.
+//
+// None writes one text for two databases, lists the statements without running them, or tries
+// again when running replicas hold a table. The first two bring database/sql as a second kind of
+// connection to PostgreSQL. atlas compares schemas and would be a second program at each upgrade.
+// A library would save the table of versions.
 
 // migration is one step of the schema, forward only.
 type migration struct {

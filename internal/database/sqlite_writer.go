@@ -196,8 +196,8 @@ func (w *writer) member(u *queued, careful bool) error {
 	return errBare
 }
 
-// guarded executes a unit under a savepoint. That the savepoint is still there
-// afterwards shows that the transaction is.
+// guarded executes a unit under a savepoint. A savepoint that still exists afterwards shows
+// that the transaction exists too.
 func (w *writer) guarded(u *queued) error {
 	if err := guard(u.unit.reset); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// The log has who changed a provider and nothing of its configuration, and no refused changes.
+// The log names who changed a provider. It has no configuration and no refused changes.
 func TestChangesOfProvidersAreAudited(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var log strings.Builder

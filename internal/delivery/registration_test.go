@@ -104,8 +104,8 @@ func TestEventsOfNoUserAreNotLimitedToOne(t *testing.T) {
 	})
 }
 
-// TestMakingLiveIsBounded has as many webhooks as a domain may have, and a
-// deleted one.
+// TestMakingLiveIsBounded refuses to restore a deleted webhook in a domain that has the
+// greatest number of webhooks.
 func TestMakingLiveIsBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		w := r.webhook("http://a.example/", "")

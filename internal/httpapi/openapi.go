@@ -15,11 +15,13 @@ import (
 // plans that read requests, so it cannot say anything else than the service
 // does.
 //
-// huma makes both from types as well, and its errors can be replaced. The forms of query
-// strings, pages and expansions of this interface, and errors that name a field in them,
-// would still be code of ours, on top of its own. ogen writes a server out of a document,
-// which would then be written by hand. kin-openapi makes schemas of Go types, without the
-// limits that the plans know; the tests check this document with it.
+// Generators were tried with a list that has a limit, a filter and an expansion. huma v2 makes
+// document and parser of types as well, but it takes an unknown parameter and one given twice in
+// silence, answers 422, and puts links to its schemas into every body. Strictness, pages,
+// expansions and errors that name a field would still be code of ours, on top of its own.
+// swaggest/openapi-go makes a document of types and does not parse: limits would stand in two
+// places. kin-openapi makes schemas of Go types, without the limits that the plans know; the
+// tests check this document with it. ogen writes a server out of a document that people write.
 
 type openAPI struct {
 	OpenAPI    string                           `json:"openapi"`

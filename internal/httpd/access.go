@@ -18,7 +18,7 @@ func (s *Server) around(handler http.Handler) http.Handler {
 		w.Header().Set(RequestIDHeader, x.id)
 		closeAfterChunks(w, r)
 		answer := &recorder{ResponseWriter: w, stall: s.options.Stall}
-		answer.deadline(time.Time{}) // not that of the answer before on this connection
+		answer.deadline(time.Time{}) // removes the deadline of the previous answer on this connection
 		s.options.Metrics.begin()
 		defer func() { s.finish(x, r, answer, time.Since(begun)) }()
 		s.guard(handler, answer, r)

@@ -41,8 +41,8 @@ const (
 )
 
 // SendMails sends the mails that are due, one after the other, as a loop has it do when there
-// is a Mailer. A refused mail does not keep the next from being sent. A process that ends
-// before the record has the mail sent again, with the same id.
+// is a Mailer. A refused mail does not keep the next from being sent.
+// When a process ends before the record, the mail is sent again with the same id.
 func (s *Service) SendMails(ctx context.Context) error {
 	for range mailPass {
 		m, err := s.claimMail(ctx)

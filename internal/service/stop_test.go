@@ -57,8 +57,7 @@ func hang(t *testing.T, address string) {
 	}
 }
 
-// awaitDraining asks whether the service is ready until it is not, for no other
-// reason than that it drains.
+// awaitDraining asks for readiness until the service reports that it drains.
 func awaitDraining(t *testing.T, s *service.Service) {
 	t.Helper()
 	handler := s.Handler()

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// ConnectorUse counts by connector the payments of a domain that were registered
-// since an instant, of the latest ones no more than limit.
+// ConnectorUse counts the payments of a domain since an instant, by connector. It counts at
+// most limit payments, the latest ones.
 func (r *Reader) ConnectorUse(ctx context.Context, domain passerelle.DomainID, since time.Time, limit int) (map[string]int64, error) {
 	type use struct {
 		connector string

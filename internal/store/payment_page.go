@@ -25,7 +25,7 @@ type place struct {
 	down     bool
 	from     []any
 	backward bool
-	// equalsApart is the database's.
+	// equalsApart is set for a database that reads equal keys as separate ranges.
 	equalsApart bool
 }
 
@@ -117,7 +117,7 @@ func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (string,
 		p.column, p.id = s.label, s.id
 	}
 	if f.bounds(o.column) {
-		p.optional = false // a bound selects none without a date, and there may be a great many to look through
+		p.optional = false // a bound on dates selects no payments without a date, of which there may be many
 	}
 	alone := len(f.Connectors) < 2 || s.From != "payment"
 	if alone {

@@ -102,7 +102,7 @@ func (h *userAccounts) writing(fn func(*store.Tx)) func() error {
 	}
 }
 
-// unlessMissing forgives that what a statement is about is not there.
+// unlessMissing ignores the error of a statement whose row does not exist.
 func unlessMissing(err error) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
 		return nil

@@ -21,7 +21,7 @@ import (
 // at is one of few instants, so that many rows share each.
 func at(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
 
-// recordSpot is where what happened stands in its list.
+// recordSpot is the place of a record in its list.
 func recordSpot(at time.Time, id int64) spot { return spot{database.Micros(at), id} }
 
 // bounds is a time range as filters have it.

@@ -141,7 +141,7 @@ type scenarioRow struct {
 type played struct {
 	Payment            passerelle.PaymentID
 	Name, Ended, Wants string
-	// Kept is set when the promise was.
+	// Kept is set when the payment ended as the scenario says.
 	Kept bool
 }
 
