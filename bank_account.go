@@ -118,9 +118,9 @@ type BankAccount struct {
 	// CustomName is the name that the person chose. The institution's name does not overwrite
 	// it.
 	CustomName string
-	// Display and Bookmarked are the person's.
+	// Display and Bookmarked are set by the person.
 	Display, Bookmarked bool
-	// Disabled is when the person withheld the account, from its discovery on.
+	// Disabled is since when the person withholds the account, at first when it was discovered.
 	Disabled *time.Time
 	// Deleted is when the institution no longer showed it.
 	Deleted    *time.Time

@@ -21,7 +21,7 @@ func booked(label string, list ...string) (all []passerelle.Transaction) {
 	return all
 }
 
-// A series has the same label, much the same amount and much the same interval.
+// A series has the same label, and about the same amount and interval.
 func TestRecurrences(t *testing.T) {
 	for name, test := range map[string]struct {
 		before []passerelle.Transaction

@@ -14,7 +14,7 @@ import (
 )
 
 // changer is the limit program for changes of a payment. It writes the same rows as the service
-// in as many transactions. It knows that the payment is as the change wants it.
+// in as many transactions. It knows that the payment is in the state that the change needs.
 type changer struct {
 	writer bareWriter
 	last   atomic.Int64 // id, far from those of sequences

@@ -56,13 +56,13 @@ func newCaller(token string, connections int) *caller {
 	}}
 }
 
-// call wants a 200 and returns the body.
+// call checks that the status is 200 and returns the body.
 func (c *caller) call(ctx context.Context, method, url string, body []byte) ([]byte, error) {
 	answer, _, err := c.exchange(ctx, method, url, body, http.StatusOK)
 	return answer, err
 }
 
-// redirect wants to be sent elsewhere, and returns where.
+// redirect checks that the answer is a redirect, and returns its address.
 func (c *caller) redirect(ctx context.Context, url string) (string, error) {
 	_, header, err := c.exchange(ctx, http.MethodGet, url, nil, http.StatusSeeOther)
 	return header.Get("Location"), err

@@ -153,7 +153,7 @@ func eventOf(domain passerelle.DomainID, subject int64) store.EmittedEvent {
 	}
 }
 
-// posting has the sender send all that is waiting.
+// posting makes the sender send everything that is due.
 func (o *sendingService) posting(events int) side {
 	return func(ctx context.Context) (measured, error) {
 		if err := o.backlog(ctx, events); err != nil {

@@ -71,7 +71,7 @@ func checkManifests(t *testing.T, manifests, wrong string) {
 	}
 }
 
-// TestChecksOfManifestsFind has the check of manifests find one mistake of each kind.
+// TestChecksOfManifestsFind checks that the check of manifests finds one mistake of each kind.
 func TestChecksOfManifestsFind(t *testing.T) {
 	good := string(content(t, "helm/golden/least.yaml"))
 	for mistake, wrong := range map[[2]string]string{

@@ -24,9 +24,8 @@ var machine = sync.OnceValues(func() (string, error) {
 	return root, run(".", nil, "debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,curl", "bookworm", root)
 })
 
-// boot starts the bare machine with systemd, has it run a script of bash as root, and returns
-// what the script wrote. Its changes are undone afterwards. The script finds the packages and
-// files in /test.
+// boot starts the bare machine with systemd, runs a bash script there as root, and returns its
+// output. Its changes are undone afterwards. The script finds the packages and files in /test.
 func boot(t *testing.T, script string, files map[string]string) string {
 	t.Helper()
 	root, err := machine()

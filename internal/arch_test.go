@@ -127,7 +127,7 @@ var mayImport = map[string][]string{
 
 // ownImport names imports that belong to one package and the packages below it, with the
 // reason. A prefix ends in a slash. Programs that measure a limit are exempt: they do without
-// the store. So is the test bank, whose books are no business of the service's.
+// the store. The test bank is exempt too, because its books are not part of the service.
 var ownImport = []struct{ prefix, owner, why string }{
 	{"database/sql", "internal/database", "one package connects to databases"},
 	{"github.com/jackc/", "internal/database", "one package connects to databases"},
@@ -162,8 +162,7 @@ var clockless = []string{
 	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/notification", "internal/initiation", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
 }
 
-// clocked are the files of such packages that read the clock all the same, and
-// why they may.
+// clocked are the files of such packages that read the clock nevertheless, and why they may.
 var clocked = map[string]string{
 	"webhook/request.go":          "receivers call it, in programs of their own, which have no sandbox domain and no clock but the machine's",
 	"internal/delivery/client.go": "the deadline of an HTTP exchange is real time, whatever the clock of the sandbox says",

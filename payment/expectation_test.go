@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestExpects asks payments of every state and action about every answer. The
-// file has the messages that clients read.
+// TestExpects asks payments of every state and action about every answer. The file has the
+// messages that clients read.
 func TestExpects(t *testing.T) {
 	actions := []payment.Action{"", payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}
 	var matrix strings.Builder

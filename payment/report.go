@@ -22,8 +22,8 @@ const (
 	// Settled: every line is in a final state; Lines says which, and lines
 	// it does not name are done.
 	Settled Status = "settled"
-	// Declined: the order as a whole is refused, with Code; lines that are
-	// done or accepted all the same make the payment partial.
+	// Declined: the order as a whole is refused, with Code. Lines that are done or accepted
+	// nevertheless make the payment partial.
 	Declined Status = "declined"
 )
 

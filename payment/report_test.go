@@ -112,7 +112,7 @@ func TestApplyFromEveryState(t *testing.T) {
 	}
 }
 
-// TestSnapshots holds each step to the payment as it stood then.
+// TestSnapshots compares each step with the payment at that time.
 func TestSnapshots(t *testing.T) {
 	p := made(t, 2)
 	before := *p

@@ -223,7 +223,7 @@ func TestStoppedSeries(t *testing.T) {
 	wantNotes(t, p, "occurrence 2026-11-30")
 }
 
-// TestSeriesWhoseBankTellsNothing ends as soon as the bank has accepted it.
+// TestSeriesWhoseBankTellsNothing checks that the series ends when the bank has accepted it.
 func TestSeriesWhoseBankTellsNothing(t *testing.T) {
 	p := active(t)
 	report := payment.Report{Status: payment.Settled, Lines: every(1, payment.InstructionAccepted)}

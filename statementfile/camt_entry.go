@@ -61,7 +61,7 @@ func (e *camtEntry) entry(day passerelle.Date) (*StatementEntry, string, error) 
 	return &e.StatementEntry, "", nil
 }
 
-// wording is what the payer wrote, or what else the bank says of the entry.
+// wording is what the payer wrote, or another text of the bank about the entry.
 func (e *camtEntry) wording() string {
 	if e.transactions > 1 {
 		return tidy(cmp.Or(e.entryText, strings.Join(e.remittance, " "), e.entryRef))

@@ -165,7 +165,7 @@ func (l *csvLayout) findColumns(m *Mapping, rows [][]string) bool {
 	return false
 }
 
-// match finds the columns in a row of names, and reports whether there is what it takes.
+// match finds the columns in a row of names, and reports whether the required ones are there.
 func (l *csvLayout) match(m *Mapping, header []string) bool {
 	l.columns, l.currency = map[string][]int{}, ""
 	names := make([]string, len(header))

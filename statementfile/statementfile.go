@@ -170,7 +170,7 @@ const (
 	maxToken = 64 << 10
 )
 
-// errStopped ends a reader whose caller wants no more.
+// errStopped ends a reader whose caller needs no more.
 var errStopped = errors.New("the caller stopped")
 
 // reader reads one format.

@@ -96,7 +96,7 @@ func (g *generated) each(yield func(statementfile.StatementEntry, error) bool) {
 	}
 }
 
-// movements are days and amounts, as a file has them.
+// movements are the days and amounts of a file.
 func movements(r iter.Seq2[statementfile.Record, error]) ([]string, *statementfile.FileStatement, error) {
 	var all []string
 	var last *statementfile.FileStatement

@@ -191,7 +191,7 @@ func (s *shopper) act(p seenPayment, decision string) seenPayment {
 	return p
 }
 
-// settle has the bank and the service come to an end with a payment.
+// settle brings a payment to its end at the bank and in the service.
 func (s *shopper) settle(p seenPayment) seenPayment {
 	s.t.Helper()
 	for range 5 {
@@ -383,7 +383,7 @@ func (s *shopper) booked(kind string, p seenPayment) {
 	}
 }
 
-// right wants the books of a bank to be right.
+// right checks that the books of a bank are right.
 func (b *banksOf) right(bank string) {
 	b.t.Helper()
 	var out struct {
@@ -622,7 +622,7 @@ func TestLostAnswersToSteps(t *testing.T) {
 	})
 }
 
-// lose has the bank lose its next answer about an authorisation.
+// lose makes the bank lose its next answer about an authorisation.
 func (s *shopper) lose(bank string, next bool) {
 	s.t.Helper()
 	if next {

@@ -180,7 +180,7 @@ func (c *customer) accounts() (all []seenAccount) {
 	return out.Accounts
 }
 
-// share lets the accounts be read, and has them read as soon as that is due.
+// share lets the accounts be read, and makes the service read them when that is due.
 func (c *customer) share(all []seenAccount) {
 	c.t.Helper()
 	for _, a := range all {

@@ -112,7 +112,7 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], fmt.Sprint(value))
 }
 
-// token requests a service token and wants the status in the first argument.
+// token requests a service token and checks that the status is the first argument.
 func token(ts *testscript.TestScript, _ bool, args []string) {
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {args[1]}, "client_secret": {args[2]}, "scope": {"payments:admin"}}
 	answer, err := http.PostForm(ts.Getenv("BASE")+"/auth/token", form)

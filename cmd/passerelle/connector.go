@@ -156,7 +156,7 @@ type connectorUpdate struct {
 	SyncFrequency *string `placeholder:"DAYS" help:"Days between two syncs, such as 0.5."`
 }
 
-// Run changes how the domain wants a connector.
+// Run changes the settings of a domain for a connector.
 func (u *connectorUpdate) Run(c *console, g *connectorCommand) error {
 	change := settings.ConnectorChange{Connector: u.Connector, Mechanism: u.AuthMechanism, SyncDays: u.SyncFrequency}
 	if u.Hidden != nil {
@@ -179,7 +179,7 @@ type connectorSource struct {
 	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism, among those the source offers; empty for the default."`
 }
 
-// Run changes how the domain wants a source.
+// Run changes the settings of a domain for a source.
 func (s *connectorSource) Run(c *console, g *connectorCommand) error {
 	change := settings.SourceChange{Connector: s.Connector, Source: s.Source, Mechanism: s.AuthMechanism, Disabled: s.Disabled}
 	return g.change(c, s.Connector, func(d target, a *aggregation.Aggregation) error {

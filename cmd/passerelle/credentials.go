@@ -62,8 +62,7 @@ func credentialsFile(folder, database string) string {
 	return filepath.Join(folder, fmt.Sprintf("credentials-%x.json", sum[:8]))
 }
 
-// nameOf names a database for as long as it is the same one, from wherever dev
-// is started and whatever the password is.
+// nameOf names a database. The name is the same from any folder and with any password.
 func nameOf(database string) string {
 	if path, file := strings.CutPrefix(database, "sqlite:"); file {
 		absolute, err := filepath.Abs(path)

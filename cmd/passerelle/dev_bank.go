@@ -26,8 +26,8 @@ type testbanks struct {
 	err   error
 }
 
-// connectBanks starts the test banks where that is wanted, and has the service read their
-// files. They end with end, or with the program.
+// connectBanks starts the test banks when the flag asks for them, and makes the service read
+// their files. They end with end, or with the program.
 func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 	if !d.Bank {
 		return nil, func() {}, nil

@@ -12,7 +12,7 @@ import (
 	"passerelle"
 )
 
-// bankAccount is an account or a card account as the standard has it.
+// bankAccount is an account or a card account in the form of the standard.
 type bankAccount struct {
 	accountReference
 	ResourceID  string    `json:"resourceId"`

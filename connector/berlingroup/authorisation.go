@@ -112,7 +112,7 @@ type scaAnswer struct {
 // person is the person who authorises, as requests name them.
 type person struct {
 	device connector.Device
-	// name is their user name at the bank, as far as it is known.
+	// name is their user name at the bank, if it is known.
 	name string
 	// corporate is the identification of their company, if any.
 	corporate string
@@ -141,7 +141,7 @@ func (p person) header() http.Header {
 // nokParameter marks the address for refusals.
 const nokParameter = "nok"
 
-// prefer adds to a header how the person is to authorise, as the profile has it.
+// prefer adds to a header how the person is to authorise, from the profile.
 func (p *Profile) prefer(h http.Header) {
 	first := p.SCA[0]
 	h.Set("TPP-Redirect-Preferred", fmt.Sprint(first == redirectSCA || first == oauthSCA))
@@ -217,7 +217,7 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 	return nil
 }
 
-// nextStep has the authorisation end, or wait for the first step that the bank links to.
+// nextStep ends the authorisation, or makes it wait for the first step that the bank links to.
 func (b *Bank) nextStep(r request, next *authorisation, said scaAnswer) error {
 	if next.Step = ended[said.Status]; next.Step != "" {
 		return nil
@@ -233,7 +233,7 @@ func (b *Bank) nextStep(r request, next *authorisation, said scaAnswer) error {
 // encrypts reports whether a link is for an encrypted password.
 func encrypts(link string) bool { return strings.Contains(link, "Encrypted") }
 
-// wait has the authorisation wait for a step.
+// wait makes the authorisation wait for a step.
 func (b *Bank) wait(r request, next *authorisation, link string, wanted step, href string) error {
 	next.Step, next.Post, next.Sealed = wanted, strings.HasPrefix(link, "start"), encrypts(link)
 	if wanted == atServer {
@@ -412,7 +412,7 @@ func (b *Bank) bring(a *authorisation, value string) (any, error) {
 	return psuData(sealed[a.Step])(encrypted), err
 }
 
-// The fields by which a person is asked for what a step wants.
+// The fields by which a person is asked for the values of a step.
 const (
 	passwordField   = "password"
 	additionalField = "additional_password"

@@ -87,7 +87,7 @@ type consentAnswer struct {
 
 const consentsPath = "/v1/consents"
 
-// path is where the bank has the consent.
+// path is the path of the consent at the bank.
 func (m *readMemory) path() string { return consentsPath + "/" + url.PathEscape(m.Consent) }
 
 // person is who consents.
@@ -167,8 +167,8 @@ func (v *reading) unlessDenied(err error) (string, error) {
 	return cmp.Or(message, "The bank does not accept this."), nil
 }
 
-// goOn has the person do the next step. A page that was opened too long ago is requested again.
-// When several people must authorise, the next one gives their user name.
+// goOn makes the person do the next step. A page that was opened too long ago is requested
+// again. When several people must authorise, the next one gives their user name.
 func (v *reading) goOn(ctx context.Context, status, message string) error {
 	a := &v.memory.Approval
 	if status == "partiallyAuthorised" && a.Step == authorised {
@@ -278,7 +278,7 @@ func (v *reading) wish(ctx context.Context) error {
 	return v.waitForPerson("")
 }
 
-// toRefusal returns what it means for a read that the bank did not do something.
+// toRefusal returns the meaning for a read of a bank's refusal.
 func (v *reading) toRefusal(err error) error {
 	var denial *denied
 	if errors.As(err, &denial) {

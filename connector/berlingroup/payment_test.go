@@ -99,7 +99,7 @@ const (
 	waitingMemory  = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"app","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2"}}`
 )
 
-// fromThen is the state of an order from a status on.
+// fromThen returns the state of an order after a status.
 func fromThen(status string) []string {
 	all := []string{"ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"}
 	for i, one := range all {
@@ -316,7 +316,7 @@ func TestBareErrors(t *testing.T) {
 }
 
 // TestLinks: the connector follows links on the bank's own host only, and browsers are sent to
-// safe pages only. The order is known all the same.
+// safe pages only. The order is known in any case.
 func TestLinks(t *testing.T) {
 	bank := &answering{status: http.StatusCreated}
 	w := newFixture(t, bank, nil)

@@ -36,8 +36,7 @@ func (p *play) initiate(ctx context.Context) (payment.Report, error) {
 	return report, p.take(report)
 }
 
-// remember keeps what the connector wants to know with its next call, as the service
-// does.
+// remember keeps the connector's memory for its next call, as the service does.
 func (p *play) remember(report payment.Report) {
 	if report.Memory != nil {
 		p.order.Memory = report.Memory

@@ -37,7 +37,7 @@ var readingRules = []rule[Customer]{
 	{"reads may coincide", "reads at once do not disturb each other", readsMayCoincide},
 }
 
-// collected is a sink that keeps what it gets.
+// collected is a sink that keeps what it receives.
 type collected struct {
 	connector.Sink
 	mu       sync.Mutex

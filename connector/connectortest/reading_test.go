@@ -15,7 +15,7 @@ import (
 	"passerelle/connector"
 )
 
-// scripted reads as a test wants it.
+// scripted reads as the test says.
 type scripted struct {
 	profile connector.Profile
 	read    func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error)

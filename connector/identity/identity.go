@@ -65,7 +65,7 @@ type Memory struct {
 	Renamed map[string]renamed `json:"renamed,omitempty"`
 }
 
-// pendingMemory is a transaction that was pending, and when that was so last.
+// pendingMemory is a transaction that was pending, and when it was last pending.
 type pendingMemory struct {
 	Name string          `json:"name"`
 	Seen passerelle.Date `json:"seen"`

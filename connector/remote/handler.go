@@ -208,7 +208,7 @@ func guardedRead(ctx context.Context, reader connector.DataReader, req connector
 	return o, err
 }
 
-// lister is a sink that wants the lists alone.
+// lister is a sink that wants only the lists.
 type lister struct {
 	connector.Sink
 	accounts      []passerelle.AccountDetails

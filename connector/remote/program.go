@@ -65,7 +65,7 @@ func NewProgram(address, shared string) (*Program, error) {
 	}, nil
 }
 
-// Strict has the program's answers refused when they have members that the protocol does not
+// Strict makes answers of the program fail when they have members that the protocol does not
 // have.
 func (p *Program) Strict() *Program {
 	twin := *p

@@ -79,8 +79,8 @@ type Source struct {
 	Priority   int
 }
 
-// withNumber is the profile as a deployment has it. The sources have ten times the number of
-// the connector, plus 1 and on.
+// withNumber is the profile with the number that a deployment gives it. The sources have ten
+// times the number of the connector, plus 1 and on.
 func (p Profile) withNumber(number int64) connector.Profile {
 	named := connector.Profile{
 		UUID: p.UUID, ID: number, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Sandbox: p.Sandbox, Payments: p.Payments,
@@ -202,7 +202,7 @@ type dataCall struct {
 	File *connector.FileName
 }
 
-// wantedAccount is an account to read from a day on, or completely without a day.
+// wantedAccount is an account to read from a day, or completely without a day.
 type wantedAccount struct {
 	Account string
 	From    passerelle.Date
@@ -225,8 +225,8 @@ type record struct {
 	Assets       *passerelle.Assets
 	Subscription string
 	Documents    []passerelle.DocumentDetails
-	// Read ends an account or a subscription. For an account, everything From the day on was
-	// passed.
+	// Read ends an account or a subscription. For an account, everything from the day From was
+	// passed on.
 	Read bool
 	From passerelle.Date
 	// Data is a piece of a file.

@@ -80,7 +80,7 @@ type Tested interface {
 	Test(ctx context.Context, a Act) (Acted, error)
 }
 
-// Test has the program act. It fails with ErrNoTest where the program does not offer that.
+// Test makes the program act. It fails with ErrNoTest where the program does not offer that.
 func (p *Program) Test(ctx context.Context, a Act) (Acted, error) {
 	var did Acted
 	err := p.call(ctx, callTest, testCall{deadline(ctx), a.Act, newOrder(a.Order), a.Report, a.Lasting, a.Request, a.Outcome}, &did)

@@ -207,14 +207,14 @@ func byAmount() []Scenario {
 	)
 }
 
-// lateApproval has the outcome of the validation found out before the payer
+// lateApproval makes the service find out the outcome of the validation before the payer
 // approves.
 func lateApproval(s *Scenario) {
 	s.Moves = []Move{validate, {Do: Advance, Seconds: 600}, approves}
 	s.Ends.Actions = []payment.Action{payment.Redirect}
 }
 
-// again has the bank asked a few times more.
+// again makes the service ask the bank a few more times.
 func again(s *Scenario) { s.Moves = append(s.Moves, checks, checks, checks) }
 
 var rightFields = map[string]string{"code": "1234", "device": "phone"}
@@ -298,7 +298,7 @@ func answered() []Scenario {
 
 var wrongFields = map[string]string{"code": "4321", "device": "tablet"}
 
-// yes are the moves by which each question is answered.
+// yes are the moves that answer each question.
 var yes = map[string]Move{
 	"redirect": approves, "decoupled": resumes, "fields": submits(rightFields),
 	"confirm": {Do: ConfirmOrder, Yes: true}, "psu": {Do: PSUValidate, Yes: true},

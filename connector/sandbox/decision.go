@@ -63,8 +63,8 @@ func (o *order) decideCancellation(d decision) bool {
 	return open
 }
 
-// debit has the order paid from an account that stands for a script, when the
-// payer's was not known before.
+// debit takes the money from an account that stands for a script, when the payer's account was
+// not known before.
 func (o *order) debit(number string, timing Timing) {
 	steps := payerScripts[number]
 	if steps == "" || o.Payer.Number != "" {

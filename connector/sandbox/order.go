@@ -118,8 +118,8 @@ func decodeOrder(body []byte) (order, error) {
 	return o, nil
 }
 
-// modernise gives an order from before plans its plan: approved on a page, then executed when
-// due.
+// modernise gives an order from a version without plans its plan: approved on a page, then
+// executed when due.
 func (o *order) modernise() {
 	last := ending{State: payment.InstructionDone}
 	if o.DateType == payment.Periodic {

@@ -80,8 +80,8 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-// TestHeaders wants every kind of answer under the same rules, and a style
-// sheet that the policy lets through.
+// TestHeaders checks every kind of answer against the same rules, and that the policy allows
+// the style sheet.
 func TestHeaders(t *testing.T) {
 	bank, page := opened(t, instruction())
 	shown := get(t, bank, page)

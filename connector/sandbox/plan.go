@@ -197,8 +197,8 @@ func (p *planner) approve() {
 	p.Steps = slices.Insert(p.Steps, at, step{Do: ask, What: "redirect"})
 }
 
-// confirm has the client confirm what the payer approved. An order that is not executed is not
-// confirmed, and none is confirmed twice.
+// confirm makes the client confirm what the payer approved. An order that is not executed is
+// not confirmed, and none is confirmed twice.
 func (p *planner) confirm() {
 	at := p.opening()
 	for p.Steps[at].Do == ask {

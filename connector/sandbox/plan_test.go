@@ -280,7 +280,7 @@ func TestOrdersOfOld(t *testing.T) {
 	}
 }
 
-// TestUnreadableOrders wants the outcome to stay unknown.
+// TestUnreadableOrders checks that the outcome stays unknown.
 func TestUnreadableOrders(t *testing.T) {
 	for _, body := range []string{`{}`, `[]`, `{"lines":[{}],"plan":{"steps":[{"do":"end"}]},"at":1}`, `{"lines":[{}],"plan":{"steps":[{"do":"end"}]},"at":-1}`} {
 		o := newOrder(t, instruction())

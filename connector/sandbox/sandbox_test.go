@@ -339,7 +339,7 @@ func (b broken) fault() error {
 	return nil
 }
 
-// TestBrokenLedger wants the outcome to stay unknown, and pages that say so.
+// TestBrokenLedger checks that the outcome stays unknown, and that pages say so.
 func TestBrokenLedger(t *testing.T) {
 	working := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	o := newOrder(t, instruction())

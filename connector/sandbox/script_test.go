@@ -62,7 +62,7 @@ func TestReadStep(t *testing.T) {
 	}
 }
 
-// TestTablesAreWritten wants every script in a table to be valid.
+// TestTablesAreWritten checks that every script in a table is valid.
 func TestTablesAreWritten(t *testing.T) {
 	scripts := []string{unsaid}
 	for _, u := range useCases {
@@ -85,7 +85,7 @@ func TestTablesAreWritten(t *testing.T) {
 	}
 }
 
-// FuzzLabel wants every label to make a plan that ends, can be played, and survives storage.
+// FuzzLabel checks that every label makes a plan that ends, can be played and can be stored.
 func FuzzLabel(f *testing.F) {
 	for _, steps := range amounts {
 		f.Add(steps + " - x")

@@ -34,7 +34,7 @@ func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int
 	return stored.ID, jose.SigningKey{Algorithm: jose.RS256, Key: named}, nil
 }
 
-// RotateAnswerKey has the answers of a domain signed with a new key. Older ones still verify
+// RotateAnswerKey makes a new key that signs the answers of a domain. Older ones still verify
 // their signatures, and are deprecated. Acts of an operator go on record with it.
 func (a *Access) RotateAnswerKey(ctx context.Context, domain passerelle.DomainID, acts ...store.Audit) (store.SignKey, error) {
 	last, err := a.DB.NewestSignKey(ctx, domain)

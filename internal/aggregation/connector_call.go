@@ -28,7 +28,7 @@ var (
 
 var errRunOver = errors.New("the run is over")
 
-// callConnector has a connector read, and keeps the lease meanwhile. When the lease is lost,
+// callConnector makes a connector read, and keeps the lease meanwhile. When the lease is lost,
 // because the connection is gone or somebody else reads it, the run ends.
 func (run *syncRun) callConnector(ctx context.Context, reader connector.DataReader, with connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -358,8 +358,8 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 	return stored
 }
 
-// AccountRead ends an account: stored rows from that day on that were not passed on are gone at
-// the institution. It emits an event with what changed.
+// AccountRead ends an account: stored rows from that day on that were not passed on no longer
+// exist at the institution. It emits an event with what changed.
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {

@@ -14,7 +14,7 @@ import (
 )
 
 // A consent ends after the connector's number of days, or when the institution says. From then
-// on the service does not read the connection without its person, whom the state asks for.
+// on the service reads the connection only with its person, whom the state asks for.
 
 // LapseConsents moves connections of a domain whose consent has ended into the state that asks
 // for their person, and emits CONNECTION_SYNCED. A connection that is being read waits for the

@@ -31,9 +31,9 @@ type AccountChange struct {
 }
 
 // ChangeAccounts changes what a person may change in accounts, and returns the changed accounts
-// by id. The accounts of one connection change together or not at all. Enabling records the
-// consent and has the accounts read soon. Disabling withdraws it, and hides their rows at once.
-// A connection that is being read longer than LeaseTimeout is locked.
+// by id. The accounts of one connection change together or not at all. Enabling stores the
+// consent and makes the service read the accounts soon. Disabling withdraws it, and hides their
+// rows at once. A connection that is being read longer than LeaseTimeout is locked.
 func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]bankstore.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {

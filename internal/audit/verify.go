@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Checkpoint is the place and the hash of an act as they were seen before. Kept outside the
-// database, it shows whether the chain up to the act is unchanged.
+// Checkpoint is the place and the hash of an act at an earlier time. Kept outside the database,
+// it shows whether the chain up to the act is unchanged.
 type Checkpoint struct {
 	Number int64
 	Hash   []byte
@@ -47,7 +47,7 @@ type ChainCheck struct {
 	Why    string
 }
 
-// MaxWaiting is as far as the acts that have no place yet are counted.
+// MaxWaiting is up to how many acts without a place are counted.
 const MaxWaiting = 10_000
 
 // Intact reports whether the complete chain is right.

@@ -229,7 +229,7 @@ func (tx Tx) BrokenOff(domain passerelle.DomainID, id passerelle.ConnectionID, i
 		`SELECT holder <> '' FROM connection WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// Leased is a connection as it stood when its lease was taken.
+// Leased is a connection in its state when its lease was taken.
 type Leased struct {
 	Connection
 	// BrokenOff is set by BrokenOff.

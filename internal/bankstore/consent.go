@@ -86,8 +86,8 @@ func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, 
 	}
 }
 
-// ReadSoon has a connection read in the background at the next occasion, on
-// behalf of its person, unless it waits for them.
+// ReadSoon makes the service read a connection in the background soon, on behalf of its person,
+// unless it waits for them.
 func (tx Tx) ReadSoon(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
 	tx.unit.Exec(`UPDATE connection SET next_try = $1, read_soon = TRUE WHERE +domain_id = $2 AND id = $3 AND active AND `+database.Opaque("state IS NULL AND deleted IS NULL"), database.Micros(now), int64(domain), int64(id))
 }

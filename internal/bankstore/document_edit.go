@@ -135,7 +135,7 @@ func (tx Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e D
 	return nil
 }
 
-// dayText is a day as it is stored: empty for no day, nil for a day that is not set.
+// dayText is a day in its stored form: empty for no day, nil for a day that is not set.
 func dayText(day Own[passerelle.Date]) *string {
 	return ownText(day, passerelle.Date.String)
 }

@@ -217,7 +217,7 @@ func (tx Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigin
 		WHERE +domain_id = $2 AND id = $5 AND lease_until = $6 AND due IS NULL`, append(same, waiting+int64(seen.Connection), int64(l.ID), l.Until)...)
 }
 
-// ResumeFiles has the files fetched that wait for a connection to be read.
+// ResumeFiles makes the service fetch the files that wait for a connection to be read.
 func (tx Tx) ResumeFiles(c Connection) {
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0 WHERE connector = $1 AND domain_id = $2 AND next_fetch = $3`, c.Connector, int64(c.Domain), waiting+int64(c.ID))
 }

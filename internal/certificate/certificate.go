@@ -103,7 +103,7 @@ func (p *page) account(a CertifiedAccount) {
 	p.fact("Consent given on", stamp(a.Consent))
 }
 
-// role is a word of the interface as a page has it.
+// role is a word of the API in the form that pages show.
 func role(word string) string {
 	if word == "" || word == "unknown" {
 		return "Named"

@@ -218,8 +218,8 @@ func newSyncRow(pc *page.Context, l bankstore.ConnectionLog) syncRow {
 	}
 }
 
-// syncConnection has a connection read now, as one whose person is away: what the
-// institution does not allow then is not done.
+// syncConnection makes the service read a connection now, without its person. Steps that need
+// the person are not done.
 func (c *Console) syncConnection(pc *page.Context) error {
 	if !mayAct(pc) {
 		return page.ErrForbidden

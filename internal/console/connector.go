@@ -46,7 +46,7 @@ type connectorsData struct {
 	Pager  page.Pager
 }
 
-// connectors lists the connectors of a domain as it has them.
+// connectors lists the connectors of a domain with the domain's settings.
 func (c *Console) connectors(pc *page.Context) error {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
@@ -178,7 +178,7 @@ type amountsRow struct {
 	Minimum, Maximum string
 }
 
-// bank is the connector of the address, as the domain has it.
+// bank is the connector of the address, with the settings of the domain.
 func (c *Console) bank(pc *page.Context) (wire.Bank, error) {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {

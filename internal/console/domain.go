@@ -144,7 +144,7 @@ func (c *Console) moveDomain(pc *page.Context) error {
 	return c.showDomain(pc, true)
 }
 
-// rotateSignKey has answers signed with a new key from now on.
+// rotateSignKey makes a new key that signs answers from now on.
 func (c *Console) rotateSignKey(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -216,7 +216,7 @@ func accountText(a passerelle.Account, revealed bool) string {
 	return a.Masked()
 }
 
-// identityFacts are the rows about a person or an organisation, as far as it was loaded.
+// identityFacts are the rows about a person or an organisation that were loaded.
 func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 	if i == nil {
 		return nil

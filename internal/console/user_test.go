@@ -57,7 +57,7 @@ func (d *fixture) wantOnRecord(want ...string) {
 	}
 }
 
-// wants sends a form of a page to an address and wants a status, and a text.
+// wants sends a form of a page to an address and checks the status and a text.
 func (d *fixture) wants(page, to string, status int, text string, values ...string) answer {
 	d.t.Helper()
 	a := d.submit(page, to, values...)
@@ -67,7 +67,7 @@ func (d *fixture) wants(page, to string, status int, text string, values ...stri
 	return a
 }
 
-// shows wants a page with some texts and without others.
+// shows checks that a page has some texts and lacks others.
 func (d *fixture) shows(path string, texts []string, hidden ...string) answer {
 	d.t.Helper()
 	a := d.get(path)
@@ -290,7 +290,7 @@ func (d *fixture) twice(password string) {
 	d.wants("/console/account", "/console/account/second-factor/confirm", 303, "", "code", phoneCode(d.t, key, time.Now()))
 }
 
-// In live domains, what personal there is and every act want a second factor.
+// In live domains, personal data and every act need a second factor.
 func TestLiveDomainsWantASecondFactor(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		_, password := d.enter(operators.Administrator)

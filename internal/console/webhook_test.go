@@ -60,7 +60,7 @@ func (d *fixture) register(event, address string, provider any) int64 {
 	return out.ID
 }
 
-// receiver is a server that keeps what it gets.
+// receiver is a server that keeps what it receives.
 type receiver struct {
 	URL    string
 	mu     sync.Mutex

@@ -123,7 +123,7 @@ func TestSignatureHeaders(t *testing.T) {
 	}
 }
 
-// listens opens a receiver of one request, whose headers come as they were sent.
+// listens opens a receiver of one request, whose headers are unchanged.
 func listens(t *testing.T) (url string, heads <-chan map[string]string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -136,7 +136,7 @@ func listens(t *testing.T) (url string, heads <-chan map[string]string) {
 	return "http://" + listener.Addr().String() + "/hook", came
 }
 
-// receive takes one request and gives its headers as they came.
+// receive takes one request and returns its unchanged headers.
 func receive(listener net.Listener, heads chan<- map[string]string) {
 	connection, err := listener.Accept()
 	if err != nil {

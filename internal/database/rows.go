@@ -15,7 +15,7 @@ type RowType struct {
 	texts map[int]string // by the number of rows
 }
 
-// NewRowType has them as they follow INSERT INTO.
+// NewRowType takes the columns in the order after INSERT INTO.
 func NewRowType(columns string) RowType {
 	r := RowType{Width: strings.Count(columns, ",") + 1, texts: map[int]string{}}
 	for _, n := range rowsAtOnce {

@@ -160,7 +160,7 @@ func TestBrokenStatementIsNamed(t *testing.T) {
 	})
 }
 
-// explosive panics wherever a value of a caller can be asked for.
+// explosive panics when a value of a caller is asked for.
 type explosive struct{}
 
 func (explosive) Value() (driver.Value, error) { panic("boom") }

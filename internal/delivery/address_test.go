@@ -28,7 +28,7 @@ type names struct {
 	asked   map[string]int
 }
 
-// resolve has the names of the test resolved by a server of its own.
+// resolve makes a server of the test resolve the test's names.
 func resolve(t *testing.T, answers map[string][][]netip.Addr) {
 	t.Helper()
 	n := &names{answers: answers, asked: map[string]int{}}

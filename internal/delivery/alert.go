@@ -27,7 +27,7 @@ const (
 
 // notice has the mails about a webhook after a run.
 type notice struct {
-	// webhook is as it stands afterwards.
+	// webhook loads the present state of the webhook.
 	webhook store.Webhook
 	mails   []store.Mail
 }

@@ -83,7 +83,7 @@ var metadata = map[string][]string{
 	"ISATAP": {"[2a00:1450::5efe:a9fe:a9fe]", "[2a00:1450::200:5efe:a9fe:a9fe]", "[fd00::5efe:a9fe:a9fe]"},
 }
 
-// refused demands that a client does not dial any of the hosts.
+// refused checks that a client dials none of the hosts.
 func refused(t *testing.T, client *http.Client, hosts map[string][]string) {
 	t.Helper()
 	for kind, list := range hosts {
@@ -195,7 +195,7 @@ func TestTimeoutCoversTheWholeExchange(t *testing.T) {
 	}
 }
 
-// wantTimeout demands that an exchange ends for no other reason.
+// wantTimeout checks that an exchange ends with a timeout.
 func wantTimeout(t *testing.T, url string) {
 	t.Helper()
 	client := delivery.NewClient(delivery.Outbound{Loopback: true, Timeout: 30 * time.Millisecond})

@@ -28,8 +28,8 @@ func takeOver(r *fixture, w store.Webhook, from, to string) error {
 	})
 }
 
-// turnedAway checks that a caller with little time gets nothing sent while somebody else has
-// the webhook.
+// turnedAway checks that a caller with little time sends nothing while another session has the
+// webhook.
 func turnedAway(t *testing.T, r *fixture, d *delivery.Delivery) {
 	t.Helper()
 	soon, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)

@@ -79,7 +79,7 @@ func (s *tokenServer) answers(answer func(n int) (int, string)) {
 	s.answer = answer
 }
 
-// want demands how often it was asked.
+// want checks how often it was asked.
 func (s *tokenServer) want(t *testing.T, times int) {
 	t.Helper()
 	s.mu.Lock()
@@ -550,8 +550,8 @@ func block(kind string, content []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content})
 }
 
-// Some token endpoints ask for a certificate. Each provider shows its own, and
-// the address is checked all the same.
+// Some token endpoints ask for a certificate. Each provider shows its own, and the address is
+// checked in any case.
 func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// conflict demands one whose message has the words.
+// conflict checks that the error is a conflict whose message has the words.
 func conflict(t *testing.T, err error, words string) {
 	t.Helper()
 	if !errors.Is(err, passerelle.Conflict) || !strings.Contains(err.Error(), words) {

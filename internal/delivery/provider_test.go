@@ -69,8 +69,7 @@ func TestChangesOfProvidersAreAudited(t *testing.T) {
 	})
 }
 
-// meanwhile does something each time a provider has been read to be changed, and
-// before it is.
+// meanwhile runs a function each time a provider has been read for a change, before the change.
 func (r *fixture) meanwhile(do func()) {
 	real, within := r.Now, false
 	r.Now = func() time.Time {

@@ -25,7 +25,7 @@ type resultBatch struct {
 	due     *time.Time
 
 	counts Counts
-	// following has the successors of accepted deliveries, which are now the oldest of their
+	// following are the successors of accepted deliveries, which are now the oldest of their
 	// subjects.
 	following page
 	// unwanted means that the webhook was deleted or disabled meanwhile.

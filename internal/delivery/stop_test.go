@@ -17,7 +17,7 @@ import (
 	"passerelle/webhook"
 )
 
-// now loads a webhook as it stands.
+// now loads the present state of a webhook.
 func (r *fixture) now(w store.Webhook) store.Webhook {
 	r.t.Helper()
 	w, err := r.DB.Webhook(r.t.Context(), w.Domain, w.ID)
@@ -334,7 +334,7 @@ func TestTheRecordOfRequests(t *testing.T) {
 	})
 }
 
-// wantHealth demands how many requests to webhooks were accepted, of how many.
+// wantHealth checks how many requests to webhooks were accepted, of how many.
 func (r *fixture) wantHealth(webhooks []passerelle.WebhookID, want string) {
 	r.t.Helper()
 	health, err := r.DB.Health(r.t.Context(), r.domain.ID, r.clock.Now(), webhooks...)

@@ -331,7 +331,7 @@ func balanced(s statementfile.Summary) error {
 	return nil
 }
 
-// read has the connection read the file. A state of the connection is one that a file cannot
+// read makes the connection read the file. A state of the connection is one that a file cannot
 // change.
 func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 	request := aggregation.Request{File: f.handed()}

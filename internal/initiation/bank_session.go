@@ -71,7 +71,7 @@ func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	}
 }
 
-// remember stores what the connector wants to know with its next call about the order.
+// remember stores the connector's memory for its next call about the order.
 func (s bankSession) remember(tx *store.Tx, report payment.Report) error {
 	if report.Memory == nil {
 		return nil

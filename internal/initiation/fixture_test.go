@@ -221,8 +221,8 @@ func (w *fixture) sent(lines int) *payment.Payment {
 	return p
 }
 
-// decide has the payer press a button on the bank's page, and is the state
-// with which the bank sends them back.
+// decide makes the payer press a button on the bank's page, and returns the state with which
+// the bank sends them back.
 func (w *fixture) decide(p *payment.Payment, decision string) string {
 	w.t.Helper()
 	form := strings.NewReader(url.Values{"decision": {decision}}.Encode())

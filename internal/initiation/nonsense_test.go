@@ -32,7 +32,7 @@ func (w *fixture) wantLogged(t *testing.T, words string) {
 }
 
 // TestNonsense has reports of a bank that change nothing. Remarkable ones appear once in the
-// timeline. The next question is planned all the same, so that no pass does the same again.
+// timeline. The next question is planned in any case, so that no pass does the same again.
 func TestNonsense(t *testing.T) {
 	lines := func(lines ...payment.Line) payment.Report {
 		return payment.Report{Status: payment.Settled, Lines: lines}

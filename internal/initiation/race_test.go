@@ -104,8 +104,8 @@ func TestKeepAndValidateAtOnce(t *testing.T) {
 	})
 }
 
-// TestValidationDuringAnAttempt wants a conflict with a time to retry and no change, whether
-// the attempt is open or unknown.
+// TestValidationDuringAnAttempt checks that the answer is a conflict with a time to retry,
+// without a change, whether the attempt is open or unknown.
 func TestValidationDuringAnAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)

@@ -214,7 +214,7 @@ func undescribed(err error) error {
 	return errUnreadable
 }
 
-// context has the provider called by the client.
+// context makes the provider use the client for its calls.
 func (p *Provider) context(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, p.Client)
 }

@@ -151,7 +151,7 @@ func anyKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// What one browser left with is worth nothing to another, and a code nothing twice.
+// The parameters of one browser do not work in another, and a code works once.
 func TestASignInBelongsToOneBrowser(t *testing.T) {
 	v := newSignIn(t)
 	mine, query := v.leave()

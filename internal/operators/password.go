@@ -129,7 +129,7 @@ func (a *Operators) ChangePassword(ctx context.Context, v SignedIn, present, nex
 	return nil
 }
 
-// prove has the visitor give the password again.
+// prove makes the visitor give the password again.
 func (a *Operators) prove(ctx context.Context, v SignedIn, password, request, act string) error {
 	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return err

@@ -26,7 +26,7 @@ type AuditLink struct {
 	Content []byte
 }
 
-// AuditEnd is the last act of a chain, as it is kept apart from the acts.
+// AuditEnd is the last act of a chain, which is stored apart from the acts.
 type AuditEnd struct {
 	Chain  passerelle.DomainID
 	Number int64

@@ -40,9 +40,9 @@ const (
 	maxMailPause   = time.Hour
 )
 
-// SendMails sends the mails that are due, one after the other, as a loop has it do when there
-// is a Mailer. A refused mail does not keep the next from being sent.
-// When a process ends before the record, the mail is sent again with the same id.
+// SendMails sends the mails that are due, one after the other. A loop calls it when there is a
+// Mailer. A refused mail does not keep the next from being sent. When a process ends before the
+// record, the mail is sent again with the same id.
 func (s *Service) SendMails(ctx context.Context) error {
 	for range mailPass {
 		m, err := s.claimMail(ctx)

@@ -109,7 +109,7 @@ func (o *outage) mails() []shownMail {
 	return out.Mails
 }
 
-// wants demands the kinds of all mails so far, the oldest first.
+// wants checks the kinds of all mails so far, oldest first.
 func (o *outage) wants(when string, kinds ...string) {
 	o.t.Helper()
 	var got []string
@@ -253,7 +253,7 @@ day; the configuration key webhooks.alerts_frequency changes that.
 	})
 }
 
-// senderFunc sends mails as a test has it.
+// senderFunc sends mails as a test says.
 type senderFunc func(ctx context.Context, m mail.Message) error
 
 func (p senderFunc) Send(ctx context.Context, m mail.Message) error { return p(ctx, m) }

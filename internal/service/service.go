@@ -93,8 +93,8 @@ type Config struct {
 	Identities *oidc.Config
 	// Mail sends the mails about webhooks; with nil they wait.
 	Mail Mailer
-	// Alone gives each unit of writing a transaction of its own, as
-	// store.Options has it.
+	// Alone gives each unit of writing a transaction of its own, like the field of
+	// store.Options.
 	Alone bool
 	// Migrate brings the schema up to date first. Otherwise an outdated one is an error.
 	Migrate bool

@@ -70,8 +70,8 @@ func (p *payerStory) change(body map[string]any) {
 	p.s.OK(p.s.Call("POST", p.path(), p.s.Token("payments:admin"), body))
 }
 
-// validates has the client validate on its own page, to which its payer comes
-// back from the bank: that is not the callback.
+// validates makes the client validate on its own page, to which its payer comes back from the
+// bank instead of the callback.
 func (p *payerStory) validates() {
 	p.t.Helper()
 	p.change(map[string]any{"connector_uuid": testConnector, "webview_url": "https://shop.example/own", "validated": true})
@@ -126,7 +126,7 @@ func (p *payerStory) opens(b *http.Client, address string) string {
 // formToken is the token in every form of the webview.
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// sends sends a form as the page that was opened last has it.
+// sends sends a form with the values of the page that was opened last.
 func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
 	p.t.Helper()
 	form.Set("csrf", p.token)
@@ -146,8 +146,8 @@ func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
 	}
 }
 
-// chooses has the payer open the webview and choose the test bank, and is the
-// page of the payment.
+// chooses makes the payer open the webview and choose the test bank, and returns the page of
+// the payment.
 func (p *payerStory) chooses(b *http.Client) (page string) {
 	p.t.Helper()
 	page = p.opens(b, webviewURL(p.t, p.s, p.s.Token("payments:admin"), p.id, "en", "https://shop.example/back"))

@@ -73,7 +73,7 @@ func (c *Cluster) must(attempted string, err error) {
 	}
 }
 
-// leaveRoot has the server run as another account.
+// leaveRoot makes the server run as another account.
 func (c *Cluster) leaveRoot(disk string) error {
 	account, err := user.Lookup("postgres")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestFullDisk fills the disk of the database while clients pay, read accounts and receive
-// events, and has PostgreSQL refuse writes as a standby does. Writes get a 503, reads work, and
+// events, and makes PostgreSQL refuse writes like a standby. Writes get a 503, reads work, and
 // everything continues when there is room again. Nothing is lost or done twice.
 func TestFullDisk(t *testing.T) {
 	t.Parallel() // it mostly waits for leases that could not be given back

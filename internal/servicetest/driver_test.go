@@ -161,7 +161,7 @@ type seenPayment struct {
 	ValidateURI *string `json:"validate_uri"`
 }
 
-// pay brings a payment to its end, and reports false when that was not possible in time.
+// pay brings a payment to its end, and reports false when it could not do so in time.
 func (d *driver) pay(o *order, within time.Duration) (done bool) {
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
 		p, seen := d.inspect(o)

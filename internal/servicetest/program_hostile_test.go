@@ -26,7 +26,7 @@ import (
 	"passerelle/payment"
 )
 
-// hostileProgram answers the calls of a source, and read as a test wants it.
+// hostileProgram answers the calls of a source, and read as the test says.
 type hostileProgram struct {
 	uuid string
 	read func(s *signedStream)

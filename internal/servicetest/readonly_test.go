@@ -13,7 +13,7 @@ import (
 )
 
 // TestReadOnlyFiles makes the files of SQLite read-only, even for the process that has them
-// open, while clients pay, read accounts and receive events: the kernel does that to a failing
+// open, while clients pay, read accounts and receive events. The kernel does this to a failing
 // disk. It wants what TestFullDisk wants, and a file system with immutable files, and the right
 // to have them.
 func TestReadOnlyFiles(t *testing.T) {

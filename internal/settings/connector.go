@@ -48,7 +48,7 @@ func moment(at time.Time) *string {
 	return &text
 }
 
-// Configured is a connector as the domain wants it.
+// Configured is a connector with the settings of the domain.
 func (v Values) Configured(p connector.Profile) connector.Profile {
 	if hidden, set := v[ConnectorHidden(p.UUID)]; set {
 		p.Hidden = hidden == "1"

@@ -181,11 +181,11 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 	return json.Unmarshal(plain, &p.numbers)
 }
 
-// SealAccountNumbers has the account numbers of payments encrypted from now on, and encrypts
-// those of older payments, in units of one payment. While it works, lists find no payment by a
-// number that is still clear, and a process that began to write before may leave some clear.
-// Progress gets the number of payments seen. An error leaves what is done, and another call
-// continues.
+// SealAccountNumbers makes the store encrypt account numbers of payments from now on, and
+// encrypts those of older payments, in units of one payment. While it works, lists find no
+// payment by a number that is still clear, and a process that began to write before may leave
+// some clear. Progress gets the number of payments seen. An error leaves what is done, and
+// another call continues.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
 	var sealed int64
 	err := db.Write(ctx, func(tx *Tx) error {

@@ -30,7 +30,7 @@ type Attempt struct {
 	State   string
 	Created time.Time
 	// Inquiries counts how often a process took the attempt over to ask the bank. A process
-	// that has it with another count was replaced.
+	// whose row has another count was replaced.
 	Inquiries int64
 
 	// AttemptOrder is that of the first attempt, for each attempt.

@@ -316,9 +316,8 @@ func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = name WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
 }
 
-// DeleteAuthProvider ends a provider. Webhooks that have it are sent nothing from then
-// on, see Webhook.AuthDeleted. Write fails with ErrNotFound when there is no such
-// provider.
+// DeleteAuthProvider ends a provider. Nothing is sent from then on to webhooks that use it, see
+// Webhook.AuthDeleted. Write fails with ErrNotFound when there is no such provider.
 func (tx *Tx) DeleteAuthProvider(domain passerelle.DomainID, id int64, now time.Time) {
 	// A statement sees what was committed when it began, so this one must wait for units that
 	// are just assigning the provider to a webhook.

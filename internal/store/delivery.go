@@ -222,7 +222,7 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 }
 
 // recordAttempts stores requests and counts them with their deliveries, which occur once each.
-// Consecutive ones have consecutive ids, by which a delivery finds when it was accepted.
+// Consecutive ones have consecutive ids, which tell a delivery when it was accepted.
 func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	if len(batch) == 0 {
 		return nil

@@ -148,9 +148,9 @@ func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 	}
 }
 
-// TestBacklogsAreReadInTheirOrder reads a page of much that waits, three deliveries
-// of each payment for each of eight webhooks: by the index that has it in order,
-// whether the statistics know of it or are from a time when little waited.
+// TestBacklogsAreReadInTheirOrder reads a page of a long backlog, with three deliveries of each
+// payment for each of eight webhooks. It checks the index, whether the statistics include the
+// backlog or are older.
 func TestBacklogsAreReadInTheirOrder(t *testing.T) {
 	s := newFixture(t, storetest.Postgres(t))
 	var w store.Webhook

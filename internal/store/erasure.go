@@ -57,7 +57,7 @@ var remains = []struct{ rows, erase string }{
 		erase: `UPDATE delivery SET dropped = $3, drop_reason = 'the user was deleted' WHERE id IN ({rows})`,
 	},
 	{
-		// A receiver may have put what it got into its answer.
+		// A receiver may have put the request into its answer.
 		rows: `SELECT a.id FROM event e JOIN delivery d ON d.event_id = e.id JOIN delivery_attempt a ON a.delivery_id = d.id
 			WHERE e.domain_id = $1 AND e.user_id = $2 AND (a.answer IS NOT NULL OR a.detail IS NOT NULL)`,
 		erase: `UPDATE delivery_attempt SET answer = NULL, detail = NULL WHERE id IN ({rows})`,
@@ -102,7 +102,7 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 
 // Erase erases a deleted user's data, at most batch rows of each kind in a unit, until nothing
 // is left that may go. Data that waits for a delivery is checked again at the real instant
-// next. Now is the domain's.
+// next. Now is the instant of the domain.
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {

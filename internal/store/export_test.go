@@ -55,7 +55,7 @@ func (r *Reader) SetRing(ring *keys.Ring) { r.keys = ring }
 // RenewKeysEvery has leases of idempotency keys renewed so often.
 func (db *DB) RenewKeysEvery(interval time.Duration) { db.keyRenewal = interval }
 
-// ForgetSealing has the database asked again whether account numbers are sealed.
+// ForgetSealing makes the store ask the database again whether account numbers are sealed.
 func (db *DB) ForgetSealing() { db.sealing.Store(false) }
 
 func (a *AuthProvider) SecretPlace() keys.Place { return a.secretPlace() }

@@ -181,7 +181,7 @@ func (m *meter) blocks(unit *database.Unit, sign int64, end error) {
 	}, `SELECT CAST(COALESCE(SUM(pg_stat_get_xact_blocks_fetched(oid)), 0) AS BIGINT) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')`)
 }
 
-// blocksOf has a query executed by the plan for any arguments, as the program does.
+// blocksOf executes a query with the plan for any arguments, as the program does.
 func (m *meter) blocksOf(text string, args []any) (blocks int64) {
 	m.t.Helper()
 	m.plans.do(`PREPARE counted AS ` + m.plans.words.Text(text))

@@ -51,7 +51,7 @@ func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 // missing.
 func (r *Reader) Unseal(p keys.Place, sealed []byte) ([]byte, error) { return r.keys.Open(p, sealed) }
 
-// proveKeys has the unit undone when the keys are others, once.
+// proveKeys undoes the unit when the keys changed, once.
 func (tx *Tx) proveKeys() error {
 	var err error
 	if tx.seals {

@@ -124,7 +124,7 @@ func (tx *Tx) SetAlarm(w Webhook) {
 		database.OptionalMicros(w.Alerted), w.Alarmed, int64(w.Domain), int64(w.ID))
 }
 
-// MaxWaiting is as far as the deliveries that wait for a webhook are counted.
+// MaxWaiting is up to how many waiting deliveries of a webhook are counted.
 const MaxWaiting = 1000
 
 // Outage describes the failures of a webhook's receiver.

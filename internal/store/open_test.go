@@ -37,7 +37,7 @@ func openOnly(t testing.TB, url string) *store.DB {
 	return db
 }
 
-// firstMigrations has the first migrations of the program.
+// firstMigrations returns the first migrations of the program.
 func firstMigrations(t *testing.T, n int) fs.FS {
 	t.Helper()
 	names, err := fs.Glob(store.Migrations, "migrations/*.sql")

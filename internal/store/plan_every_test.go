@@ -205,7 +205,7 @@ func (p *planned) stepsOfPostgres(text string) (steps []step) {
 	return steps
 }
 
-// inOrder are nodes that pass rows on as they come, until nobody wants more.
+// inOrder are nodes that pass rows on one by one, until no more are needed.
 var inOrder = []string{"Nested Loop", "LockRows", "Subquery Scan", "Append", "Merge Append", "Result", "Limit"}
 
 func (p *planned) walk(n node, limited bool, steps []step) []step {
@@ -236,7 +236,7 @@ func (p *planned) bounds(index, condition string) (bounds []string) {
 var (
 	access     = regexp.MustCompile(`^(SCAN|SEARCH) (\w+)(?: EXISTS)?(?: USING (?:COVERING )?(?:(INTEGER PRIMARY KEY)|PRIMARY KEY|INDEX (\w+)))?(?: \((.*)\))?`)
 	comparison = regexp.MustCompile(`[=<>].*$`)
-	// pageOnly is a statement that wants a page of a domain, and leaves out nothing but what a
+	// pageOnly is a statement that reads a page of a domain, and leaves out nothing but what a
 	// partial index leaves out as well.
 	pageOnly = regexp.MustCompile(`(?s)WHERE (\w+\.)?domain_id = \$\d+\s+(AND deleted IS NULL AND state IS NULL |AND state <> 'answered' )?ORDER BY [^()]*LIMIT`)
 )

@@ -77,8 +77,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// question is something that is asked of the database, and the index by which SQLite
-// answers it.
+// question is a query, and the index with which SQLite answers it.
 type question struct {
 	run   func() error
 	index string

@@ -98,7 +98,7 @@ func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id pas
 const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 
 // A delivery waits while an earlier one of the same webhook and subject is held back. This and
-// other questions about one row at a time are scalar subqueries that want the first row:
+// other questions about one row at a time are scalar subqueries that read the first row:
 // PostgreSQL makes a join of EXISTS. Without statistics the join reads the whole backlog.
 const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND p.subject = d.subject AND p.subject_id = d.subject_id
 	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id

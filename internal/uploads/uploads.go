@@ -73,7 +73,7 @@ type Uploader struct {
 	Connection  int64
 	// Mapping is how to read CSV files, empty for the mapping that the connection keeps.
 	Mapping string
-	// Unbalanced statements are imported all the same.
+	// Unbalanced statements are imported nevertheless.
 	Unbalanced bool
 }
 

@@ -73,8 +73,7 @@ func (s *Sealer) Set(w http.ResponseWriter, c Cookie, value any) error {
 	return nil
 }
 
-// Forget has the browser forget a cookie that was set with the same name, path and
-// Framed.
+// Forget makes the browser delete a cookie that was set with the same name, path and Framed.
 func (c Cookie) Forget(w http.ResponseWriter) { c.send(w, "", -1) }
 
 func (c Cookie) send(w http.ResponseWriter, value string, maxAge int) {

@@ -129,8 +129,8 @@ func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 // that may have changed, under the address of the page.
 const PartHeader = "Passerelle-Part"
 
-// SendPart renders one block of a page and answers with that alone, or with 304 and nothing
-// when the asker has it as it is. When it returns an error, nothing has been sent.
+// SendPart renders one block of a page and answers with that alone. When the browser already
+// has this content, it answers with 304. When it returns an error, nothing has been sent.
 func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block string) error {
 	page, known := s.templates()[p.Name]
 	if !known || page.Lookup(block) == nil {

@@ -10,7 +10,7 @@ import (
 	"passerelle/payment"
 )
 
-// amountText writes an amount as the language does.
+// amountText writes an amount in the form of the language.
 func amountText(w web.Words, m passerelle.Money) string {
 	return m.Written(w.Say("locale"))
 }
@@ -35,8 +35,8 @@ func accountText(a passerelle.Account) string {
 	return strings.Join(chunks(a.Identification, 4), " ")
 }
 
-// dateText writes a date as the language does. Some languages write the first day of a month in
-// another form.
+// dateText writes a date in the form of the language. Some languages write the first day of a
+// month in another form.
 func dateText(w web.Words, d passerelle.Date) string {
 	day := d.In(time.UTC)
 	month := w.Say(fmt.Sprintf("month.%d", day.Month()))

@@ -305,7 +305,7 @@ func (pc *pageContext) flowCookie(handle string, framed bool) web.Cookie {
 	return web.Cookie{Name: flowCookieName(handle), Path: pc.root, Secure: pc.secure(), Framed: framed, Life: sessionLife}
 }
 
-// storeFlow has the browser keep the flow as it now is.
+// storeFlow makes the browser keep the present flow.
 func (w *Webview) storeFlow(pc *pageContext, t *flowSession) error {
 	err := w.sealer.Set(pc.writer, pc.flowCookie(t.handle, t.Framed), t.flowState)
 	if errors.Is(err, web.ErrLongCookie) {

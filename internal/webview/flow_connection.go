@@ -424,7 +424,7 @@ func (w *Webview) fillIn(pc *pageContext, s *flowConnection, form url.Values) er
 	return w.resumeConnection(pc, s, aggregation.Request{Values: values})
 }
 
-// tryAgain has the institution read with the person present.
+// tryAgain makes the service read the institution with the person present.
 func (w *Webview) tryAgain(pc *pageContext, s *flowConnection, _ url.Values) error {
 	return w.resumeConnection(pc, s, aggregation.Request{})
 }

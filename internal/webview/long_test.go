@@ -18,7 +18,7 @@ import (
 
 var belonging = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
 
-// light wants a page to have fewer than 100 kB with all its files.
+// light checks that a page with all its files has fewer than 100 kB.
 func (s *stack) light(t *testing.T, a answer) {
 	t.Helper()
 	total := len(a.body)

@@ -315,7 +315,7 @@ func TestJourneysEnd(t *testing.T) {
 	})
 }
 
-// remembers wants the browser to keep so many flows.
+// remembers checks that the browser keeps so many flows.
 func (p *walker) remembers(want int) {
 	p.t.Helper()
 	at, err := url.Parse(p.Origin + "/webview/en/connect")

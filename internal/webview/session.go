@@ -85,7 +85,7 @@ func (w *Webview) returnToClient(pc *pageContext) bool {
 // secure reports whether people reach the domain over https.
 func (pc *pageContext) secure() bool { return strings.HasPrefix(pc.domain.BaseURL, "https://") }
 
-// exchange checks the code and takes over what else came in the address.
+// exchange checks the code and takes over the other parameters of the address.
 func (w *Webview) exchange(pc *pageContext, query url.Values) (session, error) {
 	s := session{Code: query.Get("code"), State: query.Get("state"), RedirectURI: query.Get(redirectParameter), Form: rand.Text()}
 	if err := w.checkAddress(pc, query); err != nil {

@@ -42,8 +42,8 @@ func (b bank) Profile() connector.Profile {
 	return profile
 }
 
-// stack is the service as far as these pages need it, on a real database and
-// behind a real listener, with a browser that follows no redirects.
+// stack is the part of the service that these pages need, on a real database and behind a real
+// listener, with a browser that follows no redirects.
 type stack struct {
 	*initiation.Initiation
 	access  *access.Access

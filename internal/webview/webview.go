@@ -220,9 +220,8 @@ func (w *Webview) about(pc *pageContext) error {
 	})
 }
 
-// tryLink is a link with which a newcomer sees these pages: in a sandbox domain with
-// one application, which people come back from to a shop that does not exist.
-// Elsewhere there is none.
+// tryLink is a link with which a newcomer sees these pages. It works in a sandbox domain with
+// one application, and ends at a shop that does not exist. Elsewhere there is none.
 func (w *Webview) tryLink(pc *pageContext) (string, error) {
 	if pc.domain.Kind != passerelle.Sandbox {
 		return "", nil

@@ -1,7 +1,6 @@
 package wire
 
-// OwnerIdentity says who holds the accounts of a connection, as far as the
-// institution does.
+// OwnerIdentity says who holds the accounts of a connection, if the institution says so.
 type OwnerIdentity struct {
 	IDConnection     int64          `json:"id_connection"`
 	IDSource         *int64         `json:"id_source"`

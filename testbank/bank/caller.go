@@ -12,7 +12,7 @@ type Caller struct {
 	Attended bool
 	Prefers  Preferences
 	Return   Return
-	// Notify is where the third party wants to be told of changes, or empty.
+	// Notify is the address for notifications of the third party, or empty.
 	Notify string
 }
 

@@ -28,7 +28,7 @@ var ErrLinkOver = errors.New("this link has been used, or its time is over")
 // Question is what a page asks a customer.
 type Question struct {
 	Authorisation *Authorisation
-	// Order or Consent is what it is about.
+	// Order or Consent is what it authorises.
 	Order   *Order
 	Consent *Consent
 	// Silent says that the bank does not answer.
@@ -237,7 +237,7 @@ func (b *Bank) finalise(tx *ledger.Tx, a *Authorisation) error {
 	return b.sign(tx, &o, a)
 }
 
-// sign counts an authorisation; the last that is needed has the order accepted.
+// sign counts an authorisation. The last one that is needed makes the bank accept the order.
 func (b *Bank) sign(tx *ledger.Tx, o *Order, a *Authorisation) error {
 	switch {
 	case !o.waits():

@@ -40,7 +40,7 @@ func (b *Bank) show(tx *ledger.Tx, c *Consent, chosen []string) error {
 	return nil
 }
 
-// add shows an account as far as the access asked for goes.
+// add shows an account to the extent of the requested access.
 func (c *Consent) add(account ledger.Account) {
 	names := func(list []Reference) bool {
 		return slices.ContainsFunc(list, func(r Reference) bool { return r.Number() == account.Number })
@@ -70,8 +70,8 @@ func (c *Consent) add(account ledger.Account) {
 	}
 }
 
-// grant makes a consent valid once all have authorised, and ends the earlier recurring
-// ones of the same customer for the same third party, as the standard wants.
+// grant makes a consent valid once all have authorised. It ends the earlier recurring consents
+// of the same customer for the same third party, as the standard requires.
 func (b *Bank) grant(tx *ledger.Tx, a *Authorisation) error {
 	var c Consent
 	if err := tx.Get(consentKind, a.Subject.ID, &c); err != nil {

@@ -29,7 +29,7 @@ type manner struct {
 	receipts bool
 	// fault is a failure in the middle of a read.
 	fault fault
-	// renews wants the person again when the last time is a day ago.
+	// renews asks for the person again when the last time is a day ago.
 	renews bool
 }
 

@@ -194,7 +194,7 @@ func (h *hooks) suggested(pc *page.Context) ([]string, error) {
 	return names, nil
 }
 
-// webhookTyped is the form as it came.
+// webhookTyped is the form with the values that the operator typed.
 func typedWebhook(pc *page.Context) webhookForm {
 	return webhookForm{
 		Event: pc.Field("event"), URL: strings.TrimSpace(pc.Field("url")), Provider: strings.TrimSpace(pc.Field("id_auth")),

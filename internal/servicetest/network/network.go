@@ -70,8 +70,8 @@ func (n *Network) Through(address string) (string, error) {
 	return u.String(), nil
 }
 
-// Trips counts how often a client has sent something and waited for the answer. What it sends
-// before an answer counts as one.
+// Trips counts how often a client has sent something and waited for the answer. A receiver that
+// sends something before an answer is treated the same.
 func (n *Network) Trips() int64 { return n.trips.Load() }
 
 // Behave changes the manner, for connections that are open as well.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Lapse ends what a program that is dead held of webhooks and connections, as the
-// minute would for which a test cannot wait a thousand times.
+// Lapse ends the leases of a dead program on webhooks and connections. They would end after a
+// minute, for which a test cannot wait a thousand times.
 func Lapse(t testing.TB, url string) {
 	t.Helper()
 	driver, address := "pgx", Direct(t, url)
