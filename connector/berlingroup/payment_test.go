@@ -460,7 +460,7 @@ func TestLinkedPictures(t *testing.T) {
 			"transactionStatus": "RCVD", "paymentId": "1", "scaStatus": "scaMethodSelected", "challengeData": map[string]any{"imageLink": test.link},
 			"_links": map[string]any{"authoriseTransaction": map[string]string{"href": "/v1/x"}},
 		}}}
-		report, err := newWorld(t, bank, nil).initiator().Initiate(t.Context(), ordersByKind["single"])
+		report, err := newFixture(t, bank, nil).initiator().Initiate(t.Context(), ordersByKind["single"])
 		if err != nil || len(report.Fields) != 1 || report.Fields[0].Image != test.want {
 			t.Errorf("%s: %+v, %v", test.name, report, err)
 		}
