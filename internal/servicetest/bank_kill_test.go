@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -146,18 +147,11 @@ func (s *merchant) finish(all bool) {
 	for deadline := time.Now().Add(waitLimit); len(open) > 0 && time.Now().Before(deadline); {
 		s.send("POST", "/sandbox/clock", s.config, "", map[string]any{"advance": "10m"})
 		s.send("POST", "/sandbox/run", s.config, "", map[string]any{})
-		var left []*order
-		unknown := 0
-		for _, o := range open {
-			if s.advance(o) {
-				continue
-			}
-			left = append(left, o)
-			if p, seen := s.inspectPayment(o); seen && p.State == payment.Created {
-				unknown++
-			}
+		left := s.advanceAll(open)
+		if len(left) < len(open) {
+			deadline = time.Now().Add(waitLimit) // of no progress
 		}
-		if open = left; !all && unknown == len(left) && s.waitForPerson(left) {
+		if open = left; !all && s.areUnknown(left) && s.waitForPerson(left) {
 			s.t.Logf("%d of %d payments wait for a person", len(left), len(s.sold))
 			return
 		}
@@ -166,6 +160,38 @@ func (s *merchant) finish(all bool) {
 		p, _ := s.inspectPayment(o)
 		s.t.Errorf("payment %d is %s in the end", o.id, p.State)
 	}
+}
+
+// advanceAll does the next thing about each payment, for several at a time, and returns those
+// that have not ended.
+func (s *merchant) advanceAll(open []*order) []*order {
+	var (
+		all  sync.WaitGroup
+		mu   sync.Mutex
+		left []*order
+	)
+	for part := range slices.Chunk(open, max(len(open)/bankClients, 1)) {
+		all.Go(func() {
+			for _, o := range part {
+				if s.advance(o) {
+					continue
+				}
+				mu.Lock()
+				left = append(left, o)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return left
+}
+
+// areUnknown reports whether every payment is still created.
+func (s *merchant) areUnknown(all []*order) bool {
+	return !slices.ContainsFunc(all, func(o *order) bool {
+		p, seen := s.inspectPayment(o)
+		return !seen || p.State != payment.Created
+	})
 }
 
 // waitForPerson reports whether every payment has an attempt whose outcome is unknown.
