@@ -53,7 +53,7 @@ func TestConnectionsInTrouble(t *testing.T) {
 }
 
 func TestOverviewOfPayments(t *testing.T) {
-	onEachSite(t, func(t *testing.T, s site) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
 		none, err := s.db.Volumes(t.Context(), s.domain, time.Hour, now)
 		if err != nil || none != nil {
 			t.Errorf("volumes %+v, %v of no payments", none, err)

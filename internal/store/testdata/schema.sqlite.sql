@@ -104,6 +104,7 @@ CREATE INDEX audit_by_time ON audit (at, id);
 CREATE UNIQUE INDEX audit_chain ON audit (COALESCE(domain_id, 0), number) WHERE number IS NOT NULL;
 CREATE INDEX audit_of_domain ON audit (domain_id, at, id);
 CREATE INDEX audit_of_operator ON audit (operator_id, at, id);
+CREATE INDEX audit_of_request ON audit (request_id);
 CREATE INDEX audit_of_subject ON audit (subject, subject_id, at, id) WHERE subject IS NOT NULL;
 CREATE INDEX audit_to_chain ON audit (COALESCE(domain_id, 0), id) WHERE number IS NULL;
 CREATE TRIGGER audit_end_goes_on BEFORE UPDATE ON audit_end WHEN NEW.chain <> OLD.chain OR NEW.number <= OLD.number
@@ -763,6 +764,13 @@ CREATE TABLE payment_transition (
   ),
   FOREIGN KEY (from_state, to_state) REFERENCES payment_edge (from_state, to_state),
   FOREIGN KEY (domain_id, payment_id, previous_seq, from_state) REFERENCES payment_transition (domain_id, payment_id, seq, to_state)
+);
+CREATE TABLE payment_word (
+  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  word       TEXT NOT NULL,
+  registered BIGINT NOT NULL,
+  payment_id BIGINT NOT NULL,
+  PRIMARY KEY (domain_id, word, registered, payment_id)
 );
 CREATE TABLE purge_place (
   domain_id BIGINT NOT NULL,
