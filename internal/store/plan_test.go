@@ -134,7 +134,7 @@ func (s fixture) questions() map[string]question {
 		"newest received": {func() error {
 			_, err := s.db.NewestReceived(ctx, store.ReceivedFilter{Domain: s.domain}, store.Window{Limit: limit, From: []any{int64(9), int64(9)}}, 9)
 			return err
-		}, "received_by_domain (domain_id=?)"},
+		}, "received_by_domain (domain_id=? AND id<?)"},
 		"filter by label":     {list(store.PaymentFilter{LabelStart: "rent"}, store.Window{Order: store.LabelOrder}), "instruction_of_label (domain_id=? AND label_folded>? AND label_folded<?)"},
 		"filter by label, on": {list(store.PaymentFilter{LabelStart: "rent"}, store.Window{Order: store.LabelOrder, From: []any{"rent", 1}}), "instruction_of_label (domain_id=? AND label_folded=? AND payment_id>?)"},
 		"filter by type":      {list(store.PaymentFilter{DateType: "instant"}, at), "payment_of_date_type (domain_id=? AND date_type=? AND registered>?)"},
