@@ -88,7 +88,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	if s.Database == "" {
 		return service.Config{}, passerelle.MissingField("--database", "name a database, or with --database-file a file that does")
 	}
-	_, hostErr := domains.HostOf(passerelle.Sandbox, s.BaseURL) // of which kind the domain is, its database knows
+	_, hostErr := domains.HostOf(passerelle.Sandbox, s.BaseURL) // the database has the kind of the domain
 	if err := errors.Join(hostErr, refuseOpenDatabase(s.Database)); err != nil {
 		return service.Config{}, err
 	}
@@ -172,7 +172,7 @@ func (s *serveCommand) tls() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// bounds is the flags of what a process takes upon itself.
+// bounds has the flags that limit the load of a process.
 type bounds struct {
 	MaxRequests     int64         `default:"512" help:"Limit of concurrent requests. Further requests get an immediate 503."`
 	DatabaseTimeout time.Duration `default:"30s" help:"Time limit of a database query, including the wait for a connection."`

@@ -44,7 +44,7 @@ func TestDo(t *testing.T) {
 				if value != test.value || !errors.Is(err, test.want) || time.Since(start) != test.took {
 					t.Errorf("%q, %v after %v; want %q, %v after %v", value, err, time.Since(start), test.value, test.want, test.took)
 				}
-				<-time.After(2 * time.Hour) // until whoever was abandoned is back
+				<-time.After(2 * time.Hour) // until the abandoned call has returned
 			})
 		})
 	}

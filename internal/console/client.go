@@ -140,7 +140,7 @@ func (c *Console) showClient(pc *page.Context, one store.Client, secret string) 
 		},
 		PublicKey: one.PublicKey, Secret: secret, MaySetUp: pc.MaySetUp(),
 	}
-	if pc.Problem != "" && pc.Request.URL.Path == pc.Path("/clients/%d", one.ID) { // of all forms the one that says so much
+	if pc.Problem != "" && pc.Request.URL.Path == pc.Path("/clients/%d", one.ID) { // only this form has typed values to show again
 		data.Form = typedClient(pc)
 	}
 	c.addKept(pc, one, &data)

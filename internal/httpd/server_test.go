@@ -366,7 +366,7 @@ func TestServesTLS(t *testing.T) {
 	}
 }
 
-// A connection of HTTP/2 is a bounded number of requests.
+// A connection of HTTP/2 has a limited number of requests at a time.
 func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
 	defer donor.Close()
