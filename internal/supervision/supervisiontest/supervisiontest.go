@@ -30,7 +30,7 @@ func Listen(t *testing.T, watchdog string) Manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { socket.Close() })
+	t.Cleanup(func() { _ = socket.Close() })
 	t.Setenv("NOTIFY_SOCKET", address)
 	t.Setenv("WATCHDOG_USEC", watchdog)
 	return Manager{t: t, socket: socket}
