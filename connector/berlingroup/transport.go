@@ -170,7 +170,7 @@ func (b *Bank) Close() { b.client.kept.CloseIdleConnections() }
 func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	begun := b.now()
 	if err := ctx.Err(); err != nil {
-		return answer{}, fmt.Errorf("%w: %w", connector.ErrNotSent, err)
+		return answer{}, b.fault(r, fmt.Errorf("%w: %w", connector.ErrNotSent, err), remedy(err))
 	}
 	if wrong := b.expired(begun); wrong != "" {
 		return answer{}, b.fault(r, connector.ErrNotSent, wrong)
