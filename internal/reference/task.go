@@ -22,7 +22,7 @@ var taskNames = []struct{ name, chapters string }{
 	{"Read bills and documents", "subscriptions documents documenttypes"},
 	{"Receive webhooks", "webhooks webhooks_events"},
 	{"Try it in a sandbox", "sandbox test"},
-	{"Set a domain up", "clients config admin publickey sign-keys openapi.json"},
+	{"Set a domain up", "clients config admin connector_programs publickey sign-keys openapi.json"},
 }
 
 // otherTask has the chapters that no task names.
