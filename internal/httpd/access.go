@@ -14,7 +14,7 @@ func (s *Server) around(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
 		x := &exchange{id: s.ids.next(begun), answer: w.Header()}
-		r = x.attach(s.options.Tracer, r) //nolint:contextcheck // the context is the request's
+		r = x.attach(s.options.Tracer, r)
 		w.Header().Set(RequestIDHeader, x.id)
 		closeAfterChunks(w, r)
 		answer := &recorder{ResponseWriter: w, stall: s.options.Stall}
