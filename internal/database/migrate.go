@@ -12,7 +12,7 @@ import (
 )
 
 // The migrations have a runner of their own, some 270 lines with that of PostgreSQL. Two
-// libraries were tried with all files of the store, and the source of a third was read:
+// libraries were tried with all files of the store, and the documentation of a third was read:
 //
 //   - goose v3 cuts files at semicolons and fails at the first trigger until each file has marks
 //     of its own. It applied an edited file as if it were the old one, without a word.
