@@ -510,7 +510,7 @@ func TestDisturbedBankIsMarked(t *testing.T) {
 		var code struct{ Code string }
 		c.JSON(c.OK(c.Call("GET", "/auth/token/code", c.token, nil)), &code)
 		page := s.Base + "/auth/webview/connect?" + url.Values{"client_id": {c.ClientID}, "redirect_uri": {landing}, "code": {code.Code}, "connector_uuids": {uuid}}.Encode()
-		if !c.shows(page, "has problems at the moment") {
+		if !c.shows(page, "not working well at the moment") {
 			t.Error("the person is not told")
 		}
 	})
@@ -542,7 +542,7 @@ func TestReplicasAgreeOnABank(t *testing.T) {
 		var code struct{ Code string }
 		c.JSON(c.OK(c.Call("GET", "/auth/token/code", c.token, nil)), &code)
 		page := second.Origin + "/2.0/auth/webview/connect?" + url.Values{"client_id": {c.ClientID}, "redirect_uri": {landing}, "code": {code.Code}, "connector_uuids": {uuid}}.Encode()
-		if c.shows(page, "has problems at the moment") != disturbed {
+		if c.shows(page, "not working well at the moment") != disturbed {
 			t.Errorf("%s: the person sees something else", what)
 		}
 	}
