@@ -31,6 +31,7 @@ var kept = map[string]string{
 	"payment_identity":   "belongs to a payment, and does not say any more whose it is",
 	"instruction":        "belongs to a payment",
 	"payment_transition": "belongs to a payment",
+	"payment_word":       "belongs to a payment, and stands for its texts",
 	"webhook":            "belongs to an application",
 	"webhook_health":     "counts requests",
 	"counter":            "counts rows",

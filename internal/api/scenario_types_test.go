@@ -134,6 +134,7 @@ const payer = `"payer":{"scheme_name":"iban","identification":"DE893704004405320
 func complete(t *testing.T, call string) any {
 	t.Helper()
 	raw := map[string]string{
+		"POST /connector_programs":                                                                                    rightBody["POST /connector_programs"],
 		"POST /users/{userId}/transactionsclusters":                                                                   `{"mean_amount":1,"wording":"w","id_account":1}`,
 		"POST /users/{userId}/transactionsclusters/{clusterId}":                                                       `{}`,
 		"POST /transactionsclusters":                                                                                  `{"mean_amount":1,"wording":"w","id_account":1}`,
@@ -419,7 +420,7 @@ func (s *fixture) refuser(t *testing.T) *refuser {
 		"/payments": s.token(t, "", "admin+validate", 0), "/webhooks": s.token(t, "", "config", 0), "/sandbox": s.token(t, "", "config", 0),
 		"/config": s.token(t, "", "config", 0), "/documenttypes": s.token(t, "", "config", 0), "/connectors": s.token(t, "", "config", 0), "/clients": s.token(t, "", "config", 0),
 		"/subscriptions": s.token(t, "", "user", 0), "/documents": s.token(t, "", "user", 0), "/categorize": s.token(t, "", "user", 0), "/transactionsclusters": s.token(t, "", "user", 0),
-		"/users/1/token": s.token(t, "", "config", 0), "/admin": s.token(t, "", "config", 0),
+		"/users/1/token": s.token(t, "", "config", 0), "/connector_programs": s.token(t, "", "deployment", 0), "/admin": s.token(t, "", "config", 0),
 		"/users": s.token(t, "", "user", 0), "/auth/token/code": s.token(t, "", "user", 0),
 	}}
 	r.paths = map[string]string{"/users/{userId}/token": "/users/1/token", "{paymentId}": payment, "{webhookId}": webhook, "{authId}": provider, "{userId}": "me", "{connectorId}": testConnector, "{sourceId}": "401", "{typeId}": "4", "{clientId}": s.thing(t, "home", "client"), "{subscriptionId}": s.thing(t, "home", "subscription"), "{documentId}": s.thing(t, "home", "document")}

@@ -184,7 +184,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.Log = httpd.Annotated(c.Log)
+	c.Log = httpd.Annotated(cmp.Or(c.Log, slog.New(slog.DiscardHandler)))
 	c.Traces.Version, c.Traces.Log = cmp.Or(c.Version, "development"), c.Log
 	traces, err := otlp.New(ctx, c.Traces)
 	if err != nil {
