@@ -33,7 +33,7 @@ const (
 )
 
 // currencyRow holds what the CLDR data lack. Symbol and digits are set only for currencies that
-// those libraries do not know.
+// the CLDR data do not have.
 type currencyRow struct {
 	name   string
 	after  bool
@@ -77,8 +77,8 @@ func (c Currency) Known() bool {
 	return known
 }
 
-// Digits is the number of digits of the minor unit: 2 for EUR, 0 for JPY. It is 0 for an
-// unknown currency.
+// Digits is the number of digits after the decimal point in an amount, down to the minor unit: 2
+// for EUR, 0 for JPY. It is 0 for an unknown currency.
 func (c Currency) Digits() int {
 	if digits, known := cldr.GetDigits(string(c)); known {
 		return int(digits)
@@ -86,7 +86,7 @@ func (c Currency) Digits() int {
 	return currencies[c].digits
 }
 
-// Details describes the currency. For an unknown currency they have only its code, as name and
+// Details describes the currency. For an unknown currency it returns only the code, as name and
 // symbol.
 func (c Currency) Details() CurrencyDetails {
 	row, known := currencies[c]

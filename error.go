@@ -29,8 +29,8 @@ const (
 func (k Kind) Error() string { return string(k) }
 
 // Error is a failure that clients may see. Code is a word of the error-code list
-// ("invalidValue", "notFound"). Message is safe to show, and names the field and a right value.
-// Field is the field as the client wrote it, with a path for nested ones
+// ("invalidValue", "notFound"). Message is safe to show, and says which field is wrong and what
+// would be right. Field is the field as the client wrote it, with a path for nested ones
 // ("instructions[0].amount"), and may be empty. The cause is for logs only.
 type Error struct {
 	Kind    Kind

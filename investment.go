@@ -82,8 +82,9 @@ type AmortizationDetails struct {
 	Amount, Capital, Interest, Insurance, RemainingCapital *decimal.Decimal
 }
 
-// Complete fills in what follows from the data: the currency of a loan's plan, and the value of
-// pockets whose institution reports only units of a position on the same page.
+// Complete fills in what follows from the data: the currency of a loan's plan, and the value of a
+// pocket whose institution reports only how many units of a position it has. The position must be
+// on the same page.
 func (w *Assets) Complete(currency Currency) {
 	units := map[string]*decimal.Decimal{}
 	for _, position := range w.Investments {
@@ -107,7 +108,7 @@ type Asset[D any] struct {
 	// Investment is the position that a pocket is a part of.
 	Investment AssetID
 	Details    D
-	// Previous is the value of an earlier day.
+	// Previous has the details that the institution reported before, on an earlier day.
 	Previous            *D
 	Created, LastUpdate time.Time
 	// Deleted is when the institution no longer showed it.

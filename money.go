@@ -112,7 +112,7 @@ func fromHundredths(n int64, precision int) int64 {
 }
 
 // Add is the sum. Amounts of two currencies and sums beyond 63 bits of minor units are Invalid
-// errors on the field, which names the sum.
+// errors on the field, which names what is summed.
 func (m Money) Add(field string, other Money) (Money, error) {
 	if m.Currency != other.Currency {
 		return Money{}, InvalidField(field, "must all be in one currency, not in %s and %s", m.Currency, other.Currency)

@@ -32,9 +32,9 @@ func textFault(s string, max int) string {
 	return ""
 }
 
-// CheckLine also refuses characters that a person cannot see as they are: control characters,
-// such as line breaks, and invisible ones that make a name look like another (Unicode report
-// 36). It is for labels and names.
+// CheckLine refuses what CheckText refuses, and characters that a person cannot see as they are:
+// control characters, such as line breaks, and invisible ones that make a name look like another
+// (Unicode report 36). It is for labels and names.
 func CheckLine(field, s string, max int) error {
 	if fault := lineFault(s, max); fault != "" {
 		return InvalidField(field, "%s", fault)

@@ -78,7 +78,7 @@ type Attachment struct {
 	Transaction TransactionID
 	AttachmentDetails
 	File FileID
-	// Size is zero until the file is stored, which happened at Stored.
+	// Size is zero until the file is stored. Stored is the instant of that.
 	Size                int64
 	Stored              *time.Time
 	Created, LastUpdate time.Time

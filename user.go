@@ -5,8 +5,8 @@ import "time"
 // Platform is how a user came to be, a word of the interface.
 type Platform string
 
-// SharedAccess is the platform of users that applications create. Other programs of this API
-// family know more platforms.
+// SharedAccess is the platform of users that applications create. It is the only platform here.
+// Other programs of this API family have more.
 const SharedAccess Platform = "sharedAccess"
 
 // User is an end user of a domain: whoever owns connections. A user that an application creates
@@ -20,8 +20,8 @@ type User struct {
 	// as long as the user is temporary.
 	Created   time.Time
 	Permanent *time.Time
-	// Expires is when a temporary user ends, in real time, as for credentials; nil for a
-	// permanent one.
+	// Expires is when a temporary user ends. It is in real time, as is everything that
+	// credentials depend on; nil for a permanent user.
 	Expires *time.Time
 	// Version counts the events about the user, which are delivered in its
 	// order.

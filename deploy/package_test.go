@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// machine is the folder of a bare Debian with systemd, which tests do not change, or the folder
-// in PASSERELLE_TEST_MACHINE.
+// machine is the folder of a bare Debian with systemd, which tests do not change.
+// PASSERELLE_TEST_MACHINE names one that was made before.
 var machine = sync.OnceValues(func() (string, error) {
 	if folder := os.Getenv("PASSERELLE_TEST_MACHINE"); folder != "" {
 		return folder, nil
@@ -162,8 +162,8 @@ func shBlocks(t *testing.T, page, section string) string {
 	return strings.Join(all, "\n")
 }
 
-// TestInstallationLeadsToAPayment runs the commands of docs/install.md on a bare machine: at
-// most six commands and two minutes to the first payment.
+// TestInstallationLeadsToAPayment runs the commands of docs/install.md, and no others, on a bare
+// machine: at most six commands and two minutes to the first payment.
 func TestInstallationLeadsToAPayment(t *testing.T) {
 	commands := shBlocks(t, "docs/install.md", "From the package")
 	// An indented line continues a command.
@@ -177,8 +177,8 @@ func TestInstallationLeadsToAPayment(t *testing.T) {
 	}
 }
 
-// TestRPM installs, upgrades and removes the RPM in a root of its own. The machine has no
-// systemd, so the test starts the service as the unit does.
+// TestRPM installs, upgrades and removes the RPM in a root of its own. This root has no systemd,
+// so the test starts the service as the unit does.
 func TestRPM(t *testing.T) {
 	root, err := machine()
 	if err != nil {
@@ -225,7 +225,8 @@ func runIn(folder, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestManualAndCompletionsAreUnderstood has man and the shells read the files of the package.
+// TestManualAndCompletionsAreUnderstood has man read the manual page of the package, and the
+// shells its completions.
 func TestManualAndCompletionsAreUnderstood(t *testing.T) {
 	folder := t.TempDir()
 	if err := run(".", nil, "dpkg-deb", "-x", one(t, "*_"+debianArch+".deb"), folder); err != nil {

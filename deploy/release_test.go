@@ -50,8 +50,8 @@ var key = sync.OnceValues(func() (string, error) {
 	return file, os.WriteFile(file+".allowed", []byte(signer+" "+string(public)), 0o600)
 })
 
-// released is the result of scripts/release for the present commit in a clone of the
-// repository, or the folder in PASSERELLE_TEST_RELEASE.
+// released is the result of scripts/release for the present commit in a clone of the repository.
+// PASSERELLE_TEST_RELEASE names the folder of a release that was made before.
 var released = sync.OnceValues(func() (string, error) {
 	if folder := os.Getenv("PASSERELLE_TEST_RELEASE"); folder != "" {
 		return folder, nil
@@ -107,7 +107,7 @@ func release(t *testing.T) string {
 	return folder
 }
 
-// one is the file of the release with a matching name.
+// one is the only file of the release whose name matches the pattern.
 func one(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(release(t), pattern))

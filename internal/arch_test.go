@@ -1,7 +1,7 @@
 // Package internal_test holds the rules about the shape of the module that the compiler cannot
 // check: who may import whom, who may read the clock, how large things grow, and what a package
-// comment says. It owns no code and no behaviour, and fails with the rule and the place that
-// breaks it.
+// comment says. It owns no code, does not check behaviour, and fails with the rule and the place
+// that breaks it.
 package internal_test
 
 import (
@@ -144,8 +144,8 @@ var ownImport = []struct{ prefix, owner, why string }{
 // no environment, no log and no server.
 var pure = []string{".", "payment", "webhook", "cfonb", "statementfile", "connector"}
 
-// impure maps imports that pure packages must not have to the exceptions: the root package
-// tells loggers what to leave out, and package webhook reads requests in receivers.
+// impure maps imports that pure packages must not have to the exceptions: the root package tells
+// loggers what to leave out, and package webhook reads the requests that receivers hand it.
 var impure = map[string][]string{
 	"database/sql": nil,
 	"log":          nil,
@@ -162,7 +162,7 @@ var clockless = []string{
 	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/notification", "internal/initiation", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
 }
 
-// clocked are the files of such packages that read the clock nevertheless, and why they may.
+// clocked are the files of clockless packages that read the clock nevertheless, and why they may.
 var clocked = map[string]string{
 	"webhook/request.go":          "receivers call it, in programs of their own, which have no sandbox domain and no clock but the machine's",
 	"internal/delivery/client.go": "the deadline of an HTTP exchange is real time, whatever the clock of the sandbox says",
@@ -348,7 +348,8 @@ func TestSomeImportsHaveOneOwner(t *testing.T) {
 // sqlPackages contain the SQL about the tables, each about its own.
 var sqlPackages = []string{"internal/database", "internal/store", "internal/bankstore", "internal/operatorstore", "internal/search"}
 
-// storeInternals are the methods of the store that give access to SQL and sealed columns.
+// storeInternals are the methods of the store that give the packages beside it access to SQL and
+// sealed columns.
 var storeInternals = []string{"Unit", "Rows", "Unseal"}
 
 // TestSQLStaysBesideTheTables keeps statements out of the use cases: where a column is known
@@ -470,7 +471,7 @@ func TestPackagesSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// docWords maps what a package comment must say to words that occur when it does.
+// docWords maps what a package comment must say to words, one of which it must contain.
 var docWords = map[string][]string{
 	"what the package owns":    {"own", "Own"},
 	"what the package leaves":  {"not ", "no ", "never "},

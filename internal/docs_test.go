@@ -201,7 +201,8 @@ func (f *facts) readCommands(t *testing.T) {
 
 var testForm = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w*)\(`)
 
-// readCode reads the tests and variables from all other files.
+// readCode reads the tests and variables from files that are not pages, and the variables of the
+// page of commands.
 func (f *facts) readCode(t *testing.T) {
 	t.Helper()
 	for _, name := range f.files {
@@ -582,8 +583,8 @@ func (f *facts) call(method, address string) bool {
 	return false
 }
 
-// sameAddress compares an address with a pattern of the API document. It may have its beginning
-// or its end left out.
+// sameAddress compares an address with a pattern of the API document. The address may lack its
+// beginning or its end.
 func sameAddress(pattern, address string, beginningOut, endOut bool) bool {
 	patterns, parts := strings.Split(strings.Trim(pattern, "/"), "/"), strings.Split(address, "/")
 	if len(parts) > len(patterns) || len(parts) < len(patterns) && !beginningOut && !endOut {

@@ -292,8 +292,8 @@ func TestRefuseCancellation(t *testing.T) {
 	wantNotes(t, asked, "cancellationRefused")
 }
 
-// TestNotesAreNotShared: a report leaves an earlier copy alone, although the copy's list of
-// notes may have room.
+// TestNotesAreNotShared: a change of a payment leaves an earlier copy alone, although both may
+// share the array of their notes.
 func TestNotesAreNotShared(t *testing.T) {
 	p := made(t, 1)
 	p.Notes = make([]payment.Note, 1, 8)

@@ -3,7 +3,7 @@ package payment
 import "passerelle"
 
 // expectations has what each action waits for, in the words of the interface specification. The
-// empty action stands for a payment whose bank waits for nothing.
+// empty action stands for a payment whose bank is at work and waits for nobody.
 var expectations = map[Action]string{
 	Redirect:      "the payer to follow validate_uri (action redirect)",
 	Decoupled:     "the body resume (action decoupled)",

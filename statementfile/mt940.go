@@ -316,8 +316,9 @@ var mtKinds = map[string]passerelle.TransactionType{
 	"TRF": "transfer", "CHK": "check", "CHG": "bank", "COM": "bank", "DDT": "order", "INT": "profit", "STO": "transfer", "LDP": "loan_repayment", "CMI": "transfer", "BOE": "payment",
 }
 
-// shortDate reads YYMMDD. Years from 80 on belong to the last century. Banks whose months have
-// 30 days write the 29th and 30th of February. Such a day becomes the last day of the month.
+// shortDate reads YYMMDD. Years from 80 on belong to the last century. Banks whose months all
+// have 30 days write the 29th and 30th of a February that has no such day. Both become the last
+// day of that February.
 func shortDate(text string) (passerelle.Date, error) {
 	century := "20"
 	if text >= "80" {
@@ -346,8 +347,8 @@ func bookingDay(value passerelle.Date, text string) (passerelle.Date, error) {
 	return dateOf(fmt.Sprintf("%04d%s", year, text))
 }
 
-// information adds the content of field 86 to the entry. After the closing balance it is about
-// the statement.
+// information adds the content of field 86 to the entry before it. After the closing balance the
+// field is about the statement and is ignored.
 func (m *mt) information(f *mtLines) error {
 	if m.entry == nil {
 		return nil

@@ -347,8 +347,9 @@ func (o *ofx) currency(text string) error {
 	return into(&o.statement.Account.Currency, currencyOf, strings.ToUpper(text))
 }
 
-// entryCurrency is the currency of the amount. In an aggregate with the original currency, the
-// CURSYM is not. Some banks leave out the currency of the account.
+// entryCurrency reads the currency of an amount. It ignores the currency in the aggregate
+// ORIGCURRENCY, which is not the one of the amount. Some banks leave out the currency of the
+// account, which is then that of the first amount.
 func (o *ofx) entryCurrency(text string) error {
 	if o.empty == "ORIGCURRENCY" {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// beyondSamples are members of bodies that samples leave out: new ones, those of some
+// beyondSamples are top-level members of bodies that samples leave out: new ones, those of some
 // connections only, and those of investment accounts only.
 var beyondSamples = []string{
 	"covered_from", "fields", "id_provider",

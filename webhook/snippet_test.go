@@ -127,7 +127,8 @@ func (a *attempt) replace(name, value string) {
 	a.header(name, value)
 }
 
-// changes are further bodies. Those whose names begin with "ok" must be accepted.
+// changes make further requests from an accepted one. Those whose names begin with "ok" must be
+// accepted too.
 var changes = map[string]func(*attempt){
 	"ok by the next secret": func(a *attempt) {
 		a.header("SVC-Signature-Next", signatureOf(a))

@@ -17,7 +17,7 @@ var (
 	ErrHeader = errors.New("webhook: the signature headers must come exactly once, the one of the next secret at most once")
 	// ErrDate: the date cannot be read or is too far from the present.
 	ErrDate = errors.New("webhook: the signature date is malformed or outside the tolerance")
-	// ErrSignature: this secret did not sign the request.
+	// ErrSignature: the request, as it arrived, was not signed with this secret.
 	ErrSignature = errors.New("webhook: the signature does not match")
 )
 

@@ -1,15 +1,15 @@
 // Package access authenticates callers and decides what they may do: tokens, scopes, and the
 // applications that own them.
 //
-// It owns how tokens are made, hashed, checked and ended, when each was last used, which
-// principal a token represents, and the keys that sign tokens and answers. It does not own
-// which scope a call needs (the route table does) nor users: their tokens are made in the units
-// in which package aggregation makes or keeps them. A token leaves this package once, when it
-// is created. The database has its hash, and the sealed text of permanent user tokens for
-// webhooks.
+// It owns how tokens are made, hashed, checked and ended, about when each was last used, which
+// principal a token represents, and the keys that sign tokens and answers. It does not own which
+// scope a call needs (the route table does) nor users: their tokens are made in the units in
+// which package aggregation makes or keeps them. A token leaves this package once, when it is
+// created. The database has its hash, and the sealed text of permanent user tokens for webhooks.
 //
-// It fails with Unauthenticated for every invalid token without a reason, with Forbidden for
-// more rights than the caller has, and with the code rateLimited after too many wrong secrets.
+// It fails with Unauthenticated for every invalid token, and does not say why. It fails with
+// Forbidden when a caller asks for more rights than it has, and with the code rateLimited after
+// too many wrong secrets.
 package access
 
 import (

@@ -34,8 +34,8 @@ func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int
 	return stored.ID, jose.SigningKey{Algorithm: jose.RS256, Key: named}, nil
 }
 
-// RotateAnswerKey makes a new key that signs the answers of a domain. Older ones still verify
-// their signatures, and are deprecated. Acts of an operator go on record with it.
+// RotateAnswerKey makes a new key that signs the answers of a domain. Older keys still verify
+// what they signed, and are deprecated. Acts of an operator go on record with it.
 func (a *Access) RotateAnswerKey(ctx context.Context, domain passerelle.DomainID, acts ...store.Audit) (store.SignKey, error) {
 	last, err := a.DB.NewestSignKey(ctx, domain)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

@@ -21,7 +21,7 @@ import (
 // MaxName is how many characters the name of an application may have.
 const MaxName = 255
 
-// The limits of an application's texts.
+// The limits of what an application can set, in characters and numbers of entries.
 const (
 	maxDescription = 4096
 	maxRedirects   = 100
@@ -48,9 +48,9 @@ func tooManyFailures(wait time.Duration) error {
 	}
 }
 
-// Application finds the client whose credentials these are. An unknown id takes the same path
-// as a wrong secret. After too many failures, the address waits before a right secret is
-// accepted; see the keys auth.block_count and auth.block_seconds.
+// Application finds the client whose credentials these are. An unknown id takes the same path as
+// a wrong secret. A caller who failed too often from an address waits there before a right
+// secret is accepted; see the keys auth.block_count and auth.block_seconds.
 func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c Credentials) (store.Client, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, domain)
 	if err != nil {
@@ -77,8 +77,8 @@ func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c 
 	return client, nil
 }
 
-// Sole is the only application of a domain, which owns what no other application owns; zero
-// when there are several or none.
+// Sole is the only application of a domain, which owns what is created for no application in
+// particular. It is zero when there are several applications or none.
 func (a *Access) Sole(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
 	all, err := a.DB.Clients(ctx, domain)
 	if err != nil {
@@ -123,7 +123,8 @@ type ClientUpdate struct {
 }
 
 // Update changes an application and returns its new secret, if it got one, shown once. It fails
-// with store.ErrNotFound when there is none. Acts of an operator go on record with it.
+// with store.ErrNotFound when the application does not exist. Acts of an operator go on record
+// with it.
 func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	client, err := a.DB.Client(ctx, domain, id)
 	if err != nil {
@@ -253,8 +254,8 @@ func checkConfig(client store.Client) error {
 	return nil
 }
 
-// Delete removes an application and ends its tokens. It fails with store.ErrNotFound when there
-// is none. Acts of an operator go on record with it.
+// Delete removes an application and ends its tokens. It fails with store.ErrNotFound when the
+// application does not exist. Acts of an operator go on record with it.
 func (a *Access) Delete(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {

@@ -18,11 +18,12 @@ import (
 	"passerelle/internal/store"
 )
 
-// A signed token (JWT, RFC 7519) is a user token with its user, or a config token. The key pair
-// of its application signs it, its header names the application, and it is stored like any
+// A signed token (JWT, RFC 7519) is a user token that names its user, or a config token. The key
+// pair of its application signs it, its header names the application, and it is stored like any
 // other token, so that it can be revoked and ends with its user.
 
-// maxSigned limits the size of tokens before their signature is checked.
+// maxSigned limits, in bytes, which tokens are parsed before their signature is checked, and
+// therefore which tokens are made.
 const maxSigned = 4096
 
 // signingKeyBits is the size of the RSA keys that sign.
@@ -64,7 +65,7 @@ func (a *Access) SigningKey(ctx context.Context, field string, client store.Clie
 }
 
 // GrantSigned is GrantUser for a token that is signed. Its payload repeats the scope, which the
-// service ignores. It expires with a temporary user, and otherwise when the stored token does.
+// service never reads. It expires with a temporary user, and otherwise at token.Expires.
 func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, scope, token)
 	if err != nil {
@@ -74,8 +75,8 @@ func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope str
 	return grant, p, err
 }
 
-// IssueSigned makes a config token that is signed, for an operator's own programs. It expires
-// when the stored token does.
+// IssueSigned makes a config token that is signed, for an operator's own programs. It expires at
+// token.Expires.
 func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, string(passerelle.ScopeConfig), token)
 	if err != nil {
@@ -93,7 +94,7 @@ func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer str
 	return grant, p, nil
 }
 
-// sign writes a token for a row.
+// sign makes the signed text of a token, and its payload, from the row to be stored.
 func (a *Access) sign(signer jose.Signer, issuer, scope string, token store.Token) (string, Payload, error) {
 	now := a.Now()
 	p := Payload{
@@ -140,8 +141,8 @@ func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer
 	return token.Claims(key, &claims) == nil && claims.Audience == name, nil
 }
 
-// namesClient reads a signed token and the application in its header. The id is zero when there
-// is none.
+// namesClient reads a signed token and the application in its header. The id is zero when the
+// header names none, or when the text is no signed token.
 func namesClient(bearer string) (*jwt.JSONWebToken, string, int64) {
 	var (
 		name string

@@ -26,7 +26,8 @@ const (
 // when more would make pages heavy.
 var logoSizes = []image.Point{{320, 80}, {160, 40}}
 
-// maxKeptLogo is the share of a logo, in bytes, in the 100 kB of a page.
+// maxKeptLogo is how many bytes a logo may have before it is stored at the smaller size. A page
+// has at most 100 kB in all.
 const maxKeptLogo = 32 << 10
 
 // pictures are the forms a logo may have, and how each is written.

@@ -60,7 +60,7 @@ func (t *throttle) wait(g guesser, limit int64, now time.Time) time.Duration {
 	return s.ends.Sub(now)
 }
 
-// fail counts a failure, which counts for some time after the last one.
+// fail counts a failure. A caller's failures are forgotten after a time without a new one.
 func (t *throttle) fail(g guesser, now time.Time, while time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +72,7 @@ func (t *throttle) fail(g guesser, now time.Time, while time.Duration) {
 	t.failed[g] = spell{s.failures + 1, now.Add(while)}
 }
 
-// forgive removes the failures after a right secret.
+// forgive removes the failures of a caller who has shown the right secret.
 func (t *throttle) forgive(g guesser) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -23,8 +23,8 @@ const (
 )
 
 // uses are the credentials that were used since KeepUses was called last, of those whose last
-// use is not known to the hour. Further uses are recorded the next time, and so are those lost
-// with the process.
+// use is not known to the hour. A credential for which there was no room, or whose use was lost
+// with the process, is recorded when it is used again.
 type uses struct {
 	mu sync.Mutex
 	at map[credential]time.Time

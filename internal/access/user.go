@@ -71,8 +71,8 @@ func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (
 	return token, nil
 }
 
-// redeemable reports whether a token is valid and belongs to the application, or is temporary
-// without an application.
+// redeemable reports whether a token has not expired and belongs to the application. A temporary
+// token may also belong to no application.
 func (a *Access) redeemable(token store.Token, client passerelle.ClientID) bool {
 	if token.Expires == nil {
 		return token.Client == client

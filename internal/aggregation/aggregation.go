@@ -48,8 +48,8 @@ type Aggregation struct {
 	Log  *slog.Logger
 
 	runs atomic.Int64
-	// devices are the devices of persons who wait for the read of a newly shared account, by
-	// connection.
+	// devices has, by connection, the device of the person who shared an account, until the next
+	// read.
 	devices sync.Map
 	// passes has a channel for each domain, with room for the one running call of SyncDue.
 	passes sync.Map

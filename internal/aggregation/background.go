@@ -40,15 +40,15 @@ func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, err
 	return read, a.ExpireConnections(ctx, d)
 }
 
-// Withdrawn data is erased in steps of a number of rows. After a step that took longer than
-// stepTime, about the time of other writes, steps become smaller.
+// Withdrawn data is erased in steps of at most mostStep rows. After a step that took longer than
+// stepTime, which is about as long as other writes take, the next step is smaller.
 const (
 	leastStep, mostStep = 10, 100
 	stepTime            = 5 * time.Millisecond
 )
 
 // EraseWithdrawn erases withdrawn data of all domains in small steps. After each step it rests
-// for the same time, so that others can write.
+// for as long as the step took, so that others can write.
 func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
 	rows := mostStep
 	for more := true; more && ctx.Err() == nil; {

@@ -172,9 +172,9 @@ func (b *batch) userSynced(ctx context.Context, u passerelle.User, runs []*syncR
 	}))
 }
 
-// SyncDue reads the due connections of a domain without their persons, a limited number
-// concurrently, and returns how many it read. A call waits for an earlier one of the same
-// domain in this process, so everything due has been read when it returns.
+// SyncDue reads up to maxDue due connections of a domain without their persons, a limited number
+// concurrently, and returns how many it took. A call waits for an earlier one of the same domain
+// in this process, so what that one took has been read too when the call returns.
 func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	pass, _ := a.passes.LoadOrStore(d.ID, make(chan struct{}, 1))
 	n := pass.(chan struct{}) //nolint:errcheck // the map holds nothing else
@@ -201,7 +201,7 @@ func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, er
 const maxConnections = 100
 
 // SyncAll reads the connections of a user, with or without the person present, and returns them
-// oldest first. It skips connections that another process reads and, without the person, barred
+// oldest first. It skips connections that another run is reading and, without the person, barred
 // ones. It fails with Conflict when the user has more than maxConnections.
 func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID, attended bool) ([]bankstore.Connection, error) {
 	all, err := a.atMost(ctx, d, user)

@@ -17,10 +17,10 @@ import (
 // maxCertified is how many accounts a certificate has at most.
 const maxCertified = 200
 
-// Certificate writes a certificate of account ownership for the payment accounts of a
-// connection that the person shares, as PDF with times in the zone. It is made from stored data
-// and not stored. A Conflict where the domain has no certificates, or no such account is
-// shared.
+// Certificate writes a certificate of account ownership for the payment accounts of a connection
+// that the person shares, as PDF with times in the zone. It is made from stored data and not
+// stored. It fails with Conflict when the domain has no certificates, or when no payment account
+// is shared.
 func (a *Aggregation) Certificate(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, zone *time.Location) ([]byte, error) {
 	c, err := a.Connection(ctx, d, user, connection)
 	if err != nil {

@@ -14,12 +14,13 @@ import (
 const (
 	// clusterDepth is how many of an account's last transactions are searched for series.
 	clusterDepth = 1000
-	// maxClusters limits the clusters of an account, both found and created ones.
+	// maxClusters is how many series the service finds in an account. A client can create a
+	// cluster while the account has fewer than that, found ones included.
 	maxClusters = 300
 )
 
-// cluster finds the series among the last transactions of an account, when a transaction
-// changed.
+// cluster finds the series among the last transactions of an account, when one of its
+// transactions is new, changed or gone.
 func (im *importer) cluster(a *syncedAccount) error {
 	if !a.changedTransactions {
 		return nil
@@ -48,7 +49,7 @@ func (im *importer) cluster(a *syncedAccount) error {
 	return im.store(func(tx *store.Tx) error { return c.write(tx, im, a.StoredAccount) })
 }
 
-// clustering has the known series of an account, and the new ones.
+// clustering has the known series of an account, and those that are new or changed.
 type clustering struct {
 	known map[string]bankstore.StoredCluster
 	in    map[passerelle.TransactionID]passerelle.ClusterID

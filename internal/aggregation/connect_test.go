@@ -36,7 +36,7 @@ type fixture struct {
 	bank   *sandbox.Bank
 	// waiting is work in the background that is still to be done.
 	waiting []func(context.Context)
-	// lastEvent is the last delivery of each webhook.
+	// lastEvent is the last delivery of each webhook that events has returned.
 	lastEvent map[passerelle.WebhookID]passerelle.DeliveryID
 }
 
@@ -158,8 +158,8 @@ func (h *fixture) sync() int {
 	return n
 }
 
-// TestConsentComesFirst: a discovered account is withheld until the person shares it. It is
-// then read, does not change without changes, and disappears when it is withheld again.
+// TestConsentComesFirst: a discovered account is withheld until the person shares it. It is then
+// read, stays the same while nothing changes, and disappears at once when it is withheld again.
 func TestConsentComesFirst(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")

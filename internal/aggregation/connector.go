@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Banks lists the connectors of a domain with its settings, in display order: those that
-// initiate payments and those that read.
+// Banks lists the connectors of a domain with the domain's settings applied, in display order:
+// those that initiate payments and those that read.
 func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Bank, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
@@ -45,8 +45,8 @@ func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Doma
 	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d), acts...)
 }
 
-// ConfigureSource changes a source, with the errors of ConfigureConnectors. A connector that is
-// already disabled keeps its date.
+// ConfigureSource changes a source, with the errors of ConfigureConnectors. A source that is
+// already disabled keeps the time at which it was disabled.
 func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, change settings.SourceChange, by string, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
@@ -60,7 +60,8 @@ func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, 
 	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d), acts...)
 }
 
-// profile returns the connector's own profile, by UUID or number.
+// profile returns the profile of the connector with a UUID or number, without the settings of
+// the domain.
 func (a *Aggregation) profile(d passerelle.Domain, name string) (connector.Profile, bool) {
 	for _, c := range a.Connectors.All() {
 		p := c.Profile()

@@ -19,8 +19,8 @@ import (
 // A connector is not trusted: it may return invalid data, ignore errors, or continue after its
 // deadline. This code protects the run, together with package bankcall.
 
-// lateGrace is how long after its deadline a connector may still return, and renewalInterval
-// how often the lease is renewed in the meantime. Only tests change them.
+// lateGrace is how long after its deadline a connector may still return, and renewalInterval how
+// often the lease is renewed during the call. Only tests change them.
 var (
 	lateGrace       = 10 * time.Second
 	renewalInterval = runLease / 5
@@ -137,9 +137,10 @@ func (s *sink) SubscriptionRead(subscription string) error {
 	return s.pass(func() error { return s.importer.SubscriptionRead(subscription) })
 }
 
-// outcomeOf is how a run ended, whatever came of it. A read that broke off or took too long is
-// tried again like that of an unavailable site. A fault of the connector or the database has a
-// state of its own.
+// outcomeOf returns the outcome to store for a run, whether or not it failed. A fault of the
+// connector, or a failure of the store in time, has the state Bug. Any other read that broke off
+// or took too long keeps the state that the connector returned. Without one it is tried again
+// like the read of an unavailable site.
 func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) connector.Outcome {
 	if err == nil {
 		outcome, err = bounded(outcome, run.started)

@@ -10,7 +10,7 @@ func SetMaxStatementAccounts(most int) (before int) {
 }
 
 // SetConnectorTimes changes how long after its deadline a connector may return, and how often
-// the lease is renewed meanwhile. It returns the previous values.
+// the lease is renewed during a call. It returns the previous values.
 func SetConnectorTimes(afterwards, renewal time.Duration) (time.Duration, time.Duration) {
 	before, often := lateGrace, renewalInterval
 	lateGrace, renewalInterval = afterwards, renewal

@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// errors are the errors of the user's enabled accounts and subscriptions. Withheld ones have
-// none.
+// errors returns the errors of the user's enabled accounts and subscriptions. It fails the test
+// when a withheld one has an error.
 func (h *fixture) errors() (all []passerelle.ConnectionState) {
 	h.t.Helper()
 	subscriptions, err := bankstore.From(h.DB).Subscriptions(h.t.Context(), bankstore.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, All: true}, store.Window{Limit: 1000})
@@ -33,8 +33,8 @@ func (h *fixture) errors() (all []passerelle.ConnectionState) {
 	return all
 }
 
-// errorEvents are the accounts and subscriptions of the last event, each with its error and
-// without data.
+// errorEvents returns the errors of the accounts and subscriptions in the last event. It fails
+// the test when one of them has transactions or documents.
 func (h *fixture) errorEvents(events []event) (all []any) {
 	h.t.Helper()
 	last := events[len(events)-1]
@@ -89,7 +89,8 @@ func TestErrorOfAFailedUpdate(t *testing.T) {
 	})
 }
 
-// ends lets the next update end in a state, and checks all enabled objects.
+// ends has the next update end in a state, and checks that all enabled objects have it as their
+// error.
 func (h *fixture) ends(id passerelle.ConnectionID, login string, want passerelle.ConnectionState) {
 	h.t.Helper()
 	c, err := h.Resume(h.t.Context(), h.domain, h.user.ID, id, aggregation.Request{Values: map[string]string{"login": login}})

@@ -228,7 +228,7 @@ func spoiltOutcomes() map[string]connectorFault {
 	}
 }
 
-// misbehaviour is a fault that does not concern the data.
+// misbehaviour has the faults of a connector that do not concern its data.
 func misbehaviour() map[string]connectorFault {
 	b := soundBooks()
 	broken := errors.New("the line broke")
@@ -344,7 +344,7 @@ func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key stri
 	}
 }
 
-// TestReadsAfterACrash: a connector learns that the last read never ended, until one ends,
+// TestReadsAfterACrash: a connector learns that the last read never ended, until a read ends,
 // whoever takes the lease in between.
 func TestReadsAfterACrash(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
@@ -535,7 +535,7 @@ func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 }
 
 // TestSyncsOfDeletedConnections: a connection that is deleted while it is read is missing for
-// the reader, and no event reports it.
+// the reader, and no event reports it after its deletion.
 func TestSyncsOfDeletedConnections(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {

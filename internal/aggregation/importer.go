@@ -28,7 +28,8 @@ const (
 const noReadingNumber = -1
 
 var (
-	// errStore marks a failure of the store, which the connector returns to us.
+	// errStore marks a failure of the store. It is not the connector's fault, although the
+	// connector returns it to us.
 	errStore = errors.New("the store failed")
 	// errInvalidData marks what no institution can mean. It is logged, so its text repeats no
 	// value.
@@ -57,7 +58,7 @@ type syncedAccount struct {
 	// changedTransactions reports that a transaction is new, changed or gone.
 	changedTransactions bool
 	investments         reconciler[bankstore.NewAsset]
-	// first is the first day of the passed transactions.
+	// first is the first day of the transactions that the connector passed on.
 	first passerelle.Date
 	read  bool
 }
@@ -103,7 +104,7 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	return im.fetched()
 }
 
-// checkEmpty finds out, for all accounts to be read, whether rows are stored.
+// checkEmpty finds out, for each account to be read, whether any of its rows are stored.
 func (im *importer) checkEmpty() error {
 	var checks []func(*store.Reader) error
 	for _, key := range im.accountKeys {
@@ -358,8 +359,9 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 	return stored
 }
 
-// AccountRead ends an account: stored rows from that day on that were not passed on no longer
-// exist at the institution. It emits an event with what changed.
+// AccountRead ends the read of an account. Stored assets, and stored transactions of the day
+// from or later, are gone at the institution when they were not passed on. It emits an event
+// with what changed.
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -391,8 +393,9 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	})
 }
 
-// cover moves the first day of the complete history. A read without a bound, or a first one in
-// parts, covers what it passed on, and today when that is nothing.
+// cover moves the first day from which the stored history is complete. After a read without a
+// bound, or a first one in parts, that is the day of the first transaction that it passed on, or
+// today when there was none.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

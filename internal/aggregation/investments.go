@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// maxInvestments limits how much an account may hold.
+// maxInvestments is how many assets an account may hold.
 const maxInvestments = 2000
 
 // Assets takes a page of what an account holds.

@@ -85,7 +85,8 @@ func (run *syncRun) shown() wire.Connection {
 	return shown
 }
 
-// finalEvents are the events that end a run. They leave out accounts that were not read.
+// finalEvents are the events that end a run. They leave out what was not read, except after a
+// failed update, see reportOf.
 func (run *syncRun) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	shared := im.shared()
@@ -160,8 +161,8 @@ func (run *syncRun) owned(ctx context.Context, accounts []*syncedAccount) (store
 	}))
 }
 
-// report has the subject of a run's final events: shared accounts and subscriptions that were
-// read or changed.
+// report has the accounts and subscriptions in a run's final events: the shared ones that were
+// read, changed or are no longer listed.
 type report struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription
@@ -187,7 +188,8 @@ func (im *importer) report() report {
 }
 
 // reportOf is the report of a run. After a failed update it has every enabled account and
-// subscription with the error, because some receivers read the event account by account.
+// subscription with the error, because a receiver that reads the event account by account would
+// miss it otherwise.
 func (run *syncRun) reportOf(ctx context.Context, im *importer) (report, error) {
 	t := im.report()
 	if run.c.State == "" {

@@ -16,9 +16,9 @@ import (
 // A consent ends after the connector's number of days, or when the institution says. From then
 // on the service reads the connection only with its person, whom the state asks for.
 
-// LapseConsents moves connections of a domain whose consent has ended into the state that asks
-// for their person, and emits CONNECTION_SYNCED. A connection that is being read waits for the
-// next call.
+// LapseConsents finds the connections of a domain whose consent has ended. It moves each into
+// the state that asks for its person, and emits CONNECTION_SYNCED. A connection that is being
+// read waits for the next call.
 func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) error {
 	var (
 		last bankstore.Connection

@@ -271,8 +271,8 @@ func TestUserSynced(t *testing.T) {
 	})
 }
 
-// TestUserSyncedOnRequest: a request for all connections is a batch, one connection is none,
-// and a withheld account is left out.
+// TestUserSyncedOnRequest: a request for all connections is a batch, and one connection is none.
+// When an account is withheld, an undelivered USER_SYNCED with its data is dropped.
 func TestUserSyncedOnRequest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		all := func() string {

@@ -155,8 +155,8 @@ func TestFourReadsADayWithoutThePerson(t *testing.T) {
 	})
 }
 
-// TestReplicasShareWhatIsDue: each connection is read once, by the first replica that claims
-// it.
+// TestReplicasShareWhatIsDue: each connection is read once, by the first replica that claims it,
+// even when another listed it before.
 func TestReplicasShareWhatIsDue(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		const connections = 10

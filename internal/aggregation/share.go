@@ -33,7 +33,8 @@ type AccountChange struct {
 // ChangeAccounts changes what a person may change in accounts, and returns the changed accounts
 // by id. The accounts of one connection change together or not at all. Enabling stores the
 // consent and makes the service read the accounts soon. Disabling withdraws it, and hides their
-// rows at once. A connection that is being read longer than LeaseTimeout is locked.
+// rows at once. It fails with the locked error when the connection is being read for longer than
+// LeaseTimeout.
 func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]bankstore.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSharingAgainAndAgain: shared accounts are read at once, any number of times, and these
-// reads do not count as unattended.
+// TestSharingAgainAndAgain: shared accounts are read at once, any number of times. These reads
+// do not count towards the few that an institution allows without the person.
 func TestSharingAgainAndAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")

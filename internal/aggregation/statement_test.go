@@ -97,8 +97,8 @@ func TestStatementsHaveWhatWasRead(t *testing.T) {
 	})
 }
 
-// foundStatements: each new account has a statement with a balance and without movements, or an
-// empty one, and is named.
+// foundStatements: each new account has a delivery that names it. Its body is a statement with a
+// balance and without movements, or it is empty and the account counts as omitted.
 func (h *fixture) foundStatements(found []store.Delivery, bodies [][]byte) {
 	h.t.Helper()
 	for _, a := range h.accounts(true) {

@@ -31,7 +31,7 @@ type syncRun struct {
 	user   passerelle.User
 	c      bankstore.Connection
 	source bankstore.ConnectionSource
-	// sources are all sources of the connection, as before the run.
+	// sources are all sources of the connection, as they were before the run.
 	sources []bankstore.ConnectionSource
 	// values has the values of the connector's fields, and memory what the last run
 	// returned. secretless is why they could not be read.
@@ -61,7 +61,7 @@ type syncRun struct {
 	ended bool
 }
 
-// readRequest has the request for a run.
+// readRequest has what a run begins with.
 type readRequest struct {
 	attended bool
 	answers  map[string]string
@@ -116,8 +116,8 @@ func (run *syncRun) emit(tx *store.Tx, version int64, events []store.EmittedEven
 	return nil
 }
 
-// userBecamePermanent means that the user became permanent since it was read. It undoes a unit,
-// and the next one succeeds.
+// userBecamePermanent reports whether the user became permanent since it was read. Such a change
+// undoes a unit, and the next attempt succeeds.
 func (run *syncRun) userBecamePermanent(ctx context.Context) bool {
 	u, err := run.DB.User(ctx, run.domain.ID, run.user.ID)
 	changed := err == nil && (u.Permanent == nil) != (run.user.Permanent == nil)
@@ -127,8 +127,8 @@ func (run *syncRun) userBecamePermanent(ctx context.Context) bool {
 	return changed
 }
 
-// read reads the institution, and stores the data and the outcome. The lease is held and is
-// released.
+// read reads the institution, and stores the data and the outcome. The caller has the lease, and
+// read releases it.
 func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a readRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, maxRunTime)
 	defer cancel()
@@ -222,11 +222,12 @@ func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
 	run.source.NextTry = c.NextTry
 }
 
-// consentDays is the default duration of a consent.
+// consentDays is how many days a consent lasts when neither the institution nor the connector
+// says otherwise.
 const consentDays = 180
 
-// setConsentEnd moves the end of the consent when the institution reports it, or when the
-// person took part and the connector knows the duration.
+// setConsentEnd moves the end of the consent to the one that the institution reports. Without a
+// report, it counts the days of the connector when the person took part or no end is known.
 func (run *syncRun) setConsentEnd(now time.Time, o connector.Outcome) {
 	until := o.ConsentUntil
 	if until == nil && (run.attended || run.c.ConsentUntil == nil) {

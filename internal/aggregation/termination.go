@@ -22,7 +22,8 @@ const (
 )
 
 // TerminateConsents ends the consents of deleted connections of a domain at their institutions,
-// as far as that is due. A consent that cannot be ended is logged, and expires by itself.
+// as far as that is due. It logs each failure. After maxTerminations failures it gives up, and
+// the consent expires by itself.
 func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain) error {
 	due, err := bankstore.From(a.DB).TerminationsDue(ctx, d.ID, a.now(d), maxDue)
 	for _, t := range due {

@@ -33,7 +33,7 @@ type Webauth struct {
 }
 
 // Landing is where a person goes after an institution's page: to a registered address of the
-// client, with its state.
+// client, with the client's state.
 type Landing struct{ RedirectURI, State string }
 
 // maxState is how many characters a client may want back.
@@ -51,7 +51,7 @@ func (w Webauth) Check() error {
 }
 
 // CheckWebauth refuses requests that lead to no page of an institution: with Conflict for a
-// connection that needs none, and otherwise with Invalid or NotFound.
+// connection that needs none or is being read, and otherwise with Invalid or NotFound.
 func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) error {
 	if w.Connection == 0 {
 		_, _, err := a.open(ctx, d, user, w.request())
@@ -97,7 +97,7 @@ func hasPage(p connector.Profile, source string) bool {
 }
 
 // Asked are the values that are useful on the way to an institution's page. They contain no
-// secrets: fields of other mechanisms stay out of the browser's address.
+// secrets: passwords, and fields of other mechanisms, stay out of the browser's address.
 func (a *Aggregation) Asked(w Webauth) map[string]string {
 	kept := map[string]string{}
 	reader, known := a.Connectors.DataReader(w.Connector)
@@ -215,7 +215,8 @@ func (l Landing) arrival(c bankstore.Connection, callback url.Values) string {
 	return l.with(reported)
 }
 
-// Refused is the landing with an error, for a person who did not get to a connection.
+// Refused is the landing with an error, for a person whose request failed before the
+// institution's page.
 func (l Landing) Refused(code, description string) string {
 	return l.with(url.Values{"error": {code}, "error_description": {description}})
 }
@@ -266,8 +267,9 @@ func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error
 	return run.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {formatReturn(run.c.ID, back.Nonce)}}.Encode(), nil
 }
 
-// storeReturn keeps the return address while the person is expected at the institution or back
-// from it, and removes it otherwise.
+// storeReturn stores the return address when the person is wanted at the institution. Otherwise
+// a run with the person removes it. A run without them keeps it, because they may still come
+// back.
 func (run *syncRun) storeReturn(tx *store.Tx) {
 	if run.c.State == passerelle.WebauthRequired && run.back.Nonce != nil {
 		bankstore.In(tx).ExpectReturn(run.domain.ID, run.c.ID, run.back)

@@ -354,7 +354,8 @@ func (s *Service) userToken(ctx context.Context, c *httpapi.Caller, in userToken
 	return userTokenOutput{grant.Text}, err
 }
 
-// named returns the application with an id or name, or the only one of the domain.
+// named returns the application with an id or name. Without either it returns the only one of
+// the domain.
 func (s *Service) named(ctx context.Context, c *httpapi.Caller, field, name string) (store.Client, error) {
 	all, err := s.DB.Clients(ctx, c.Domain.ID)
 	if err != nil {

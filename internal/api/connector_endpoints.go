@@ -73,14 +73,14 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 	}
 }
 
-// The objects of the deprecated lists of connectors.
+// The capabilities by which the deprecated lists of connectors select.
 const (
 	anything    = ""
 	ofAccounts  = "bank"
 	ofDocuments = "document"
 )
 
-// banks are the connectors of the caller's domain with the wanted abilities, or all, in display
+// banks are the connectors of the caller's domain with the wanted capability, or all, in display
 // order.
 func (s *Service) banks(ctx context.Context, c *httpapi.Caller, capability string) ([]wire.Bank, error) {
 	all, err := s.Aggregation.Banks(ctx, c.Domain)

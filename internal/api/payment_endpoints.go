@@ -69,7 +69,8 @@ func (s *Service) evidence(ctx context.Context, c *httpapi.Caller, id passerelle
 	return &all, nil
 }
 
-// expand embeds the requested expansions in payments, with one query for each expansion.
+// expand embeds the requested expansions in payments, with one query for each kind of object,
+// for any number of payments.
 func (s *Service) expand(ctx context.Context, c *httpapi.Caller, payments []store.Listed, shown []wire.Payment, asked httpapi.Expansion) error {
 	if !asked.Has("transitions") && !asked.Has("timeline") {
 		return nil
@@ -123,7 +124,8 @@ func (s *Service) reach(ctx context.Context, c *httpapi.Caller, id passerelle.Pa
 }
 
 // view is how payments are shown to the caller. The token of one payment, such as that in a
-// payer's link, shows the payer's own data, and that of others when it has the right.
+// payer's link, shows the payer's own data. It shows the data of others only when it was granted
+// that.
 func (s *Service) view(c *httpapi.Caller, sensitive httpapi.SensitiveInput) wire.View {
 	return wire.View{
 		Location: c.Location, Sensitive: sensitive.ShowSensitive, ConnectorID: s.Initiation.ConnectorID,

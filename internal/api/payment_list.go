@@ -145,8 +145,8 @@ func hundredths(field string, amount httpapi.Number) (int64, error) {
 	return bound.Minor, err
 }
 
-// filteredConnectors are the connectors that match all parameters about connectors; nil when
-// there is none.
+// filteredConnectors are the connectors that match all parameters about connectors. They are nil
+// when no parameter is about connectors, and empty when none matches.
 func (s *Service) filteredConnectors(in listPaymentsInput) ([]string, error) {
 	countries, err := parseCountries("country", in.Country)
 	if err != nil {

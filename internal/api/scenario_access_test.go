@@ -14,8 +14,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// grants has the scopes for each call from the table of tokens and scopes, a second time, so
-// that a mistake in the routes is noticed. The columns are, after the call:
+// grants has the status of each call with each token, as the service's table of tokens and
+// scopes says it. It is written a second time, so that a mistake in the routes is noticed. The
+// columns are, after the call:
 //
 //	service   a service token with the one scope admin, read-only,
 //	          allow-sensitive, validate, cancel
@@ -227,7 +228,7 @@ POST   /connector_programs/{programId}/check 403 403 403 403 403 | 403 403 403 4
 DELETE /connector_programs/{programId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403 204
 `
 
-// open are the calls without a token. They ignore tokens.
+// open are the calls that need no token. They ignore one that is sent.
 const open = `
 POST   /auth/init    200
 POST   /auth/token/access 200
@@ -435,8 +436,8 @@ func TestEveryCallWithEveryToken(t *testing.T) {
 	})
 }
 
-// inTurn are all calls in random order, except for one that conflicts after the others made too
-// many connections.
+// inTurn are all calls in random order, but for one that comes first. It would be a conflict
+// after the others, which make too many connections.
 func inTurn() []string {
 	const early = "PUT /users/{userId}/connections"
 	later := maps.Clone(calls())
@@ -480,8 +481,8 @@ func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 	t.Helper()
 	before := s.record()
 	r := s.do(t, a)
-	// Deliveries and erasures may run meanwhile and come to an end. A call that writes does so
-	// every time.
+	// A delivery or an erasure may change rows meanwhile, and ends. Only a call that writes
+	// changes rows each time that it is repeated.
 	diff := s.changed(before)
 	for again := 0; diff != "" && again < 5; again++ {
 		before = s.record()
@@ -510,8 +511,8 @@ func (s *fixture) placed(call, path string) string {
 	return s.people(call, path)
 }
 
-// people fills in users and applications: the token's own for reads, and other applications for
-// changes.
+// people fills in the objects of a path that belong to the token's user. The application is the
+// token's own for reads, and another one for changes.
 func (s *fixture) people(call, path string) string {
 	application := "{application}"
 	if strings.HasPrefix(call, "GET") {

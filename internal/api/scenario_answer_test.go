@@ -10,8 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// situations are what a payment can wait for, by the word in the label for the simulated bank,
-// and the message for any other body. A payment without words is not validated.
+// situations are what a payment can wait for. The label makes the simulated bank put a payment
+// there, and expected is the message for a body that does not fit. A payment without a label is
+// not validated.
 var situations = map[string]struct{ label, expected string }{
 	"created":    {"", "expects to be validated first"},
 	"redirect":   {"actn(redirect)/done - x", "expects the payer to follow validate_uri (action redirect)"},
@@ -180,8 +181,9 @@ func (s *fixture) wrongAnswers(t *testing.T) {
 	}
 }
 
-// answerGrants are the scopes for each body, with the columns of grants. An allowed caller gets
-// a conflict about the expected action, or cancels the payment.
+// answerGrants has the status of each body with each token, with the columns of grants. An
+// allowed caller validates or cancels the payment, or gets a conflict about the body that it
+// expects.
 const answerGrants = `
 validate     200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403 403
 resume       409 403 403 409 403 | 403 403 409 403 | 403 403 404 403 | 403 403 403 403 403

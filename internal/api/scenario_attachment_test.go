@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// attached shares the current account of a person whose regular transactions have attachments,
-// and finds the newest one.
+// attached shares the current account of a person whose regular transactions have attachments.
+// It returns the newest transaction with an attachment.
 func (s *fixture) attached(t *testing.T) (transaction int64) {
 	t.Helper()
 	c, _ := s.discovered(t, "", "receipts")

@@ -47,7 +47,8 @@ func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	return all
 }
 
-// flags are parameters without which a call would be refused for another reason.
+// flags are parameters without which a call would be refused for another reason than the owner
+// of the object.
 func (b bound) flags() string {
 	return map[string]string{"DELETE /users/{userId}/config": "?keys=language"}[b.call]
 }
@@ -76,8 +77,9 @@ func TestWhatIsOthersIsNotThere(t *testing.T) {
 	})
 }
 
-// TestEndedTokensOfUsers makes every user call with a token of a user of another domain, a
-// deleted or expired user, and a revoked token: all are invalid.
+// TestEndedTokensOfUsers makes every user call without a token, with a revoked one, and with
+// tokens of a user of another domain, of a deleted user and of an expired one: each fails like a
+// call without a token.
 func TestEndedTokensOfUsers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		ended := map[string]string{

@@ -116,8 +116,8 @@ func TestConnectionScenarios(t *testing.T) {
 	})
 }
 
-// All connections are read together, and the user is reported when there are two or more.
-// Waiting ones say so.
+// All connections are read together, and the user is reported when there are two or more. A
+// connection that waits for its person says so.
 func TestSynchronisingAllConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -171,7 +171,7 @@ func TestSynchronisingAllConnections(t *testing.T) {
 }
 
 // A connection whose first interaction is not finished in time is removed as by DELETE, with an
-// event. One that has worked stays.
+// event. One that has worked stays, whatever it waits for.
 func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, key := range []string{"", "30"} {

@@ -59,8 +59,8 @@ type paper struct {
 	Date           string
 }
 
-// papers are all documents of a list, read by links in pages of five. Each page has the same
-// total.
+// papers are all documents of a list, read by links in pages of five. The total that a page
+// reports must be their number.
 func (s *fixture) papers(t *testing.T, path string) []paper {
 	t.Helper()
 	var all []paper

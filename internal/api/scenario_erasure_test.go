@@ -140,8 +140,8 @@ func (s *fixture) foldered(t *testing.T) (n int) {
 	return n
 }
 
-// unreachableWebhook registers webhooks for events about users that get nothing, so their
-// deliveries stay undelivered.
+// unreachableWebhook registers webhooks for events about users, and leases them so that nothing
+// is sent: their deliveries stay undelivered.
 func (s *fixture) unreachableWebhook(t *testing.T) {
 	t.Helper()
 	for _, entry := range webhook.Events() {

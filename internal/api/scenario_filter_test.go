@@ -349,7 +349,7 @@ func TestFiltersOfABoundToken(t *testing.T) {
 	})
 }
 
-// Every filtered property is part of the payment: the source and the bank's identifier.
+// A payment has in its timeline what it can be found by: its source and the bank's identifier.
 func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)

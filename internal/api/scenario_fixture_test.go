@@ -42,7 +42,7 @@ const (
 // version begins every address.
 const version = "/2.0"
 
-// noID is an identifier of nothing.
+// noID is an identifier that nothing has.
 const noID = "4611686018427387904"
 
 // fixture is a complete service with three domains, called over HTTP. Every answer is held to
@@ -477,7 +477,7 @@ type record struct {
 
 func (s *fixture) record() record { return record{rows: s.eyes.Rows(), events: s.eyes.Events()} }
 
-// bookkeeping are tables whose rows are created once and then updated.
+// bookkeeping are tables whose rows are created once, and at most updated after that.
 var bookkeeping = map[string]bool{"sequence": true, "counter": true, "connector_name": true}
 
 // since is what was added: rows by table, and events as "NAME subject version".

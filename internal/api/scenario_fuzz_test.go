@@ -12,7 +12,8 @@ import (
 )
 
 // FuzzAPI: for any input, the answer is no server error, refusals have the error body, and
-// accepted answers fit the OpenAPI document. The token of the request is chosen by number.
+// answers and accepted requests fit the OpenAPI document. The token of the request is chosen by
+// number.
 func FuzzAPI(f *testing.F) {
 	for _, seed := range []struct{ method, path, query, contentType, header, body string }{
 		{"POST", "/2.0/payments", "", "application/json", "Prefer: handling=strict", minimalDraft},

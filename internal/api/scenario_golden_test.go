@@ -54,7 +54,8 @@ func (g *golden) compare(t testing.TB, name string, body []byte) {
 	}
 }
 
-// close writes the file with -update, and otherwise fails for stored bodies that no answer had.
+// close writes the file with -update, and otherwise fails for each stored body that no scenario
+// got.
 func (g *golden) close(t testing.TB) {
 	t.Helper()
 	if !*update {

@@ -101,7 +101,7 @@ func placeText(value any, place []any, text string) any {
 	return list
 }
 
-// random is a text of incompressible characters of four bytes.
+// random is a text of length characters of four bytes each, which cannot be compressed.
 func random(seed *rand.Rand, length int) string {
 	text := make([]rune, length)
 	for i := range text {

@@ -174,8 +174,8 @@ func (s *fixture) skips(t *testing.T, all []listed) {
 	}
 }
 
-// periods limits the list by days, months and years of Paris. The lower bound is inclusive, and
-// the upper bound excludes its first instant.
+// periods limits the list by days, months and years of Paris. The first instant of the lower
+// bound is in the list, and that of the upper bound is not.
 func (s *fixture) periods(t *testing.T, all []listed) {
 	t.Helper()
 	for _, bounds := range [][2]string{
@@ -253,7 +253,8 @@ func (s *fixture) cursors(t *testing.T) {
 	}
 }
 
-// growth does not move later pages.
+// growth adds a payment between two pages. The later page repeats nothing, and the first one
+// stays the same on the way back.
 func (s *fixture) growth(t *testing.T) {
 	t.Helper()
 	first := s.list(t, "/payments?limit=10&reverse")

@@ -138,7 +138,7 @@ func TestProviderScenarios(t *testing.T) {
 	})
 }
 
-// shown has all members of a provider.
+// shown has every member of a provider that answers may show.
 type shown struct {
 	ID         int64
 	Type, Name string

@@ -32,8 +32,8 @@ func placeOf(t *testing.T, path string) place {
 	return at
 }
 
-// edit is a change of a body that makes it wrong. Its message begins with the field; code is
-// invalidValue unless it is set.
+// edit is a change of a body that makes it wrong. The message of the error begins with the
+// field; code is invalidValue unless it is set.
 type edit struct {
 	name  string
 	set   map[string]any
@@ -242,7 +242,7 @@ func TestPaymentsRefused(t *testing.T) {
 	})
 }
 
-// badRedirects are forbidden redirect addresses, and more.
+// badRedirects are forbidden redirect addresses, and one for each of the further endings.
 func badRedirects(more ...string) []any {
 	bad := []any{
 		"/back", "back", "//shop.example/back", "javascript:alert(1)", "JavaScript://shop.example/%0aalert(1)", "data:text/html,x", "file:///etc/passwd", "ftp://shop.example/",
@@ -393,7 +393,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 	})
 }
 
-// nothing fails the test unless the answer is not found.
+// nothing fails the test unless the answer is a 404 with the code notFound.
 func (s *fixture) nothing(t *testing.T, a ask) {
 	t.Helper()
 	r := s.do(t, a)

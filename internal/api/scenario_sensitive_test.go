@@ -47,8 +47,8 @@ func identityOf(role, kind, scheme string, without ...string) map[string]any {
 // canary matches what must not be seen.
 var canary = regexp.MustCompile(`CANARY\w*|1903-04-05|19030405`)
 
-// Nothing sensitive is in an answer without the request and the right for it, an event, a
-// request to a receiver, an error, the log, or the database file.
+// An answer has sensitive fields only for a caller who asks for them and has the right. No
+// event, request to a receiver, error, log or database file has them.
 func TestSensitiveFieldsStayInside(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
 		s := newFixture(t, address)

@@ -22,8 +22,8 @@ func (s *fixture) answerKey(t testing.TB, who *testDomain) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// A domain signs its answers when its key says so, with its own key, which can be replaced. A
-// refused change does not happen.
+// A domain signs its answers when the setting api.sign_responses says so. It has a signing key
+// of its own, which another one can replace. A refused change does not happen.
 func TestSigningKeys(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		get := func(path string) ask { return ask{method: "GET", path: path} }

@@ -46,7 +46,8 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 // made for the scenario: {payment}, {live:payment}, {webhook}.
 var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|channel|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|annexed|series|key|outside|program)\}`)
 
-// fill makes what a scenario speaks of. Equal holes have the same value.
+// fill makes the objects that a scenario names, and puts their identifiers into its holes. Equal
+// holes have the same value.
 func (s *fixture) fill(t *testing.T, a ask) ask {
 	t.Helper()
 	made := map[string]string{}
@@ -318,7 +319,7 @@ func TestPaymentScenarios(t *testing.T) {
 	})
 }
 
-// A payment past validation cannot be validated again with any token, and nothing happens.
+// A payment past validation cannot be validated again, whatever the token, and nothing happens.
 func TestValidatingTwice(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)

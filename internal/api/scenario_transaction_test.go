@@ -120,7 +120,7 @@ func (h *holdings) book(tx *store.Tx, domain passerelle.DomainID, i int, gone bo
 	return nil
 }
 
-// held is the identifier of an object for holes in scenarios: the first transaction, its
+// held is the identifier of one of the holdings, for holes in scenarios: the first transaction, its
 // account and its connection.
 func (s *fixture) held(t testing.TB, domainName, what string) string {
 	h := s.holdings(t, domainName)
@@ -194,7 +194,7 @@ func (h *holdings) numbers(page listedTransactions) string {
 	return strings.Join(words, " ")
 }
 
-// Each parameter selects the right transactions, at every list of transactions.
+// Each parameter selects the transactions that it describes, in every list of transactions.
 func TestTransactionsSelected(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -356,7 +356,8 @@ func hrefPath(link *struct{ Href string }) string {
 	return path
 }
 
-// A person's changes outlive the institution's, and searches use the person's label.
+// What a person changed stays when the institution later reports other values, and searches use the
+// person's label.
 func TestEditedTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

@@ -19,8 +19,8 @@ func mostMiB(call string) int {
 	return 1
 }
 
-// A sandbox can trigger any event with its own body or a sample, except those that happen
-// there.
+// A client can trigger any event in a sandbox, with data of its own or a sample. It cannot trigger
+// events that happen in sandboxes as well: those of payments, USER_CREATED and USER_DELETED.
 func TestTriggerScenarios(t *testing.T) {
 	trigger := func(body string) ask {
 		return ask{method: "POST", path: "/sandbox/events", token: "config", body: body}

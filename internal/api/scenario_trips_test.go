@@ -18,8 +18,8 @@ import (
 // mostTrips is how often a call may wait for the database.
 const mostTrips = 10
 
-// longCalls wait for it more often: each with how often it may at most, and why. The rest is
-// for the first use of a statement on a connection.
+// longCalls wait for the database more often than mostTrips: each has its limit, and why. The
+// limits leave room for the first use of a statement on a connection.
 var longCalls = map[string]int64{
 	// An archive is written while it is read, with one or two queries for each kind of object.
 	"GET /users/{userId}/export": 52,
@@ -42,7 +42,8 @@ var longCalls = map[string]int64{
 	"DELETE /users/{userId}/accounts/{accountId}": 13,
 }
 
-// distant is a fixture behind a network that counts round trips, without background work.
+// distant is a fixture without background work. Its database is behind a network that counts round
+// trips.
 type distant struct {
 	*fixture
 	network *servicetest.Network
@@ -58,16 +59,16 @@ func newDistant(t *testing.T) *distant {
 	return &distant{fixture: newFixtureWith(t, address, by.String(), true), network: n}
 }
 
-// tries is how often a call is repeated to find its smallest number of round trips: now and
-// then a call prepares a statement or reserves identifiers.
+// tries is how often a call is made to find its smallest number of round trips: now and then a call
+// prepares a statement, or reserves identifiers for later calls.
 const tries = 6
 
-// takesFiles are the paths for files, which this bank does not take, and for statements, which
-// a disabled account does not have: the answer is a conflict.
+// takesFiles are the paths for files, which this bank does not take, and for statements, which the
+// disabled account of this test does not have: the answer is a conflict.
 var takesFiles = regexp.MustCompile(`/connections/[^/]+/files$|/accounts/[^/]+/statement\b`)
 
-// trips is the smallest number of round trips of several calls, each on new data. It stops when
-// the number is low enough.
+// trips is the smallest number of round trips of several calls, each on new data. No more calls are
+// made when the number is low enough.
 func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func()) (least int64) {
 	t.Helper()
 	least = math.MaxInt64

@@ -159,8 +159,8 @@ func (s *fixture) kept(t *testing.T, r reply) string {
 	return out.Token
 }
 
-// A temporary user is reported once when it becomes permanent, in any way, and a receiver gets
-// the new token.
+// A temporary user is reported once when it becomes permanent, by whichever way, and the receiver
+// gets the new token.
 func TestBecomingPermanent(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("USER_CREATED", "created")
@@ -397,7 +397,7 @@ func TestGuestsLeave(t *testing.T) {
 	})
 }
 
-// Previous tokens end when a renewal says so, and only those of the caller.
+// Previous tokens end when a renewal says so, and only those that the same caller got.
 func TestRevokingPrevious(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var p person

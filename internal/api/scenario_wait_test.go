@@ -21,8 +21,8 @@ func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 	return server.URL, reach, let
 }
 
-// TestSilentReceiversHoldUpTheirDomainAlone lets the maximum number of calls wait for
-// receivers. Further ones are refused and change nothing, and another domain is not affected.
+// TestSilentReceiversHoldUpTheirDomainAlone lets as many calls of a domain wait for receivers as
+// are allowed. Further calls are refused and change nothing. Another domain is not affected.
 func TestSilentReceiversHoldUpTheirDomainAlone(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const most = 8

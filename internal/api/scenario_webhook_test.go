@@ -141,8 +141,8 @@ func (s *fixture) change(t *testing.T, webhook, body string) {
 	s.do(t, ask{method: "PUT", path: "/webhooks/" + webhook, token: "config", body: body}).says(t, 200, "", "")
 }
 
-// A disabled or deleted webhook gets nothing. Afterwards it gets what was undelivered before,
-// and no events from meanwhile.
+// A disabled or deleted webhook gets nothing. Once it is enabled or restored, it gets what was
+// undelivered before the pause, and no events from the pause.
 func TestPausesOfWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for pause, resume := range map[string]string{`{"disabled":true}`: `{"disabled":false}`, `{"deleted":"2026-11-20"}`: `{"deleted":"null"}`} {
@@ -169,7 +169,8 @@ func TestPausesOfWebhooks(t *testing.T) {
 	})
 }
 
-// Hidden webhooks are listed with all, and changed by a body that changes only that.
+// Disabled and deleted webhooks are found with all. Without it, only a change of whether they are
+// disabled or deleted finds them.
 func TestHiddenWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, hide := range []string{`{"disabled":true}`, `{"deleted":"2026-11-20"}`} {

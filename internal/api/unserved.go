@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// family is a group of calls that services of this API family had and this one does not.
+// family is a group of calls that services with this kind of API once had and this one does not.
 type family struct {
 	name string
 	// segments are the words of its paths.

@@ -77,8 +77,8 @@ type webhookLogOutput struct {
 	Next         *string `json:"next_signature" doc:"by the secret that takes the place of the present one, while there are two"`
 }
 
-// nextTry is when the flusher comes for something undelivered. New deliveries go out at once,
-// and a webhook that is not in use gets nothing.
+// nextTry is when the flusher comes for something undelivered. It is nil for a delivery that goes
+// out at once because it was never tried, and for a webhook that is not in use, which gets nothing.
 func nextTry(c *httpapi.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {
 	switch {
 	case w.Deleted != nil || w.Disabled != nil:

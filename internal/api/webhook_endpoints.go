@@ -61,7 +61,7 @@ type webhookInput struct {
 	Disabled  *bool                              `body:"disabled" doc:"a disabled webhook is for nothing that happens meanwhile; what is undelivered waits"`
 }
 
-// change is the change in the input. An impossible id is kept: it is not found.
+// change is the change in the input. An id that nothing can have is kept: it is not found.
 func (in webhookInput) change(c *httpapi.Caller) delivery.WebhookUpdate {
 	out := delivery.WebhookUpdate{Event: in.Event, URL: in.URL, Disabled: in.Disabled, By: c.By()}
 	if in.IDAuth.Present {
@@ -76,7 +76,8 @@ func (in webhookInput) change(c *httpapi.Caller) delivery.WebhookUpdate {
 	return out
 }
 
-// named is the given id, zero for null. Zero itself becomes an id of nothing.
+// named is the id in a field, zero for null. Clients cannot mean zero itself, so it becomes -1, an
+// id that nothing has.
 func named[T ~int64](id httpapi.Nullable[int64]) *T {
 	value := T(id.Value)
 	if !id.Null && value == 0 {
@@ -169,8 +170,8 @@ func newWebhookEvent(e webhook.Entry) webhookEventOutput {
 	return webhookEventOutput{ID: e.Number, Name: e.Event, Description: e.Description, Subject: e.Subject, Deprecated: e.Deprecated}
 }
 
-// shownWebhooks adds health and providers to webhooks, with the same few queries for any
-// number.
+// shownWebhooks adds to webhooks their health, their warnings and, where asked for, their events,
+// with the same few queries for any number.
 func (s *Service) shownWebhooks(ctx context.Context, c *httpapi.Caller, all []store.Webhook, e httpapi.Expansion) ([]webhookOutput, error) {
 	ids := make([]passerelle.WebhookID, len(all))
 	for i, w := range all {
@@ -314,8 +315,8 @@ func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updat
 	return s.shownWebhook(ctx, c, w, in.Expansion())
 }
 
-// deletion reports whether to delete or restore the webhook, nil for neither. The date is
-// always today's.
+// deletion reports whether to delete the webhook (true) or to restore it (false), nil for neither.
+// A deletion has today's date, whatever date the field has.
 func (in updateWebhookInput) deletion(c *httpapi.Caller) (*bool, error) {
 	if !in.Deleted.Present {
 		return nil, nil

@@ -209,7 +209,7 @@ func (z *archive) accounts() error {
 	})
 }
 
-// of are the accounts of the objects on a page.
+// of are the accounts to which the objects on a page belong.
 func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passerelle.BankAccount, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	found, err := bankstore.From(z.DB).BankAccounts(z.ctx, bankstore.AccountFilter{Domain: z.domain.ID, User: z.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})

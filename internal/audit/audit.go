@@ -55,10 +55,10 @@ func hashOf(previous []byte, number int64, content []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Chain gives the acts that have no place one after the end of their chain. It does nothing
-// while another process does that. Acts get their places in the order of their ids, and after
-// all that have a place, whatever clocks and transactions did. A chain that cannot be
-// lengthened does not keep the others from it.
+// Chain gives the acts that have no place one after the end of their chain. It does nothing while
+// another process does that. Acts get their places in the order of their ids, and after all that
+// have a place, whatever the clocks said and however long the transactions took. A chain that
+// cannot be lengthened does not keep the others from it.
 func (l *Log) Chain(ctx context.Context) error {
 	_, err := operatorstore.From(l.DB).NextUnchained(ctx, first)
 	if errors.Is(err, store.ErrNotFound) {

@@ -78,7 +78,7 @@ func (o fixture) verify(chain passerelle.DomainID, seen *audit.Checkpoint) audit
 	return v
 }
 
-// holds checks that a chain is intact and has a number of acts.
+// holds checks that a chain is intact, and how many acts it has and how many wait for it.
 func (o fixture) holds(chain passerelle.DomainID, acts, waiting int64) {
 	o.t.Helper()
 	if v := o.verify(chain, nil); !v.Intact() || v.Last.Number != acts || v.Waiting != waiting {
@@ -109,8 +109,8 @@ func TestActsAreChainedByDomain(t *testing.T) {
 	})
 }
 
-// The places are in the order of the acts for any clocks, and a unit that was rolled back
-// leaves no gap.
+// The places are in the order of the acts, whatever the clocks said, and a unit that was rolled
+// back leaves no gap.
 func TestClocksAndUndoneUnitsLeaveNoTrace(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		undone := errors.New("undone")

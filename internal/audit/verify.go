@@ -47,7 +47,7 @@ type ChainCheck struct {
 	Why    string
 }
 
-// MaxWaiting is up to how many acts without a place are counted.
+// MaxWaiting is how many acts without a place are counted at most.
 const MaxWaiting = 10_000
 
 // Intact reports whether the complete chain is right.
@@ -56,10 +56,10 @@ func (v ChainCheck) Intact() bool { return v.Broken == 0 }
 // page is how many acts are read at once.
 const page = 1000
 
-// reading is a chain that is being held against its hashes.
+// reading is a chain that is being compared with its hashes.
 type reading struct {
 	ChainCheck
-	// marks are hashes that are known from other places than the log.
+	// marks are hashes that are known from elsewhere than the log.
 	marks []mark
 }
 
@@ -70,9 +70,8 @@ type mark struct {
 	other, missing string
 }
 
-// Verify reads a chain, page by page, and finds the first place where it does not hold. Seen
-// may be nil. Acts may be done and get their places meanwhile. Progress gets the number of acts
-// read so far.
+// Verify reads a chain, page by page, and finds the first place where it is wrong. Seen may be nil.
+// Acts may be done and get their places meanwhile. Progress gets the number of acts read so far.
 func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, seen *Checkpoint, progress func(acts int64)) (ChainCheck, error) {
 	before, err := operatorstore.From(db).AuditEnd(ctx, chain)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package backup copies a database consistently while it is in use, and restores copies.
 //
-// It owns the form of a copy: one file, readable by its owner, in the format of SQLite or
-// pg_dump, with everything except the key file and the contents of documents. It has another
-// name until it is complete. It does not own the schema, and reads no rows.
+// It owns the form of a copy: one file that only its owner can read, in the format of SQLite or
+// pg_dump, with everything except the key file and the contents of documents. The file has another
+// name until it is complete. The package does not own the schema, and reads no rows.
 //
 // It fails before it changes anything: it never overwrites a file, and never restores over a
 // database with content.
@@ -89,9 +89,9 @@ func write(ctx context.Context, address, part string, meter *progress.Meter) err
 	return program.run(ctx, address, "--verbose", "--format=custom", "--no-owner", "--no-privileges", "--file="+part)
 }
 
-// Restore makes the database at an address from a copy. The files of SQLite must not exist. A
-// PostgreSQL database must exist without tables. It is all or nothing. The meter shows
-// how far it is.
+// Restore makes the database at an address from a copy. The file of SQLite and its logs must not
+// exist. A PostgreSQL database must exist, without tables. Everything is restored, or nothing. The
+// meter shows how far it is.
 func Restore(ctx context.Context, file, address string, meter *progress.Meter) error {
 	path, sqlite := strings.CutPrefix(address, "sqlite:")
 	if err := fits(file, sqlite); err != nil {
@@ -122,8 +122,8 @@ const (
 	ofPostgres = "PGDMP"
 )
 
-// fits refuses a missing file, and a copy of the other kind of database. The reading program
-// refuses everything else.
+// fits refuses a missing file, and a copy of the other kind of database, which has tables of its
+// own and is of no use here. The program that reads the file refuses what is no copy.
 func fits(file string, sqlite bool) error {
 	opened, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -166,9 +166,9 @@ func restoreSQLite(ctx context.Context, file, path string, meter *progress.Meter
 	return nil
 }
 
-// leftLog returns the log that a killed program left beside its database, empty for none.
-// SQLite replays such a log into the file with the database's name, and would damage another
-// database.
+// leftLog returns the log that a killed program left beside its database, empty for none. SQLite
+// replays such a log into any file with the database's name. That damages the file when the log is
+// of another database.
 func leftLog(path string) string {
 	for _, log := range []string{path + "-wal", path + "-journal"} {
 		if about, err := os.Stat(log); err == nil && about.Size() > 0 {

@@ -34,8 +34,8 @@ type Limits struct {
 	Deadline time.Duration
 	// Grace is how long the connector is waited for after the end of its context.
 	Grace time.Duration
-	// Meanwhile is called each Interval during the call; nil for none. It ends the call by
-	// cancelling a context that the call's is made from.
+	// Meanwhile is called each Interval during the call; nil for none. It can end the call by
+	// cancelling a context from which the call's context is derived.
 	Meanwhile func()
 	Interval  time.Duration
 }

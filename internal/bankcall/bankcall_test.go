@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/bankcall"
 )
 
-// ignores runs for a time after its deadline.
+// ignores returns late, by the duration d after the end of its context.
 func ignores(ctx context.Context, d time.Duration) (string, error) {
 	<-ctx.Done()
 	<-time.After(d)

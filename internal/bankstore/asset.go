@@ -229,9 +229,9 @@ func (r Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainID
 	return database.Collect(ctx, r.rows, scanInvestmentValue, sql, c.Args...)
 }
 
-// InvestmentValuesOf lists the values of all investments of a user, by investment, oldest
-// first, including those of disabled and deleted accounts. Positions are the investment, the
-// day and the id.
+// InvestmentValuesOf lists what a unit of each investment of a user was worth, by investment,
+// oldest first. It includes investments of disabled and deleted accounts. Positions are the
+// investment, the day and the id.
 func (r Reader) InvestmentValuesOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w store.Window) ([]passerelle.InvestmentValue, error) {
 	from := w.From
 	if len(from) == 0 {

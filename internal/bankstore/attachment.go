@@ -44,8 +44,8 @@ func (tx Tx) keepAttachments(domain passerelle.DomainID, a StoredAccount, of pas
 	return nil
 }
 
-// Attachments lists the attachments of existing transactions of a user, by transaction and id.
-// It takes one query.
+// Attachments lists the attachments of transactions of a user, by transaction and id. The caller
+// must know that the transactions exist. It takes one query.
 func (r Reader) Attachments(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, of []passerelle.TransactionID) ([]passerelle.Attachment, error) {
 	var c database.Clauses
 	c.And("x.domain_id = %s AND x.user_id = %s", int64(domain), int64(user))

@@ -26,7 +26,7 @@ type StoredAccount struct {
 	Readings int64
 }
 
-// NextReading is the number of what changes until the account is read to its end.
+// NextReading is the number that changed rows have until the account is read completely again.
 func (a StoredAccount) NextReading() int64 { return a.Readings + 1 }
 
 const accountColumns = `a.id, a.user_id, a.connection_id, a.source_id, a.parent_id, a.key, a.details, a.digest, a.custom_name, a.display, a.bookmarked, a.usage,
@@ -110,7 +110,7 @@ func (r Reader) CountBankAccounts(ctx context.Context, f AccountFilter) (int64, 
 	return f.selection().Count(ctx, r.rows)
 }
 
-// AccountsOf lists all accounts of a connection for its sync.
+// AccountsOf lists all accounts of a connection for its sync, including disabled and deleted ones.
 func (r Reader) AccountsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredAccount, error) {
 	return database.Collect(ctx, r.rows, scanAccount, `SELECT `+accountColumns+` FROM bank_account a WHERE a.domain_id = $1 AND a.connection_id = $2 ORDER BY a.id`,
 		int64(domain), int64(connection))

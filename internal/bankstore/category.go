@@ -27,8 +27,8 @@ func (r Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, u
 	}, `SELECT id, parent_id, name, income, refundable, color FROM category WHERE `+s.Conditions()+` ORDER BY id`, s.Args...)
 }
 
-// CreateCategory stores a category of a user, locks the user in the same unit, and sets the
-// number. The unit is undone with an error when the user would have more than most.
+// CreateCategory stores a category of a user and sets its number. The caller must hold the user in
+// the same unit. The unit is undone with the error beyond when the user would have more than most.
 func (tx Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, most int, beyond error) error {
 	id, err := tx.unit.NewID("category")
 	if err != nil {

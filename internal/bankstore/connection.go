@@ -83,16 +83,16 @@ func (r Reader) Connections(ctx context.Context, domain passerelle.DomainID, use
 		int64(domain), int64(user), p.From, w.Limit, w.Offset)
 }
 
-// standing is the condition that a connection is not deleted. It is looked up by id, because
-// PostgreSQL may turn EXISTS into a hash of all connections, and an index without deleted ones
-// does not help.
+// standing is the condition that a connection is not deleted. The connection is looked up by its
+// id: PostgreSQL may turn EXISTS into a hash of all connections, and an index of those that are not
+// deleted does not lead to one of them.
 func standing(id string) string {
 	return "(SELECT c.id FROM connection c WHERE c.id = " + id + " AND +c.deleted IS NULL) IS NOT NULL"
 }
 
-// SomeConnections returns connections of all users, of one connector or of all when it is
-// empty, in the order of their ids from a random one on. state selects a state, success when it
-// is empty, and all when it is nil.
+// SomeConnections returns up to n connections of all users, of one connector or of all when uuid is
+// empty. They are in the order of their ids, from a random one on and then from the first. state
+// selects a state, success when it is empty, and all when it is nil.
 func (r Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID, uuid string, state *passerelle.ConnectionState, n int) ([]Connection, error) {
 	s := database.Selection{From: "connection"}.And("domain_id = $%d", int64(domain))
 	well := "state IS NULL"
@@ -196,8 +196,8 @@ func (tx Tx) sealFor(c Connection, column string, plain []byte) ([]byte, error) 
 	return sealed, nil
 }
 
-// CreateConnection stores a connection with the person's values, and sets its id. Holder has
-// its lease from the start, for as long.
+// CreateConnection stores a connection with the person's values, and sets its id. Holder has its
+// lease from the start, for the duration lease.
 func (tx Tx) CreateConnection(c *Connection, values map[string]string, holder string, lease time.Duration) error {
 	id, err := tx.unit.NewID("connection")
 	if err != nil {
@@ -274,8 +274,8 @@ func (tx Tx) KeepConnection(domain passerelle.DomainID, id passerelle.Connection
 		WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now} AND deleted IS NULL`, lease.Microseconds(), int64(domain), int64(id), holder)
 }
 
-// ReleaseConnection ends a lease. It does nothing when the lease has lapsed. With brokenOff,
-// the connection keeps the mark that an earlier read never ended.
+// ReleaseConnection ends a lease. It does nothing when the lease has lapsed. With brokenOff, the
+// connection keeps its holder, which marks that an earlier read never ended.
 func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, brokenOff bool) {
 	left := ""
 	if brokenOff {
@@ -298,7 +298,7 @@ func (tx Tx) SaveConnection(c Connection, former int64) {
 }
 
 // SetUpdateError copies the state of a connection to its enabled accounts and subscriptions as
-// their error, or clears their errors.
+// their error. A connection without a state clears their errors.
 func (tx Tx) SetUpdateError(c Connection) {
 	for _, table := range []string{"bank_account", "subscription"} {
 		tx.unit.Exec(`UPDATE `+table+` SET error = $1 WHERE connection_id = $2 AND domain_id = $3 AND disabled IS NULL AND error IS DISTINCT FROM $1`,
@@ -326,13 +326,14 @@ func (tx Tx) SetConnectionMemory(c Connection, memory []byte) error {
 	return nil
 }
 
-// keptForTermination computes terminate for a deletion at $1: zero and an instant become the
-// instant, and NULL stays NULL.
+// keptForTermination are the assignments by which a deletion at $1 keeps what is needed to end the
+// consent at the institution. Where terminate is NULL, it stays NULL, and the memory is removed.
+// Where terminate is zero, it becomes the instant of the deletion, and the memory is kept.
 const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
 
 // DeleteConnection hides a connection and everything below it, and removes its secrets, except
-// those that end the consent. EraseWithdrawn erases the rest. Its consents are recorded as
-// withdrawn. ErrNotFound when it is not there.
+// those that are needed to end the consent at the institution. EraseWithdrawn erases the rest. Its
+// consents are recorded as withdrawn. ErrNotFound when it is not there.
 func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL
 		WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND deleted IS NULL`, database.Micros(now), []byte{}, int64(domain), int64(user), int64(id))
@@ -345,24 +346,25 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: database.Micros(now)})
 }
 
-// ConnectionsDue lists the due connections of a domain that nobody reads, the longest overdue
-// first.
+// ConnectionsDue lists the connections of a domain that are due at its instant now and that nobody
+// reads, the longest overdue first.
 func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} ORDER BY next_try, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// ConnectionsExpired lists connections that were not established in time.
+// ConnectionsExpired lists the connections of a domain that were not established in time, at its
+// instant now.
 func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND expire <= $2 AND deleted IS NULL AND lease_until < {now} ORDER BY expire, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// ConnectionsLapsing lists connections whose consent has ended, that nobody reads, and that do
-// not yet ask their person for a new one. It begins after a connection, the longest overdue
-// first.
+// ConnectionsLapsing lists the connections of a domain whose consent has ended at its instant now,
+// that nobody reads, and that do not yet ask their person for a new consent. The longest overdue
+// are first. The list begins after a connection.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {
@@ -459,8 +461,8 @@ func (r Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainID
 	if len(from) == 0 {
 		from = []any{int64(0), int64(0), int64(0)}
 	}
-	// The first sync of each connection bounds the index. Only for the connection at which the
-	// page begins is that an instant.
+	// An instant limits the part of the index that is read for each connection: the instant of the
+	// position for the connection at which the page begins, and zero for the others.
 	return database.Collect(ctx, r.rows, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(connectionLogColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
 		WHERE c.domain_id = $1 AND c.user_id = $2 AND c.deleted IS NULL AND c.id >= $3 AND l.connection_id = c.id
 			AND l.at >= CASE WHEN c.id = $3 THEN CAST($4 AS BIGINT) ELSE 0 END AND (c.id > $3 OR (l.at, l.id) > ($4, $5))
@@ -488,7 +490,7 @@ func scanConnectionLog(row database.Row) (ConnectionLog, error) {
 	return l, err
 }
 
-// ConnectionSource is one source of a connection.
+// ConnectionSource is one source of a connection: an access channel of its connector.
 type ConnectionSource struct {
 	ID                                                  passerelle.SourceID
 	Connection                                          passerelle.ConnectionID

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// ConnectionReturn is the return address of a person who was sent to an institution, and where
-// they go afterwards.
+// ConnectionReturn is the expected return to a connection: a person was sent to an institution and
+// comes back. It says who comes back, and where they go from there.
 type ConnectionReturn struct {
 	User passerelle.UserID
 	// Nonce is good for one return.
@@ -18,7 +18,7 @@ type ConnectionReturn struct {
 	RedirectURI, State string
 }
 
-// ConnectionReturn loads the return address of a connection. It fails with ErrNotFound when no
+// ConnectionReturn loads the expected return to a connection. It fails with ErrNotFound when no
 // return is expected.
 func (r Reader) ConnectionReturn(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (ConnectionReturn, error) {
 	return database.One(ctx, r.rows, func(row database.Row) (ConnectionReturn, error) {
@@ -32,20 +32,20 @@ func (r Reader) ConnectionReturn(ctx context.Context, domain passerelle.DomainID
 	}, `SELECT user_id, nonce, redirect_uri, client_state FROM connection_return WHERE domain_id = $1 AND connection_id = $2`, int64(domain), int64(id))
 }
 
-// ExpectReturn stores the return address of a connection, and replaces an earlier one.
+// ExpectReturn stores the expected return to a connection, and replaces an earlier one.
 func (tx Tx) ExpectReturn(domain passerelle.DomainID, id passerelle.ConnectionID, back ConnectionReturn) {
 	tx.unit.Exec(`INSERT INTO connection_return (connection_id, domain_id, user_id, nonce, redirect_uri, client_state) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (connection_id) DO UPDATE SET nonce = excluded.nonce, redirect_uri = excluded.redirect_uri, client_state = excluded.client_state`,
 		int64(id), int64(domain), int64(back.User), back.Nonce, database.OptionalText(back.RedirectURI), database.OptionalText(back.State))
 }
 
-// SpendReturn marks the return address with a nonce as used. ErrNotFound when it was used, or
-// is another one by now.
+// SpendReturn marks the expected return with a nonce as used. ErrNotFound when it was used, or is
+// another one by now.
 func (tx Tx) SpendReturn(domain passerelle.DomainID, id passerelle.ConnectionID, nonce []byte) {
 	tx.unit.ExecOne(store.ErrNotFound, `DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2 AND nonce = $3`, int64(domain), int64(id), nonce)
 }
 
-// EndReturn removes the return address of a connection, if any.
+// EndReturn removes the expected return to a connection, if any.
 func (tx Tx) EndReturn(domain passerelle.DomainID, id passerelle.ConnectionID) {
 	tx.unit.Exec(`DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2`, int64(domain), int64(id))
 }

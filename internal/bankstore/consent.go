@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Consent is what a person agreed to share, with the text and the place.
+// Consent is what a person agreed to share, with the version of the text and where they agreed.
 type Consent struct {
 	ID           int64
 	User         passerelle.UserID
@@ -78,8 +78,9 @@ func (r Reader) CountConsents(ctx context.Context, f ConsentFilter) (int64, erro
 // Place is the position of a consent in the list.
 func (c Consent) Place() []any { return []any{database.Micros(c.Granted), c.ID} }
 
-// HastenRead makes a connection due now when it is due later, or at a later instant when its
-// person is at the institution. A connection that waits for something else does not change.
+// HastenRead makes a connection due at the instant now, unless it is due already. A connection
+// whose person is at the institution becomes due at the instant later. A connection that waits for
+// something else does not change.
 func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
 	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled')": later} {
 		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))

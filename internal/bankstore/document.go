@@ -146,8 +146,8 @@ func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id pa
 	}
 	const which = `id = $1 AND +domain_id = $2 AND subscription_id = $3 AND epoch = $4`
 	named := []any{int64(id), int64(domain), int64(s.ID), s.Epoch}
-	// A process that is fetching it may have the old content. It loses its lease, but still
-	// keeps others away until it is done.
+	// A process that is fetching the file may have the old content. It loses its lease, so that it
+	// cannot store that content. The lease still keeps other processes away until its end.
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0, failures = 0, lease_until = CASE WHEN lease_until > {now} THEN lease_until + 1 ELSE 0 END WHERE NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE `+which+`)`, named...)
 	tx.unit.Exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
 		SELECT CAST($5 AS BIGINT), domain_id, user_id, (SELECT connector_uuid FROM connection WHERE id = $8), CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0
@@ -238,9 +238,10 @@ func (f DocumentFilter) where(c *database.Clauses) {
 	f.bounds(c)
 }
 
-// stamped compares the timestamp of a document with an instant, differently for documents with
-// and without a day. Quotes in the details are escaped, so the pattern finds only the key,
-// which is absent or empty without a day.
+// stamped compares the timestamp of a document with an instant: its discovery when it has no day,
+// and its day otherwise. The pattern finds only the key Date in the details, because quotes inside
+// their texts are escaped. In the details of a document without a day, the key is absent or has an
+// empty text.
 const stamped = `CASE WHEN d.custom_date = '' OR d.custom_date IS NULL AND d.details NOT LIKE '%%"Date":"____-__-__"%%' THEN d.found `
 
 func (f DocumentFilter) bounds(c *database.Clauses) {

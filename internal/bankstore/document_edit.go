@@ -82,8 +82,8 @@ type Own[T any] struct {
 	Value *T
 }
 
-// DocumentEdit is what a person may change in a document. Without a name of its own it has the
-// provider's name. The rest is then empty.
+// DocumentEdit is what a person may change in a document. A name that is set to none gives way to
+// the provider's name. Any other value that is set to none stays empty.
 type DocumentEdit struct {
 	Type                *string
 	Name                Own[string]

@@ -52,7 +52,7 @@ func (r Reader) File(ctx context.Context, domain passerelle.DomainID, user passe
 		int64(domain), int64(user), int64(id))
 }
 
-// Files lists a user's files by id, after one of them.
+// Files lists a user's files whose content is stored, by id and after one of them.
 func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
 	return database.Collect(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f
 		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,
@@ -136,8 +136,8 @@ func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time
 }
 
 // replaceFile replaces the file of a document with an uploaded one, in the unit in which the
-// document gets its id. It fails with ErrConflict when the upload has expired, because whoever
-// removes it has changed its end.
+// document gets its id. It fails with ErrConflict when the upload has expired, or when a process
+// that removes the upload has changed its end.
 func (tx Tx) replaceFile(domain passerelle.DomainID, user passerelle.UserID, document passerelle.DocumentID, f StoredFile) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND due = $6 AND due > {now}`,
 		f.Size, database.OptionalMicros(f.Stored), int64(domain), int64(user), int64(f.ID), f.due)
@@ -182,8 +182,9 @@ func (tx Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease t
 		lease.Microseconds(), int64(domain), int64(id))
 }
 
-// KeepFile ends a lease: the content is stored. It fails with ErrConflict when the lease
-// lapsed, the file has changed, or nothing refers to it; it is then removed later.
+// KeepFile ends a lease: the content is stored. It fails with ErrConflict when the lease lapsed,
+// when the file has changed, or when nothing refers to it any more. A file that nothing refers to
+// is removed later.
 func (tx Tx) KeepFile(domain passerelle.DomainID, l LeasedFile, mediaType string, size int64, at time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
 		WHERE +domain_id = $4 AND id = $5 AND lease_until = $6 AND due IS NULL`, database.Micros(at), size, mediaType, int64(domain), int64(l.ID), l.Until)
@@ -222,12 +223,12 @@ func (tx Tx) ResumeFiles(c Connection) {
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0 WHERE connector = $1 AND domain_id = $2 AND next_fetch = $3`, c.Connector, int64(c.Domain), waiting+int64(c.ID))
 }
 
-// FileOrigin is the institution's name for a file: a document of a subscription, or an
-// attachment of a transaction.
+// FileOrigin is where a file comes from, with the keys of the institution: a document of a
+// subscription, or an attachment of a transaction.
 type FileOrigin struct {
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID
-	// Sync is the number of the connection's last read at the same moment.
+	// Sync is the number of the connection's last read when the origin was loaded.
 	Sync int64
 	// Gone means that the last read did not list it; a later one may.
 	Gone bool

@@ -21,8 +21,7 @@ type StoredSubscription struct {
 	Readings int64
 }
 
-// NextReading is the number of what changes until the subscription is read to
-// its end.
+// NextReading is the number that changed rows have until the subscription is read completely again.
 func (s StoredSubscription) NextReading() int64 { return s.Readings + 1 }
 
 const subscriptionColumns = `s.id, s.user_id, s.connection_id, s.source_id, s.key, s.details, s.digest, s.disabled, s.deleted, s.last_update, s.error, s.epoch, s.readings, s.documents, s.changed`
@@ -105,7 +104,8 @@ func (r Reader) CountSubscriptions(ctx context.Context, f SubscriptionFilter) (i
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM subscription s WHERE `+c.String(), c.Args...)
 }
 
-// SubscriptionsOf lists all subscriptions of a connection for its sync.
+// SubscriptionsOf lists all subscriptions of a connection for its sync, including disabled and
+// deleted ones.
 func (r Reader) SubscriptionsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredSubscription, error) {
 	return database.Collect(ctx, r.rows, scanSubscription, `SELECT `+subscriptionColumns+` FROM subscription s WHERE s.domain_id = $1 AND s.connection_id = $2 ORDER BY s.id`,
 		int64(domain), int64(connection))

@@ -133,7 +133,8 @@ type Details struct {
 	Digest int64
 }
 
-// maxDetails limits the details of one object.
+// maxDetails limits the details of one object, in bytes. No account, transaction or document has
+// longer ones.
 const maxDetails = 64 << 10
 
 // EncodeDetails encodes an institution's details. A transaction that comes again in another file

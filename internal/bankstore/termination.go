@@ -16,9 +16,9 @@ type Termination struct {
 	Connection passerelle.ConnectionID
 	User       passerelle.UserID
 	Connector  string // its UUID
-	// Memory is from the last read.
+	// Memory is what the last read left.
 	Memory []byte
-	// Tries counts failures.
+	// Tries counts failed attempts.
 	Tries int64
 
 	due int64
@@ -31,8 +31,8 @@ func (tx Tx) TerminableMemory(c Connection, memory []byte) error {
 	return tx.SetConnectionMemory(c, memory)
 }
 
-// TerminationsDue lists the consents of a domain that must be ended now, the longest overdue
-// first.
+// TerminationsDue lists the consents of a domain that must be ended at its instant now, the longest
+// overdue first.
 func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
 	all, err := database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
@@ -51,8 +51,9 @@ func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID,
 	return all, err
 }
 
-// TryTermination records an attempt, and when to try again unless EndTermination records
-// success. Write fails with ErrConflict when another process is trying.
+// TryTermination records an attempt to end the consent at the institution, and when to try again
+// unless EndTermination records success. Write fails with ErrConflict when another process is
+// trying.
 func (tx Tx) TryTermination(t Termination, next time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET terminate = $1, failures = $2 WHERE +domain_id = $3 AND id = $4 AND terminate = $5`,
 		database.Micros(next), t.Tries+1, int64(t.Domain), int64(t.Connection), t.due)

@@ -29,8 +29,9 @@ type after struct {
 
 func (a after) Scan(into ...any) error { return a.Row.Scan(append(a.first, into...)...) }
 
-// DocumentsOf lists the documents of a filter that are attached to transactions of the user, by
-// transaction, newest first. The transactions must have attached documents. It takes one query.
+// DocumentsOf lists the documents of a filter that are attached to transactions, by transaction,
+// newest first. The caller must know that the user of the filter has the transactions. It takes one
+// query.
 func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions []passerelle.TransactionID) ([]AttachedDocument, error) {
 	var c database.Clauses
 	f.where(&c)
@@ -45,9 +46,10 @@ func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions 
 	}, `SELECT x.transaction_id, `+documentColumns+` FROM transaction_document x CROSS JOIN `+documentSource+c.String()+` ORDER BY x.transaction_id, d.date DESC, d.id DESC`, c.Args...)
 }
 
-// AttachDocument attaches a document to a transaction of the same user, and undoes the unit
-// with an error when these are more than most. It fails with ErrNotFound when one does not
-// exist for them. An attached document stays attached.
+// AttachDocument attaches a document to a transaction of the same user. The unit is undone with the
+// error beyond when the transaction would have more than most documents. It fails with ErrNotFound
+// when the user does not have the document or the transaction. A document that is attached already
+// stays attached.
 //
 // Both rows are locked until the end of the unit: an eraser waits, and then finds the
 // attachment.
@@ -82,7 +84,8 @@ func (tx Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID,
 	tx.unit.ExecOne(store.ErrNotFound, of+` AND document_id = $4`, append(args, int64(document))...)
 }
 
-// touchTransaction records the time of a change below a transaction of a user.
+// touchTransaction records the time of a change to what belongs to a transaction of a user, such as
+// its documents.
 func (tx Tx) touchTransaction(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, at time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE bank_transaction SET last_update = $4 WHERE id IN (SELECT t.id `+presentTransaction+`)`, int64(domain), int64(user), int64(transaction), database.Micros(at))
 }

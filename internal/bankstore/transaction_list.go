@@ -34,13 +34,13 @@ type TransactionFilter struct {
 	Since *time.Time
 	// Income selects incoming transactions when true, and outgoing ones when false.
 	Income *bool
-	// Wording is part of a label. Search is part of a label, a day, a value or a category.
+	// Wording is part of a label. Search is part of a label, a day or a category, or is the value.
 	Wording, Search string
 	// Least and Most limit the value. Values, when set, are the only values.
 	Least, Most *decimal.Decimal
 	Values      []decimal.Decimal
-	// within are the selected accounts as they were found, or nil. undocumented means that
-	// nothing in these accounts has a document.
+	// within are the selected accounts as a span has recorded them, or nil. undocumented means that
+	// nothing in the selected accounts has a document.
 	within       []accountEpoch
 	undocumented bool
 }
@@ -51,12 +51,14 @@ type accountEpoch struct {
 	currency       passerelle.Currency
 }
 
-// MaxWithin is how many accounts a query lists. Each transaction is compared with all of them.
+// MaxWithin is how many accounts a query lists at most, because it compares each transaction with
+// all of them.
 const MaxWithin = 16
 
-// Within limits the filter to the accounts of its span. That saves looking up the account of
-// each transaction, and its documents when none has any. An account that is withdrawn after the
-// span was read is shown once more.
+// Within limits the filter to the accounts of its span, where the span has recorded them. That
+// saves looking up the account of each transaction. Where nothing in the accounts has a document,
+// it also saves looking up the documents of each transaction. An account that is withdrawn after
+// the span was read is shown once more.
 func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	f.undocumented = s.documented == 0
 	if f.Account == 0 {
@@ -65,9 +67,9 @@ func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	return f
 }
 
-// among is the condition that a transaction belongs to one of the accounts. A CASE uses no
-// index and gives no estimate. Otherwise both databases would look up the accounts, and sort
-// all their transactions.
+// among is the condition that a transaction belongs to one of the accounts. It is a CASE, which
+// uses no index and does not let the database estimate the number of transactions. Otherwise both
+// databases would look up the accounts, and sort all their transactions.
 func (f TransactionFilter) among(c *database.Clauses) {
 	var each []string
 	for _, r := range database.Padded(f.within) {
@@ -280,7 +282,7 @@ type TransactionSpan struct {
 	First, Last            passerelle.Date
 	// documented is in how many accounts something has a document.
 	documented int64
-	// noted are the accounts, unless they are many.
+	// noted are the accounts, unless they are more than MaxWithin.
 	noted []accountEpoch
 }
 
@@ -294,8 +296,7 @@ func (s TransactionSpan) Currency(id passerelle.AccountID) (passerelle.Currency,
 	return "", false
 }
 
-// TransactionSpan is taken from counters, and from the ends of an index for each
-// account.
+// TransactionSpan is read from counters, and from the ends of an index for each account.
 func (r Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (TransactionSpan, error) {
 	var s TransactionSpan
 	var c database.Clauses

@@ -47,11 +47,12 @@ func (c Connection) Holding() store.Holding { return store.HoldingOf("connection
 // A withdrawn object is hidden at once, and its rows are erased soon after, in steps. Bodies
 // that hold it go first.
 
-// maxVoided is how many bodies are removed in the unit of the withdrawal. A receiver that was
-// away for long may have more to come.
+// maxVoided is how many bodies are removed in the unit of the withdrawal. A receiver that was away
+// for long may have more bodies to come, which EraseWithdrawn removes.
 const maxVoided = 500
 
-// withdraw removes bodies that contain an object, and leaves the rest to EraseWithdrawn.
+// withdraw records a withdrawal, removes bodies of events that contain the object, and leaves the
+// rest to EraseWithdrawn.
 func (tx Tx) withdraw(e withdrawal) {
 	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, epoch, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		e.domain, e.user, e.kind, e.subject, e.epoch, e.at)
@@ -61,13 +62,13 @@ func (tx Tx) withdraw(e withdrawal) {
 // holding is what identifies bodies that contain the object.
 func (e withdrawal) holding() store.Holding { return store.HoldingOf(e.kind, e.subject, e.epoch) }
 
-// void does away with the bodies of events that hold the subject, at most limit.
+// void removes the bodies of events that contain the object, at most limit.
 func (tx Tx) void(e withdrawal, limit int, voided func()) {
 	tx.units.VoidBodiesWith(passerelle.DomainID(e.domain), passerelle.UserID(e.user), e.holding(), database.Instant(e.at), limit, voided)
 }
 
-// erasable are the tables below each kind of object, in the order in which they are emptied.
-// The condition has the object as $1 and, for accounts, the last epoch as $2.
+// erasable are the tables below each kind of object, in the order in which they are emptied. The
+// condition has the object as $1 and, for accounts and subscriptions, the last epoch as $2.
 var erasable = map[string][]struct{ table, condition string }{
 	"account": {
 		{"investment_value", "account_id = $1 AND epoch <= $2"},
@@ -100,8 +101,8 @@ var erasable = map[string][]struct{ table, condition string }{
 	},
 }
 
-// EraseWithdrawn removes up to limit rows of withdrawn objects, the oldest withdrawal first, in
-// one short unit, and reports whether there are more. One loop calls it repeatedly. Several at
+// EraseWithdrawn removes up to limit rows of withdrawn objects, the oldest withdrawal first, in one
+// short unit, and reports whether there are more rows. One loop calls it repeatedly. Several at
 // once only waste work.
 func EraseWithdrawn(ctx context.Context, db *store.DB, limit int) (bool, error) {
 	e, err := database.One(ctx, db.Rows(), scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
@@ -194,7 +195,7 @@ func (e withdrawal) eraseSome(ctx context.Context, db *store.DB, table, conditio
 }
 
 // HoldAccount keeps an account as shared as it was read, until the unit is written. Write fails
-// with ErrConflict for an object that was withdrawn since.
+// with ErrConflict when the account was withdrawn since.
 func (tx Tx) HoldAccount(domain passerelle.DomainID, a StoredAccount) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
 }

@@ -40,7 +40,7 @@ type Store interface {
 }
 
 // New makes the store for a place: s3://… (see NewBucket), or the path of a folder, which is
-// created.
+// created when it is missing.
 func New(place string) (Store, error) {
 	if strings.HasPrefix(place, bucketScheme) {
 		return NewBucket(place)

@@ -38,9 +38,9 @@ type ObjectStore struct {
 	Prefix string
 }
 
-// ParseAddress reads s3://KEY:SECRET@HOST/BUCKET, which may go on with a prefix of all keys and
-// with the parameters region (us-east-1) and tls; none there speaks plain HTTP to a server on
-// this machine. It does not speak to the server.
+// ParseAddress reads s3://KEY:SECRET@HOST/BUCKET, optionally with a prefix for all keys and the
+// parameters region (us-east-1) and tls. With tls=none, the server on this machine is called with
+// plain HTTP. ParseAddress does not call the server.
 func ParseAddress(place string) (ObjectStore, error) {
 	u, err := url.Parse(place)
 	if err != nil || u.Scheme+"://" != bucketScheme || u.Host == "" {
@@ -76,7 +76,7 @@ func NewBucket(place string) (*Bucket, error) {
 	return &Bucket{p}, nil
 }
 
-// manner is how a server is spoken to.
+// manner returns the region of a server, and whether it is called with TLS.
 func manner(u *url.URL) (string, bool, error) {
 	region, encrypted := defaultRegion, true
 	for key, values := range u.Query() {

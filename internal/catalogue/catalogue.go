@@ -108,8 +108,8 @@ func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 // usual is the beneficiary when a row has none.
 func usual() sandbox.ScenarioAccount { return sandbox.Scenarios()[0].Lines[0].Beneficiary }
 
-// steering is what makes the bank behave so: amount and label of the first line, unusual
-// accounts and days, and settings of the domain.
+// steering is what makes the bank behave as a scenario says: amount and label of the first line,
+// its accounts and day where they are not the usual ones, and settings of the domain.
 func steering(s sandbox.Scenario) string {
 	first := s.Lines[0]
 	parts := []string{first.Amount + " " + string(first.Currency), "`" + first.Label + "`"}
@@ -150,7 +150,7 @@ func day(l sandbox.ScenarioLine) string {
 	return text
 }
 
-// course has the moves in order.
+// course lists the moves of a scenario in order.
 func course(moves []sandbox.Move) string {
 	done := make([]string, len(moves))
 	for i, m := range moves {

@@ -12,8 +12,8 @@ import (
 	"text/template"
 )
 
-// Junction is a place on the command line: the words before it, each with a space, and the
-// words that may follow.
+// Junction is a place on the command line: the words before it, each after a space, and the words
+// that may follow.
 type Junction struct {
 	Path  string
 	Words []string
@@ -63,7 +63,8 @@ end
 `,
 }
 
-// Write writes the script for a shell: bash, zsh or fish. The first step is before any command.
+// Write writes the script for a shell: bash, zsh or fish. The first of the steps is the place
+// before any command.
 func Write(out io.Writer, shell string, steps []Junction) error {
 	script, err := template.New(shell).Funcs(template.FuncMap{"join": strings.Join, "below": pathsBelow}).Parse(scripts[shell])
 	if err != nil {

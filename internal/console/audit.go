@@ -23,8 +23,8 @@ func (c *Console) auditRoutes() []page.Route {
 	}
 }
 
-// auditTimeout limits how long a page reads the chain of a domain. The command reads longer
-// chains.
+// auditTimeout limits how long a page reads the chain of a domain. The command audit verify reads a
+// chain that takes longer.
 const auditTimeout = 20 * time.Second
 
 // maxOperators is how many operators are named and offered.

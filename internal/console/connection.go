@@ -117,7 +117,8 @@ func (c *Console) connections(pc *page.Context) error {
 	return pages.Send(pc, "connections", "Connections", data)
 }
 
-// bankNamed is the UUID of the connector with a UUID or name; empty for an empty text.
+// bankNamed is the UUID of the connector that a text names, by UUID or by name. An empty text names
+// none.
 func bankNamed(banks []wire.Bank, text string) (string, bool) {
 	if text == "" {
 		return "", true
@@ -152,7 +153,7 @@ type syncRow struct {
 	Attended                 bool
 }
 
-// readingPause is when the page of a connection that is being read reloads.
+// readingPause is after how long the page of a connection that is being read is shown again.
 const readingPause = 3 * time.Second
 
 func connectionIDs(pc *page.Context) (passerelle.UserID, passerelle.ConnectionID) {
@@ -218,8 +219,8 @@ func newSyncRow(pc *page.Context, l bankstore.ConnectionLog) syncRow {
 	}
 }
 
-// syncConnection makes the service read a connection now, without its person. Steps that need
-// the person are not done.
+// syncConnection makes the service read a connection now, without its person. It leaves the
+// connection as it is when the institution does not allow such a read.
 func (c *Console) syncConnection(pc *page.Context) error {
 	if !mayAct(pc) {
 		return page.ErrForbidden

@@ -123,8 +123,8 @@ type connectorData struct {
 	Calls   []callRow
 	Amounts []amountsRow
 	Choices []passerelle.AuthMechanism
-	// Own has the domain's settings: hidden "1", shown "0", or empty for the connector's
-	// default, and the mechanism and the days, likewise.
+	// Own has the domain's settings: hidden "1", shown "0", or empty for the connector's default,
+	// and the mechanism and the days, which are empty for the connector's default too.
 	OwnHidden, OwnMechanism, OwnDays string
 	MaySetUp                         bool
 }

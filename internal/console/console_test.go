@@ -194,7 +194,7 @@ func TestActsAreThoseOfTheUseCasesAndOnRecord(t *testing.T) {
 	})
 }
 
-// An act at a bank is recorded together with the intent.
+// An act that calls a bank is recorded together with the intention to call it.
 func TestABankIsAskedOnRecord(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

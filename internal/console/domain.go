@@ -80,8 +80,8 @@ func (c *Console) domains(pc *page.Context) error {
 	return pages.Send(pc, "domains", "Domains", data)
 }
 
-// createDomain creates a domain. A live one needs the operator's second factor, as every act in
-// it does.
+// createDomain creates a domain. To create a live one, the operator needs a second factor, as for
+// every act in it.
 func (c *Console) createDomain(pc *page.Context) error {
 	if !pc.Who.May(operators.SetUp) {
 		return page.ErrForbidden

@@ -54,8 +54,8 @@ type evidenceRow struct {
 // actButton is something that can be done with the payment now.
 type actButton struct {
 	Act, State, Label string
-	// Effect is what an act leads to that is not undone. Such acts are confirmed on a page of
-	// their own. Grave ones end the payment.
+	// Effect is what an act leads to that cannot be undone. Acts with an effect are confirmed on a
+	// page of their own. Grave ones end the payment.
 	Effect string
 	Grave  bool
 }
@@ -88,8 +88,8 @@ func (c *Console) reveal(pc *page.Context) error {
 	return c.show(pc, true)
 }
 
-// mayDo reports whether the operator may do what a button says. Acts at a bank need a second
-// factor.
+// mayDo reports whether the operator may do what a button says. Acts that call a bank need a second
+// factor in live domains.
 func mayDo(pc *page.Context, act string) bool {
 	if act == actSimulate {
 		return pc.Who.May(operators.Simulate)
@@ -320,8 +320,8 @@ func (c *Console) confirmAct(pc *page.Context) error {
 	})
 }
 
-// act does what a button says, with the same use case as the API. The state may have changed
-// since the page was shown: the use case knows.
+// act does what a button says, with the same use case as the API. The state may have changed since
+// the page was shown. The use case checks it.
 func (c *Console) act(pc *page.Context) error {
 	act := pc.Field("act")
 	p, err := c.load(pc, false)

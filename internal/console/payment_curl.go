@@ -43,8 +43,8 @@ type createdParty struct {
 }
 
 // curl is the request that would create the same payment, for a shell, with a variable for the
-// token. What the page hides, it hides. Who initiated the payment is never shown, and not in
-// it.
+// token. It hides what the page hides. It leaves out who initiated the payment, which no page
+// shows.
 func (c *Console) curl(pc *page.Context, p *payment.Payment, revealed bool) (string, error) {
 	shown := wire.NewPayment(p, wire.View{Location: pc.Zone, Sensitive: revealed, ConnectorID: c.Initiation.ConnectorID})
 	body := creation{RedirectURI: p.ClientRedirectURI, State: nameText(pc, p.ClientState, revealed), PayerIdentity: withoutNulls(shown.PayerIdentity)}

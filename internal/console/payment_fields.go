@@ -26,7 +26,7 @@ type listField struct {
 	// choices are the values of a selection, nil for a typed field. They may be only the first
 	// ones, when there are more than a page has.
 	choices func(*Console, *page.Context) ([]choice, error)
-	// among reports whether a value exists that is not in the first choices.
+	// among reports whether a value is a choice beyond the first ones, which a page does not list.
 	among func(c *Console, pc *page.Context, value string) (bool, error)
 	// take narrows the list to a value that is not empty.
 	take func(*page.Context, *listing, string) error
@@ -102,7 +102,7 @@ func maySearch(pc *page.Context) bool {
 	return pc.Domain.Kind == passerelle.Sandbox || pc.MayReveal()
 }
 
-// maxChoices is how many choices a field has. With more, the field is typed.
+// maxChoices is how many choices a page lists for a field. When there are more, the value is typed.
 const maxChoices = 100
 
 func (f *shownField) choose(all []choice, field listField) {
@@ -123,7 +123,7 @@ func (f *shownField) choose(all []choice, field listField) {
 // maxFilter is how many characters a field takes.
 const maxFilter = 200
 
-// listing is what a form selects. It fails with Invalid on the field.
+// listing is what a form selects. It fails with Invalid, which names the wrong field.
 func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) {
 	list := listing{PaymentFilter: store.PaymentFilter{Domain: pc.Domain.ID}, order: "register_date"}
 	for _, field := range listFields {
@@ -150,7 +150,8 @@ func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) 
 	return list, nil
 }
 
-// checkField returns the value for a field that may be a choice or the name of one.
+// checkField checks the value of a field and returns it. The value of a field with choices is one
+// of them, or the name of one.
 func (c *Console) checkField(pc *page.Context, field listField, value string) (string, error) {
 	if err := passerelle.CheckText(field.name, value, maxFilter); err != nil || field.choices == nil {
 		return value, err

@@ -254,8 +254,8 @@ func (d *fixture) planted() passerelle.PaymentID {
 	return made.ID
 }
 
-// In live domains, a search by personal data needs the right to reveal and is recorded. Nobody
-// else learns masked values by guessing, from files or addresses.
+// In live domains, a search by personal data needs the right to reveal and is recorded. Nobody else
+// learns masked values, neither by guessing nor from files or addresses.
 func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -335,8 +335,8 @@ func (d *fixture) searchResults() int64 {
 	return int64(p.ID)
 }
 
-// Pages and files of live domains show no personal data from any source until an operator with
-// the right asks.
+// Pages and files of live domains show no personal data, whatever its source, until an operator who
+// may reveal it asks.
 func TestWhatNamesPeopleIsMaskedInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

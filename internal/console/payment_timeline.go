@@ -112,7 +112,7 @@ var outcomes = map[string]string{
 	store.AttemptOpen: "no answer yet", store.AttemptAnswered: "answered", store.AttemptUnknown: "outcome unknown, the bank is asked",
 }
 
-// exchange is a call of the bank.
+// exchange is the row of a call to the bank.
 func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	row := timelineRow{At: pc.Time(a.Created), Kind: timelineBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
 	switch a.Kind {
@@ -133,7 +133,8 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	return row
 }
 
-// deliveriesByTransition are the deliveries about a payment, by the number of the transition.
+// deliveriesByTransition are the deliveries about a payment, by the number of the transition that
+// they report.
 func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.PaymentID) (map[int64][]timelineRow, error) {
 	deliveries, err := c.DB.DeliveriesAbout(pc, pc.Domain.ID, string(webhook.SubjectPayment), int64(id))
 	if err != nil {

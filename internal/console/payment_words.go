@@ -4,7 +4,7 @@ import "passerelle/payment"
 
 // Sentences about a payment for an operator who does not know the API by heart.
 
-// nextByAction says what a payment waits for, by its action.
+// nextByAction says what a payment waits for, by the action that the API expects next.
 var nextByAction = map[payment.Action]string{
 	payment.Redirect:      "The payer is at the bank's page. The payment goes on when they come back, or when the bank says what they did.",
 	payment.Decoupled:     "The payer is to approve the payment in the bank's app.",

@@ -128,9 +128,9 @@ func (l listing) window(pc *page.Context, query url.Values) store.Window {
 	return w
 }
 
-// place reads a place in the list as links have it: a key and a number with a dash, or sealed
-// where the key is a label. It selects nothing, so a changed position shows another part of the
-// same list. An invalid position counts as none.
+// place reads a place in the list as links have it: a key and a number with a dash, or sealed where
+// the key is a label. It selects nothing, so a changed place shows another part of the same list.
+// An invalid place counts as none.
 func (l listing) place(pc *page.Context, text string) ([]any, bool) {
 	if l.byLabel() {
 		return pc.TextPlace(text)

@@ -100,8 +100,8 @@ func (c *Console) fromProvider(pc *page.Context) error {
 	return c.letInFromElsewhere(pc, pass)
 }
 
-// letInFromElsewhere is letIn for a request from another site: the browser sends the session's
-// cookie only with links from our own pages.
+// letInFromElsewhere is letIn for a request from another site. The browser sends the session's
+// cookie only with requests from our own pages, so it gets a page that leads on.
 func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSession) error {
 	next, err := c.inside(pc, pass)
 	if err != nil {

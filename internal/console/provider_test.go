@@ -115,7 +115,7 @@ func TestProvidersThatGetTokens(t *testing.T) {
 	})
 }
 
-// Operators without the right see providers, and no way to change them.
+// Operators who may not set up the domain see providers, and no way to change them.
 func TestProvidersAreForWhoSetsUp(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.Subscribe("USER_CREATED", "signer")

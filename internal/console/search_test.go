@@ -80,8 +80,8 @@ func TestSearchHasFive(t *testing.T) {
 	})
 }
 
-// TestSearchInLiveDomains searches personal data only for operators with the right, and records
-// it once.
+// TestSearchInLiveDomains searches personal data only for operators who may reveal it, and records
+// the search once.
 func TestSearchInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

@@ -82,8 +82,8 @@ func (d disturbed) Health() connector.BankHealth {
 	}
 }
 
-// TestHealthOfABank: operators see that a bank fails, which calls fail, and which certificate
-// expires.
+// TestHealthOfABank: operators see that a bank fails, in which calls, and which certificate must be
+// renewed.
 func TestHealthOfABank(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -300,8 +300,8 @@ func TestDomains(t *testing.T) {
 	})
 }
 
-// Developers may change the configuration of a sandbox. Only administrators may change domains
-// and live ones.
+// Developers may change the configuration of a sandbox. Only administrators may change domains, and
+// the configuration of live ones.
 func TestWhoSetsUp(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		for role, may := range map[operators.Role]struct{ sandbox, domains int }{

@@ -87,7 +87,7 @@ func (c *Console) letIn(pc *page.Context, pass operators.IssuedSession) error {
 	return nil
 }
 
-// inside gives the browser its session, and redirects it.
+// inside gives the browser its session, and returns the address of the page to show next.
 func (c *Console) inside(pc *page.Context, pass operators.IssuedSession) (string, error) {
 	waits, err := c.Operators.AwaitsSecondFactor(pc, pass.Token)
 	if err != nil {

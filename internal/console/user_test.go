@@ -122,8 +122,8 @@ func TestUsersAreListedAndFound(t *testing.T) {
 	})
 }
 
-// A user's data is shown. Personal data and account numbers are shown only on record, to
-// operators with the right.
+// A user's data is shown. Personal data and account numbers are shown only to operators who may
+// reveal them, and showing them is recorded.
 func TestOneUser(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

@@ -1,11 +1,11 @@
 // Package contract_test holds the service to what the known programs of this
 // API family send it and read from its answers.
 //
-// It owns one row for each of those facts, in the order of their paper (wire facts, by
-// section), and the shapes of answers as the strictest reader of each program declares them. It
-// does not own behaviour, which the scenarios of package api prove, and uses no code under
-// test: it sends HTTP to a complete service. A row fails with the place in the answer that its
-// reader would stumble over.
+// It owns one row for each fact about these programs, in the order of the paper with the facts
+// (wire facts, by section), and the shapes of answers as the strictest reader of each program
+// declares them. It does not own behaviour, which the scenarios of package api prove, and uses no
+// code under test: it sends HTTP to a complete service. A row fails with the place in the answer
+// that its reader would stumble over.
 package contract_test
 
 import (
@@ -185,7 +185,8 @@ func parts(t testing.TB, text string) (body io.Reader, kind string) {
 // thing is a word in braces.
 var thing = regexp.MustCompile(`\{([a-z][a-z ]*)\}`)
 
-// fill replaces words in braces by objects. New objects are made for each use.
+// fill replaces words in braces by objects. An object whose name begins with new is made again for
+// each use.
 func (w *fixture) fill(t testing.TB, text string) string {
 	t.Helper()
 	return thing.ReplaceAllStringFunc(text, func(spelled string) string {

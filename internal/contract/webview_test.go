@@ -17,8 +17,8 @@ import (
 )
 
 // Section 12.1 and 12.2: links as programs build them. Each begins a journey: the browser is
-// redirected to an address with the journey and without the code or the rest of the link. What
-// the parameters do the tests of package webview prove.
+// redirected to an address that names the journey, and has neither the code nor anything else of
+// the link. Tests of package webview prove what the parameters do.
 var journeyFacts = slices.Concat(
 	tell("12.1",
 		begins("{base}/auth/webview/{lang}/connect", "OLD, SYMF", "/2.0/auth/webview/fr/connect?response_type=code", "/2.0/auth/webview/fr/connect"),
@@ -74,7 +74,7 @@ func begins(fact, by, link, leads string) row {
 // ending is a fact of section 12.3: what an application gets when a person returns.
 type ending struct {
 	fact, by string
-	// link is the flow with its unusual parameters.
+	// link is the flow, with the parameters that its link has besides the usual ones.
 	link string
 	// walk is what the person does.
 	walk func(p *person, s page) page

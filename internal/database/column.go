@@ -85,6 +85,6 @@ func Date(s *string) (passerelle.Date, error) {
 	return passerelle.ParseDate("stored date", *s)
 }
 
-// Fold returns a text in which case does not matter but accents do. It is stored beside the
-// text, because the databases differ about letters.
+// Fold returns the form of a text for comparisons that ignore case but not accents. It is stored
+// beside the text, because the databases do not know the same letters.
 func Fold(text string) string { return cases.Fold().String(text) }

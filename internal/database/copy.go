@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CopySQLite writes the state of a database file at one moment to a new file, and reads the
-// copy again. The database may be in use, by other processes as well.
+// CopySQLite writes the state of a database file at one moment to a new file, and reads the copy
+// again to check it. The database may be in use, by other processes as well.
 func CopySQLite(ctx context.Context, path, to string) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("there is no database to copy: %w", err)

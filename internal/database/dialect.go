@@ -16,8 +16,8 @@ type Dialect struct {
 	// EqualsApart means that an index on (key, id) does not lead to a place among equal keys,
 	// when id is the key of the table.
 	EqualsApart bool
-	// Alone, before the name of a table, waits for transactions that have read it and blocks
-	// others. It is empty where only one writer exists.
+	// Alone, before the name of a table, waits for other transactions that have read the table, and
+	// blocks later ones. It is empty where there is only one writer at a time.
 	Alone string
 	// about asks for the version. checks find damage, one line each.
 	about  string
@@ -123,7 +123,8 @@ var parameter = regexp.MustCompile(`(LIMIT )?\$(\d+)`)
 
 // unnamed replaces $1 by ? in a statement for SQLite where positions suffice: to SQLite $1 is a
 // name, and the driver searches all names for each argument. A limit is hidden in a sum: SQLite
-// uses the value of a bare parameter in its plan, and plans again whenever a value is bound.
+// uses the value of a bare parameter in its plan, and plans again whenever a value is bound, even
+// the same one.
 func unnamed(sql string) string {
 	highest := 0
 	return parameter.ReplaceAllStringFunc(sql, func(found string) string {

@@ -2,9 +2,10 @@
 // ids and runs migrations.
 //
 // It owns connections, transactions, the outcome of a lost COMMIT, the words in which the two
-// databases differ, and the statistics of the query planner. It does not own tables: package
-// store has their SQL and the migrations. Its own tables are sequence, counter,
-// schema_migration and, on PostgreSQL, unit_mark. Migrations of the store create the others.
+// databases differ, and the statistics of the query planner. It does not own the tables of the
+// service: package store has their SQL and the migrations. Its own tables are sequence, counter
+// and, on PostgreSQL, unit_mark, which migrations of the store create, and schema_migration, which
+// it creates itself.
 //
 // # Reading and writing
 //
@@ -52,7 +53,7 @@
 //
 // # Failures
 //
-// A violated constraint is ErrDuplicate or ErrConstraint, by the database's error code. A
-// missing row is ErrNotFound. A change over another version than expected is ErrConflict. An
-// unreachable or locked database is passerelle.Unavailable.
+// A violated constraint is ErrDuplicate or ErrConstraint, by the database's error code. A missing
+// row is ErrNotFound. A change over another version than expected is ErrConflict. A database that
+// cannot be reached or stays locked is passerelle.Unavailable.
 package database

@@ -22,7 +22,7 @@ var (
 	ErrConflict = errors.New("the row has changed meanwhile")
 	// ErrDuplicate reports the violation of a unique constraint.
 	ErrDuplicate = errors.New("a row with this key exists")
-	// ErrConstraint means that the schema refuses a row: a check, a reference, a mandatory
+	// ErrConstraint means that the schema refuses a row, by a check, a reference, a mandatory
 	// column or a trigger.
 	ErrConstraint = errors.New("the schema refuses the row")
 	// ErrUnknown means that the connection was lost during COMMIT, and the server could not be

@@ -16,15 +16,15 @@ type Config struct {
 	Migrations fs.FS
 	// Log receives messages for operators; nil discards them.
 	Log *slog.Logger
-	// MaxConns limits reading connections on SQLite and all connections on PostgreSQL. Zero is
-	// twice the processors, and 16.
+	// MaxConns limits reading connections on SQLite and all connections on PostgreSQL. Zero means
+	// twice the number of processors on SQLite, and 16 on PostgreSQL.
 	MaxConns int
 	// Alone gives each unit a transaction of its own, to measure the gain of sharing.
 	Alone bool
-	// Limit is how long a query or unit may take, with the wait for a connection, before it
-	// fails with context.DeadlineExceeded or passerelle.Unavailable. Zero is no limit, for
-	// commands that read whole tables. COMMIT, and what a unit shares with others, is waited
-	// for beyond it, for seconds.
+	// Limit is how long a query or unit may take, with the wait for a connection, before it fails
+	// with context.DeadlineExceeded or passerelle.Unavailable. Zero is no limit, for commands that
+	// read whole tables. A unit may wait seconds longer for COMMIT, and for what it shares with
+	// other units.
 	Limit time.Duration
 }
 
@@ -55,7 +55,7 @@ func (r *Querier) bounded(ctx context.Context) (context.Context, context.CancelF
 
 // engine has what the two databases do differently.
 type engine interface {
-	// read calls row for each row until it stops or fails.
+	// read calls row for each row until row returns false or an error.
 	read(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
 	// readWhole is read for a query that reads whole tables.
 	readWhole(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error

@@ -87,7 +87,8 @@ var parameters = map[string]string{
 	"enable_mergejoin":  "off",
 }
 
-// forWholeTables undoes, for one transaction, settings for few rows, including generic plans.
+// forWholeTables undoes, for one transaction, the settings that suit queries of few rows only,
+// including plans that are made for any domain.
 const forWholeTables = `SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL enable_bitmapscan = on;
 	SET LOCAL plan_cache_mode = force_custom_plan`
 
@@ -98,8 +99,9 @@ func PostgresParameters() map[string]string { return maps.Clone(parameters) }
 // connectLimit is how long a server may take to accept a connection.
 const connectLimit = 10 * time.Second
 
-// bound limits statements and transactions on the server. It would notice a lost client only
-// after hours, and hold its locks meanwhile.
+// bound makes the server itself end statements, and transactions without a statement, after a
+// limit. Otherwise the server would notice a lost client only after hours, and hold its locks
+// meanwhile.
 func bound(config *pgx.ConnConfig, limit time.Duration) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectLimit

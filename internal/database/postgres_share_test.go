@@ -124,7 +124,7 @@ func TestLargeUnitsHaveTheirOwn(t *testing.T) {
 	}
 }
 
-// wantTransactions holds how many transactions wrote the probes, and their total.
+// wantTransactions checks how many transactions wrote the probes, and the total of the probes.
 func wantTransactions(t *testing.T, db *Handle, transactions, total int64) {
 	t.Helper()
 	n, err := One(t.Context(), &db.Querier, ScanInt, `SELECT count(DISTINCT CAST(xmin AS TEXT)) FROM probe`)
@@ -158,7 +158,7 @@ func hold(t *testing.T, url string, id int64) (end func()) {
 	}
 }
 
-// awaitWaiting returns when a number of transactions wait for another one.
+// awaitWaiting returns when at least many connections wait for a lock.
 func awaitWaiting(t *testing.T, db *Handle, many int64) {
 	t.Helper()
 	for t.Context().Err() == nil {
@@ -172,9 +172,9 @@ func awaitWaiting(t *testing.T, db *Handle, many int64) {
 	}
 }
 
-// TestUnitsThatWaitHoldUpNobody: while the maximum number of sharing units wait for an
-// uncommitted row, others are written. A waiting unit ends with its context, and is written
-// when the row is free.
+// TestUnitsThatWaitHoldUpNobody: while the maximum number of sharing units wait for an uncommitted
+// row, others are written. A waiting unit fails when its context ends. A unit whose context does
+// not end is written when the row is free.
 func TestUnitsThatWaitHoldUpNobody(t *testing.T) {
 	url := storetest.Postgres(t)
 	db := open(t, url)

@@ -84,8 +84,9 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 	return err
 }
 
-// try is attempt, except for a transaction that failed during COMMIT, whose outcome is unknown.
-// A connection released within a transaction is closed by the pool, which rolls back.
+// try makes one attempt. It returns true when the transaction failed after COMMIT was sent, so
+// that its outcome is unknown. A connection released within a transaction is closed by the pool,
+// which rolls back.
 func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (bool, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
@@ -114,14 +115,15 @@ func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statemen
 }
 
 const (
-	// leaveMark fails in a slot that was given up to settle the unit's outcome.
+	// leaveMark fails in a slot that [postgresEngine.outcome] has given up to settle whether the
+	// unit was committed.
 	leaveMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, $2, {now}) ON CONFLICT (slot) DO UPDATE SET unit = excluded.unit, at = excluded.at
 		WHERE unit_mark.unit >= 0`
 	// sweepMarks removes the slots of processes that are gone.
 	sweepMarks = `DELETE FROM unit_mark WHERE slot IN (SELECT slot FROM unit_mark WHERE at < {now} - CAST(86400000000 AS BIGINT) FOR UPDATE SKIP LOCKED)`
 )
 
-// errAbandoned tells a unit that its caller no longer waits.
+// errAbandoned tells a unit that its caller gave it up before it began.
 var errAbandoned = errors.New("the transaction was given up before it began")
 
 // pipeline sends BEGIN, the mark, the statements and COMMIT in one round trip, and reads the
@@ -192,8 +194,8 @@ func (s *statement) receive(results pgx.BatchResults) error {
 	return rows.Err()
 }
 
-// repeatable reports that the server undid the transaction because of another
-// one: serialization failure and deadlock.
+// repeatable reports whether the server undid the transaction because of another transaction:
+// after a serialization failure or a deadlock.
 func repeatable(err error) bool {
 	var fault *pgconn.PgError
 	return errors.As(err, &fault) && (fault.Code == "40001" || fault.Code == "40P01")
@@ -205,7 +207,8 @@ func (p *postgresEngine) rollback(ctx context.Context, conn *pgxpool.Conn) {
 	_, _ = conn.Exec(ctx, "ROLLBACK")
 }
 
-// settling is a context in which a transaction ends although the caller may have left.
+// settling returns a context to end a transaction in. It goes on when the caller has left, for
+// settleLimit.
 func (p *postgresEngine) settling(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), p.settleLimit)
 }
@@ -230,8 +233,8 @@ func committed(tag pgconn.CommandTag, err error) error {
 // settle finds the outcome of a transaction whose COMMIT failed with cause or was not answered.
 // A transaction that was rolled back may run again if again says so.
 //
-// An error of the driver that is marked safe to retry is not enough: the driver marks a
-// connection that ended after COMMIT was sent.
+// Even an error that the driver marks as safe to retry does not show that nothing was committed:
+// the driver also marks the loss of a connection after COMMIT was sent.
 func (p *postgresEngine) settle(ctx context.Context, m *mark, cause error, again bool) error {
 	within, cancel := p.settling(ctx)
 	defer cancel()

@@ -31,8 +31,8 @@ func One[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql 
 	return found[0], nil
 }
 
-// roomy is up to how many rows Collect makes room for four times as many: rows of a
-// page may be large, and are copied each time that room is made.
+// roomy limits the growth of Collect. A full list of up to roomy rows grows to four times its
+// length, because rows may be large and each growth copies them. Longer lists grow as append does.
 const roomy = 64
 
 // Collect returns all rows of a query, nil when there are none.

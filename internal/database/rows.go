@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// rowsAtOnce is how many rows a statement inserts, because most of a statement's cost is fixed.
-// It has few texts, since each is prepared on each connection: as many rows at once, or one.
+// rowsAtOnce are the numbers of rows that a statement inserts, the largest first. Most of the cost
+// of a statement does not depend on its rows. The numbers are few, because each makes a text, and
+// each connection prepares each text.
 var rowsAtOnce = []int{50, 10, 1}
 
 // RowType is a table with the columns that rows are inserted with.

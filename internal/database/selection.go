@@ -40,7 +40,7 @@ func (s *Selection) Bind(value any) string {
 // expect few rows.
 func Opaque(clause string) string { return "CASE WHEN " + clause + " THEN TRUE ELSE FALSE END" }
 
-// Among selects rows whose column is one of some ids.
+// Among narrows a selection to rows whose column is one of some ids.
 func Among[T ~int64](s Selection, column string, ids []T) Selection {
 	if len(ids) == 0 {
 		return s.And("1 = 0")
@@ -64,7 +64,8 @@ func (s Selection) During(column string, from, until time.Time) Selection {
 	return s
 }
 
-// Either selects rows for which a clause is true, or whose column has one of the values.
+// Either narrows the selection to rows for which a clause is true, or whose column has one of the
+// values.
 func (s Selection) Either(clause string, value any, column string, values []string) Selection {
 	args := []any{value}
 	for _, one := range values {

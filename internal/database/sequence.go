@@ -14,7 +14,7 @@ const (
 	maxBlock  = 6400
 )
 
-// many requests for ids are served from one block, when they are for several.
+// many is how many requests for several ids one block serves.
 const many = 16
 
 const reserveBlock = `INSERT INTO sequence (name, next) VALUES ($1, 1 + CAST($2 AS BIGINT))

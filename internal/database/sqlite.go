@@ -57,7 +57,7 @@ func openSQLite(ctx context.Context, path string, options Config) (_ engine, err
 	return s, s.readers.PingContext(ctx)
 }
 
-// locate checks that the file exists and that only its owner can read it.
+// locate creates the file when it is missing, and ends the access of all but its owner.
 func (s *sqliteEngine) locate() error {
 	var err error
 	if s.path == ":memory:" {
@@ -72,8 +72,8 @@ func (s *sqliteEngine) locate() error {
 	return privateFile(s.path)
 }
 
-// privateFile makes a file for the owner alone, or takes it from all others. SQLite gives files
-// beside a database the mode of the database.
+// privateFile creates a file that only its owner can access, or ends the access of all others to
+// an existing one. SQLite gives the files beside a database the mode of the database.
 func privateFile(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -86,8 +86,8 @@ func privateFile(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// connect makes a pool of connections with the given and the common settings: the file is
-// mapped up to 256 MiB, with a cache of 8 MiB each.
+// connect makes a pool of connections with the given and the common settings: each connection maps
+// up to 256 MiB of the file and has a cache of 8 MiB.
 func (s *sqliteEngine) connect(settings ...string) *sql.DB {
 	shared := []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "mmap_size(268435456)", "cache_size(-8192)"}
 	address := url.URL{Scheme: "file", Path: s.path, RawQuery: url.Values{"_pragma": append(shared, settings...)}.Encode()}

@@ -16,9 +16,9 @@ const (
 	groupLimit = 256
 	// unitLimit is how long the statements of a unit may take.
 	unitLimit = 30 * time.Second
-	// waryGroups is how many groups use savepoints for changing units after a unit failed
-	// without one. It limits the cost of failing units for others: one group in that many is
-	// executed twice.
+	// waryGroups is how many groups use savepoints for units that change rows, after such a unit
+	// failed without one. It limits the cost of failing units for others: one group in that many
+	// is executed twice.
 	waryGroups = 64
 )
 
@@ -26,10 +26,10 @@ const (
 // roll back a whole transaction because of one statement.
 var errLost = errors.New("the transaction is lost")
 
-// errBare means that a unit failed that no savepoint guards.
+// errBare means that a unit without a savepoint failed, so that the whole transaction is undone.
 var errBare = errors.New("a unit without a savepoint failed")
 
-// unit is a Tx that waits for the writer.
+// queued is a unit that waits for the writer.
 type queued struct {
 	unit *Unit
 	done chan error
@@ -180,9 +180,9 @@ func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 	return results, true
 }
 
-// member executes a unit, at first without a savepoint: SQLite copies every page that is
-// changed under one. A unit that only adds rows seldom fails. Others go without a savepoint
-// unless one failed recently.
+// member executes a unit, at first without a savepoint: SQLite copies every page that is changed
+// under one. A unit that only adds rows seldom fails. Other units get no savepoint either, unless
+// one of them failed without it recently.
 func (w *writer) member(u *queued, careful bool) error {
 	if careful || w.wary > 0 && !u.unit.OnlyAdds() || u.unit.controls() {
 		return w.guarded(u)

@@ -11,12 +11,12 @@ import (
 )
 
 // KeepStatistics keeps the statistics of the query planner current. On PostgreSQL it analyzes
-// tables without statistics, as after a restore, and tables that have doubled since. The
-// server's own daemon comes once a minute at best, and plans for a small table are used until
-// then. Without statistics, SQLite plans by rule, as if every table were large. With those of a
-// small table it would read the whole table from then on, so they are removed. Call it every
-// few seconds; it costs one query when there is nothing to do. One process at a time analyzes,
-// table by table, and others go on meanwhile.
+// tables without statistics, as after a restore, and tables that have doubled since. The server's
+// own daemon comes once a minute at best, and plans for a small table are used until then. Without
+// statistics, SQLite plans by rule, as if every table were large. With statistics from the time
+// when a table was small, it would read the whole table from then on. So statistics of SQLite are
+// removed. Call it every few seconds; it costs one query when there is nothing to do. One process
+// at a time analyzes, table by table, and others go on meanwhile.
 func (p *Handle) KeepStatistics(ctx context.Context) error {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
@@ -38,8 +38,8 @@ func (s *sqliteEngine) keepStatistics(ctx context.Context) error {
 	return s.write(ctx, &Unit{statements: slices.Clone(withoutStatistics)})
 }
 
-// withoutStatistics makes a connection of SQLite drop its statistics, and makes others read
-// none. There are both tables after ANALYZE.
+// withoutStatistics makes a connection of SQLite drop its statistics, and makes others read none.
+// ANALYZE creates both tables.
 var withoutStatistics = []statement{
 	{sql: `ANALYZE sqlite_schema`},
 	{sql: `DELETE FROM sqlite_stat1`},
@@ -50,8 +50,8 @@ var withoutStatistics = []statement{
 }
 
 // selectUncounted lists the tables to be counted, the smallest first: they take the least time.
-// The state of their columns cannot be derived from the number of pages, which VACUUM records
-// as well. An empty table has no statistics until rows come. A locked table, as during a
+// The recorded number of pages does not show whether the columns have statistics, because VACUUM
+// records it too. An empty table has no statistics until rows come. A locked table, as during a
 // migration, waits for a later call, because asking for its size waits for the lock.
 const selectUncounted = `SELECT quote_ident(t.relname) FROM (
 		SELECT c.oid, c.relname, c.relpages, c.reltuples,

@@ -2,10 +2,10 @@ package database
 
 import "math"
 
-// Window is the part of a list to be read: A window has Limit rows in Order, from after the
-// position From on, or before it when Backward, nearest first. A position is the value of the
-// order's key, nil for none, and the id. Descending turns the order of keys and ids, but leaves
-// rows without a key at the end.
+// Window is the part of a list to be read: Limit rows in Order, from after the position From on,
+// or before it when Backward, nearest first. A position is the value of the order's key, nil for
+// none, and the id. Descending turns the order of keys and ids, but leaves rows without a key at
+// the end.
 type Window struct {
 	Order      string
 	Descending bool
@@ -15,7 +15,7 @@ type Window struct {
 	Backward   bool
 }
 
-// End is after how many rows a window ends.
+// End is the number of rows from the beginning of the list to the end of the window.
 func (w Window) End() int64 {
 	if w.Offset > math.MaxInt64-int64(w.Limit) {
 		return math.MaxInt64
@@ -23,14 +23,15 @@ func (w Window) End() int64 {
 	return int64(w.Limit) + w.Offset
 }
 
-// IDOrder reads a list ordered by id alone: rows whose id is on the side Sign of From, in
-// Order.
+// IDOrder is how to read a list that is ordered by id alone: rows whose id compares with From as
+// Sign says, in Order.
 type IDOrder struct {
 	Sign, Order string
 	From        int64
 }
 
-// ByID reads a window of such a list, whose positions are ids.
+// ByID returns how to read a window of a list that is ordered by id alone. Positions of the window
+// are ids.
 func (w Window) ByID() IDOrder {
 	p := IDOrder{Sign: ">", Order: "ASC"}
 	if w.Descending != w.Backward {

@@ -40,20 +40,21 @@ type statement struct {
 	args     []any
 	mismatch error
 	scan     func(Row) error
-	// judges means that an error of scan undoes the unit, so COMMIT comes after it.
+	// judges means that an error of scan undoes the unit. So COMMIT is sent only after scan has
+	// read the rows.
 	judges bool
 	// requires means that the statement only checks the condition of [Unit.Require]. Of units
 	// that share a transaction, one checks for all.
 	requires bool
 }
 
-// Write executes the statements that fn collects as one unit: all or none. fn runs in the
-// caller's goroutine, outside any transaction, and Write returns its error unchanged. A Write
-// inside fn is another unit, which stays even when this one fails. On SQLite, a context that
-// ends while the unit waits withdraws it. Once the writer has taken the unit, Write waits for
-// the outcome. On PostgreSQL, a context that ends before COMMIT was sent undoes the unit. In a
-// shared transaction, Write returns when that is over, after a few seconds at most. A panic in
-// fn, or in a function that reads rows, undoes the unit and continues in the caller.
+// Write executes the statements that fn collects as one unit: all or none. fn runs in the caller's
+// goroutine, outside any transaction, and Write returns its error unchanged. A Write inside fn is
+// another unit, which stays even when this one fails. On SQLite, a context that ends while the
+// unit waits withdraws it. Once the writer has taken the unit, Write waits for the outcome. On
+// PostgreSQL, a context that ends before COMMIT was sent undoes the unit. In a shared transaction,
+// Write then returns when the transaction is over, after a few seconds at most. A panic in fn, or
+// in a function that reads rows, undoes the unit and continues in the caller.
 func (p *Handle) Write(ctx context.Context, fn func(u *Unit) error) error {
 	u := &Unit{ctx: ctx, handle: p}
 	if err := fn(u); err != nil {
@@ -85,7 +86,8 @@ func (p *Handle) execute(ctx context.Context, u *Unit) error {
 	return err
 }
 
-// writeUnit executes a unit, once more when it requires what has changed.
+// writeUnit executes a unit. While the value that the unit requires has changed, it renews the
+// value and executes the unit again, attempts times at most.
 func (p *Handle) writeUnit(ctx context.Context, u *Unit) error {
 	if err := u.observe(ctx); err != nil {
 		return err
@@ -160,8 +162,9 @@ func (u *Unit) add(s statement, args []any) {
 }
 
 // Require executes the unit only while a query with one argument finds exactly one row for the
-// known value. Otherwise nothing is written, renew returns the present value, and the unit runs
-// once more with it, or fails with the error of renew. A unit has one such condition at most.
+// value. Otherwise nothing is written, renew returns the present value, and the unit runs again
+// with it, a few times at most, or fails with the error of renew. A unit calls Require once at
+// most.
 func (u *Unit) Require(sql string, value []byte, renew func(ctx context.Context) ([]byte, error)) {
 	u.renew = renew
 	u.add(statement{sql: sql, scan: func(Row) error { return nil }, mismatch: errOutdated, requires: true}, []any{value})
@@ -225,9 +228,9 @@ func (s *statement) check(touched int64) error {
 // run is what a unit executes in a transaction of its own.
 func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tallies(u)...) }
 
-// OnlyAdds reports whether the unit only adds rows and changes totals. Such units do not wait
-// for each other, except at the totals. A unit that adds a row on a condition, or is undone
-// otherwise, does not count: such units enforce limits, and would often be undone.
+// OnlyAdds reports whether the unit only adds rows and changes totals. Such units do not wait for
+// each other, except at the totals. It returns false for a unit that is undone unless a condition
+// holds for a row that it adds: such units enforce limits, and would often be undone.
 func (u *Unit) OnlyAdds() bool {
 	return !slices.ContainsFunc(u.statements, func(s statement) bool { return !s.requires && (s.scan != nil || !s.adds()) })
 }

@@ -14,8 +14,8 @@ import (
 	"passerelle/webhook"
 )
 
-// Notes about a user can be added to the payloads of a webhook: each addition is a member of
-// the payload, with the key of a note. Statements are not JSON and get none.
+// Notes about a user can be added to the payloads of a webhook: each addition names a member of
+// the payload and the key of the note that is its value. Statements are not JSON and get none.
 
 // The bounds of additions.
 const (
@@ -28,8 +28,8 @@ const (
 const deliveryMember = "id_webhook_data"
 
 // AddToData adds a member to the payloads of a webhook: the note about the user under a key, or
-// null without a note or user. It takes the place of an addition of the same member. It fails
-// with Invalid for a member that payloads already have, with Conflict beyond the limit, and
+// null without a note or user. The addition replaces an earlier one of the same member. AddToData
+// fails with Invalid for a member that payloads already have, with Conflict beyond the limit, and
 // with Missing when there is no such webhook.
 func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string, acts ...store.Audit) error {
 	if err := checkAddition(member, key); err != nil {

@@ -14,8 +14,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestAdditions: each JSON payload of the webhook has the note about the user, signed, as it is
-// at the time of the request. Nothing else has it.
+// TestAdditions: each JSON payload of a webhook with an addition has the note about the user,
+// signed, as it is at the time of the request. Nothing else has it.
 func TestAdditions(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)
@@ -66,7 +66,7 @@ func (r *fixture) reload(w store.Webhook) store.Webhook {
 	return w
 }
 
-// TestAdditionsOfNobody: an event of no user has the members, and nothing in them.
+// TestAdditionsOfNobody: an event without a user has the added members with the value null.
 func TestAdditionsOfNobody(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")

@@ -71,7 +71,8 @@ func (o Outbound) ports() ssrf.Option {
 	return ssrf.WithPorts(o.Ports...)
 }
 
-// carriesOpen reports whether every address that an opened one may contain is open itself.
+// carriesOpen reports whether every IPv4 address that an open address may contain is open too. A
+// vague one counts as open unless no list could open it.
 func (o Outbound) carriesOpen(addr netip.Addr, guardian *ssrf.Guardian) bool {
 	for _, inner := range carried(addr) {
 		if within(inner.addr, closed) || inner.certain && guardian.SafeAddr(inner.addr) != nil {
@@ -110,8 +111,8 @@ type carrier struct {
 	// at are the four bytes, each to be combined with mask.
 	at   [4]int
 	mask byte
-	// vague is one of several forms that the prefix may have. The address that it seems to
-	// contain is refused only when no list could open it.
+	// vague means that addresses with the prefix may also have another form. The IPv4 address that
+	// they seem to contain is then refused only when no list could open it.
 	vague bool
 }
 

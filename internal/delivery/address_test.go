@@ -28,7 +28,7 @@ type names struct {
 	asked   map[string]int
 }
 
-// resolve makes a server of the test resolve the test's names.
+// resolve lets the process resolve names with a DNS server that has the answers.
 func resolve(t *testing.T, answers map[string][][]netip.Addr) {
 	t.Helper()
 	n := &names{answers: answers, asked: map[string]int{}}
@@ -134,8 +134,8 @@ var (
 	private = netip.MustParseAddr("127.0.0.1")
 )
 
-// sides is a client that may reach outside, and who listens there and in
-// private, on the same port.
+// sides returns a client that may reach outside. It starts a server outside and one within, on the
+// same port, and returns how many requests each got.
 func sides(t *testing.T) (client *http.Client, port string, reached, entered *atomic.Int64) {
 	t.Helper()
 	reached, entered = new(atomic.Int64), new(atomic.Int64)
@@ -197,7 +197,8 @@ func TestNamesOfSeveralAddresses(t *testing.T) {
 	}
 }
 
-// In a live domain, neither a receiver nor a token endpoint may have such an address.
+// In a live domain, nothing is sent to a receiver or a token endpoint whose address is of the
+// operator's network or of a metadata service.
 func TestLiveDomainsSendNothingInside(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("live", passerelle.Live)

@@ -27,7 +27,7 @@ const (
 
 // notice has the mails about a webhook after a run.
 type notice struct {
-	// webhook loads the present state of the webhook.
+	// webhook is the webhook after the run, with the alarm to be stored.
 	webhook store.Webhook
 	mails   []store.Mail
 }
@@ -46,9 +46,9 @@ func (n *notice) write(tx *store.Tx) error {
 	return nil
 }
 
-// notice decides which mail to send after a run. A failing webhook gets one, unless one was
-// sent within the interval of its domain. A webhook that was reported gets one when nothing
-// waits for it any more. Only the holder of the lease calls it.
+// notice decides which mail to send after a run. It reports a webhook that failures have stopped,
+// unless a mail about it was sent within the interval of its domain. It reports the recovery of a
+// reported webhook when nothing waits for it any more. Only the holder of the lease calls it.
 func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
 	if !stopped && !to.webhook.Alarmed {
 		return nil, nil

@@ -134,7 +134,8 @@ func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (cred
 	return credential{bearer: token}, err
 }
 
-// application is the webhook's application, or the domain's only one; zero for none.
+// application is the webhook's application or, when the webhook has none, the only one of the
+// domain. It is zero when the domain has none or several.
 func (a *authority) application(ctx context.Context) (passerelle.ClientID, error) {
 	if a.webhook.Client != 0 {
 		return a.webhook.Client, nil

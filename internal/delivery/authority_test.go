@@ -47,8 +47,8 @@ func (r *fixture) emitFor(user passerelle.UserID, version int64) {
 	})
 }
 
-// TestUserTokens: without a provider, a request about a user has the newest permanent token of
-// the webhook's application for the user. Without one, the log says why.
+// TestUserTokens: without a provider, a request about a user has the newest permanent token of the
+// webhook's application for the user. When there is no such token, the log says why.
 func TestUserTokens(t *testing.T) {
 	const (
 		none   = "No user token: the webhook belongs to no application, and the domain has not exactly one."

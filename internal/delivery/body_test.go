@@ -318,8 +318,8 @@ func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
 	})
 }
 
-// TestADeletedWebhookThatComesBackGetsWhatItMissed: a body of a user's event stays while one of
-// its two webhooks is deleted.
+// TestADeletedWebhookThatComesBackGetsWhatItMissed: the body of an event stays for a deleted
+// webhook, although the other webhook of the event has got it.
 func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)

@@ -54,11 +54,11 @@ type Outbound struct {
 	Ports []uint16
 }
 
-// NewClient makes the client for requests to addresses that clients of the service chose:
-// webhooks and the token endpoints of their providers. It checks every address that it connects
-// to, after resolving. It follows no redirect, so that a 3xx is the answer and a failed
-// delivery. It reads at most MaxAnswer bytes of a body, and uses no proxy of the environment.
-// It is safe for concurrent use and keeps connections: make one and share it.
+// NewClient makes the client for requests to addresses that clients of the service chose: webhooks
+// and the token endpoints of their providers. It checks every address that it connects to, after
+// resolving. It follows no redirect, so that a 3xx is the answer and a failed delivery. It reads
+// at most MaxAnswer bytes of a body, which then ends without an error. It uses no proxy of the
+// environment. It is safe for concurrent use and keeps connections: make one and share it.
 func NewClient(o Outbound) *http.Client {
 	return &http.Client{
 		Transport: bounded{o.transport(), cmp.Or(o.Timeout, MaxTimeout)},
@@ -83,9 +83,9 @@ func (o Outbound) transport() *http.Transport {
 	}
 }
 
-// bounded limits how long an exchange takes, and how much of its answer can be read. The limit
-// of an http.Client would cost a goroutine for each request, which a context that ends sooner
-// does not need.
+// bounded limits how long an exchange takes, and how much of its answer can be read. The limit of
+// an http.Client would cost each request a goroutine, even a request whose context ends sooner and
+// which needs no limit here.
 type bounded struct {
 	*http.Transport
 	most time.Duration

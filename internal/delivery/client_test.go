@@ -111,7 +111,8 @@ func TestMetadataIsRefusedWhateverIsAllowed(t *testing.T) {
 	refused(t, delivery.NewClient(anywhere), metadata)
 }
 
-// What an operator opens does not open addresses that it may contain.
+// An open network does not open the IPv4 addresses that its addresses may contain, nor the other
+// family.
 func TestOpenNetworksDoNotOpenWhatTheyCarry(t *testing.T) {
 	only := func(networks ...string) *http.Client {
 		var o delivery.Outbound
@@ -313,7 +314,7 @@ func TestEndlessAnswersEnd(t *testing.T) {
 	}
 }
 
-// A little now and then does not lengthen the time that there is.
+// A receiver that sends a little now and then gets no more time.
 func TestDripsEnd(t *testing.T) {
 	drip := func(w io.Writer) error {
 		ticks := time.NewTicker(time.Millisecond)

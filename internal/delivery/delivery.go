@@ -115,9 +115,9 @@ type job struct {
 	troubled bool
 }
 
-// jobs lists the webhooks of a domain with something to do, and those that this process works
-// for, which may still have a mail to write. It lists the active ones last, so that no session
-// begins and ends between.
+// jobs lists the webhooks of a domain with something to do, and those that this process works for,
+// which may still have a mail to write. It lists the active ones last, so that no session begins
+// and ends unseen between the lists.
 func (d *Delivery) jobs(ctx context.Context, domain passerelle.Domain) ([]job, error) {
 	fresh, err := d.withNewDeliveries(ctx, domain)
 	if err != nil {

@@ -44,7 +44,7 @@ func (c *clock) advance(by time.Duration) {
 	c.now = c.now.Add(by)
 }
 
-// fixture is a domain on an empty database, and who sends its webhooks.
+// fixture is a domain on an empty database, with the Delivery that sends its webhooks.
 type fixture struct {
 	*delivery.Delivery
 	t      *testing.T

@@ -97,7 +97,7 @@ func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, sh
 	a.Duration, a.Failure, a.Reached = s.d.Now().Sub(sent), failure(a.Status, err), reached.Load()
 }
 
-// endSpan says of a request in its trace what is stored of it.
+// endSpan adds to the trace of a request what is stored about it.
 func endSpan(span tracing.TraceSpan, d store.Delivery, a store.DeliveryAttempt) {
 	span.Number("delivery_id", int64(d.ID))
 	span.Number("delivery_attempt", d.Attempts+1)
@@ -162,7 +162,7 @@ func (to target) describe(header http.Header, d store.Delivery) {
 	}
 }
 
-// name sets the headers with the ids that such a body has no room for.
+// name sets the headers with the ids that a body other than JSON has no room for.
 func name(header http.Header, d store.Delivery) {
 	ids := map[string]int64{webhook.UserHeader: int64(d.User), webhook.AccountHeader: int64(d.Account)}
 	if d.Subject == string(webhook.SubjectConnection) {
@@ -313,8 +313,8 @@ const AddressRefused = "address refused"
 
 const nameNotFound = "name not found"
 
-// advice is for failures that are seldom the receiver's. It contains no address, because names
-// in the operator's network are private.
+// advice is for failures that are seldom the receiver's. It contains no address, because the
+// addresses of names in the operator's network are private.
 var advice = map[string]string{
 	AddressRefused: "The name or address leads into a private or reserved network, or to a port that is not open; who operates the service opens private networks with --allow-networks and ports with --allow-ports.",
 	nameNotFound:   "The name has no address where the service asks for it; check its spelling, and that it is known there.",

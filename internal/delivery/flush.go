@@ -9,8 +9,8 @@ import (
 )
 
 // scan goes through the deliveries of a webhook in the order of their ids. A run of the flusher
-// begins where the last one ended, and then starts from the beginning. A scan is repeated when
-// a skipped delivery may have become the oldest of its subject.
+// begins where the last one ended, and then starts from the beginning. A scan is repeated when a
+// delivery that it has passed may have become the oldest of its subject.
 type scan struct {
 	cursor passerelle.DeliveryID
 	ended  bool

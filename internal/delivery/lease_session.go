@@ -215,8 +215,8 @@ func pause(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// conclude ends a run that failures may have stopped. It stores mails about the webhook, and
-// plans the next run of the flusher after a run.
+// conclude ends a run that failures may have stopped. It stores mails about the webhook, and after
+// a run of the flusher it plans the next one.
 func (s *leaseSession) conclude(ctx context.Context, to target, due *time.Time, stopped bool) error {
 	var err error
 	s.limitDB(func() { err = s.finish(ctx, to, due, stopped) })

@@ -67,9 +67,8 @@ func TestResultsOfALapsedLeaseAreDropped(t *testing.T) {
 	})
 }
 
-// TestALateSenderSendsNoMore holds two requests of a run for so long that its lease
-// lapses and a successor sends everything. What the run had not sent by then comes
-// late, and has to come no more.
+// TestALateSenderSendsNoMore holds two requests of a run for so long that its lease lapses and a
+// successor sends everything. The late run then sends none of its other deliveries.
 func TestALateSenderSendsNoMore(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -123,7 +122,7 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 }
 
-// TestASlowReceiverIsServedInOneSession: each request takes most of the lease's remaining time.
+// TestASlowReceiverIsServedInOneSession: each request takes most of the time that its lease lasts.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

@@ -32,16 +32,17 @@ const (
 	maxGrants = 1000
 	// maxAccessToken is how many bytes go into a header.
 	maxAccessToken = 16 << 10
-	// earlier is how much before its end a token is renewed at most.
+	// earlier is the longest time before its end at which a token is renewed.
 	earlier = 30 * time.Second
-	// forever is the longest life of a token, and the default.
+	// forever is the longest life of a token, and the life of a token whose end the endpoint does
+	// not say.
 	forever = 100 * 365 * 24 * time.Hour
 )
 
 // endpoint is a token endpoint and how to reach it.
 type endpoint struct {
 	store.AuthProvider
-	// client trusts these authorities.
+	// client trusts authorities, a PEM text, in addition to those of the system.
 	client      *http.Client
 	authorities string
 
@@ -90,8 +91,8 @@ func (t *tokens) get(ctx context.Context, e endpoint) (string, error) {
 	return t.await(ctx, e, "")
 }
 
-// replace returns a new access token after one was refused, and the same one when it was
-// requested only a moment ago.
+// replace returns a new access token after one was refused. It returns the refused one when that
+// replaced another only a moment ago.
 func (t *tokens) replace(ctx context.Context, e endpoint, refused string) (string, error) {
 	return t.await(ctx, e, refused)
 }
@@ -137,8 +138,8 @@ func (t *tokens) lookup(ctx context.Context, e endpoint, refused string) (string
 	return "", g.asking, nil
 }
 
-// grant returns a provider's grant. It drops one from another configuration or other
-// authorities.
+// grant returns a provider's grant. It drops a grant that was made with another configuration or
+// other authorities.
 func (t *tokens) grant(e endpoint) *grant {
 	if g := t.grants[e.ID]; g != nil && g.of.authorities == e.authorities && g.of.Secret == e.Secret && *g.of.Endpoint == *e.Endpoint {
 		return g
@@ -277,7 +278,7 @@ func unreached(err error) string {
 // tokenFault is the failure of a request without an access token.
 func tokenFault(why string) error { return errors.New(tokenEndpoint + why) }
 
-// earlierFault is the failure of a token endpoint that is left alone since.
+// earlierFault is the failure of a token endpoint that gets no requests during the pause after it.
 type earlierFault struct {
 	error
 	ago, again time.Duration
@@ -296,7 +297,7 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%d seconds", d/time.Second)
 }
 
-// tokenEndpoint is how failures begin that are not the receiver's.
+// tokenEndpoint begins the failures that are of the token endpoint and not of the receiver.
 const tokenEndpoint = "token endpoint: "
 
 // tokenRefusals are the words for refusals of RFC 6749, section 5.2. Others are not repeated,

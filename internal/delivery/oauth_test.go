@@ -389,7 +389,8 @@ func TestTokenEndpointsThatFail(t *testing.T) {
 	})
 }
 
-// During the pause after a failure, the log repeats it as an earlier failure.
+// During the pause after a failure of a token endpoint, the log repeats the failure as an earlier
+// one.
 func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -603,8 +604,8 @@ func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	})
 }
 
-// A domain's authorities apply to token endpoints too: a token from a formerly trusted endpoint
-// is not used.
+// A domain's authorities apply to token endpoints too: a token from an endpoint that was trusted
+// is not used when it no longer is.
 func TestAuthoritiesOfADomainVouchForTokenEndpoints(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)

@@ -14,7 +14,7 @@ import (
 const (
 	// MaxTestBody is how many bytes the payload of a test may have.
 	MaxTestBody = 256 << 10
-	// MaxDue is how far undelivered are counted.
+	// MaxDue limits the count of undelivered deliveries.
 	MaxDue = 10_000
 
 	// operatorTimeout is how long an operator waits for a sender to release a webhook. The
@@ -30,11 +30,11 @@ func Payload(d store.WebhookData) string {
 	return string(d.Body)
 }
 
-// Resend sends a delivery again now, whatever its last result, and returns when the result
-// is stored. It fails with Missing when the webhook has no such delivery. It fails with
-// Conflict when the body was erased, when an undelivered delivery still waits for its
-// predecessor, when the webhook is deleted or disabled, or while another sends to it. It is
-// refused as by Await.
+// Resend sends a delivery again now, whatever its last result, and returns when the result is
+// stored. It fails with Missing when the webhook has no such delivery. It fails with Conflict when
+// the body was erased, when an undelivered delivery still waits for its predecessor, when the
+// webhook is deleted or disabled, or while another sender has the webhook. It fails with
+// Unavailable when too many clients wait, as [Delivery.Await] does.
 func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID, acts ...store.Audit) error {
 	if err := inUse(w); err != nil {
 		return err
@@ -96,7 +96,8 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 // Test sends a test payload of the webhook's event: the data, or a sample when it is nil. It is
 // sent once like every other payload, and stored with the others. Test returns its id. It fails
 // with Conflict, and stores nothing, when the webhook is deleted or disabled, or while another
-// sends to it, and is refused as by Await.
+// sender has the webhook. It fails with Unavailable when too many clients wait, as
+// [Delivery.Await] does.
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte, acts ...store.Audit) (passerelle.DeliveryID, error) {
 	var (
 		id  passerelle.DeliveryID
@@ -192,7 +193,7 @@ func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w stor
 	return errors.Join(err, s.release(ctx))
 }
 
-// busy refuses a request next to another sender's.
+// busy refuses a request while another sender has the webhook.
 func busy() error {
 	err := passerelle.Conflicting("Other requests to the webhook are under way, or it is not in use any more; try again in a moment.")
 	err.RetryAfter = 1

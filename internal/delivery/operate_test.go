@@ -49,7 +49,8 @@ func TestResendKeepsTheOrderOfASubject(t *testing.T) {
 	})
 }
 
-// TestWhatIsHeldBackIsNotResent leaves it where it is until its time has come.
+// TestWhatIsHeldBackIsNotResent: neither a delivery that is held back nor its successor can be
+// resent.
 func TestWhatIsHeldBackIsNotResent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -79,8 +80,8 @@ func TestARefusedTestLeavesNothing(t *testing.T) {
 	})
 }
 
-// timedReceiver accepts everything, and notes how long each request might have taken. It runs
-// before, and then answers.
+// timedReceiver accepts everything, and notes how long each request might have taken. It calls
+// before, unless nil, and then answers.
 type timedReceiver struct {
 	before func()
 	limits []time.Duration

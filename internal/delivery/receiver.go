@@ -24,9 +24,9 @@ const (
 // credentials are the headers whose values the built-in receiver forgets.
 var credentials = []string{"Authorization", "Proxy-Authorization", "Cookie"}
 
-// Receive is the built-in receiver: it stores a request with the result of its signature, which
-// it returns. The path is the one on the request line, escaped, without query. A larger body is
-// a TooLarge error.
+// Receive is the built-in receiver: it checks the signature of a request, stores the request with
+// the result, and returns the result. The path is the one on the request line, escaped, without
+// query. A larger body is a TooLarge error.
 func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name string, header http.Header, path string, body []byte) (string, error) {
 	var (
 		result string

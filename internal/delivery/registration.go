@@ -222,8 +222,8 @@ func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c 
 	return nil
 }
 
-// checkLimit refuses to limit an event to a user that is never of one: nothing
-// would ever be sent.
+// checkLimit refuses to limit a webhook to a user when its event never belongs to a user, because
+// nothing would ever be sent.
 func checkLimit(event webhook.Event, user passerelle.UserID) error {
 	if entry, _ := webhook.Lookup(string(event)); user != 0 && !entry.OfUser() {
 		return passerelle.InvalidField("id_user", "must be null for %s, which is of no user", event)
@@ -231,9 +231,8 @@ func checkLimit(event webhook.Event, user passerelle.UserID) error {
 	return nil
 }
 
-// checkChange is checkLimit for what a change makes of a webhook. A webhook that was limited
-// before can still be disabled or deleted. A webhook that waits for a provider does not
-// continue without one.
+// checkChange is checkLimit for the webhook after a change. A webhook that was limited before can
+// still be disabled or deleted. A webhook that waits for a provider does not continue without one.
 func checkChange(w store.Webhook, c store.WebhookChange) error {
 	if w.AuthDeleted && c.Auth != nil && *c.Auth == 0 {
 		return passerelle.InvalidField("id_auth", "must be a provider: the one before was deleted, and what waits for the webhook is not sent without any")

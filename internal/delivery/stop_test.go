@@ -37,8 +37,7 @@ func (r *fixture) webhooksWithFirstTries() []passerelle.WebhookID {
 	return ids
 }
 
-// TestFailuresAreCountedAcrossSessions fails one event at a time, each in a turn
-// of its own.
+// TestFailuresAreCountedAcrossSessions fails one event at a time, each in a session of its own.
 func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -80,7 +79,7 @@ func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 	})
 }
 
-// TestTimeoutsAreCountedAcrossSessions lets one event at a time run out of time.
+// TestTimeoutsAreCountedAcrossSessions sends events one by one, and each times out.
 func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		dead := &timeouts{}
@@ -127,7 +126,7 @@ func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
 	})
 }
 
-// TestDroppedDeliveriesDoNotKeepAWebhookStopped leaves a stopped webhook nothing.
+// TestDroppedDeliveriesDoNotKeepAWebhookStopped drops all deliveries of a stopped webhook.
 func TestDroppedDeliveriesDoNotKeepAWebhookStopped(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		dead := &timeouts{}
@@ -257,7 +256,7 @@ func TestHeldBackWaitsForItsTime(t *testing.T) {
 	})
 }
 
-// TestTheSenderSendsWhatComesDue lets a pass find it.
+// TestTheSenderSendsWhatComesDue: a pass finds a delivery that was held back and has come due.
 func TestTheSenderSendsWhatComesDue(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		arrived := make(chan string, 1)
@@ -366,9 +365,9 @@ func TestHealthAddsDurations(t *testing.T) {
 	})
 }
 
-// When something was accepted is when the answer came, and the request on
-// record begins when it was made. What never reached the receiver counts as a
-// failure and not in how long it takes.
+// A delivery is accepted when the answer comes, and its recorded request begins when it was made.
+// A request that never reached the receiver counts as a failure, and not in the average time of
+// requests.
 func TestRequestsTakeTheirTime(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, tokens := newGuarded(t), newTokenServer(t)

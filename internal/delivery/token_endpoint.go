@@ -14,7 +14,7 @@ import (
 // ClientCredentials is the only grant that a token endpoint is asked for.
 const ClientCredentials = "client_credentials"
 
-// The most characters of what describes a token endpoint.
+// The most characters of the fields of a token endpoint.
 const (
 	MaxCredential  = 1024
 	MaxCertificate = 32 << 10 // with those that issued it

@@ -13,7 +13,8 @@ import (
 // because a connection that one client trusts may be refused by another.
 const maxTrusts = 64
 
-// trusts are these clients by their authorities, the last used one at the end.
+// trusts are the clients that trust further authorities, by these authorities, the last used one
+// at the end.
 type trusts struct {
 	mu   sync.Mutex
 	kept []trust
@@ -49,7 +50,7 @@ func (t *trusts) client(base *http.Client, authorities string) (*http.Client, er
 	return client, nil
 }
 
-// trusting makes a client that trusts what the system does and the authorities.
+// trusting makes a client that trusts the authorities of the system and the further ones.
 func trusting(base *http.Client, authorities string) (*http.Client, error) {
 	guarded, ok := base.Transport.(bounded)
 	if !ok {

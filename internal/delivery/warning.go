@@ -16,8 +16,8 @@ const (
 )
 
 // Warning says in sentences what an operator should know about a webhook, or nothing: too many
-// requests fail, they take too long, or requests prove nothing about their sender.
-// hasApplication means that user tokens of an application can.
+// requests fail, they take too long, or requests prove nothing about their sender. hasApplication
+// means that requests about users can have the user token of an application, which proves it.
 func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
 	var all []string
 	if h.Successes*100 < h.Requests*fewSuccesses {

@@ -25,9 +25,9 @@ func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, docum
 	return f.write(ctx, document.ID, func(tx *store.Tx) error { return f.edit(tx, d, document, e) })
 }
 
-// CreateDocument creates a document that the provider does not have, with the person's details
-// and file, if any, and returns its id. It fails with NotFound when the subscription is not
-// shared.
+// CreateDocument creates a document that the provider does not have, under a subscription, with
+// the person's details and file, if any, and returns its id. It fails with NotFound when the
+// subscription is not shared.
 func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, under bankstore.StoredSubscription, e bankstore.DocumentEdit, content []byte) (passerelle.DocumentID, error) {
 	var (
 		id  passerelle.DocumentID
@@ -79,8 +79,8 @@ func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func
 	return nil
 }
 
-// upload stores a file for a document. It is removed again when no document gets it. Its
-// bytes decide its type, not its sender.
+// upload stores a file for a document. It is removed again when no document gets it. Its content
+// decides its type, and not what the sender says.
 func (f *Documents) upload(ctx context.Context, d passerelle.Domain, user passerelle.UserID, content []byte) (bankstore.StoredFile, error) {
 	now := f.now(d)
 	file := bankstore.StoredFile{User: user, MediaType: cleanType(http.DetectContentType(content)), Created: now, Stored: &now, Size: int64(len(content))}

@@ -36,7 +36,7 @@ type Documents struct {
 	// Erase wakes the loop that removes files.
 	Erase func()
 	// Background runs work that a reader waits for, and continues when the reader leaves. It
-	// returns false when there is too much.
+	// returns false, and runs nothing, when too much such work runs already.
 	Background func(work func(context.Context)) bool
 	Log        *slog.Logger
 

@@ -194,7 +194,7 @@ func (c *fixture) rows(a *archive, what string) []string {
 	return c.eyes.Lines(map[string]string{"": `SELECT id, ` + what + ` FROM stored_file WHERE connector = '` + a.uuid + `'`})[""]
 }
 
-// count is how many files of an archive something holds of.
+// count counts the files of an archive that fulfil a condition.
 func (c *fixture) count(a *archive, condition string) int {
 	c.t.Helper()
 	return int(c.eyes.Count(`SELECT count(*) FROM stored_file WHERE connector = '` + a.uuid + `' AND ` + condition))
@@ -243,8 +243,8 @@ func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 	})
 }
 
-// TestReadersAreBounded: the number of readers who fetch from an institution is limited, and
-// the next one must come back. Readers of a file in progress wait for it.
+// TestReadersAreBounded: the number of readers who fetch from an institution is limited, and the
+// next one must come back later. Readers of a file in progress wait for it.
 func TestReadersAreBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -398,8 +398,8 @@ func TestWhatWasWithdrawn(t *testing.T) {
 	})
 }
 
-// synced has a visit of an archive end in a state, and the files resumed if it
-// went well, as synchronisations do.
+// synced ends a sync of an archive in a state and, when it succeeded, resumes the files, as a sync
+// does.
 func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	c.t.Helper()
 	s := c.of[a]
@@ -452,8 +452,8 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestASyncThatEndsMeanwhile: a file that was gone, or whose connection was in a bad state,
-// does not wait when a sync has ended since.
+// TestASyncThatEndsMeanwhile: a file that a fetch found gone, or whose connection it found in a
+// bad state, does not wait when a sync has ended since.
 func TestASyncThatEndsMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.slow]

@@ -15,15 +15,15 @@ import (
 // wait for them.
 const maxAsked = 4
 
-// OpenFile is a user's open file with its facts.
+// OpenFile is an open file of a user, with what is stored about it.
 type OpenFile struct {
 	bankstore.StoredFile
 	io.ReadSeekCloser
 }
 
-// Open opens a file that the user has. It fetches a missing file, and continues when the reader
-// leaves. It fails with Unavailable when the institution does not deliver the file now, or too
-// many of its files are being fetched.
+// Open opens a file that the user has. It fetches a file that was not fetched yet, and the fetch
+// continues when the reader leaves. It fails with Unavailable when the institution does not
+// deliver the file now, or too many of its files are being fetched.
 func (f *Documents) Open(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.FileID) (OpenFile, error) {
 	file, err := f.file(ctx, d, user, id)
 	if err == nil && file.Stored == nil {

@@ -19,7 +19,8 @@ const (
 // RemoveFiles removes the content of files that nothing refers to, and then their rows: a crash
 // in between leaves the rows for the next pass.
 //
-// A process needs one pass at a time, and a caller that waited knows that nothing is left.
+// A process runs one pass at a time. A caller that waits for the pass of another then finds
+// nothing left.
 func (f *Documents) RemoveFiles(ctx context.Context) error {
 	f.removing.Lock()
 	defer f.removing.Unlock()

@@ -82,8 +82,8 @@ func taken(field, format string, args ...any) error {
 	return conflict
 }
 
-// HostOf checks the base URL of a domain, exactly {scheme}://{host}/2.0, and returns the host
-// that identifies its requests. It is https for a live domain, except on this machine.
+// HostOf checks the base URL of a domain, exactly {scheme}://{host}/2.0, and returns the host that
+// identifies its requests. The scheme must be https for a live domain, except on this machine.
 func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
 	const field = "base_url"
 	u, err := url.Parse(baseURL)

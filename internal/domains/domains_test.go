@@ -54,8 +54,8 @@ func TestBaseURLs(t *testing.T) {
 	}
 }
 
-// A domain has its own name and host. Others are refused with the field, and then no act is
-// recorded.
+// A domain has its own name and host. A wrong value, or one that another domain has, is refused
+// with the field, and no act is recorded.
 func TestDomainsAreMadeAndMoved(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})

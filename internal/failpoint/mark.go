@@ -63,11 +63,12 @@ func note(name string) {
 	}
 }
 
-// shared are functions that many use in the same way, so their callers are more telling. The
-// first is in every stack.
+// shared matches functions that many others call in the same way, so that the caller says more
+// about the place. The first package of the expression is in every stack.
 var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
 
-// reservation is the reservation of ids, by the writer that has used up the last ones.
+// reservation is the function that reserves ids. Whichever write has used up the last ones calls
+// it, so the function itself is the place.
 const reservation = "database.(*Handle).reserve"
 
 // literal is the compiler's name of a function literal.
@@ -76,7 +77,7 @@ var literal = regexp.MustCompile(`(\.func\d+|\.\d+|-range\d+|\[\.\.\.\])+$`)
 // inlined is a literal of a function that the compiler has inlined.
 var inlined = regexp.MustCompile(`^(\w+)\..+\.(\(\*\w+\)\.\w+)$`)
 
-// place is the function that does what is marked, and not one that it uses for it.
+// place returns the innermost function on the stack that is not shared, or the reservation.
 func place() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAllocationsOfARequest limits the allocations of reading a body into an input and of the
-// code around it. The bounds are a quarter above it.
+// TestAllocationsOfARequest limits the allocations of reading a body into an input and of the code
+// around it. The limits are a quarter above what was measured.
 func TestAllocationsOfARequest(t *testing.T) {
 	s := newService(t)
 	body := strings.NewReader("")

@@ -24,7 +24,7 @@ type binding struct {
 // setter puts a node into a field, or returns what is wrong with it.
 type setter func(b *binding, v reflect.Value, n *node) error
 
-// nodeReader is a type that reads its own value, such as a string or an array.
+// nodeReader is a type that reads its own value, such as one that may be a string or an array.
 type nodeReader interface {
 	readNode(at *path, n *node) error
 	// schema describes the values it reads.
@@ -156,7 +156,7 @@ const (
 	maxName    = 255
 )
 
-// bounded refuses a text that is longer than any.
+// bounded refuses a text that is longer than maxText.
 func (p *path) bounded(n *node) error {
 	if len(n.text) > maxText && utf8.RuneCountInString(n.text) > maxText {
 		return p.invalid("longer than %d characters", maxText)

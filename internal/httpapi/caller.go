@@ -38,8 +38,9 @@ type Caller struct {
 	// Strict is set by "Prefer: handling=strict": unknown names are errors.
 	Strict bool
 	// Execution belongs to the request's idempotency key: pass it to store.Tx.Executed in the
-	// transaction that creates the requested object. Made is what an earlier execution under
-	// the key has created, or zero. The endpoint then shows it and creates nothing.
+	// transaction that creates the requested object. Made is what an earlier execution under the
+	// key has created, or zero. When Made is not zero, the endpoint shows that object and creates
+	// nothing.
 	Execution store.Execution
 	Made      int64
 	// render makes the answer of a call from its output. Answer sets kept, which becomes the

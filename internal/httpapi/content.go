@@ -25,7 +25,8 @@ type Content struct {
 	// Version changes with the content, and Modified is when it last changed; zero for unknown.
 	Version  string
 	Modified time.Time
-	// Public files are the same for everybody, who may cache them for a day.
+	// Public files are the same for everybody. A client may keep them for a day without asking
+	// again.
 	Public bool
 	// Body is closed once it was sent.
 	Body io.ReadSeekCloser
@@ -91,8 +92,8 @@ func (an answer) writeContent(w http.ResponseWriter, r *http.Request, refuse fun
 	http.ServeContent(&strictWriter{ResponseWriter: w, request: r, refuse: refuse}, withoutNothing(r), "", c.Modified, c.Body)
 }
 
-// withoutNothing replaces a range of the last 0 bytes, which is unsatisfiable by RFC 9110,
-// section 14.1.2, and which the library would send.
+// withoutNothing replaces each range of the last 0 bytes by one beyond the end of any file. RFC
+// 9110, section 14.1.2, calls such a range unsatisfiable, but the library would answer it.
 func withoutNothing(r *http.Request) *http.Request {
 	const beyond = "9223372036854775807-"
 	unit, ranges, some := strings.Cut(r.Header.Get("Range"), "=")

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// body is the bytes of a file, which count how often they were closed.
+// body has the bytes of a file, and counts how often it is closed.
 type body struct {
 	io.ReadSeeker
 	closed *int

@@ -43,13 +43,13 @@ func (x *exchange) admit(w http.ResponseWriter) bool {
 	return true
 }
 
-// preflight reports whether a request is a preflight. It has no token, and is answered during
-// maintenance too, so that the page gets that from its call.
+// preflight reports whether a request is a preflight. A preflight has no token, and is answered
+// during maintenance too, so that the page learns of the maintenance from its call.
 func preflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// permit answers such a question: with the methods of the path.
+// permit answers a preflight with the methods of the path.
 func (a *API) permit(x *exchange) (answer, error) {
 	found, _ := a.router.find(x.segments, nil)
 	if found == nil || x.version == "" && !found.unversioned {

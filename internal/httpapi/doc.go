@@ -1,5 +1,5 @@
-// Package httpapi is how the JSON interface is spoken, whatever about: it turns
-// requests into calls of typed functions and their results into answers.
+// Package httpapi has the conventions of the JSON interface for every subject: it turns requests
+// into calls of typed functions and their results into answers.
 //
 // An endpoint is a function with a context, a Caller and an input struct. It returns an output
 // or an error. A Route is a row of data with its pattern and who may call it. Every convention

@@ -33,8 +33,8 @@ var kindStatus = map[passerelle.Kind]int{
 	passerelle.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// codes are the words clients decide by, with the status each usually has and
-// its sentence. A finer status is the code's own whatever the kind.
+// codes are the words clients decide by, with the status each usually has and its sentence. With
+// finer, the code has this status for every kind of error.
 var codes = map[string]struct {
 	status      int
 	finer       bool
@@ -66,8 +66,8 @@ var codes = map[string]struct {
 // the key is never empty.
 const fallbackDescription = "The request failed."
 
-// statusClientGone is the status after the client has left. Only the access log shows it, as
-// different from a failure of the service.
+// statusClientGone is the status after the client has left. Only the access log shows it, to
+// distinguish it from a failure of the service.
 const statusClientGone = 499
 
 // failure is an error ready to be answered.

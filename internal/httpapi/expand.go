@@ -130,7 +130,8 @@ func (e *Expand[Of]) known(tag reflect.StructTag) map[string]reflect.Type {
 	return known
 }
 
-// describe lists the names, and the names in their brackets.
+// describe lists the names that can be embedded, each followed by brackets with the names that can
+// be embedded in it.
 func (e *Expand[Of]) describe(tag reflect.StructTag) string {
 	known := e.known(tag)
 	var words []string

@@ -129,8 +129,8 @@ type tree struct {
 	C string `json:"c"`
 }
 
-// FuzzExpand: an accepted expansion prints to one with the same meaning that prints the same,
-// within the limits.
+// FuzzExpand: the text of an accepted expansion reads as the same expansion, and prints the same
+// again. The names that are kept are all known.
 func FuzzExpand(f *testing.F) {
 	for _, seed := range []string{"", "a", "a,b[c,d[e]]", "a[b],a[c]", " a , b [ c ] ", "a[", "a]", ",", "a[b[c[d[e]]]]"} {
 		f.Add(seed)

@@ -26,8 +26,8 @@ import (
 // The fields of an embedded struct count as fields of the input. When the struct has a settle
 // method (Paging, DateRange, Expand, SensitiveInput), it runs after everything is bound.
 //
-// A body with unknown keys has a field "*", a map of the keys that no other field takes.
-// With ",query", the map also takes such query parameters.
+// A body with unknown keys has a field "*", a map of the keys that no other field takes. With
+// ",query", the map also takes query parameters that no field takes.
 //
 // A body field with ",whole" is a list that may also be the complete body.
 //
@@ -56,7 +56,7 @@ type field struct {
 	optional bool
 	// whole fields are lists that may be the complete body.
 	whole bool
-	// queried fields of any key take parameters of the query as well.
+	// queried fields "*" take query parameters too.
 	queried  bool
 	standard *node // the value when none came
 	rules    rules

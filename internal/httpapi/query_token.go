@@ -7,8 +7,9 @@ import (
 	"passerelle/internal/settings"
 )
 
-// tokenParameter is where old programs of this API family put the token for reads. Addresses
-// are stored in places where headers are not, so a domain accepts it only when configured.
+// tokenParameter is where old programs of this API family put the token for reads. Addresses are
+// stored in places where headers are not, so a domain accepts a token there only when a setting
+// says so.
 const tokenParameter = "token"
 
 // presented is the token of a request: from the header or, in domains that allow it, from the
@@ -23,8 +24,8 @@ func (x *exchange) presented(inAddress string) (string, error) {
 	return inAddress, nil
 }
 
-// hideToken removes the token from the address of a read, valid or not, so that links, cursors
-// and signatures never contain it. Endpoints with a parameter of that name are left theirs.
+// hideToken removes the token from the address of a read, valid or not, so that links, cursors and
+// signatures never contain it. The parameter stays for endpoints that have one of that name.
 func (x *exchange) hideToken() string {
 	reads := x.request.Method == http.MethodGet || x.request.Method == http.MethodHead
 	if !reads || x.endpoint.plan.query.find(tokenParameter) != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A domain that accepts it allows reads with a token in the address. The header has precedence,
-// and writes never use it.
+// A read may have its token in the address when the domain accepts that. The token in the header
+// has precedence, and writes never use the address.
 func TestTokenInTheAddress(t *testing.T) {
 	s := newService(t)
 	refused := outcome{status: 401, code: "invalidToken", message: "The token is not valid."}

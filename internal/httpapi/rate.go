@@ -93,10 +93,11 @@ func (m *meter) take(from source, limit int64, now time.Time) quota {
 	return quota{limit: limit, remaining: int64((ratePeriod - after.Sub(now)) / each), reset: after.Sub(now)}
 }
 
-// evicted is how many sources are looked at for one to be forgotten.
+// evicted is how many sources note inspects, at random, each time.
 const evicted = 8
 
-// note stores a source. When there are too many, it drops some others at random.
+// note stores a source. Above half of maxSources, it inspects some sources and drops those that
+// have their whole limit again. Above maxSources, it drops all that it inspects.
 func (m *meter) note(from source, whole, now time.Time) {
 	if m.whole == nil {
 		m.whole = map[source]time.Time{}

@@ -26,7 +26,7 @@ type Route struct {
 	// Summary is a few words for the OpenAPI document, Doc the sentences
 	// below it.
 	Summary, Doc string
-	// MaxBody limits the body, in bytes of whole MiB; zero is one MiB.
+	// MaxBody is the largest body, in bytes: a whole number of MiB. Zero means one MiB.
 	MaxBody int64
 	// Statuses are further success statuses for the OpenAPI document.
 	Statuses []int
@@ -38,8 +38,8 @@ type Route struct {
 	Tokens bool
 	// Endpoint is Handle(function).
 	Endpoint Endpoint
-	// Redirects means that another handler serves the route as a page. It is only in the
-	// document, with 302 as its success.
+	// Redirects means that the route is a page for browsers, which another handler serves. The
+	// route is only in the document, with 302 as its success.
 	Redirects bool
 }
 
@@ -57,7 +57,7 @@ var methodsOf = map[string][]string{
 	Update:            {http.MethodPost, http.MethodPut},
 }
 
-// hasBody reports whether a method has a body.
+// hasBody reports whether the body of a request with the method is read.
 func hasBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }

@@ -27,8 +27,7 @@ type resource struct {
 	unversioned bool
 }
 
-// handler is an endpoint as reached by one pattern, whose parameter names
-// belong to it.
+// handler is an endpoint with one of its patterns and the names of the parameters in that pattern.
 type handler struct {
 	endpoint *endpoint
 	pattern  string

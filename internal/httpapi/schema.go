@@ -10,7 +10,7 @@ import (
 )
 
 // schema is the part of JSON Schema 2020-12 that the document uses. It is written by hand: the
-// compiled plans describe inputs, which no library knows, and the rest is these members.
+// compiled plans, which no library knows, describe the inputs, and the rest is these few members.
 type schema struct {
 	Ref                  string             `json:"$ref,omitempty"`
 	Type                 any                `json:"type,omitempty"` // a word, or several

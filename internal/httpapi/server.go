@@ -79,8 +79,8 @@ func New(config Config, routes []Route) *API {
 	return a
 }
 
-// documentRoute serves the OpenAPI document, which is rendered on the first request, because
-// most starts are without one.
+// documentRoute serves the OpenAPI document, which is rendered on the first request, because most
+// processes never get one.
 func (a *API) documentRoute() Route {
 	return Route{
 		Method: http.MethodGet, Pattern: "/openapi.json", Needs: Needs{Public: true},

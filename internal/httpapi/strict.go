@@ -7,8 +7,8 @@ import (
 	"passerelle"
 )
 
-// Known fails for unknown names from a strict caller, for fields "*" whose names only the
-// endpoint knows. Other callers may send any.
+// Known refuses unknown names of a field "*" from a strict caller. Only the endpoint knows the
+// names of such a field. Other callers may send any name.
 func (c *Caller) Known(supplied map[string]string, known []string) error {
 	if !c.Strict {
 		return nil

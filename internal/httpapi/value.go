@@ -200,8 +200,8 @@ func (f *FileContent) readNode(at *path, n *node) error {
 	}
 }
 
-// UploadedFile is a file with its name in a form, which is empty for others. A field with the
-// tag raw, a list of media types, also takes a complete body of such a type.
+// UploadedFile is a file with its name. The name is empty unless the file came in a form. A field
+// with the tag raw, a list of media types, also takes a complete body of such a type.
 type UploadedFile struct {
 	Name    string
 	Content FileContent

@@ -9,8 +9,9 @@ import (
 	"passerelle"
 )
 
-// variant is one of several bodies of a call. The keys select it: all must belong to one
-// variant, and among those that have them, the first without a missing key counts.
+// variant is one of several bodies of a call. The keys of the body select it: one variant must
+// have all known keys of the body. Of several such variants it is the first whose required keys
+// are all there.
 type variant struct {
 	// name is the name of the schema in the OpenAPI document.
 	name   string

@@ -81,8 +81,8 @@ func TestDocumentDescribesVariants(t *testing.T) {
 	}
 }
 
-// A call that is public except for one parameter takes any or no token without that parameter,
-// and checks it with it.
+// A call that is public except for one parameter takes any token, or none, when the parameter is
+// absent. With the parameter, the token is checked.
 func TestGuardedParameter(t *testing.T) {
 	s := newService(t)
 	for name, test := range map[string]struct {

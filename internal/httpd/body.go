@@ -49,8 +49,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, b.err
 }
 
-// drained discards the rest of the body, and reports whether that was all. Discarded bytes are
-// not in memory, and waiting for them is no work.
+// drained discards the rest of the body, and reports whether that was all. Discarded bytes are not
+// held in memory, and a request that waits for them does not count at the limiter.
 func (b *bounded) drained() bool {
 	rest := b.ReadCloser
 	if s, is := rest.(*limitedBody); is {
@@ -65,9 +65,9 @@ func (b *bounded) drained() bool {
 	return errors.Is(err, io.EOF)
 }
 
-// cut makes the server read nothing more from the client, answer without waiting for the rest,
-// and close the connection so that the client can read the answer. Only the innermost writer
-// knows that server, so it is looked for below those around it.
+// cut makes the server read nothing more from the client, answer without waiting for the rest, and
+// close the connection so that the client can read the answer. Only the innermost writer knows the
+// server, so cut searches below the writers around it.
 func cut(w http.ResponseWriter) {
 	for {
 		outer, wraps := w.(interface{ Unwrap() http.ResponseWriter })
@@ -107,8 +107,8 @@ type holding struct {
 	refused    bool
 }
 
-// readInto reads when there is room for a full buffer, because the buffer exists for any number
-// of bytes.
+// readInto reads when there is room for the full buffer, because a buffer takes its memory however
+// few bytes the client sends.
 func (h *holding) readInto(p []byte, from io.Reader) (int, error) {
 	if !h.makeRoom(h.read + int64(len(p)) - free - h.room) {
 		return 0, h.limiter.Full

@@ -27,8 +27,8 @@ func newIdlers(most int) *idlers {
 	return &idlers{most: most, longest: list.New(), places: map[net.Conn]*list.Element{}, gone: map[net.Conn]bool{}}
 }
 
-// note gets each change of a connection from the server. That of TLS is cut without a word,
-// which the goroutine that accepts would have to wait for.
+// note gets each change of a connection from the server. It closes the TCP connection under a TLS
+// connection: otherwise the goroutine that accepts would wait for the closing message to be sent.
 func (i *idlers) note(c net.Conn, state http.ConnState) {
 	goes := i.after(c, state)
 	if over, isTLS := goes.(*tls.Conn); isTLS {
@@ -39,7 +39,8 @@ func (i *idlers) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// after is the connection that is to go after a change, or nil. A new connection is not idle.
+// after returns the connection to close after a change, or nil. It is never the connection that is
+// new.
 func (i *idlers) after(c net.Conn, state http.ConnState) net.Conn {
 	var goes net.Conn
 	i.mu.Lock()

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// Limiter bounds the concurrent requests, so that memory and time stay bounded for any number
-// of clients. Others are refused at once, because a client that would have to wait too long
-// should know. A request that waits for its own client, to send the rest of its body or take
-// the answer, does not count. What it holds of its body has a limit of its own.
+// Limiter bounds the concurrent requests, so that memory and time stay bounded for any number of
+// clients. Others are refused at once, because a client that would wait longer for a place than
+// for its answer should know. A request that waits for its own client, to send the rest of its
+// body or take the answer, does not count. What it holds of its body has a limit of its own.
 type Limiter struct {
 	// Limit is how many requests run at once.
 	Limit int64
@@ -57,8 +57,9 @@ type limitedBody struct {
 	ended error
 }
 
-// Read is done outside. A request that returns with its whole body has begun nothing yet, and
-// can be refused. In the middle of its body it must read on.
+// Read releases the place of the request while it waits for the client. When it has the end of the
+// body, the request has begun nothing yet, and Read refuses it beyond the limit. In the middle of
+// the body, the request must read on.
 func (s *limitedBody) Read(p []byte) (int, error) {
 	if s.ended != nil {
 		return 0, s.ended

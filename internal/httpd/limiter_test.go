@@ -192,7 +192,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// So does a connection without a first request.
+// A connection that never sends its first request gives way too.
 func TestSilentConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, HeaderTimeout: time.Hour, Log: slog.New(slog.DiscardHandler)})
@@ -325,8 +325,8 @@ func TestWhatABodyBecomesIsBounded(t *testing.T) {
 	}
 }
 
-// A client that finished its body after others took the places is refused, and has begun
-// nothing. One that had its place is not.
+// A request is refused when its body ends and others have taken all places meanwhile: it has begun
+// nothing yet. The others are served.
 func TestWhoComesBackToAFullHouseIsTurnedAway(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)

@@ -79,7 +79,8 @@ type Server struct {
 	ended    chan error
 }
 
-// Listen takes the address, so that it is known early. Clients that connect wait until Start.
+// Listen takes the address, so that it is known before anything is served. Clients that connect
+// wait until Start.
 func Listen(o Options) (*Server, error) {
 	listener, err := net.Listen("tcp", cmp.Or(o.Addr, "127.0.0.1:0"))
 	if err != nil {

@@ -77,7 +77,7 @@ func (c *comparison) checkFormat(a bankstore.StoredAccount) error {
 	return nil
 }
 
-// Wanted wants what an import would store.
+// Wanted wants the transactions that an import would store, from the first one on.
 func (c *comparison) Wanted(account string) (passerelle.Date, bool) {
 	one := c.accounts[account]
 	return passerelle.Date{}, one != nil && !one.Disabled

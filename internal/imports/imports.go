@@ -214,7 +214,7 @@ func (s *previewing) addLastGaps(all []CheckedFile) error {
 	return nil
 }
 
-// refused is an error about a file, apart from others.
+// refused separates an error about a file, which it returns first, from other errors.
 func refused(err error) (*passerelle.Error, error) {
 	var why *passerelle.Error
 	if errors.As(err, &why) && (why.Kind == passerelle.Invalid || why.Kind == passerelle.Conflict) {
@@ -309,7 +309,8 @@ func refusedFor(wrong *statementfile.FileError) error {
 const (
 	// Unbalanced statements are incomplete, or their entries do not fit their balances.
 	Unbalanced statementfile.RefusalReason = "unbalanced"
-	// OtherFormat is that of a file about an account with transactions from another format.
+	// OtherFormat is the reason against a file about an account with transactions from another
+	// format.
 	OtherFormat statementfile.RefusalReason = "format"
 )
 
@@ -331,8 +332,8 @@ func balanced(s statementfile.Summary) error {
 	return nil
 }
 
-// read makes the connection read the file. A state of the connection is one that a file cannot
-// change.
+// read makes the connection read the file. When the connection has a state afterwards, it is one
+// that a file cannot change, and read fails.
 func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 	request := aggregation.Request{File: f.handed()}
 	if f.Mapping != "" {

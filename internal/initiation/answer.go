@@ -24,11 +24,11 @@ type ActionAnswer struct {
 }
 
 // Answer sends the bank the answer to its present action, and returns the resulting payment. It
-// fails with Conflict when the payment has another action or another act on it is under way,
-// and with Invalid for wrong field values. Saying no to psuValidation or confirm ends the
-// payment, and the bank is told. When the bank does not answer in time, it returns the payment
-// as stored, and a loop finds the outcome. It fails with Unavailable when the bank got nothing.
-// The caller may then try again.
+// fails with Conflict when the payment has another action or another act on it is under way, and
+// with Invalid for wrong field values. Saying no to psuValidation or confirm ends the payment, and
+// the bank is told. When the bank does not answer in time, Answer returns the payment as stored,
+// and a loop finds the outcome. Answer fails with Unavailable when the bank got nothing. The
+// caller may then try again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
@@ -53,7 +53,7 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 }
 
 // idle loads the session of a payment without an attempt under way. The session has no attempt
-// when none was made. The other questions are asked at once with it.
+// when none was made. It asks the others at the same time.
 func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id, others...)
 	switch {

@@ -133,9 +133,9 @@ func status(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 	return bank.Status(ctx, o)
 }
 
-// statusOrResend asks for the state of the order. It sends the order again only when
-// the bank does not know the key and the connector declares that the bank recognises
-// repeated keys: as it was sent before, by the device of the payer then.
+// statusOrResend asks for the state of the order. It sends the order again only when the bank does
+// not know the key and the connector declares that the bank recognises repeated keys: The order is
+// then the same as before, with the device that the payer had.
 func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if !errors.Is(err, connector.ErrUnknownOrder) || !bank.Profile().Idempotent {

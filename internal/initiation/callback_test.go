@@ -10,7 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// older is the domain with the setting not to send what payers bring.
+// older is the domain with an earlier creation date. Such a domain sends no events for states that
+// payers bring.
 func (w *fixture) older() passerelle.Domain {
 	d := w.domain
 	d.Created = time.Date(2024, 9, 12, 0, 0, 0, 0, time.UTC)

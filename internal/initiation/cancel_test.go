@@ -17,8 +17,7 @@ import (
 
 var withdrawal = initiation.CancelRequest{By: payment.ByClient, RedirectURI: "https://shop.test/cancelled", State: "basket 8"}
 
-// through has all calls go to another of the simulated banks, which answers to
-// the name of the first.
+// through sends all calls to another simulated bank, under the name of the first.
 func (w *fixture) through(name string) {
 	w.t.Helper()
 	for _, c := range w.bank.Connectors() {
@@ -261,7 +260,7 @@ func TestLostCancellations(t *testing.T) {
 	}
 }
 
-// TestCancellationNotSent may be tried again.
+// TestCancellationNotSent: a cancellation that was not sent may be tried again.
 func TestCancellationNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()

@@ -66,9 +66,10 @@ func reachable(profile connector.Profile) bool {
 	return open
 }
 
-// paymentSource is the number of the source in use that payments go through, the first by
-// priority: they are validated on a page of the bank's. It is zero where a connector names none
-// for payments, and false where all of them are disabled.
+// paymentSource returns the number of the enabled source that payments go through, the first by
+// priority. Payers validate payments on a page of the bank, so a source for reading accounts must
+// have the mechanism webauth. It returns zero when a connector has no source for payments, and
+// false when all of them are disabled.
 func paymentSource(profile connector.Profile) (int64, bool) {
 	var open bool
 	open = true

@@ -149,8 +149,8 @@ var (
 	}
 )
 
-// TestContests holds each of them many times. Each time one party decides, others get an error
-// or change nothing, and the bank agrees and was told once.
+// TestContests holds each contest many times. Each time one party decides, the others get an error
+// or change nothing, and the bank has the same state and was told once.
 func TestContests(t *testing.T) {
 	for _, c := range contests {
 		t.Run(c.name, func(t *testing.T) {

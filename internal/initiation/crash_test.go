@@ -67,7 +67,8 @@ func TestCrashInAValidation(t *testing.T) {
 	}
 }
 
-// rescue brings a payment to its end after a crash that left an attempt.
+// rescue brings a payment to its end after a crash that left its attempt in a state, empty for no
+// attempt.
 func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
 	t.Helper()
 	next := w.another()
@@ -299,9 +300,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestRecoveryRejectsOnRefusalAlone lets everything go wrong while an attempt
-// is recovered. That a resend or a question never left proves nothing about
-// the order that was sent first.
+// TestRecoveryRejectsOnRefusalAlone lets everything go wrong while an attempt is recovered. A
+// resend or a question that was not sent proves nothing about the first order.
 func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.RegulatoryReason}
 	for _, test := range []struct {

@@ -80,8 +80,8 @@ func TestNothingExpires(t *testing.T) {
 	})
 }
 
-// TestExpirySkipsOpenAttempts waits while a bank may be answering, and not for one whose order
-// is unknown.
+// TestExpirySkipsOpenAttempts: a payment does not expire while an attempt is open, because the
+// bank may be answering. It expires when the outcome of the attempt is unknown.
 func TestExpirySkipsOpenAttempts(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)

@@ -22,8 +22,7 @@ var crashPoints = []struct {
 	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, "answered", 1},
 }
 
-// doomed is a process that is going to die in such a place, under leases that
-// lapse at once.
+// doomed is a process that will crash at one of these places. Its leases lapse at once.
 func (w *fixture) doomed(dies func(*fixture, *initiation.Initiation)) *initiation.Initiation {
 	w.t.Helper()
 	i := w.another()
@@ -64,7 +63,7 @@ func TestCrashInAnAnswer(t *testing.T) {
 	}
 }
 
-// recoverAttempt has another process do what a death left.
+// recoverAttempt lets another process do what a crash has left.
 func (w *fixture) recoverAttempt(t *testing.T, p *payment.Payment, attempt string) {
 	t.Helper()
 	want := none

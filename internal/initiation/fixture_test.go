@@ -269,7 +269,8 @@ func (w *fixture) wantAttempt(t *testing.T, id passerelle.PaymentID, want string
 	}
 }
 
-// wantSubmissions counts what the bank got for a payment: the bank itself.
+// wantSubmissions checks how often the simulated bank got the order of a payment, by its own
+// records.
 func (w *fixture) wantSubmissions(t *testing.T, id passerelle.PaymentID, want int64) {
 	t.Helper()
 	var got int64

@@ -15,9 +15,9 @@ import (
 	"passerelle/payment"
 )
 
-// A payment is checked again after a quarter of its age, so that a fast one ends fast and a
-// slow one costs little. A bank may ask for another wait, within reason: a loop must neither
-// spin nor forget.
+// A payment is checked again after a quarter of its age, so that the end of a fast one is found
+// fast and a slow one costs little. A bank may ask for another wait, within reason: a loop must
+// neither spin nor forget.
 const (
 	shortestWait     = 15 * time.Second
 	longestWait      = 6 * time.Hour
@@ -96,8 +96,8 @@ func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerel
 	return err
 }
 
-// ask is check with a session that was loaded with unloaded as error. It returns the
-// payment as it then stands.
+// ask is check for a loaded session, where unloaded is the error of loading it. It returns the
+// payment in its resulting state.
 func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*payment.Payment, error) {
 	if errors.Is(unloaded, store.ErrSealed) {
 		return s.payment, errors.Join(unloaded, i.postpone(ctx, s, payment.Report{}))
@@ -139,8 +139,8 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 	return i.applyOnce(ctx, now, report)
 }
 
-// applyOnce stores the outcome, the attempt's being answered with it, in one
-// transaction. It leaves the payment of the session as it was.
+// applyOnce stores the outcome and marks the attempt as answered, in one transaction. It does not
+// change the payment of the session.
 func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p := *s.payment
 	report = conclude(s.attempt, report)
@@ -195,9 +195,8 @@ func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report p
 	return &next
 }
 
-// postpone plans the next question after an answer that changed nothing, or
-// that did not come. What the connector remembers is stored only over the payment that it
-// was made of.
+// postpone plans the next question after an answer that changed nothing, or that did not come. The
+// memory of the connector is stored only when the payment has not changed since it was loaded.
 func (i *Initiation) postpone(ctx context.Context, s bankSession, report payment.Report) error {
 	next := i.nextCheck(s.domain, s.payment, report)
 	if next == nil {

@@ -53,7 +53,8 @@ type Initiation struct {
 	// Wake tells the sender of webhooks that an event was committed.
 	Wake func()
 	Log  *slog.Logger
-	// Tracer goes on in the trace of an order, whoever asks about it; nil for no traces.
+	// Tracer continues the trace of an order when a loop or a caller asks about it; nil for no
+	// traces.
 	Tracer *tracing.Tracer
 	// AnswerTime is how long a caller waits for a bank. Lease is how long an attempt belongs
 	// to the process that opened it. It is longer, so that an answer in time is stored

@@ -32,7 +32,8 @@ func (w *fixture) wantRefusal(t *testing.T, err error, rows map[string]int64, ki
 	w.wantRows(t, rows)
 }
 
-// particular changes the test connector into one for live domains with strict fields.
+// particular makes the test connector one for live domains, with strict rules about lines, payer
+// accounts and fields.
 func particular(p *connector.Profile) {
 	p.Sandbox = false
 	p.Payments.MaxInstructions = 1

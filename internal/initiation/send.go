@@ -127,8 +127,8 @@ func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Rep
 	return p, nil
 }
 
-// outcomeIfNotSent is the outcome of an attempt that the bank does not know of. It ends an
-// order, and an order to which the answer was no.
+// outcomeIfNotSent returns the outcome of an attempt that the bank never got, and whether that
+// outcome ends the order. It does for the order itself and for the answer no.
 func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	if s.attempt.Kind == store.AttemptInitiation {
 		return payment.Report{Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: "not sent"}, true

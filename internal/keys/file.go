@@ -47,8 +47,8 @@ func LoadOrCreate(path string) (*Ring, error) {
 // changed, and the error is fs.ErrExist.
 func Create(path string) error { return Generate().write(path, nameNew) }
 
-// Save writes the ring to a key file, readable by the owner only, and replaces the file
-// atomically.
+// Save writes the ring to a key file, readable by the owner only, and replaces the file as a
+// whole: a crash leaves the old file or the new one.
 func (r *Ring) Save(path string) error {
 	return r.write(path, os.Rename)
 }

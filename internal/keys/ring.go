@@ -49,8 +49,8 @@ func Generate() *Ring {
 	return (&Ring{fixed: random(keySize)}).Rotated()
 }
 
-// Rotated returns the ring with a new current master key. Older values still decrypt. It takes
-// effect once saved and loaded by every replica.
+// Rotated returns the ring with a new current master key. Older values still decrypt. The rotation
+// takes effect when the ring is saved and every replica has loaded it.
 func (r *Ring) Rotated() *Ring {
 	id := hex.EncodeToString(random(4))
 	for r.has(id) {

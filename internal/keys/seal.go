@@ -64,9 +64,9 @@ func (r *Ring) Open(p Place, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Rewrap encrypts the data key of a value with the current master key, without touching the
-// ciphertext, so that an older master key can be retired. A value that is already under it
-// comes back as it is.
+// Rewrap encrypts the data key of a value with the current master key, so that an older master key
+// can be retired. It changes neither the data key nor the ciphertext. A value that is under the
+// current key comes back unchanged.
 func (r *Ring) Rewrap(p Place, sealed []byte) ([]byte, error) {
 	e, dataKey, err := r.unwrap(p, sealed)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 // Message is one mail to one address, in plain text.
 type Message struct {
-	// ID is the same each time the mail is sent, and unique, so mail programs recognise
-	// duplicates. It has letters, digits and dots.
+	// ID is the same each time the mail is sent, and no other mail has it. So the reader's mail
+	// program recognises a mail that came twice. It has letters, digits and dots.
 	ID string
 	// To is an address that passerelle.IsEmail takes.
 	To string
@@ -93,8 +93,8 @@ func (s *SMTPServer) tls() *tls.Config {
 	return &tls.Config{ServerName: s.host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
 }
 
-// line is the connection of one conversation. The library would keep it open after some errors,
-// move its deadline with every step, and store any amount of the server's text.
+// line is the connection of one session. The library would keep it open after some errors, move
+// its deadline with every step, and store any amount of the server's text.
 type line struct {
 	server *SMTPServer
 	net.Conn

@@ -1,13 +1,13 @@
 // Package mail sends one mail to one address through a server that speaks SMTP.
 //
-// It owns the address and protection of the server, the limits of a session, and the form of a
-// mail. It does not own what a mail says, or when it is sent: a mail counts as sent when the
-// server has accepted it, and a sender that does not know sends it again with the same
-// Message-ID.
+// It owns the address of the server, the protection of the connection to it, the limits of a
+// session, and the form of a mail. It does not own what a mail says, or when it is sent. A mail
+// counts as sent when the server has accepted it. A caller that does not learn of that sends the
+// mail again with the same Message-ID.
 //
-// It fails with an Invalid *passerelle.Error for an unusable server or sender before anything
-// is sent, and otherwise with an error without addresses, passwords, or the server's text,
-// except its status code.
+// It fails with an Invalid *passerelle.Error for an unusable server or sender, before anything is
+// sent. Other errors contain no address, no password and nothing of the server's text except its
+// status code.
 package mail
 
 import (
@@ -21,7 +21,7 @@ import (
 	"passerelle"
 )
 
-// The bounds of a conversation with a server.
+// The limits of a session with a server.
 const (
 	// Timeout is from dialling to the server's last word.
 	Timeout = 30 * time.Second
@@ -29,8 +29,7 @@ const (
 	maxReply = 1 << 20
 )
 
-// SMTPServer is a mail server and who mails come from. It is safe for concurrent
-// use.
+// SMTPServer is a mail server and the address of the sender. It is safe for concurrent use.
 type SMTPServer struct {
 	host, port string
 	security   security
@@ -38,7 +37,7 @@ type SMTPServer struct {
 	from       string
 	// Roots are the certificate authorities for the server; nil means those of the system.
 	Roots *x509.CertPool
-	// Timeout bounds a conversation.
+	// Timeout limits a session.
 	Timeout time.Duration
 }
 
@@ -48,7 +47,8 @@ type security string
 const (
 	// implicit is TLS from the first byte.
 	implicit security = "implicit"
-	// startTLS is TLS after a few words in the open, or no conversation at all.
+	// startTLS switches to TLS after the first commands. When the server refuses that, the session
+	// ends.
 	startTLS security = "starttls"
 	// none is for a server on the same machine, and where the operator asks for it.
 	none security = "none"
@@ -105,7 +105,8 @@ func (s *SMTPServer) secured(u *url.URL) (security, error) {
 	return schemes[u.Scheme], nil
 }
 
-// checkUser refuses a user without a password, and a password over an open connection.
+// checkUser refuses a user without a password, and a password over a connection that is not
+// encrypted.
 func (s *SMTPServer) checkUser() error {
 	if s.user == nil {
 		return nil

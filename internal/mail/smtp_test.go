@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// post is a mail server (RFC 5321) that records what it receives and answers as a test says.
+// mailServer is a mail server (RFC 5321) that records what it receives and answers as a test says.
 type mailServer struct {
 	t       *testing.T
 	address string

@@ -1,7 +1,7 @@
-// Package notification receives reports of banks that an order or a consent has changed.
+// Package notification receives what banks report unasked: that an order or a consent has changed.
 //
-// It owns the addresses for reports, and wakes the check of the order or the connection. It
-// does not own the content of reports. It is ignored, because anybody who knows the address
+// It owns the addresses for reports, and wakes the check of the order or the connection. It does
+// not own the content of reports. That content is ignored, because anybody who knows the address
 // could have sent it. So a notification alone changes nothing.
 //
 // An address that was not issued here fails with Missing.
@@ -25,12 +25,13 @@ import (
 // Path is where banks report, below the address of a domain.
 const Path = "/webauth/notification"
 
-// Notifications makes addresses and receives reports there. Every field is required.
+// Notifications issues the addresses to which banks report, and receives the reports. Every field
+// is required.
 type Notifications struct {
 	DB *store.DB
 	// MAC authenticates the addresses.
 	MAC func(purpose string, data []byte) []byte
-	// Now is real time. A sandbox domain's clock converts it.
+	// Now is real time. The clock of each domain converts it to the domain's time.
 	Now func() time.Time
 	// Sync wakes the loop that reads connections in the background.
 	Sync func()

@@ -12,11 +12,11 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// errSoon keeps a request from being made.
+// errSoon is the error of a request that is not made, because one was in vain a moment ago.
 var errSoon = errors.New("it was asked in vain a moment ago")
 
-// keys are a provider's signing keys. They are fetched when a token is signed by an unknown
-// key, and not again for a moment after that was in vain.
+// keys are a provider's signing keys. They are fetched when a token is signed by an unknown key.
+// After a fetch that was in vain, they are not fetched again for a moment.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	now    func() time.Time
@@ -44,7 +44,7 @@ func (k *keys) silent() bool {
 	return !k.failed.IsZero() && k.now().Sub(k.failed) < silence
 }
 
-// inVain notes that the keys were asked for, and the token is signed by none.
+// inVain notes that a fetch brought no key that signed the token.
 func (k *keys) inVain() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -57,7 +57,7 @@ func (k *keys) inVain() {
 // answered, so they are not passed on.
 type signature struct {
 	*keys
-	// err is ErrAway or ErrNotVouched when it does not count.
+	// err is ErrAway or ErrNotVouched when the signature does not count.
 	err error
 }
 
@@ -84,7 +84,7 @@ type transport func(*http.Request) (*http.Response, error)
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 // frank is a client that fails for answers other than 200, because the library would put their
-// bodies into errors.
+// bodies, which can hold anything, into errors.
 func frank(client *http.Client) *http.Client {
 	twin := *client
 	twin.Transport = transport(func(r *http.Request) (*http.Response, error) {

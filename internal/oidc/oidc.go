@@ -37,7 +37,7 @@ var (
 // known is how long a provider's description is cached.
 const known = time.Hour
 
-// algorithms are the accepted signature algorithms: those that only the provider can use.
+// algorithms are the accepted signature algorithms: those with which only the provider can sign.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
@@ -49,7 +49,7 @@ type Config struct {
 	// ClientID and ClientSecret identify us there. Some providers need no secret.
 	ClientID, ClientSecret string
 	// NameClaim is the claim with the name of an operator, for a first sign-in; empty for none.
-	// A claim "email" counts when it is verified.
+	// The claim "email" counts only when it is verified.
 	NameClaim string
 	// SecondFactor lists the values of amr and acr that mean a second factor. When it is empty,
 	// none are accepted.
@@ -72,7 +72,7 @@ type Provider struct {
 	mu     sync.Mutex
 	cached *description
 	since  time.Time
-	// failed is when it was last asked in vain.
+	// failed is when the last fetch of the description failed.
 	failed time.Time
 }
 
@@ -115,7 +115,7 @@ func (c *Config) safe(u *url.URL) bool {
 	return u.Scheme == "https" || c.Loopback && u.Scheme == "http"
 }
 
-// Host is the provider in a word.
+// Host is the host name of the provider, or the whole issuer when it is no address.
 func (p *Provider) Host() string {
 	u, err := url.Parse(p.Issuer)
 	if err != nil {
@@ -214,7 +214,7 @@ func undescribed(err error) error {
 	return errUnreadable
 }
 
-// context makes the provider use the client for its calls.
+// context makes calls to the provider go through the configured client.
 func (p *Provider) context(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, p.Client)
 }
@@ -272,8 +272,8 @@ type Person struct {
 	Twice bool
 }
 
-// Arrive returns the person whom the provider identifies in the query of the address given to
-// Leave.
+// Arrive returns the person whom the provider identifies. The query is what the browser brings
+// back to the address back, which must be the one that Leave got.
 func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query url.Values) (Person, error) {
 	if err := p.check(d, query); err != nil {
 		return Person{}, err
@@ -331,8 +331,8 @@ func (p *Provider) read(token *oidc.IDToken, nonce string) (Person, error) {
 	return Person{Issuer: token.Issuer, Subject: token.Subject, Name: p.name(claims), Twice: p.twice(claims)}, nil
 }
 
-// name is the claim that was configured, when it is a text that the provider stands
-// by.
+// name returns the configured claim when it is a text. An email that the provider has not verified
+// is left out.
 func (p *Provider) name(claims map[string]any) string {
 	if p.NameClaim == "" || p.NameClaim == "email" && claims["email_verified"] != true {
 		return ""
@@ -341,7 +341,7 @@ func (p *Provider) name(claims map[string]any) string {
 	return name
 }
 
-// twice reports whether a second factor is spoken of that is believed.
+// twice reports whether the claims name a second factor that SecondFactor accepts.
 func (p *Provider) twice(claims map[string]any) bool {
 	said, several := claims["amr"].([]any)
 	if !several {

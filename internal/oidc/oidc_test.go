@@ -288,8 +288,8 @@ func TestASilentProvider(t *testing.T) {
 	away()
 }
 
-// TestKeysAreRemembered has several people vouched for: the keys are asked for once,
-// when there is a new one, and after an hour.
+// TestKeysAreRemembered signs several people in: the keys are fetched once, again for a new key,
+// and again after an hour.
 func TestKeysAreRemembered(t *testing.T) {
 	v := newSignIn(t)
 	vouched := func(asked int) {

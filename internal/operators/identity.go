@@ -26,11 +26,11 @@ type ProviderIdentity struct {
 	Request string
 }
 
-// SignInByIdentity makes a session for a person whom a provider identifies: the operator linked
-// to the identity. An unlinked person becomes the operator with their name, if that operator is
-// not linked to the provider, and is linked from then on. Our roles apply. The session waits
-// for the second factor like any other, unless the provider's is believed. It fails with
-// ErrRefused for an operator who was unlinked meanwhile.
+// SignInByIdentity makes a session for a person whom a provider identifies: the operator linked to
+// the identity. An unlinked person becomes the operator with their name, if that operator is not
+// linked to the provider, and is linked from then on. The role comes from the operator, and not
+// from the provider. The session waits for the second factor like any other, unless the provider's
+// is believed. It fails with ErrRefused for an operator who was unlinked meanwhile.
 func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (IssuedSession, error) {
 	o, link, err := a.knownBy(ctx, v)
 	if err != nil {

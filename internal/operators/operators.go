@@ -38,7 +38,8 @@ const (
 	lockSpan             = 15 * time.Minute
 )
 
-// How many subjects have a count of failures, and how many are removed in a unit.
+// How many subjects at most have a count of failures, how many counts a unit removes, and how many
+// units run at a time.
 const (
 	maxRemembered = 100_000
 	forgetBatch   = 1000
@@ -164,8 +165,8 @@ func (a *Operators) Check(ctx context.Context, name, password string) (bool, err
 	return err == nil, err
 }
 
-// recognise finds the operator of a name whose password it is. It takes as long for an unknown
-// name. With ErrRefused comes the operator, if any.
+// recognise returns the operator with the name and the password. It takes equally long for an
+// unknown name. With ErrRefused it also returns the operator of the name, if there is one.
 func (a *Operators) recognise(ctx context.Context, name, password string) (operatorstore.Operator, error) {
 	o, err := operatorstore.From(a.DB).OperatorByName(ctx, name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

@@ -22,12 +22,13 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// fixture is an admission on a database of its own, with a clock that the test moves.
+// fixture has the operators of a database of its own, with a clock that the test moves.
 type fixture struct {
 	*operators.Operators
 	t   *testing.T
 	now time.Time
-	// meanwhile runs once, before the asked time is read that many more times.
+	// meanwhile runs once, in the middle of an operation: during the reading of the clock that
+	// follows as many readings as after says.
 	meanwhile func()
 	after     int
 }

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The memory in KiB, passes and threads of a password hash. Each hash contains its own, so that
-// they can be raised later.
+// The memory in KiB, passes and threads of a password hash. Each hash contains its own values, so
+// that these can be raised later.
 const (
 	hashMemory = 19 * 1024
 	hashPasses = 2

@@ -72,7 +72,8 @@ func (a *Operators) entry(o store.OperatorID, session int64, request, act string
 	return store.Audit{At: a.Now(), Operator: o, Session: session, Request: request, Act: act}
 }
 
-// Entry returns the audit entry for an act of the signed-in operator.
+// Entry returns the audit entry for an act of the signed-in operator. The caller stores it in the
+// transaction of the act.
 func (a *Operators) Entry(v SignedIn, request, act string) store.Audit {
 	return a.entry(v.Operator.ID, v.ID, request, act)
 }

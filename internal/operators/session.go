@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// The stages of a session.
+// The steps of a session.
 const (
 	waiting = "waiting"
 	single  = "single"

@@ -18,8 +18,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The second factor is a time-based one-time password of RFC 6238, with the values that all
-// apps know: SHA-1 is as good as any hash in an HMAC.
+// The second factor is a time-based one-time password of RFC 6238, with the values that all apps
+// know. SHA-1 is one of them: in an HMAC it is as good as any hash.
 const (
 	totpPeriod = 30 * time.Second
 	totpDigits = 6
@@ -127,7 +127,8 @@ func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request s
 		if err := operatorstore.In(tx).ConfirmTOTP(v.Operator.ID, t.Proposed, step); err != nil {
 			return err
 		}
-		// A concurrent sign-in without it comes before that line, or is refused.
+		// A concurrent sign-in without the second factor commits before this unit, and its session
+		// is revoked below, or it is refused.
 		operatorstore.In(tx).RaiseSession(v.ID)
 		operatorstore.In(tx).RevokeSessions(v.Operator.ID, v.ID, a.Now())
 		operatorstore.In(tx).ReturnSignIn(proofCounter(v).Subject)

@@ -15,7 +15,7 @@ import (
 // domain have one together, with the number zero.
 type AuditLink struct {
 	store.Audit
-	// Number is the place, from 1; zero without one.
+	// Number is the place, from 1; zero for an act without a place yet.
 	Number int64
 	// Previous and Hash were set with the place.
 	Previous, Hash []byte
@@ -110,15 +110,15 @@ func (c *canon) text(s *string) {
 	*c = append(*c, *s...)
 }
 
-// NextUnchained returns the first chain after a number with waiting acts; -1 is before all. It
-// fails with ErrNotFound when there is none. It is ErrNotFound when there is none.
+// NextUnchained returns the next chain, by number, in which an act waits for its place. It starts
+// after a number; -1 is before all chains. It fails with ErrNotFound when there is none.
 func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
 	chain, err := database.One(ctx, r.rows, database.ScanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))
 	return passerelle.DomainID(chain), err
 }
 
-// UnchainedAudit reads at most limit waiting acts of a chain, in the order of their future
-// places.
+// UnchainedAudit reads at most limit acts of a chain that wait for their places, in the order in
+// which they get them.
 func (r Reader) UnchainedAudit(ctx context.Context, chain passerelle.DomainID, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NULL ORDER BY id LIMIT $2`, int64(chain), limit)
 }
@@ -137,7 +137,7 @@ func (r Reader) AuditChains(ctx context.Context) ([]passerelle.DomainID, error) 
 	}, `SELECT DISTINCT `+chainOf+` AS chain FROM audit UNION SELECT chain FROM audit_end ORDER BY 1`)
 }
 
-// AuditEnd loads the end of a chain, which is 0 for a chain without acts.
+// AuditEnd loads the end of a chain. Without acts, its number is 0.
 func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditEnd, error) {
 	end := AuditEnd{Chain: chain}
 	err := r.rows.Each(ctx, `SELECT number, hash FROM audit_end WHERE chain = $1`, []any{int64(chain)}, func(row database.Row) (bool, error) {
@@ -167,9 +167,9 @@ func (tx Tx) ReleaseAuditChains(holder string) {
 	tx.unit.Exec(`UPDATE audit_turn SET holder = '', lease_until = 0 WHERE holder = $1`, holder)
 }
 
-// Chain gives acts the places after the end of their chain, moves the end, and renews the
-// lease. Write fails with ErrNoLease when the lease has lapsed, and with ErrConflict when the
-// end has moved.
+// Chain gives acts the places after the end of their chain, moves the end to the last of them, and
+// renews the lease. Write fails with ErrNoLease when the lease has lapsed, and with ErrConflict
+// when another process has moved the end.
 func (tx Tx) Chain(end AuditEnd, links []AuditLink, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrNoLease, `UPDATE audit_turn SET lease_until = {now} + $1 WHERE holder = $2 AND lease_until >= {now}`, lease.Microseconds(), holder)
 	last := links[len(links)-1]

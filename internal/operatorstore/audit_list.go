@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// AuditFilter selects acts. The zero value of every field selects nothing away.
+// AuditFilter selects acts. A field with its zero value does not restrict the selection.
 type AuditFilter struct {
 	Domain passerelle.DomainID
 	// NoDomain selects acts without a domain.

@@ -2,9 +2,9 @@
 // attempts to sign in, and reads and chains the audit log. It uses the same database and schema
 // as package store.
 //
-// It owns the SQL about these tables. It does not own the schema and the migrations, or the
-// record of an act, which package store adds to any unit, or any rule: packages operators and
-// audit decide.
+// It owns the SQL about these tables. It does not own the schema, the migrations, or the record of
+// an act, which package store adds to any unit. It owns no rule: packages operators and audit
+// decide.
 //
 // A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
 // store, so a change here commits together with the record of the act.

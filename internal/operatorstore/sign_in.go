@@ -55,9 +55,8 @@ func (r Reader) CountSignIns(ctx context.Context) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM sign_in_failure`)
 }
 
-// HoldOperator locks an operator until the end of the unit: enabled, with the same password and
-// the same need for a second factor. Write fails with ErrConflict when one of these has
-// changed.
+// HoldOperator locks an operator until the end of the unit. Write fails with ErrConflict when the
+// operator is disabled, or no longer has the password and the need for a second factor that o has.
 func (tx Tx) HoldOperator(o Operator) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE operator SET created = created WHERE id = $1 AND disabled IS NULL AND password = $2 AND (totp IS NOT NULL) = $3`,
 		int64(o.ID), o.Password, o.SecondFactor)

@@ -2,11 +2,10 @@
 // connectors, the operator's own logos from a folder, and the thumbnails of
 // documents.
 //
-// It owns how they look and nothing else. A thumbnail is the drawing of a sheet
-// with the kind of the file on it, never what the file shows: nobody's bytes are
-// read for it. The same comes out for the same. Drawing fails with nothing: a letter
-// that the font does not have is left out. Logos.Load fails with an error that names
-// the files that are no pictures.
+// It owns their appearance and nothing else. A thumbnail shows a sheet with the kind of the file,
+// never its content, so no file is read for it. Equal input gives equal pictures. Drawing does not
+// fail: a letter that the font lacks is left out. Logos.Load fails with an error that names the
+// files that are no pictures.
 package picture
 
 import (
@@ -120,7 +119,8 @@ var kinds = map[string]struct {
 	"text/plain":                              {"TXT", color.RGBA{0x55, 0x55, 0x55, 0xff}},
 }
 
-// Sheet is a sheet of paper with a folded corner and the kind of a media type.
+// Sheet is a sheet of paper with a folded corner. On it stands the kind of file that a media type
+// means.
 func Sheet(mediaType string) []byte {
 	var (
 		sheet  = image.NewRGBA(image.Rect(0, 0, sheetWidth, sheetHeight))

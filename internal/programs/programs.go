@@ -5,9 +5,9 @@
 // connector/remote) or which connectors a process offers (package service), which follows the
 // database within seconds.
 //
-// It fails with Invalid for a wrong address or secret and for a connector that exists already,
-// with Unavailable, in words for operators, when the program does not describe itself, and with
-// store.ErrNotFound for an unknown program.
+// It fails with Invalid for an address or secret that cannot be right and for a connector that
+// exists already, with Unavailable, in words for operators, when the program does not describe
+// itself, and with store.ErrNotFound for an unknown program.
 package programs
 
 import (
@@ -28,7 +28,8 @@ import (
 // connectors of this program have smaller ones.
 const firstNumber = 1_000_000
 
-// Programs adds, checks and removes. Each act is recorded with its entries of the audit log.
+// Programs adds, checks and removes. The entries of the audit log that a call gets are stored in
+// the transaction of its change.
 type Programs struct {
 	DB *store.DB
 	// Own reports whether a connector that is no program has the UUID.

@@ -23,10 +23,10 @@ type Call struct {
 	Parameters []Field
 	Bodies     []Body
 	Answers    []Answer
-	// Kinds are the kinds of token that the call takes, none for a call that needs none.
-	// Scopes are those of which the token needs one.
+	// Kinds are the kinds of token that the call takes, none for a call that needs none. Scopes
+	// are the scopes of which the token needs one.
 	Kinds, Scopes []string
-	// Body is a sample of what is sent, and Sample what comes back with which status.
+	// Body is a sample of a request's body, and Sample the answer to it with its status.
 	Body, Sample string
 	Status       int
 }
@@ -41,14 +41,14 @@ type Answer struct {
 // Code is the code of an error, and what it means.
 type Code struct{ Name, Meaning string }
 
-// Body is one form of what is sent. Where it is an object, its fields are told.
+// Body is one form of a body. For an object, its fields are shown.
 type Body struct {
 	Value  []Word
 	Fields []Field
 }
 
-// same is what equal operations share. Bodies are declared once, so equal texts mean equal
-// bodies.
+// same is what the operations of one call have in common. The code declares an operation once for
+// all its paths, so equal texts mean the same operation.
 type same struct{ method, summary, about string }
 
 // chapters groups the operations into chapters, by name.
@@ -104,12 +104,12 @@ func byLength(a, b string) int {
 	return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
 }
 
-// order is the order of a method among those of a path.
+// order is the position of a method among those of a path.
 func order(method string) int {
 	return slices.Index([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, method)
 }
 
-// joinTwins makes one call of neighbours that differ in their method alone.
+// joinTwins makes one call of neighbours that differ only in their method.
 func joinTwins(calls []Call) []Call {
 	var joined []Call
 	for _, call := range calls {
@@ -157,14 +157,14 @@ func (d document) call(method string, paths []string) Call {
 }
 
 const (
-	// needsToken is how the document begins to say which tokens a call takes, and needsNone
-	// what it says of others.
+	// needsToken begins the paragraph of the document about the tokens that a call takes.
+	// needsNone is that paragraph for calls without a token.
 	needsToken = "Kinds of token: "
 	needsNone  = "No token needed."
 )
 
-// credentials are the kinds of token and the scopes of an operation, and what else is said of
-// it.
+// credentials returns the kinds of token and the scopes of an operation, and the rest of its
+// description.
 func credentials(op operation) ([]string, []string, []paragraph) {
 	var (
 		kinds, scopes []string
@@ -185,7 +185,7 @@ func credentials(op operation) ([]string, []string, []paragraph) {
 	return kinds, scopes, about
 }
 
-// bodies are the forms of what a call takes.
+// bodies are the possible bodies of a request.
 func (d document) bodies(s schema) []Body {
 	if len(s.AnyOf) > 0 {
 		var all []Body

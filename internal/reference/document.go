@@ -32,7 +32,8 @@ type content struct {
 	Content     map[string]struct{ Schema schema }
 }
 
-// schema describes a value. Type is empty where another member has it.
+// schema describes a value. Type is empty where another member, such as Ref or AnyOf, describes
+// the value.
 type schema struct {
 	Ref                         string `json:"$ref"`
 	Type                        oneOrMore

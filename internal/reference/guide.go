@@ -103,7 +103,7 @@ func mustRender(name, file string) guide {
 	if err := markdown.Renderer().Render(&content, source, tree); err != nil {
 		panic(fmt.Sprintf("reference: render %s: %v", file, err))
 	}
-	// It contains only our own elements: HTML in the files is left out, and texts are escaped.
+	// The content has only our own elements: HTML in the files is left out, and texts are escaped.
 	// Wide content can be scrolled with the keyboard.
 	g.Content = template.HTML(strings.ReplaceAll(content.String(), "<pre>", `<pre tabindex="0">`)) //nolint:gosec // as above
 	return g
@@ -151,8 +151,8 @@ func unlink(n ast.Node, folder string) {
 	}
 }
 
-// leads has a link lead to where its target is served, and reports whether there is any such
-// place. Other destinations stay unchanged.
+// leads changes a link to the address where its target is served. It reports whether the target is
+// served at all. Links to other sites stay unchanged.
 func leads(n ast.Node, folder string) bool {
 	switch link := n.(type) {
 	case *ast.Link:

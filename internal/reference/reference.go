@@ -3,9 +3,9 @@
 // there.
 //
 // It owns how the guides and the OpenAPI document are presented: which calls belong together,
-// which paths are the same call, the words for allowed values, and how a request is written in
-// a language. It says nothing of its own about the API. A mistake here is a mistake in the
-// document, which is generated from the code, or in the samples, which a test records.
+// which paths are the same call, the words for allowed values, and how a request is written in a
+// language. It adds nothing about the API. A mistake here is a mistake in the document, which is
+// generated from the code, or in the samples, which a test records.
 //
 // It panics on a document that it cannot read, which is a bug. An unknown address gets an error
 // page.
@@ -56,8 +56,8 @@ type Config struct {
 	OpenAPI func() []byte
 	// Domain finds the domain of a host; one that nobody knows gets the pages of no sandbox.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
-	// IDs are the newest things of a sandbox by the names that paths have for their ids, for
-	// examples that can be sent.
+	// IDs returns the ids of the newest objects of a sandbox, by the names of the parameters in
+	// paths. With them, examples can be sent as they are.
 	IDs func(context.Context, passerelle.Domain) map[string]string
 	Log *slog.Logger
 }

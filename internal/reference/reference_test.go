@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// maxWeight is the largest size of a page in bytes with all it loads, compressed. Style sheets
-// and scripts are sent as they are, pages compressed.
+// maxWeight is the largest size in bytes of a page and all it loads, in the form in which they are
+// sent: pages compressed, style sheets and scripts as they are.
 const maxWeight = 100_000
 
 var (

@@ -8,7 +8,7 @@ import (
 	"passerelle/connector"
 )
 
-// bankMetrics measure how the calls to banks went, when they are asked for.
+// bankMetrics report how the calls to banks went. They are read at each scrape.
 type bankMetrics struct{ connectors *connector.Registry }
 
 // measure describes a metric of a bank, with its labels other than the connector.

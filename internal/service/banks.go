@@ -62,7 +62,7 @@ func readBanks(folder string, own []connector.Connector, before map[string]*berl
 	return files, nil
 }
 
-// An empty folder is no error: banks may come later.
+// emptyFolder returns nil when the folder exists, because banks may come later.
 func emptyFolder(folder string) error {
 	matches, err := filepath.Glob(folder)
 	if err == nil && len(matches) == 0 {

@@ -74,7 +74,8 @@ func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, e
 // pages and receivers are.
 func origin(d passerelle.Domain) string { return strings.TrimSuffix(d.BaseURL, "/2.0") }
 
-// enter finds the domain of a request's host, and looks up its token.
+// enter finds the domain that the host of a request names, and looks up the token of the request
+// in that domain.
 func (s *Service) enter(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error) {
 	var (
 		found store.ServedDomain

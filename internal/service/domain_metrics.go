@@ -19,8 +19,8 @@ import (
 // queries a minute.
 const maxMeasured = 100
 
-// domainMetrics are figures of the domains. A loop reads them from the database, so scrapes
-// cost nothing.
+// domainMetrics are figures of the domains. A loop reads them from the database, so scrapes cost
+// the database nothing.
 type domainMetrics struct {
 	mu      sync.Mutex
 	figures []prometheus.Metric

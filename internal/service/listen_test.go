@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// called is the answer of a listener to a host, without following where it sends on.
+// called is the answer of a listener to a host. It follows no redirect.
 func called(t *testing.T, method, address, host, path string, header map[string]string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, http.NoBody)

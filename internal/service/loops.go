@@ -89,7 +89,8 @@ const (
 // partBatch is how many large pieces of bodies are removed at once.
 const partBatch = 100
 
-// purge removes expired rows. What fails for one kind or domain leaves the others alone.
+// purge removes what is no longer needed: expired rows, large bodies without an event, and old
+// events. What fails for one kind or domain leaves the others alone.
 func (s *Service) purge(ctx context.Context) error {
 	return errors.Join(
 		s.DB.PurgeExpired(ctx, s.config.Now().Add(-expiredKept), purgeBatch, purgeBatches),

@@ -31,7 +31,7 @@ const (
 	mailEvery = 5 * time.Second
 	// mailPass is how many mails a pass sends at most.
 	mailPass = 100
-	// mailLease is longer than a mail server may take, and the record of it.
+	// mailLease is longer than a mail server and the record of the mail may take together.
 	mailLease = 2 * mail.Timeout
 	// mailRecord bounds the record of a mail whose sender is to stop.
 	mailRecord = 10 * time.Second

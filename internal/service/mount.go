@@ -82,8 +82,8 @@ func (s *Service) busyPlaces() places {
 	}...)}
 }
 
-// ofDomain finds the domain of a request whose answer is the same for all domains, to tell
-// browsers that it uses https.
+// ofDomain finds the domain of a request whose answer is the same for all domains, so that
+// browsers learn whether the domain is reached over https only.
 func (s *Service) ofDomain(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = s.domain(r.Context(), r.Host) // one that nobody knows gets the same answer
@@ -129,7 +129,7 @@ func (s *Service) ownConsole() http.Handler {
 	return s.entry().Wrap(places{rest: onlyRoot(rest), below: append(s.operatorPlaces(domain), place{web.AssetPath, web.Assets()})})
 }
 
-// onlyRoot answers for the root, and knows nothing else.
+// onlyRoot passes on requests for the root, and answers all others with 404.
 func onlyRoot(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {

@@ -96,7 +96,6 @@ func to(t *testing.T, s *servicetest.Instance, method, path, body string, header
 	return r
 }
 
-// What breaks outside of the interface is answered as if it were inside.
 func TestTheConsoleIsFoundWithoutItsSlash(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	answer := s.Do(to(t, s, "GET", "/console", "", nil))
@@ -105,6 +104,7 @@ func TestTheConsoleIsFoundWithoutItsSlash(t *testing.T) {
 	}
 }
 
+// A panic outside of the API is answered in the form of the API.
 func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
 	var broken atomic.Bool
 	now := func() time.Time {
@@ -180,7 +180,7 @@ func opened(t *testing.T, c service.Config) *service.Service {
 			t.Error(err)
 		}
 	})
-	// In order: loopback names are the first.
+	// The order matters: loopback names reach the first domain.
 	for _, d := range []passerelle.Domain{{Name: "test.example", Kind: passerelle.Sandbox}, {Name: "bank.example", Kind: passerelle.Live}} {
 		if _, err := s.FirstDomain(t.Context(), d.Name, d.Kind, "https://"+d.Name+"/2.0"); err != nil {
 			t.Fatal(err)

@@ -62,8 +62,8 @@ type Config struct {
 	Listen, OpsListen string
 	// Profiles are served at OpsListen, beside metrics.
 	Profiles bool
-	// ConsoleListen is a separate address for the console, NoConsole for none; empty is beside
-	// the API.
+	// ConsoleListen is a separate address for the console, or NoConsole. When it is empty, the
+	// console is beside the API.
 	ConsoleListen string
 	TLS           *tls.Config
 	// Loopback is for the developer's machine: every loopback name reaches
@@ -91,7 +91,7 @@ type Config struct {
 	// Identities is the identity provider for operators; nil for none. The service sets how it
 	// is called.
 	Identities *oidc.Config
-	// Mail sends the mails about webhooks; with nil they wait.
+	// Mail sends the mails about webhooks; with nil they wait for a process that has a Mailer.
 	Mail Mailer
 	// Alone gives each unit of writing a transaction of its own, like the field of
 	// store.Options.
@@ -114,8 +114,8 @@ const NoConsole = "none"
 // a bank, and few enough for the database to answer the rest in about a second.
 const DefaultMaxRequests = 512
 
-// DefaultMaxBodies is the default limit for request bodies in memory, in addition to the first
-// 16 KiB of each: room for a dozen of the largest.
+// DefaultMaxBodies is the default limit for request bodies in memory, in addition to the first 16
+// KiB of each: room for a dozen of the largest that are accepted.
 const DefaultMaxBodies = 128 << 20
 
 // DefaultDatabaseTimeout is how long a query may take. None normally takes a second. A slower
@@ -144,7 +144,7 @@ type Service struct {
 	config Config
 	// traces exports the spans; nil for no traces.
 	traces *otlp.Exporter
-	// notifications are reports of banks.
+	// notifications receives the reports of banks.
 	notifications *notification.Notifications
 	// registry has every connector, and banks those from files, by path.
 	registry connector.Registry
@@ -405,8 +405,7 @@ func (s *Service) newAPI() *httpapi.API {
 	}, endpoints.Routes())
 }
 
-// panicked answers for a handler outside of the interface, which answers for
-// its own.
+// panicked answers when a handler outside of the API panics. The API does so for its own handlers.
 func (s *Service) panicked(w http.ResponseWriter, r *http.Request) {
 	s.api.Refuse(w, r, errPanicked)
 }

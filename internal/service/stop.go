@@ -9,14 +9,14 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// closing is how much of the time to stop is kept for closing the database,
-// unless that is more than a fifth of it.
+// closing is the part of the time for stopping that is kept for closing the database, but at most
+// a fifth of that time.
 const closing = 5 * time.Second
 
 // Stop drains requests while it stops the loops and the sender of webhooks, then closes the
-// database, all within the context's deadline. Clients that take longer are cut off before it,
-// so that they do not cost others their end: the next start or another replica finishes the
-// work.
+// database, all within the context's deadline. Shortly before that deadline it cuts off clients
+// that are not finished, so that time remains for closing the database. The next start or another
+// replica finishes their work.
 func (s *Service) Stop(ctx context.Context) error {
 	s.draining.Store(true)
 	early, cancel := sooner(ctx)

@@ -28,8 +28,8 @@ var engineSum string
 // schemes are the colour schemes in which every page is looked at.
 var schemes = []string{"light", "dark"}
 
-// judge runs the engine on the whole page, with the rules of WCAG 2.0 to 2.2 A and AA and its
-// best practices.
+// judge runs the engine on the whole page, with the rules of WCAG 2.0 to 2.2 at levels A and AA,
+// and with what its makers call best practice.
 const judge = `axe.run(document, {
 	runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
 	rules: {"target-size": {enabled: true}}, resultTypes: ["violations"], iframes: false,

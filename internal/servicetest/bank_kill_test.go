@@ -18,11 +18,11 @@ import (
 	"passerelle/payment"
 )
 
-// TestABankBooksOnce pays at a bank in another process behind a network, while service, bank
-// and network fail repeatedly, and answers are lost after the bank accepted an order. In the
-// bank's own books each order was booked at most once, and exactly once where the payment is
-// done. At a bank that recognises repeated orders, every payment ends. At another, a payment
-// with an unknown outcome waits for a person.
+// TestABankBooksOnce pays at a bank in another process behind a network, while service, bank and
+// network fail repeatedly, and answers are lost after the bank accepted an order. In the bank's
+// own books each order was booked at most once, and exactly once where the service reports the
+// payment as done. At a bank that recognises repeated orders, every payment ends. At another, a
+// payment with an unknown outcome waits for a person.
 func TestABankBooksOnce(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_BANK_KILLS", 1) // of each kind
@@ -129,7 +129,7 @@ func (s *merchant) inspectPayment(o *order) (p seenPayment, seen bool) {
 	return p, true
 }
 
-// decide is the payer at the bank's page, whose browser follows the bank back.
+// decide approves on the bank's page for the payer, and follows the redirect back.
 func (s *merchant) decide(page string) {
 	form := url.Values{"decision": {"approve"}, "customer": {"anna"}}
 	request := must(http.NewRequest("POST", page, strings.NewReader(form.Encode())))
@@ -140,7 +140,7 @@ func (s *merchant) decide(page string) {
 }
 
 // finish brings every payment to its end: the clock of the service advances, because it seldom
-// asks a bank about old payments. Without all, payments with an unknown outcome may be left.
+// asks a bank about old payments. When all is false, payments with an unknown outcome may be left.
 func (s *merchant) finish(all bool) {
 	s.t.Helper()
 	open := s.sold
@@ -260,7 +260,7 @@ type bankFailures struct {
 // failureKinds is how many kinds of failures there are.
 const failureKinds = 4
 
-// play has something of a kind fail, the network in each of its manners in turn.
+// play makes something of a kind fail. The network fails in each of its manners in turn.
 func (f *bankFailures) play(t *testing.T, kind, n int) {
 	t.Helper()
 	switch kind {

@@ -40,8 +40,8 @@ func Browser(t testing.TB, width, height int64) context.Context {
 	return ctx
 }
 
-// Picture saves the shown page as NAME.png in the folder of PASSERELLE_TEST_PICTURES; without
-// it, it does nothing.
+// Picture saves the shown page as NAME.png in the folder that PASSERELLE_TEST_PICTURES names, for
+// people to view. Without that variable it does nothing.
 func Picture(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	folder := os.Getenv("PASSERELLE_TEST_PICTURES")

@@ -200,7 +200,7 @@ type callbackCase struct {
 
 var everyState = []string{"validating", "pending", "done"}
 
-// twoDays is the label of a payment on which the bank works for so long.
+// twoDays is the label of a payment on which the bank works for two days.
 const twoDays = "pdng:2d/done - x"
 
 var callbackCases = map[string]callbackCase{
@@ -313,8 +313,8 @@ func begin(t *testing.T, s *servicetest.Instance, eyes *storetest.Inspection, ke
 	return &payerStory{t: t, s: s, eyes: eyes, id: s.Create(s.Token("payments:admin"), draft)}
 }
 
-// wrote compares stored rows: an event for each change, with one delivery, of which a number
-// were dropped, and none is left.
+// wrote checks the stored rows: an event for each change with one delivery. The number of dropped
+// deliveries is right, and none still waits.
 func (p *payerStory) wrote(events []string, dropped int) {
 	p.t.Helper()
 	state := regexp.MustCompile(`"state":"(\w+)"`)

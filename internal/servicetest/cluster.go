@@ -171,7 +171,7 @@ func (c *Cluster) Kill() {
 func (c *Cluster) Set(name, value string) {
 	c.t.Helper()
 	for _, sql := range []string{"ALTER SYSTEM SET " + name + " = " + value, "SELECT pg_reload_conf()"} {
-		// Whoever sets a database read-only must be able to undo that.
+		// A test that sets the server read-only must be able to undo that.
 		command := c.command("psql", "-h", "127.0.0.1", "-p", c.port, "-U", "postgres", "-c", "SET default_transaction_read_only = off", "-c", sql)
 		out, err := command.CombinedOutput()
 		c.must("set "+name+": "+string(out), err)

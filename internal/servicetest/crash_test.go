@@ -69,13 +69,14 @@ func dieAtEachMark(t *testing.T, database string) {
 	})
 }
 
-// marks are the places of crashes.
+// marks are the places at which a process can be made to crash.
 type marks struct {
 	t       *testing.T
 	seen    string
 	process *servicetest.Process
 	ledger  *ledger
-	// more has one entry for each additional person, a few at once.
+	// more has one entry for each additional person who connects at the moment. Its size limits
+	// them to a few.
 	more chan struct{}
 }
 
@@ -83,7 +84,8 @@ func (m *marks) environment(die string) []string {
 	return []string{"PASSERELLE_TEST_DEATHS_SEEN=" + m.seen, "PASSERELLE_TEST_DEATH=" + die}
 }
 
-// underLoad pays, reads and delivers during a function, and checks everything at the end.
+// underLoad runs a function while clients pay, read and receive events, and checks everything at
+// the end.
 func (m *marks) underLoad(random *rand.Rand, do func(*ledger)) {
 	load{t: m.t, random: random, processes: []*servicetest.Process{m.process}}.run(do)
 }
@@ -102,7 +104,7 @@ func (m *marks) passed() []string {
 // again are the marks that a load passes again and again.
 var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|httpapi|database|store)\.`)
 
-// chosen are marks that are passed repeatedly.
+// chosen are the marks to crash at: those that a load passes again and again.
 func (m *marks) chosen() []string {
 	return slices.DeleteFunc(m.passed(), func(mark string) bool {
 		_, place, _ := strings.Cut(mark, " in ")
@@ -188,8 +190,8 @@ func (m *marks) rest(do func() bool) bool {
 // byPeople is in the marks that people pass who connect and read.
 const byPeople = " in aggregation."
 
-// passing is how often a process passes a mark before it dies there: what clients
-// do once in seconds, at its first time.
+// passing is at which pass of a mark a process crashes. It is the first at marks that clients pass
+// only every few seconds.
 func passing(mark string, random *rand.Rand) int {
 	if strings.Contains(mark, byPeople) {
 		return 1
@@ -197,7 +199,7 @@ func passing(mark string, random *rand.Rand) int {
 	return 1 + random.IntN(3)
 }
 
-// live ends the dying.
+// live restarts the process without a mark to crash at.
 func (m *marks) live() {
 	m.process.Kill()
 	m.process.Environment = m.environment("")

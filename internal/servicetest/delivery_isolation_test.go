@@ -21,8 +21,8 @@ const (
 	// endpoint is unknown before its first request.
 	steadyRate = 50
 	unmeasured = 4 * steadyRate
-	// A run of the flusher ends after a number of consecutive failures or timeouts, and before
-	// the first run at most a full set is in flight.
+	// A run of the flusher ends after this many consecutive failures or timeouts, and before the
+	// first run at most a full set is in flight.
 	failuresOfRun = 10
 	timeoutsOfRun = 2
 	inFlight      = 8
@@ -32,9 +32,9 @@ const (
 // refuse connections, hang or answer 500. The dead ones get no more requests than the rule of
 // the flusher says, and the healthy one gets everything.
 //
-// With PASSERELLE_TEST_PAIRS it also compares times: the 99th percentile from a change's answer
-// to its delivery, at a steady rate, may be 1.5 times that without dead receivers, by the
-// median of a number of pairs.
+// With PASSERELLE_TEST_PAIRS it also measures the time from the answer to a change until its
+// delivery, at a steady rate. The 99th percentile may be 1.5 times that of a run without dead
+// receivers, by the median of that many pairs of runs.
 func TestDeadEndpointsCostNothing(t *testing.T) {
 	databases := map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": storetest.Postgres}
 	for kind, database := range databases {

@@ -86,7 +86,7 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 	l.checkOnce()
 }
 
-// leaseLeft is how many seconds the longest lease of a webhook lasts yet.
+// leaseLeft is how many seconds the longest lease of a webhook still lasts.
 const leaseLeft = `SELECT max(lease_until) / 1000000 - extract(epoch FROM clock_timestamp())::bigint FROM webhook`
 
 // TestAnotherReplicaTakesOver kills a process while it waits for receivers, so that it leaves

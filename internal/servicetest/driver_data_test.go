@@ -48,7 +48,7 @@ func (p *people) one() {
 	p.readers = append(p.readers, r)
 }
 
-// gone returns when nobody is reading any more.
+// gone waits until nobody is reading any more, and returns everybody.
 func (p *people) gone() []*reader {
 	p.working.Wait()
 	return p.readers

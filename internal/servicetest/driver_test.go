@@ -219,7 +219,7 @@ var (
 	returnLink    = regexp.MustCompile(`<a[^>]*href="([^"]*/webauth/callback[^"]*)"`)
 )
 
-// approve is the person at the bank, whose browser follows the bank back.
+// approve approves on the bank's page for the person, and follows the redirect back.
 func (d *driver) approve(page string) {
 	_, html := d.do(must(http.NewRequest("GET", page, http.NoBody)))
 	if button := approveButton.FindSubmatch(html); button != nil {
@@ -273,7 +273,8 @@ func (d *driver) payAll(clients int, orders <-chan *order) {
 // than the service accepts at once.
 const lateClients = 64
 
-// payEach is the orders that did not come to their end in the time that each has.
+// payEach takes orders to their end, and returns those that did not get there in the time that
+// each has.
 func (d *driver) payEach(clients int, orders <-chan *order, within time.Duration) (unpaid []*order) {
 	var (
 		working sync.WaitGroup
@@ -336,8 +337,8 @@ func isClosed(stop <-chan struct{}) bool {
 	}
 }
 
-// checkAnswers finds answers with a server error, except for temporary ones, and answers that
-// took too long.
+// checkAnswers fails the test when an answer had status 500, or took longer than any client waits.
+// A 503 is allowed.
 func (d *driver) checkAnswers() {
 	d.t.Helper()
 	d.mu.Lock()
@@ -348,14 +349,14 @@ func (d *driver) checkAnswers() {
 	d.t.Logf("answers by status, 0 for none: %v; the longest took %v", d.answers, d.longest.Round(time.Millisecond))
 }
 
-// paid lists the payments that clients know.
+// paid lists the payments that clients were told of.
 func (d *driver) paid() map[int64]bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.payments)
 }
 
-// until returns when clients know a number of payments.
+// until returns when clients were told of a number of payments.
 func (d *driver) until(payments int) {
 	for deadline := time.Now().Add(waitLimit); len(d.paid()) < payments; <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {

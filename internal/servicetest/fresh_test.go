@@ -36,9 +36,9 @@ func called(t *testing.T, p *servicetest.Process, method, path, token, body stri
 	return answer.StatusCode, string(text)
 }
 
-// TestWhatIsChangedHoldsOnEveryReplica revokes tokens, changes settings and closes the API at
-// one of two processes: the next request to either is answered accordingly. It does so
-// repeatedly, because a cache would be right now and then.
+// TestWhatIsChangedHoldsOnEveryReplica revokes tokens, changes settings and closes the API at one
+// of two processes: the next request to either process is answered by the new state. It does so
+// repeatedly, because a stale cache gives the right answer now and then.
 func TestWhatIsChangedHoldsOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	p := servicetest.StartProcess(t, storetest.Postgres(t))

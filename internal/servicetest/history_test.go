@@ -78,7 +78,7 @@ type history struct {
 	done   []string
 }
 
-// labels steer the test bank. A plain label is its usual behaviour.
+// labels steer the test bank. A label without a steering word gets its usual behaviour.
 var labels = []string{
 	"Order 42", "pdng/done - a", "pdng/rjct - b", "canc - c", "rjct(insufficientFunds) - d", "bug - e", "pdng/accp - f", "pdng/hold - g",
 	"actn(confirm)/done - h", "actn(psu)/done - i", "actn(fields)/done - j", "actn(decoupled)/done - k", "dupl/done - l", "pdng/back/done - m", "unkn/done - n",

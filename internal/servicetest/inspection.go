@@ -11,9 +11,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// wrongs finds what no page may be: wider than the window, heavy, with content from elsewhere,
-// or changed by hostile text. Texts that try to do so are to leave an element or a title of the
-// name "planted".
+// wrongs finds what no page may be: wider than the window, heavy, with content from elsewhere, or
+// changed by hostile text. A hostile text of a test makes an element or a title with the name
+// "planted" when it succeeds.
 const wrongs = `Object.entries({
 	"wider than the window": document.documentElement.scrollWidth > innerWidth,
 	"heavier than 100 kB": performance.getEntries().reduce((n, e) => n + (e.encodedBodySize || 0), 0) > 100000,

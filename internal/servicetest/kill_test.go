@@ -107,8 +107,8 @@ func (f *crashPlan) strike(kills, databaseKills int) {
 	}
 }
 
-// letLive has a random number of requests come in before the next blow, unless
-// leases of the dead keep them away.
+// letLive waits for a random number of requests before the next kill. It gives up after a second,
+// because leases of killed processes may hold requests back.
 func (f *crashPlan) letLive() {
 	enough := f.ledger.requests() + 1 + f.random.IntN(100)
 	for deadline := time.Now().Add(time.Second); f.ledger.requests() < enough && time.Now().Before(deadline); {
@@ -137,7 +137,7 @@ func (f *crashPlan) killDatabase() {
 	}
 }
 
-// choices are the behaviours of a receiver until the next kill.
+// behaviours are the choices for a receiver until the next kill.
 var behaviours = [][]manner{
 	{accepts},
 	{accepts, slowly},
@@ -283,7 +283,8 @@ func (l *ledger) compareOrder(webhook int64, byID map[int64]storetest.Delivery, 
 	}
 }
 
-// compareStates checks the path of each payment that clients saw at its end.
+// compareStates checks that an endpoint got the states validating, pending and done, in this
+// order, of each payment that clients were told of.
 func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery, a account) {
 	l.t.Helper()
 	states := map[int64][]string{}

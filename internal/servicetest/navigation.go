@@ -26,7 +26,7 @@ func Navigate(address string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Back is the button of the browser, and waits until the page is complete.
+// Back goes back like the button of the browser, and waits until the page is complete.
 func Back() chromedp.Action[chromedp.Void] {
 	return elsewhere(func(ctx context.Context, t *chromedp.Target) error {
 		history, err := cdp.Call(ctx, t, page.GetNavigationHistory, cdp.Empty{})
@@ -62,8 +62,8 @@ const (
 	complete = `document.readyState === "complete"`
 )
 
-// elsewhere does what leads to another page, and waits for that. An address that differs only
-// after its # leads to the shown page.
+// elsewhere does a step that leads to another page, and waits until that page is complete. An
+// address that differs only after its # leads to no other page.
 func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		if err := until(ctx, t, complete); err != nil {
@@ -79,7 +79,7 @@ func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromed
 	})
 }
 
-// duration is how often a page is asked.
+// duration is the pause between two questions to a page.
 const duration = 10 * time.Millisecond
 
 // until asks the page that is shown until a condition holds. A page that is loading does not

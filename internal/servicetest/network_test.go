@@ -28,7 +28,7 @@ var manners = []struct {
 	{"refuses, and delays who is in", servicetest.Manner{Refuse: true, Delay: 200 * time.Millisecond}},
 }
 
-// links are between which the network is.
+// links name the two sides between which a network is.
 var links = []string{"service and database", "service and receivers", "clients and service"}
 
 // TestNetwork makes the network fail in each mode on each link, one after the other, while
@@ -61,8 +61,8 @@ func TestNetwork(t *testing.T) {
 }
 
 const (
-	// databaseTimeout is how long a query may take, and patienceOfClients how long a
-	// call with several of them, and a COMMIT about which the server is asked.
+	// databaseTimeout limits a query. clientTimeout limits a call, which has several queries and
+	// may have to ask the server about a COMMIT.
 	databaseTimeout = 5 * time.Second
 	clientTimeout   = 40 * time.Second
 	// recoverIn is the time in which clients get answers again.

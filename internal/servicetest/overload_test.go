@@ -23,9 +23,9 @@ const (
 	recoversIn = 10 * time.Second
 )
 
-// TestOverload asks for five times as much as a process takes upon itself. Requests beyond the
-// limit get a 503 with a time to wait at once, accepted ones are answered in bounded time,
-// memory stays bounded, and soon after everything is as before.
+// TestOverload sends five times as many requests as a process accepts. Requests beyond the limit
+// get a 503 at once, with the time to wait. Accepted ones are answered in bounded time, memory
+// stays bounded, and soon after everything is as before.
 func TestOverload(t *testing.T) {
 	for kind, database := range map[string]string{"sqlite": "", "postgres": storetest.Postgres(t)} {
 		t.Run(kind, func(t *testing.T) {

@@ -38,7 +38,7 @@ type Process struct {
 	ended   chan struct{}
 }
 
-// The program as it is, and with the marks at which a test can have it die.
+// The program as it is, and with the marks at which a test can make it crash.
 var (
 	build       = sync.OnceValues(func() (string, error) { return builtWith("") })
 	buildMarked = sync.OnceValues(func() (string, error) { return builtWith("torture") })
@@ -210,7 +210,7 @@ func (p *Process) Configure(key, value string) {
 	p.Command("config", "set", key, value, "--database", p.Database())
 }
 
-// Doctor checks all stored data with the command for it.
+// Doctor checks the invariants of all stored data with the command doctor.
 func (p *Process) Doctor() {
 	p.t.Helper()
 	p.DoctorOf(p.Database())

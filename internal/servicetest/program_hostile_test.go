@@ -185,10 +185,10 @@ func (h holder) sync() (string, int) {
 	return connection.State, len(all.Transactions)
 }
 
-// TestHostileProgramsCostOthersNothing compares, with PASSERELLE_TEST_PAIRS, the time of other
-// calls while eight persons are read from programs of each kind without pause: the 99th
-// percentile may be 1.2 times that without, by the median of a number of pairs. Both runs have
-// as many reads, the others from an honest program.
+// TestHostileProgramsCostOthersNothing measures, with PASSERELLE_TEST_PAIRS, how long other calls
+// take while eight persons are read from programs of each kind without pause. The 99th percentile
+// may be 1.2 times that without such programs, by the median of that many pairs of runs. Both runs
+// have as many reads, the others from an honest program.
 func TestHostileProgramsCostOthersNothing(t *testing.T) {
 	if pairs() == 0 {
 		measureOthers(t, "dies in its stream", 20) // that it can be measured

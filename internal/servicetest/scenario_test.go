@@ -24,7 +24,8 @@ import (
 
 // TestEverythingIsReachable plays all scenarios through the API of a complete service, as an
 // integrator would, on both databases. Each scenario must end as it says, with one webhook for
-// every change and at most one order at the bank, and together they must reach everything.
+// every change and at most one order at the bank, and together they must reach everything that
+// checkReached lists.
 func TestEverythingIsReachable(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.Subscribe("PAYMENT_STATE_UPDATED", "first")
@@ -350,7 +351,8 @@ func (p *play) checkOrders() {
 	}
 }
 
-// checkReached compares what was reached with everything.
+// checkReached checks that the scenarios reached every state, edge, action, error and other value
+// of payments.
 func checkReached(t *testing.T, reached map[string]bool) {
 	t.Helper()
 	want := map[string][]string{

@@ -11,10 +11,11 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUpgradeUnderLoad starts the present program beside one from before the newest migration
-// on the same PostgreSQL, which it migrates, ends the old one, and goes back in the same way,
-// while clients pay, read accounts and receive events. The path of the old program is in
-// PASSERELLE_TEST_PREVIOUS; scripts/previous-version builds it.
+// TestUpgradeUnderLoad begins with a program from before the newest migration. It starts the
+// present program beside that one on the same PostgreSQL, which the present one migrates, and ends
+// the old one. It then goes back in the same way. Meanwhile clients pay, read accounts and receive
+// events. The path of the old program is in PASSERELLE_TEST_PREVIOUS; scripts/previous-version
+// builds it.
 func TestUpgradeUnderLoad(t *testing.T) {
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)

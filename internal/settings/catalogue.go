@@ -231,8 +231,8 @@ func uuids(value string) string {
 
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// certificates are those of authorities, and nothing else: a key that slipped in
-// would be shown to everybody who may read settings.
+// certificates are certificates of authorities and nothing else: a private key among them would be
+// shown to everybody who may read settings.
 func certificates(value string) string {
 	const right = "certificates of authorities in PEM, or empty"
 	for rest := []byte(strings.TrimSpace(value)); len(rest) > 0; {

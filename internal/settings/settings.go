@@ -44,7 +44,8 @@ func Keys() []Key {
 	return slices.SortedFunc(slices.Values(catalogue), func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Find is the key of a name or an alias. A name in a family of keys is an unused key.
+// Find returns the key of a name or an alias. A name in one of the families, whose keys are not
+// listed one by one, is a key that the service does not use.
 func Find(name string) (Key, bool) {
 	i := slices.IndexFunc(catalogue, func(k Key) bool { return k.Name == name || slices.Contains(k.Aliases, name) })
 	if i >= 0 {
@@ -182,8 +183,8 @@ func deref(value *string) string {
 	return *value
 }
 
-// hasRoom refuses more keys of families than a domain may have: their names are
-// the client's.
+// hasRoom refuses more keys of families than a domain may have, because clients choose their
+// names.
 func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted map[string]*string) error {
 	isFamiliar := func(name string) bool {
 		_, is := familiar(name)

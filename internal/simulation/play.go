@@ -190,7 +190,7 @@ func (p *play) advance(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-// password is the only right one at simulated institutions.
+// password is the only right password at simulated institutions.
 const password = "1234"
 
 // Connect creates a user with a connection whose behaviour a word selects: one of

@@ -5,8 +5,8 @@
 // values go. It does not own the format, which is in package cfonb, or which events are sent
 // so. It is pure.
 //
-// It fails with an Invalid *passerelle.Error that names the member of the payload with a wrong
-// type or without a place in the columns.
+// It fails with an Invalid *passerelle.Error that names the member of the payload whose type is
+// not the documented one or whose value does not fit the columns.
 package statement
 
 import (

@@ -16,11 +16,11 @@ import (
 	"passerelle/payment"
 )
 
-// The account numbers of payments are sealed with the payment. In their columns is a blind
-// value instead: the same for the same number of a domain, and of no use without the key file.
-// Lists find a number by it, and the last four characters of a number by its last four, because
-// that is what the indexes have. The account numbers of banking data are not sealed: a page of
-// transactions would open one for each row.
+// The account numbers of payments are sealed with the payment. In their columns is a blind value
+// instead: the same for the same number of a domain, and of no use without the key file. Lists
+// find a number by it, and the last four characters of a number by the last four of the blind
+// value, because the indexes have the whole value and its last four characters. The account
+// numbers of banking data are not sealed: a page of transactions would open one for each row.
 
 // The columns of account numbers, whose blind values differ.
 const (
@@ -69,8 +69,8 @@ func isBlind(text string) bool {
 	return last >= firstOfEnd && last != utf8.RuneError
 }
 
-// blindEnd is the index value of the last four characters of a number: four characters of 14
-// bits each.
+// blindEnd is the blind value of the last four characters of a number: four characters of 14 bits
+// each.
 func (r *Reader) blindEnd(domain passerelle.DomainID, column, last string) string {
 	if last == "" {
 		return ""
@@ -106,8 +106,8 @@ func beneficiaryPlace(domain passerelle.DomainID, id passerelle.PaymentID) keys.
 	return keys.Place{Domain: int64(domain), Table: "payment", Column: "beneficiary_numbers", Row: int64(id)}
 }
 
-// payerNumber is the stored form of the payer's account number: its index value, and the
-// encrypted number.
+// payerNumber is the stored form of the payer's account number: its blind value, and the encrypted
+// number.
 func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	var (
 		column *string
@@ -128,8 +128,8 @@ func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	return &blind, sealed, nil
 }
 
-// beneficiaryNumbers is the stored form of the beneficiaries' account numbers: their index
-// values by line, and all numbers encrypted together.
+// beneficiaryNumbers is the stored form of the beneficiaries' account numbers: their blind values
+// by line, and all numbers encrypted together.
 func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	var (
 		sealed []byte
@@ -155,7 +155,7 @@ func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	return columns, sealed, nil
 }
 
-// openNumbers replaces the index values in a payment, whose lines are not loaded yet, by the
+// openNumbers replaces the blind values in a payment, whose lines are not loaded yet, by the
 // account numbers.
 func (r *Reader) openNumbers(p *storedPayment) error {
 	if r.keys == nil && (p.payerNumber != nil || p.beneficiaryNumbers != nil) {
@@ -181,11 +181,11 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 	return json.Unmarshal(plain, &p.numbers)
 }
 
-// SealAccountNumbers makes the store encrypt account numbers of payments from now on, and
-// encrypts those of older payments, in units of one payment. While it works, lists find no
-// payment by a number that is still clear, and a process that began to write before may leave
-// some clear. Progress gets the number of payments seen. An error leaves what is done, and
-// another call continues.
+// SealAccountNumbers makes the store encrypt account numbers of payments from now on, and encrypts
+// those of older payments, in units of one payment. While it works, lists find no payment by a
+// number that is still clear, and a process that began to write before may leave some clear.
+// Progress gets the number of payments seen. What was done before an error stays done, and another
+// call continues.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
 	var sealed int64
 	err := db.Write(ctx, func(tx *Tx) error {
@@ -226,8 +226,8 @@ func scanClear(row database.Row) (clearPayment, error) {
 	return p, err
 }
 
-// sealNumbersOf seals the account numbers of a payment, as long as it takes others to
-// leave it alone.
+// sealNumbersOf seals the account numbers of a payment. It tries again when another writer has
+// changed the payment meanwhile.
 func (db *DB) sealNumbersOf(ctx context.Context, which clearPayment) error {
 	err := ErrConflict
 	for try := 0; try < mostReads && errors.Is(err, ErrConflict); try++ {

@@ -12,7 +12,7 @@ import (
 type Addressee struct {
 	Webhook
 	Served ServedDomain
-	// Provider is nil when the webhook has no present provider.
+	// Provider is nil when the webhook has no provider or a deleted one.
 	Provider *AuthProvider
 }
 
@@ -23,7 +23,8 @@ var addressees = `SELECT ` + servedDomainColumns + `, ` + qualified("w", webhook
 	LEFT JOIN auth_provider a ON a.domain_id = w.domain_id AND a.id = w.auth_id AND a.deleted IS NULL
 	WHERE w.domain_id = $1 AND w.id = $2`
 
-// Addressee loads one, also of a webhook that is deleted, or ErrNotFound.
+// Addressee loads the addressee of a webhook, even of a deleted one. It fails with ErrNotFound
+// when there is none.
 func (r *Reader) Addressee(ctx context.Context, domain passerelle.DomainID, id passerelle.WebhookID) (Addressee, error) {
 	var (
 		found    = Addressee{Served: ServedDomain{Settings: map[string]string{}}}

@@ -168,7 +168,7 @@ func (h *userAccounts) values3(id passerelle.AssetID) {
 	}
 }
 
-// TestWithdrawnAssets: they go out of sight with their account, and then away.
+// TestWithdrawnAssets: assets are hidden with their account, and later erased.
 func TestWithdrawnAssets(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

@@ -29,18 +29,18 @@ type Attempt struct {
 	// and unknown when only the bank can tell.
 	State   string
 	Created time.Time
-	// Inquiries counts how often a process took the attempt over to ask the bank. A process
-	// whose row has another count was replaced.
+	// Inquiries counts how often a process took the attempt over to ask the bank. A process that
+	// holds the attempt with an older count has been replaced.
 	Inquiries int64
 
-	// AttemptOrder is that of the first attempt, for each attempt.
+	// AttemptOrder is the order of the payment: that of its first attempt, even in a later one.
 	AttemptOrder
 	// Action, Agreed and By are the question, the answer and who gave it. For a cancellation,
 	// By is who requested it.
 	Action payment.Action
 	Agreed bool
 	By     payment.Actor
-	// Trace is that in which the order was sent, see [tracing.Parent]; empty for none.
+	// Trace is the trace in which the order was sent, see [tracing.Parent]; empty for none.
 	Trace string
 }
 
@@ -54,12 +54,12 @@ type AttemptOrder struct {
 	Waits bool
 	// Fields are the payment field values, sealed in the database.
 	Fields map[string]string
-	// Memory is the connector's memory of the order, encrypted like them.
+	// Memory is what the connector stores about the order, encrypted like the fields.
 	Memory []byte
 	// Device is the payer's device at validation, encoded by its owner and stored encrypted;
 	// nil without a payer.
 	Device []byte
-	// OrderID is the attempt's that is the order.
+	// OrderID is the id of the attempt that is the order.
 	OrderID int64
 }
 
@@ -200,7 +200,7 @@ func (tx *Tx) openOrder(a *Attempt, lease time.Duration) error {
 	return nil
 }
 
-// RememberOrder replaces what the connector keeps of the order of an attempt.
+// RememberOrder replaces what the connector stores about the order of an attempt.
 func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 	sealed, err := tx.Seal(attemptPlace(a.Domain, a.OrderID, "memory"), memory)
 	if err != nil {

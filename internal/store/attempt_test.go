@@ -298,7 +298,8 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 	})
 }
 
-// TestSpoiltAttemptIsKnown: it comes without its encrypted parts.
+// TestSpoiltAttemptIsKnown: an attempt that cannot be decrypted comes without its encrypted parts,
+// and with everything else.
 func TestSpoiltAttemptIsKnown(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)

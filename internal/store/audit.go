@@ -10,8 +10,8 @@ import (
 // OperatorID identifies a person who works in the console.
 type OperatorID int64
 
-// Audit is one act of an operator, done or refused. It has no personal value, and identifies
-// people and objects by number.
+// Audit is one thing that an operator did, viewed, or was refused. It has no personal value, and
+// identifies people and objects by number.
 type Audit struct {
 	ID int64
 	// Domain is zero for acts without a domain.

@@ -288,9 +288,9 @@ type Rotation struct {
 	From *time.Time
 }
 
-// RotateSecret gives a provider that signs another secret. A next secret whose time has come
-// becomes the present one first. One whose time has not come is dropped. Now is the domain's
-// time.
+// RotateSecret gives another secret to a provider that signs. When the change is for later, a next
+// secret whose time has come at the real instant becomes the present one first. A next secret
+// whose time has not come is dropped. Now is the domain's time.
 func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	a := AuthProvider{ID: r.Provider, Domain: r.Domain}
 	sealed, err := tx.Seal(a.secretPlace(), []byte(r.Secret))

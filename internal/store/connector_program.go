@@ -12,7 +12,7 @@ import (
 // ConnectorProgram is a connector that is another program, for all domains.
 type ConnectorProgram struct {
 	ID int64
-	// UUID is the connector's, and that of its profile.
+	// UUID is the UUID of the connector, as in its profile.
 	UUID, Address string
 	// Profile is the program's description, in JSON.
 	Profile string

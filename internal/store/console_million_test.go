@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// rowsOfLists is how many rows of each kind the console's lists are read from:
-// PASSERELLE_TEST_ROWS in a long run, when times are compared as well.
+// rowsOfLists is the length of the long lists: PASSERELLE_TEST_ROWS in a long run, which also
+// compares times.
 func rowsOfLists(t *testing.T) (rows int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_ROWS", 4000)

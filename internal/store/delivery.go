@@ -75,8 +75,8 @@ const (
 // which is used only when the number is part of the statement.
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
-// NewDeliveries lists at most limit deliveries of a webhook to be sent for the first time,
-// after the given one, oldest first.
+// NewDeliveries lists at most limit deliveries of a webhook that are to be sent for the first time
+// and at once, after the given one, oldest first.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
@@ -92,7 +92,8 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 	return passerelle.DeliveryID(newest), err
 }
 
-// Undelivered lists at most limit undelivered deliveries of a webhook, after the given one.
+// Undelivered lists at most limit deliveries of a webhook that may be sent and are not accepted
+// yet, after the given one.
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	var all []Delivery
 	for _, which := range []string{` = 0`, ` = 1`} {
@@ -107,10 +108,10 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 	return all[:min(limit, len(all))], nil
 }
 
-// Following lists the heads of subjects after deliveries of a webhook ended. Searching all
-// waiting deliveries would take longer the more wait. It uses events and ids, and avoids the
-// indexes of waiting deliveries: PostgreSQL would read one of these completely while its
-// statistics are from quieter times.
+// Following lists the deliveries that became heads of their subjects when deliveries ended. It
+// finds them by events and ids, because a search of all waiting deliveries takes longer the more
+// wait. It also avoids the indexes of waiting deliveries: PostgreSQL reads such an index
+// completely while its statistics, from quieter times, say that the index is almost empty.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (
@@ -145,8 +146,8 @@ type DeliveryAttempt struct {
 	Failure        string
 	Answer, Detail string
 	Signed         Signed
-	// Reached means that the request reached the receiver. Others say nothing about its speed.
-	// It is counted, and not kept.
+	// Reached means that the request reached the receiver. Other requests say nothing about the
+	// receiver's speed. Reached is counted, and not stored.
 	Reached bool
 }
 
@@ -221,8 +222,9 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 		int64(w.Domain), int64(w.ID), b.Holder, database.OptionalMicros(b.Due))
 }
 
-// recordAttempts stores requests and counts them with their deliveries, which occur once each.
-// Consecutive ones have consecutive ids, which tell a delivery when it was accepted.
+// recordAttempts stores requests and counts them with their deliveries. A batch has at most one
+// request for each delivery. Its requests have consecutive ids, and by these the update finds when
+// each delivery was accepted.
 func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	if len(batch) == 0 {
 		return nil
@@ -313,7 +315,7 @@ func rowList(rows, same, columns int) string {
 
 // drop gives up deliveries that are not over.
 //
-// Here and in eraseBodies, PostgreSQL would use an index of waiting deliveries or users, and
+// Here and in eraseBodies, PostgreSQL might use an index of waiting deliveries or of users, and
 // read it completely, if the conditions were spelled like those of the index.
 func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reason string, now time.Time) {
 	if len(ids) == 0 {

@@ -12,22 +12,22 @@ import (
 	"passerelle/webhook"
 )
 
-// fewDeliveries is how many the lists are compared with.
+// fewDeliveries is the length of the short lists.
 const fewDeliveries = 1000
 
 // invariantTimeout is far more than one pass over a million payments or deliveries takes, and
 // far less than a comparison of each with each.
 const invariantTimeout = time.Minute
 
-// manyDeliveries is how many the lists are read from: PASSERELLE_TEST_DELIVERIES in
-// a long run, when times are compared as well.
+// manyDeliveries is the length of the long lists: PASSERELLE_TEST_DELIVERIES in a long run, which
+// also compares times.
 func manyDeliveries(t *testing.T) (deliveries int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_DELIVERIES", 5*fewDeliveries)
 }
 
 // deliverMany makes deliveries of one event: half are delivered and a quarter given up; and as
-// many requests, half for the first delivery and half for others.
+// many requests, half for the first delivery and one each for the others.
 var deliverMany = []string{
 	`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created, attempts, delivered, dropped)
 		SELECT i, CAST($3 AS BIGINT), CAST($4 AS BIGINT), 1, 'payment', i, 1, i * 1000000, 1, CASE WHEN i % 2 = 0 THEN i * 1000000 ELSE NULL END, CASE WHEN i % 4 = 1 THEN i ELSE NULL END FROM n`,
@@ -35,7 +35,8 @@ var deliverMany = []string{
 		SELECT i, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CASE WHEN i % 2 = 0 THEN CAST($5 AS BIGINT) ELSE i END, i * 1000000, 1000, 500, 'status 500', 'POST./.', 'x' FROM n`,
 }
 
-// crowded is a webhook with a number of deliveries after from, and as many requests.
+// crowded makes a webhook with n deliveries, and as many requests. The first delivery has the
+// number after from.
 func (s fixture) crowded(from, n int) store.Webhook {
 	s.t.Helper()
 	w := store.Webhook{Domain: s.domain, Event: webhook.PaymentStateUpdated, URL: "https://shop.example/", Created: now}
@@ -149,8 +150,8 @@ func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 }
 
 // TestBacklogsAreReadInTheirOrder reads a page of a long backlog, with three deliveries of each
-// payment for each of eight webhooks. It checks the index, whether the statistics include the
-// backlog or are older.
+// payment for each of eight webhooks. PostgreSQL must use the index that has the backlog in order,
+// whether its statistics include the backlog or are older.
 func TestBacklogsAreReadInTheirOrder(t *testing.T) {
 	s := newFixture(t, storetest.Postgres(t))
 	var w store.Webhook

@@ -75,8 +75,8 @@ var remains = []struct{ rows, erase string }{
 		erase: `DELETE FROM consent WHERE id IN ({rows})`,
 	},
 	{
-		// Their content is elsewhere, and is removed with the rows by the removal of files. The
-		// erasure does not end before that.
+		// The content of files is stored elsewhere. The removal of files removes it with the rows.
+		// The erasure does not end before that.
 		rows:  `SELECT id FROM stored_file WHERE domain_id = $1 AND user_id = $2 AND due IS NULL`,
 		erase: `UPDATE stored_file SET ` + ForgottenFile + ` WHERE id IN ({rows})`,
 	},

@@ -31,8 +31,8 @@ type EmittedEvent struct {
 	// place for id_webhook_data, and Omitted says how many accounts they could not carry.
 	MediaType string
 	Omitted   int
-	// Holds lists what in the body its person may withdraw. When they do, the body is erased
-	// and nobody receives it.
+	// Holds lists what in the body its person may withdraw. When they do, the body is erased and
+	// nobody receives it any more.
 	Holds []Holding
 	// Unwanted means that no webhook wanted the event, as [Reader.WantedEvents] reported,
 	// so its body was not written. Emit stores it as an event with an erased body, and
@@ -124,8 +124,8 @@ func (tx *Tx) deliver(id int64, e EmittedEvent) {
 		id, e.Subject, e.SubjectID, e.Version, database.Micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), database.OptionalID(e.User))
 }
 
-// eraseUnsent erases the bodies of selected users' events without deliveries. The condition
-// uses the second argument.
+// eraseUnsent erases the bodies of selected users' events without deliveries, because nobody will
+// ever receive them. The condition uses the second argument.
 func (tx *Tx) eraseUnsent(domain passerelle.DomainID, which string, argument int64) {
 	unsent := ` WHERE domain_id = $1 AND ` + which + ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id)`
 	tx.unit.Exec(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = created`+unsent, int64(domain), argument)
@@ -168,8 +168,8 @@ func notBefore(t time.Time) int64 {
 }
 
 // ReleaseHeld gives the held events of a user their deliveries, to the webhooks that are
-// registered at this moment. Those without a matching webhook lose their bodies, and those
-// without bodies match none.
+// registered at this moment. Events without a matching webhook lose their bodies. Events whose
+// bodies are gone get no deliveries.
 func (tx *Tx) ReleaseHeld(domain passerelle.DomainID, user passerelle.UserID) {
 	tx.unit.Exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created)
 		SELECT e.domain_id, w.id, e.id, e.subject, e.subject_id, e.version, e.created FROM event e

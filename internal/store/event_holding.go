@@ -22,7 +22,7 @@ func HoldingOf(kind string, subject int64, epoch *int64) Holding {
 	return Holding(fmt.Sprintf("%s:%d/%d", kind, subject, *epoch))
 }
 
-// holdings writes them as they are looked for, or nil when there are none.
+// holdings writes them in the form in which bodiesWith searches, or nil for none.
 func holdings(all []Holding) *string {
 	if len(all) == 0 {
 		return nil
@@ -47,9 +47,9 @@ func (r *Reader) AnyBodyWith(ctx context.Context, domain passerelle.DomainID, us
 	return len(found) > 0, err
 }
 
-// VoidBodiesWith erases at most limit bodies of a user's events that contain something, and
-// calls voided for each. Their deliveries end with that reason. A held event stays without its
-// body.
+// VoidBodiesWith erases at most limit bodies of a user's events that contain something, and calls
+// voided for each. Their open deliveries are dropped, and record the reason. A held event stays
+// without its body.
 func (tx *Tx) VoidBodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, at time.Time, limit int, voided func()) {
 	sql, args := bodiesWith(domain, user, h, limit)
 	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+sql+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, database.Micros(at))...)

@@ -14,9 +14,9 @@ const triggeredFrom = 1 << 40
 
 const triggered = "triggered"
 
-// TriggeredVersion is the version of an event that follows from no change, but was asked for in
-// a sandbox. For every subject of a domain, a later call returns a greater one in any process.
-// It is used up in a unit of its own.
+// TriggeredVersion is the version of an event that follows from no change, but was asked for in a
+// sandbox. For every subject of a domain, a later call returns a greater one in any process. The
+// version is used up in a unit of its own, even when the caller's unit fails.
 func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) (int64, error) {
 	var version int64
 	err := db.Write(ctx, func(tx *Tx) error {

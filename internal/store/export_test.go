@@ -52,7 +52,7 @@ func (r *Reader) Ring() *keys.Ring { return r.keys }
 
 func (r *Reader) SetRing(ring *keys.Ring) { r.keys = ring }
 
-// RenewKeysEvery has leases of idempotency keys renewed so often.
+// RenewKeysEvery sets the interval at which leases of idempotency keys are renewed.
 func (db *DB) RenewKeysEvery(interval time.Duration) { db.keyRenewal = interval }
 
 // ForgetSealing makes the store ask the database again whether account numbers are sealed.

@@ -14,7 +14,7 @@ import (
 type StoredFieldKey struct {
 	ID     int64
 	Domain passerelle.DomainID
-	// Number counts the keys of a domain from 1. The highest is the public one.
+	// Number counts the keys of a domain from 1. Clients get the public half of the highest.
 	Number  int64
 	KeyID   string
 	Private []byte
@@ -62,7 +62,8 @@ func (r *Reader) scanFieldKey(row database.Row) (StoredFieldKey, error) {
 
 const selectFieldKey = `SELECT id, domain_id, number, kid, private, created FROM field_key WHERE domain_id = $1 `
 
-// NewestFieldKey returns the public key pair. It fails with ErrNotFound when there is none.
+// NewestFieldKey returns the key pair whose public half clients get now. It fails with ErrNotFound
+// when there is none.
 func (r *Reader) NewestFieldKey(ctx context.Context, domain passerelle.DomainID) (StoredFieldKey, error) {
 	return database.One(ctx, r.rows, r.scanFieldKey, selectFieldKey+`ORDER BY number DESC LIMIT 1`, int64(domain))
 }

@@ -60,7 +60,7 @@ func (h *userAccounts) forget() (ids []int64) {
 	return ids
 }
 
-// TestFilesOfWhatIsWithdrawn: they are out of sight at once, before anything is
+// TestFilesOfWhatIsWithdrawn: files of withdrawn data are hidden at once, before anything is
 // erased.
 func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {

@@ -25,9 +25,9 @@ import (
 	"passerelle/webhook"
 )
 
-// meter counts what a database does for each statement: For SQLite it counts the instructions
-// of the virtual machine, and for PostgreSQL the blocks that are read, with checks of
-// references. Statements are executed before the program does so, and undone.
+// meter counts what a database does for each statement: the instructions of the virtual machine in
+// SQLite, and the blocks that are read in PostgreSQL, including those for checks of references.
+// Statements are executed before the program does so, and undone.
 type meter struct {
 	t     *testing.T
 	pool  *database.Handle // PostgreSQL
@@ -138,8 +138,8 @@ func readAll(ctx context.Context, stmt *sql.Stmt, args []any) error {
 	return rows.Err()
 }
 
-// of is the cost of something that is done to one payment after the other, the least of
-// several: pages of an index split now and then. The first is for statements to be prepared.
+// of returns the least cost of do for one of several payments, because pages of an index split now
+// and then. The first payment does not count: it has the statements prepared.
 func (m *meter) of(payments []*payment.Payment, do func(*payment.Payment)) int64 {
 	m.t.Helper()
 	do(payments[0])
@@ -171,8 +171,8 @@ func steps(t *testing.T, conn *sql.Conn) (sum int64) {
 	return sum
 }
 
-// blocks adds to the cost those which the transaction has looked at so far, and ends it
-// with an error, if any.
+// blocks adds to the cost, with a sign, the blocks that the transaction has read so far. It ends
+// the transaction with an error, if there is one.
 func (m *meter) blocks(unit *database.Unit, sign int64, end error) {
 	unit.Query(func(row database.Row) error {
 		n, err := database.ScanInt(row)
@@ -380,7 +380,7 @@ func quickest(path func(*payment.Payment)) time.Duration {
 	return took
 }
 
-// fresh are payments that a path has not been to.
+// fresh makes payments on which a path has not run yet.
 func (s fixture) fresh(path string, n int) []*payment.Payment {
 	s.t.Helper()
 	all := make([]*payment.Payment, n)

@@ -53,9 +53,9 @@ type Claim struct {
 	Wait time.Duration
 }
 
-// ClaimKey claims the execution of a request, durably. A key that is new, expired, or whose
-// execution was interrupted and has outlived its lease is given to the caller, and to one of
-// several simultaneous callers.
+// ClaimKey claims the execution of a request, durably. The caller gets a key that is new, has
+// expired, or whose execution was interrupted and has outlived its lease. Of several simultaneous
+// callers, one gets it.
 func (db *DB) ClaimKey(ctx context.Context, k RepeatKey) (Claim, error) {
 	var row keyRow
 	err := db.Write(ctx, func(tx *Tx) error { return tx.claimKey(k, &row) })

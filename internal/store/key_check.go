@@ -51,7 +51,9 @@ func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 // missing.
 func (r *Reader) Unseal(p keys.Place, sealed []byte) ([]byte, error) { return r.keys.Open(p, sealed) }
 
-// proveKeys undoes the unit when the keys changed, once.
+// proveKeys lets the unit be executed only while the database has the keys that this process
+// knows. Otherwise the unit runs once more with the present ones, or fails when this process lacks
+// them. A second call in a unit adds nothing.
 func (tx *Tx) proveKeys() error {
 	var err error
 	if tx.seals {

@@ -44,8 +44,8 @@ func TestADatabaseKnowsItsKeys(t *testing.T) {
 	})
 }
 
-// TestNothingIsSealedWithRetiredKeys leaves out a program that has read the key file
-// before a key was added to it, once what the older key sealed is under that one.
+// TestNothingIsSealedWithRetiredKeys: one program read the key file before a key was added to it.
+// It can encrypt until all values are rewrapped under the new key, and is refused from then on.
 func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()

@@ -9,7 +9,8 @@ import (
 )
 
 // TestLinesOutliveTheirMigration migrates a database in which lines of validating payments have
-// no state: they become pending, unanswered ones rejected, and others do not change.
+// no state. These become pending, the lines of expired payments without an answer of the payer
+// become rejected, and others do not change.
 func TestLinesOutliveTheirMigration(t *testing.T) {
 	const before = 34
 	storetest.Each(t, func(t *testing.T, url string) {

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// MaxMails is how many mails of a domain are kept, the newest ones. Unsent ones are kept
-// longer, up to MaxUnsentMails: without a mail server they would grow for ever.
+// MaxMails is how many mails of a domain are kept, the newest ones. Unsent ones are kept longer,
+// up to MaxUnsentMails: without a mail server the table would grow for ever.
 const (
 	MaxMails       = 1000
 	MaxUnsentMails = 10_000
@@ -124,7 +124,7 @@ func (tx *Tx) SetAlarm(w Webhook) {
 		database.OptionalMicros(w.Alerted), w.Alarmed, int64(w.Domain), int64(w.ID))
 }
 
-// MaxWaiting is up to how many waiting deliveries of a webhook are counted.
+// MaxWaiting is how many waiting deliveries of a webhook are counted at most.
 const MaxWaiting = 1000
 
 // Outage describes the failures of a webhook's receiver.
@@ -133,11 +133,11 @@ type Outage struct {
 	Since *time.Time
 	// Failure is why the latest request failed that did.
 	Failure string
-	// Waiting counts undelivered deliveries without those that are held back. MaxWaiting + 1
-	// means more.
+	// Waiting counts the deliveries that were not accepted yet, without those that are held back.
+	// MaxWaiting + 1 means more than MaxWaiting.
 	Waiting int64
-	// Oldest is when the first undelivered event happened, held back ones included; nil for
-	// none.
+	// Oldest is the time of the oldest event that was not accepted yet, held back ones included;
+	// nil for none.
 	Oldest *time.Time
 }
 

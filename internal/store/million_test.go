@@ -27,8 +27,9 @@ func inALongRun(t *testing.T, variable string, usual int) (number int, long bool
 // far less than one for which a million rows are read.
 const pageTimeout = 25 * time.Millisecond
 
-// measure limits the time of a page of a longer list than another, or of a later page: at most
-// a multiple, and at most a limit, because both might read the same table.
+// measure limits the time of a page of a long list, or of a late page, in two ways: to a multiple
+// of the time of a page of a short list, or of an early page, and to a fixed time, because both
+// pages might read the whole table.
 type measure struct {
 	most  float64
 	limit time.Duration

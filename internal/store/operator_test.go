@@ -205,7 +205,8 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 	})
 }
 
-// An operator who was disabled, or has another password or second factor, is not held.
+// An operator is not held when they were disabled, or got another password or second factor,
+// after they were recognised.
 func TestAnOperatorIsHeldAsTheyWereSeen(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		hold := func(o operatorstore.Operator) error {

@@ -18,7 +18,7 @@ const MaxOverviewRows = 10_000
 // code, through a connector and in a currency. Code and connector are empty for those that
 // have none.
 type Volume struct {
-	// Period begins so many of its lengths after 1970, UTC.
+	// Period is how many periods lie between 1970, UTC, and the beginning of this one.
 	Period                   int64
 	State                    payment.State
 	Code                     payment.ErrorCode
@@ -47,8 +47,8 @@ func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, length
 		int64(domain), database.Micros(since), length.Microseconds(), MaxOverviewRows)
 }
 
-// UnknownOutcomes lists payments with an unknown outcome of their last bank call, among
-// MaxOverviewRows calls without a stored outcome.
+// UnknownOutcomes lists payments whose last bank call has an unknown outcome. It reads at most
+// MaxOverviewRows calls without a stored answer.
 func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.PaymentID, error) {
 		var id passerelle.PaymentID

@@ -10,7 +10,7 @@ import (
 	"passerelle/payment"
 )
 
-// Connections in trouble are listed newest first, optionally of a state or connector, with
+// Connections in trouble are listed newest first, all or those of a state or a connector, with
 // pages in both directions.
 func TestConnectionsInTrouble(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {

@@ -9,10 +9,11 @@ import (
 )
 
 // DuePayments takes at most limit payments of a domain that are due for a check at the domain's
-// instant, for the length of a lease. Payments with an unanswered attempt belong to its
-// recovery. They are looked up one by one, because with old statistics PostgreSQL would compare
-// each with all for NOT EXISTS after an unreachable bank caused many. A payment has at most
-// one, by the index attempt_live.
+// instant, for the length of a lease. It leaves out payments with an unanswered attempt, which
+// the recovery of attempts settles. These attempts are looked up one by one. For NOT EXISTS,
+// PostgreSQL would compare each payment with all attempts when an unreachable bank has left many
+// since its statistics were collected. A payment has at most one unanswered attempt, by the index
+// attempt_live.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}

@@ -44,7 +44,7 @@ type PaymentFilter struct {
 	// list in the order of amounts is read from an index.
 	Least, Most int64
 
-	// labels are the labels in the window; whole when empty.
+	// labels is the range of labels that the window reads; empty for all.
 	labels labelRange
 	// Connectors selects payments with one of the UUIDs. Nil means any. An empty list selects
 	// none. NoConnector selects payments without a connector.
@@ -72,8 +72,8 @@ type selection struct {
 // itself selects one payment.
 const itself = "id = $%d"
 
-// byID looks up each payment by its id. For a planner without statistics, its domain has as few
-// payments.
+// byID makes the database look up each payment by its id. A planner without statistics expects as
+// few rows in the whole domain, and might read that instead.
 func (s selection) byID() selection {
 	s.Where, s.lookedUp = append([]string{database.Opaque("domain_id = $1")}, s.Where[1:]...), true
 	return s

@@ -29,8 +29,8 @@ const (
 	stand = `UPDATE payment SET seq = $1, state = $2, version = version + 1, expires_from = NULL WHERE id = $3`
 )
 
-// TestIllegalHistoryIsRefused tries illegal statements on a validating payment (seq 1) and a
-// done one (seq 3).
+// TestIllegalHistoryIsRefused tries statements that the program never executes, on a validating
+// payment (seq 1) and a done one (seq 3).
 func TestIllegalHistoryIsRefused(t *testing.T) {
 	type statement struct {
 		text string

@@ -14,7 +14,7 @@ import (
 // noLine is the line of an identity of the whole payment.
 const noLine = -1
 
-// plainIdentity is the part of an identity that everyone with the payment sees, and
+// plainIdentity is the part of an identity that everyone sees who may see the payment, and
 // sealedIdentity the rest. The outer BirthDate replaces the one in Sensitive, because a date is
 // stored as text.
 type plainIdentity struct {

@@ -19,10 +19,10 @@ type paymentOrder struct {
 	shared bool
 }
 
-// paymentOrders are the sort keys by the names of the interface specification. Each has an
-// index that begins with the domain and ends with the id. With a filter, only the order of
-// registration has an index. Others sort the selected payments, or read the order and skip
-// others, as the database prefers.
+// paymentOrders are the sort keys by the names of the interface specification. Each has an index
+// that begins with the domain and ends with the id. With a filter, only the order of registration
+// has an index. In any other order the database sorts the selected payments, or reads all
+// payments in that order and skips those that the filter does not select, as it prefers.
 var paymentOrders = map[string]paymentOrder{
 	"id":                  {column: "id"},
 	"register_date":       {column: "registered"},
@@ -99,9 +99,9 @@ type withMore struct {
 
 func (w withMore) Scan(dest ...any) error { return w.row.Scan(append(dest, w.more...)...) }
 
-// CountPayments is how many payments a filter selects. Without a filter it is read from
-// counters. With a filter, matches are counted up to atMost, so a count of very many costs no
-// more.
+// CountPayments returns how many payments a filter selects. Without a filter it reads the number
+// from counters. With a filter it counts matches up to atMost and returns atMost when there are
+// more, so that a count of very many costs no more.
 func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int) (int64, error) {
 	if f.Unfiltered() {
 		return r.rows.Total(ctx, int64(f.Domain), "payment")

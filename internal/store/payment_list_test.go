@@ -308,8 +308,9 @@ func TestListIsThatOfTheReference(t *testing.T) {
 	})
 }
 
-// TestAPlaceWithoutADateInABoundedList: a page link may be sent with other filters, here a
-// bound that selects only payments with a date. All of them come before the position.
+// TestAPlaceWithoutADateInABoundedList: a page link may be sent with filters that its list did
+// not have, here a bound that selects only payments with a date. All of them come before the
+// position.
 func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.population(12)

@@ -78,8 +78,8 @@ func (p place) keyed() []stretch {
 	}
 }
 
-// bare are the stretches of rows without a key. They are ordered by id in any case: PostgreSQL
-// does not see that an index is in the order of the rest.
+// bare are the stretches of rows without a key. Their order still begins with the key, which is
+// null in all of them: PostgreSQL does not see that an index is in the order of the ids alone.
 func (p place) bare() []stretch {
 	none := stretch{clause: p.column + " IS NULL"}
 	switch {

@@ -62,10 +62,10 @@ func nameOf(parameter string) string {
 	return "COALESCE((SELECT name FROM connector_name WHERE uuid = " + uuid + "), " + uuid + ")"
 }
 
-// NameConnector stores the name of a connector, for the order of lists. It is to come before
-// the payment that is stored with that connector. A name that is stored already is only read:
-// PostgreSQL locks a row that an insertion conflicts with, also where nothing is updated, and
-// all orders to one bank would then commit one by one.
+// NameConnector stores the name of a connector, for the order of lists. A unit must call it
+// before it stores a payment with that connector. A name that is stored already is only read:
+// PostgreSQL locks a row that an insertion conflicts with, also where nothing is updated, and all
+// orders to one bank would then commit one by one.
 func (tx *Tx) NameConnector(uuid, name string) {
 	tx.unit.Exec(`INSERT INTO connector_name (uuid, name) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM connector_name WHERE uuid = CAST($1 AS TEXT) AND name = CAST($2 AS TEXT))

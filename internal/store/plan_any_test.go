@@ -125,8 +125,8 @@ func TestADomainIsAPart(t *testing.T) {
 	}
 }
 
-// TestRequestsAreRecordedByTheirIDs: recording requests does not read all waiting deliveries
-// either, of which the statistics show few.
+// TestRequestsAreRecordedByTheirIDs: recording requests does not read all waiting deliveries,
+// even when the statistics show few of them.
 func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
 	url := storetest.Postgres(t)
 	s := newFixture(t, url)

@@ -287,7 +287,8 @@ func (p *planned) tableOf(text, name string) string {
 }
 
 // references are the database's own queries, which check that a referenced row exists, and that
-// nothing refers to a deleted one. SQLite asks the like of them.
+// nothing refers to a deleted one. The texts are those of PostgreSQL, and SQLite executes similar
+// ones.
 func (p *planned) references() (all []string) {
 	p.t.Helper()
 	list := `SELECT m.name, f."table", f."from", COALESCE(f."to", 'id'), f.id FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' ORDER BY m.name, f.id, f.seq`
@@ -474,8 +475,8 @@ func (p *planned) forgetStatistics() {
 	p.do(`UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')`)
 }
 
-// takeStatistics collects statistics. SQLite's are multiplied by a thousand, or it would
-// rightly read a small table completely.
+// takeStatistics collects statistics. For SQLite it replaces the numbers of rows above 1,000 by a
+// million, or SQLite would rightly read a small table completely.
 func (p *planned) takeStatistics() {
 	p.t.Helper()
 	p.do(`ANALYZE`)

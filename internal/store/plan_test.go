@@ -83,7 +83,7 @@ type question struct {
 	index string
 }
 
-// questions are the queries of requests and loops, and of a payment and a webhook that are made
+// questions are the queries of requests and loops, about a payment and a webhook that are made
 // here.
 func (s fixture) questions() map[string]question {
 	s.t.Helper()

@@ -10,7 +10,8 @@ import (
 )
 
 // MaxReceived is how many requests the built-in receiver stores for a domain, and
-// MaxReceivedBytes how many bytes of headers and bodies, because anybody may send to it.
+// MaxReceivedBytes how many bytes of headers and bodies together. There are limits because
+// anybody may send to it.
 const (
 	MaxReceived      = 1000
 	MaxReceivedBytes = 16 << 20
@@ -61,8 +62,8 @@ type ReceivedFilter struct {
 	Valid  *bool
 }
 
-// NewestReceived lists requests of a domain's receiver, the newest first, each with so many
-// bytes of its body at most.
+// NewestReceived lists requests of a domain's receiver, the newest first, each with at most the
+// first body bytes of its body.
 func (r *Reader) NewestReceived(ctx context.Context, f ReceivedFilter, w Window, body int) ([]ReceivedOpening, error) {
 	s := database.Selection{From: "received"}.And("domain_id = $%d", int64(f.Domain))
 	if f.Name != "" {

@@ -4,8 +4,8 @@ import "context"
 
 // Reclaim prepares a database to be served from. A SQLite database has one server at a time. A
 // second one gets ErrServed. The first ends every lease once it has the database for itself,
-// because their holders are dead and waiting would only delay recovery. On PostgreSQL Reclaim
-// does nothing: the holder may be another replica at work.
+// because the process that held it is dead, and waiting for the end of the lease would only delay
+// recovery. On PostgreSQL Reclaim does nothing: the holder may be another replica at work.
 func (db *DB) Reclaim(ctx context.Context) error {
 	if single, err := db.Database.LockOut(ctx); err != nil || !single {
 		return err

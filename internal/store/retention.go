@@ -13,16 +13,16 @@ import (
 )
 
 // Old events are removed in small transactions, and rows that must stay are not read twice:
-// finished deliveries have an index of their own, each takes its event along with its last
-// delivery, and for events without deliveries and large bodies without an event, a position is
-// stored up to which all were checked.
+// finished deliveries have an index of their own, and the last delivery of an event takes the
+// event along. For events without deliveries, and for large bodies without an event, a position
+// is stored up to which all were checked.
 
-// Retention says which rows of a domain are too old. Events and deliveries are as old as their
-// subject.
+// Retention says which rows of a domain are too old. The age of an event, and of its deliveries,
+// counts from the change that it reports.
 type Retention struct {
 	Domain passerelle.DomainID
-	// Events from before this instant of the domain's time are removed when all their
-	// deliveries have ended. Health has its own.
+	// Events from before this instant of the domain's time are removed when all their deliveries
+	// have ended. Health is the instant for records of health.
 	Events, Health time.Time
 	// Batch is how many rows of each kind one transaction removes, and Batches how many
 	// transactions there are at most. The next call does the rest.
@@ -30,7 +30,8 @@ type Retention struct {
 }
 
 // PurgeEvents removes what is too old of a domain: finished events with their deliveries,
-// attempts and bodies, and health. Undelivered events stay, with recent attempts.
+// attempts and bodies, and health. Undelivered events stay, with their attempts since the instant
+// Events.
 func (db *DB) PurgeEvents(ctx context.Context, r Retention) error {
 	for range r.Batches {
 		more, err := db.purgeBatch(ctx, r)
@@ -118,13 +119,14 @@ func (tx *Tx) movePurge(domain passerelle.DomainID, subject string, seen [][2]in
 // rowCount counts the rows that the statements of a unit have touched.
 type rowCount int
 
-// counted adds a statement that returns each row that it changes.
+// counted adds a statement that returns a row for each one that it removes, and counts these
+// rows.
 func (tx *Tx) counted(n *rowCount, sql string, args ...any) {
 	tx.unit.Returning(func(database.Row) error { *n++; return nil }, sql, args...)
 }
 
-// removeAttempts removes records of old requests, whatever happened to their deliveries: one
-// that fails every minute has very many.
+// removeAttempts removes records of old requests, whatever happened to their deliveries: a
+// delivery that fails every minute has very many.
 func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
 	tx.counted(removed, `DELETE FROM delivery_attempt WHERE id IN (
 			SELECT a.id FROM webhook w JOIN delivery_attempt a ON a.webhook_id = w.id AND a.at < $1 WHERE w.domain_id = $2`+database.UpTo(r.Batch)+`)

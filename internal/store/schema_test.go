@@ -15,7 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the schemas in testdata")
 
-// dumps are queries that describe a whole schema, one text per row, in an order of names.
+// dumps are queries that describe a whole schema, one text per row, in an order that depends only
+// on names.
 var dumps = map[string]string{
 	"sqlite": `SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, type DESC, name`,
 	"postgres": `WITH relation AS (

@@ -109,7 +109,8 @@ type SettingChanges struct {
 	Domain passerelle.DomainID
 	// Key is the only one, empty for all.
 	Key string
-	// Name is a text in the key's name. Keys lists further matches.
+	// A change is selected when its key contains the text Name or is one of Keys. An empty Name
+	// selects all keys.
 	Name string
 	Keys []string
 	Type string

@@ -120,8 +120,8 @@ func TestSQLitePlansByRule(t *testing.T) {
 // firstMinuteLimit is how long a path may take after a dump was restored, in a long run.
 const firstMinuteLimit = 50 * time.Millisecond
 
-// TestMillionOfARestoredDump measures each operation while PostgreSQL has no statistics, and
-// collects them.
+// TestMillionOfARestoredDump measures each operation before and after PostgreSQL collects
+// statistics, and how long the collection takes.
 func TestMillionOfARestoredDump(t *testing.T) {
 	url := storetest.Postgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)

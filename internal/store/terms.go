@@ -23,8 +23,8 @@ type Terms struct {
 	Deleted *time.Time
 }
 
-// PublishTerms puts a new version in force, in place of the present one. A version that the
-// domain has had already is ErrDuplicate.
+// PublishTerms puts a new version in force, in place of the present one. Write fails with
+// ErrDuplicate when the domain has had the version already.
 func (tx *Tx) PublishTerms(t *Terms) error {
 	id, err := tx.unit.NewID("terms")
 	if err != nil {

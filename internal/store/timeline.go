@@ -112,8 +112,9 @@ func (r *Reader) Transitions(ctx context.Context, domain passerelle.DomainID, id
 		int64(domain), int64(id))
 }
 
-// AddNotes stores notes about a payment that is otherwise left as it is, and takes them. A
-// repeated note is not stored: a bank that repeats itself must not fill the table.
+// AddNotes stores notes about a payment that is otherwise left as it is, and takes them. It does
+// not store a note that says the same as the last one: a bank that repeats itself must not fill
+// the table.
 func (tx *Tx) AddNotes(p *payment.Payment) {
 	tx.unit.Exec(`UPDATE payment SET next_check = next_check WHERE +domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // holds the row
 	for _, note := range p.TakeNotes() {

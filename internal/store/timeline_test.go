@@ -58,8 +58,8 @@ func TestTimeline(t *testing.T) {
 	})
 }
 
-// TestNotesAreNotRepeated: repeated nonsense of a bank is noted once, until it says something
-// else.
+// TestNotesAreNotRepeated: a bank that repeats the same nonsense is noted once, until it says
+// something else.
 func TestNotesAreNotRepeated(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)

@@ -52,8 +52,8 @@ func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, ha
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
 }
 
-// TokenShown loads the token of a hash of any domain, like TokenByHash. The caller compares it
-// with the request's domain.
+// TokenShown loads the token of a hash of any domain, like TokenByHash. The caller must compare
+// the token's domain with the domain that received the token.
 func (r *Reader) TokenShown(ctx context.Context, hash []byte) (Token, error) {
 	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash)

@@ -45,7 +45,7 @@ type accountSet struct {
 	transactions []*heldTransaction
 }
 
-// saver and spender have fewer and more accounts than a query lists.
+// saver is a user with fewer accounts than a query lists, and spender one with more.
 const saver, spender = 7, 8
 
 func newAccountSet(t *testing.T, s fixture) *accountSet {

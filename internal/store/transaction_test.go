@@ -399,7 +399,7 @@ func TestTransactionsOfAConnection(t *testing.T) {
 }
 
 // TestLabelsInAnyCase checks that the case of letters does not matter, in any script, and that
-// accents do. What the person called it hides what the bank does.
+// accents do. A wording of the person hides the wording of the bank.
 func TestLabelsInAnyCase(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

@@ -72,21 +72,22 @@ func (tx *Tx) CreateUser(u *passerelle.User) error {
 	return nil
 }
 
-// KeepUser makes a temporary user permanent at an instant of the domain's time. A user who is
-// permanent already, has expired or was deleted is ErrConflict.
+// KeepUser makes a temporary user permanent at an instant of the domain's time. Write fails with
+// ErrConflict when the user is permanent already, has expired at the real instant realNow, or was
+// deleted.
 func (tx *Tx) KeepUser(domain passerelle.DomainID, id passerelle.UserID, at, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET permanent = $1, expires = NULL WHERE +domain_id = $2 AND id = $3 AND expires > $4`,
 		database.Micros(at), int64(domain), int64(id), database.Micros(realNow))
 }
 
-// BumpUser writes the version of an event about a user over the version that was read. It is
-// ErrConflict when the user changed meanwhile.
+// BumpUser writes the version of an event about a user over the version that was read. Write
+// fails with ErrConflict when the user changed meanwhile.
 func (tx *Tx) BumpUser(u passerelle.User) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $1 - 1`, u.Version, int64(u.Domain), int64(u.ID))
 }
 
-// HoldUser keeps a user from being deleted until the unit is written. A deleted user is
-// ErrConflict.
+// HoldUser keeps a user from being deleted until the unit is written. Write fails with
+// ErrConflict when the user was deleted already.
 func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
@@ -109,7 +110,8 @@ func (r *Reader) KnownUsers(ctx context.Context, domain passerelle.DomainID, ids
 		return nil, nil
 	}
 	list, args := idList(domain, ids)
-	// It selects whole rows: for the id alone PostgreSQL would read an index from end to end.
+	// The query selects whole rows: for the id alone PostgreSQL would read an index from end to
+	// end.
 	found, err := database.Collect(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, err

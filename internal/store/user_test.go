@@ -187,7 +187,8 @@ func TestKeptTokensAreSealedWhereTheyAre(t *testing.T) {
 	})
 }
 
-// TestErasure follows a deleted user until only what a receiver is still to be sent is left.
+// TestErasure follows a deleted user until nothing is left except the events that a receiver must
+// still be sent.
 func TestErasure(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u, neighbour := s.user(true), s.user(true)

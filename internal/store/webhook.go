@@ -93,13 +93,14 @@ func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id pas
 	return database.One(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// A webhook that is being sent comes last in lists of work, since its lease would most likely
-// be refused.
+// A webhook to which another worker is sending comes last in lists of work: a lease of it would
+// most likely be refused.
 const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 
-// A delivery waits while an earlier one of the same webhook and subject is held back. This and
-// other questions about one row at a time are scalar subqueries that read the first row:
-// PostgreSQL makes a join of EXISTS. Without statistics the join reads the whole backlog.
+// A delivery waits while an earlier one of the same webhook and subject is held back. This
+// condition, like others about one row at a time, is a scalar subquery that reads the first row.
+// PostgreSQL would turn EXISTS into a join, which reads the whole backlog while there are no
+// statistics.
 const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND p.subject = d.subject AND p.subject_id = d.subject_id
 	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
@@ -125,7 +126,7 @@ func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID
 }
 
 // LeaseWebhook makes holder the only sender to a webhook for a while. Write fails with
-// ErrConflict while another lease is held.
+// ErrConflict while somebody holds a lease.
 func (tx *Tx) LeaseWebhook(w Webhook, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET holder = $1, lease_until = {now} + $2 WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`,
 		holder, lease.Microseconds(), int64(w.Domain), int64(w.ID))

@@ -15,7 +15,7 @@ import (
 // WebhookState is how far a delivery is.
 type WebhookState string
 
-// The states of deliveries. Deliveries that are given up are deleted.
+// The states of deliveries. A delivery that was given up is dropped.
 const (
 	WebhookPending   WebhookState = "pending"
 	WebhookDropped   WebhookState = "dropped"
@@ -41,8 +41,8 @@ type WebhookData struct {
 	Resource  int64
 	User      passerelle.UserID
 	MediaType string
-	// Body is the body of the event, without id_webhook_data. It is nil when it was erased or
-	// has more than MaxShownBody bytes.
+	// Body is the body of the event, without id_webhook_data. It is nil when the body was erased
+	// or has more than MaxShownBody bytes.
 	Body []byte
 	// Created is when the event happened.
 	Created time.Time
@@ -67,7 +67,7 @@ func (d WebhookData) State() WebhookState {
 	return WebhookPending
 }
 
-// Test is set when the event is a test.
+// Test reports whether the event is only a test, and is about no object.
 func (d WebhookData) Test() bool { return d.DropReason == testReason }
 
 // Place is the position of a delivery in lists.
@@ -312,8 +312,8 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 }
 
 // BeforeDelivery returns the delivery that an undelivered one waits for. This is an earlier
-// delivery of its subject, or the delivery itself while it is held back. It is zero when the
-// delivery waits for none or was accepted.
+// delivery of its subject, or the delivery itself while it is held back. The result is zero when
+// the delivery waits for none or was accepted.
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
 	first, err := database.One(ctx, r.rows, database.ScanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 			AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
@@ -357,13 +357,13 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 	return nil
 }
 
-// RecoverWebhook makes the undelivered events of a webhook due now, as far as the flusher would
-// send them. The flusher goes on at the first event since an instant.
+// RecoverWebhook makes the flusher of a webhook due now and ends its stop. The flusher goes on at
+// the first pending delivery since an instant. Without such a delivery nothing changes.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.Bind(database.Micros(now))
-	// Never use an instant again that a run in progress may have, since the run would take it
-	// for its own.
+	// next_flush must differ from its previous value: a run that began at that value would
+	// otherwise take the new instant for its own and overwrite flush_after.
 	tx.unit.Exec(`UPDATE webhook SET stopped = FALSE, next_flush = CASE WHEN next_flush <= `+at+` THEN next_flush - 1 ELSE `+at+` END, flush_after = due.id - 1
 		FROM (SELECT d.id FROM `+s.From+` WHERE `+s.Conditions()+` ORDER BY d.created, d.id LIMIT 1) AS due
 		WHERE +webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.Args...)

@@ -79,10 +79,10 @@ type WebhookChange struct {
 	Disabled, Deleted *bool
 }
 
-// ChangeWebhook changes a registration. A deleted one can only be restored, otherwise Write
-// fails with ErrNotFound. Write fails with ErrConflict when the domain has MaxWebhooks other
-// ones. The flusher is due at once for what a webhook was not sent while it was deleted or
-// disabled.
+// ChangeWebhook changes a registration. Write fails with ErrNotFound for a deleted registration,
+// unless the change restores it. Write fails with ErrConflict when the change restores one and
+// the domain has MaxWebhooks others. The flusher is due at once for what a webhook was not sent
+// while it was deleted or disabled.
 func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID, c WebhookChange, now time.Time) {
 	const resumes = `(CASE WHEN $1 = 0 AND deleted IS NOT NULL OR $2 = 0 AND disabled IS NOT NULL THEN TRUE ELSE FALSE END)`
 	event, url := (*string)(c.Event), c.URL
@@ -107,8 +107,8 @@ func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID,
 	}
 }
 
-// SetAdditions replaces what is added to the payloads of a webhook. ErrConflict when it is
-// deleted or that was changed since it was loaded.
+// SetAdditions replaces what is added to the payloads of a webhook. Write fails with ErrConflict
+// when the webhook is deleted, or its additions changed since it was loaded.
 func (tx *Tx) SetAdditions(w Webhook, additions map[string]string, now time.Time) error {
 	before, err := storedTexts(w.AddToData)
 	if err != nil {

@@ -45,7 +45,7 @@ type Uploaded struct {
 	Refused      string        `json:"refused,omitempty"`
 }
 
-// MissingPart is the difference between two balances.
+// MissingPart is the sum of the entries that are missing between the balances of two days.
 type MissingPart struct {
 	After  string      `json:"after"`
 	Before string      `json:"before"`

@@ -32,8 +32,8 @@ var (
 // colours, so that nothing has to be looked up to serve it.
 const brandName = AssetPath + "brand-"
 
-// Sheet is the address of a style sheet with the colours of the brand, empty when it has none.
-// A colour that not everybody would see is left out of account.
+// Sheet is the address of a style sheet with the colours of the brand, empty when it has none. It
+// ignores a colour that not everybody would see.
 func (b Brand) Sheet() string {
 	primary, secondary := seen(b.Primary, passerelle.TextContrast), seen(b.Secondary, passerelle.GraphicContrast)
 	if primary == nil && secondary == nil {
@@ -76,8 +76,8 @@ func rule(name string, day, night passerelle.Color) string {
 }
 
 // primaryRules are the colours that follow from the primary one. In the light scheme the colour
-// is dark enough to be read on white. In the dark scheme it is light enough, with black text on
-// it.
+// is dark enough to be read on white and to have white text on it. In the dark scheme it is made
+// light enough, and has black text on it.
 func primaryRules(day passerelle.Color) string {
 	night := visible(day, passerelle.TextContrast)
 	return rule("brand", day, night) + rule("brand-strong", day.Mix(black, 25), night.Mix(white, 35)) +

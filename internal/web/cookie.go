@@ -22,16 +22,16 @@ var ErrNoCookie = errors.New("no such cookie")
 // ErrLongCookie is returned for a value that browsers would not keep.
 var ErrLongCookie = errors.New("the cookie would be too long for browsers")
 
-// Cookie is where a cookie is sent. It is never readable by scripts, and comes back from other
-// sites only when a person follows a link.
+// Cookie describes a cookie without its value. Scripts can never read it. Unless it is Framed, it
+// comes back from other sites only when a person follows a link.
 type Cookie struct {
 	Name string
 	// Path limits the cookie to addresses below it.
 	Path string
-	// Strict cookies do not come back even then.
+	// Strict cookies do not come back from other sites even when a person follows a link.
 	Strict bool
 	// Framed cookies belong to a page inside a page of another site and are sent only there.
-	// Browsers keep a jar of its own for each such pair of sites.
+	// Browsers keep separate cookies for each such pair of sites.
 	Framed bool
 	// Secure must be set whenever people reach the service over https.
 	Secure bool

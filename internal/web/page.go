@@ -42,7 +42,7 @@ type Page struct {
 	// Asks lets the script send requests to our own origin.
 	Asks bool
 	// FormTargets are the origins, besides our own, where sending a form of this page may end.
-	// Browsers check redirects after a form against it too.
+	// Browsers also check the redirects after a form against them.
 	FormTargets []string
 	// Ancestors are the origins whose pages may show this one in a frame. Without any, none
 	// may.
@@ -72,9 +72,9 @@ type Pages struct {
 }
 
 // MustPages parses the templates at the roots of folders. Each file defines "content" and may
-// define the other blocks of the layout. Files whose names begin with an underscore define
-// blocks for all of them. They are parsed for the first page that is sent, which panics on a
-// template with a mistake: every start would take noticeably longer otherwise.
+// define the other blocks of the layout. Files whose names begin with an underscore define blocks
+// for all of them. Templates are parsed when the first page is sent, because parsing would make
+// every start noticeably longer. A template with a mistake panics there.
 func MustPages(folders ...fs.FS) *Pages {
 	return &Pages{sync.OnceValue(func() map[string]*template.Template { return mustParse(folders) })}
 }

@@ -9,6 +9,6 @@
 //
 // It fails before anything is sent. A page that cannot be rendered is an error, for which the
 // caller sends another page. A cookie that is absent, altered or sealed with another key is
-// ErrNoCookie. Templates and texts are part of the program, so a broken one is a panic at the
-// start.
+// ErrNoCookie. Templates and texts are part of the program: a broken text is a panic at the
+// start, and a broken template a panic when the first page is sent.
 package web

@@ -71,7 +71,7 @@ func TestABrokenPageSendsNothing(t *testing.T) {
 	}
 }
 
-// A client whose part of a page is unchanged gets only that word.
+// A client that has the present content of a part gets 304 and no content.
 func TestPartsOfPages(t *testing.T) {
 	send := func(body, etag string) *httptest.ResponseRecorder {
 		answer, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
@@ -255,8 +255,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// A page shown in a frame names the allowed sites in the one header that can. Its cookies are
-// sent only there.
+// A page that other sites may show in a frame names those sites in the only header that can name
+// several. Its cookies are sent only in such a frame.
 func TestPagesInsideOfOthers(t *testing.T) {
 	answer := httptest.NewRecorder()
 	err := web.MustPages(templates).Send(answer, web.Page{

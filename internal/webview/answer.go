@@ -103,7 +103,7 @@ func sameFields(a, b []payment.Field) bool {
 }
 
 // approved asks the bank whether it has seen the payer's approval. The page also sends the form
-// without the payer. Missing values are then not reported.
+// without the payer. Then it does not say that the bank has not seen the approval yet.
 func (w *Webview) approved(pc *pageContext, s *payerSession, form url.Values) error {
 	p, err := w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true})
 	next := stepOnward
@@ -177,8 +177,8 @@ func problemOf(err error) problem {
 	return problem{}
 }
 
-// noticeOf returns the key of a text about an error after which the payer can try the same
-// again. Without such an error it is empty.
+// noticeOf returns the key of a text about an error that is not the payer's mistake and after
+// which the payer can try the same again. Without such an error it is empty.
 func noticeOf(err error) string {
 	if errors.Is(err, passerelle.Unavailable) {
 		return "notice.unreached"

@@ -24,7 +24,7 @@ import (
 // sorry is where the client receives payers who do not pay.
 var sorry = url.Values{"redirect_uri": {"https://shop.example/sorry"}}
 
-// ordered orders a payment through the page, at the use case that the client chose before, and
+// ordered orders a payment through the page, with a use case that the client chose before, and
 // returns its page.
 func (s *stack) ordered(t *testing.T, useCase string, change func(*payment.Draft)) (*payment.Payment, string) {
 	t.Helper()

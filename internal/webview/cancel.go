@@ -34,8 +34,8 @@ func (w *Webview) confirmCancellation(pc *pageContext, s *payerSession) error {
 	return w.send(pc, s, "cancel", body)
 }
 
-// cancel ends a payment that no bank has, or asks the bank to. The payer may have to approve
-// it. Then the payment's page leads there.
+// cancel ends a payment that no bank has, or asks the bank to. When the bank wants the payer to
+// approve the cancellation, the payment's page leads to that approval.
 func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 	p, err := w.Initiation.Cancel(pc.context(), pc.domain, s.payment.ID, initiation.CancelRequest{
 		By: payment.ByPayer, Evidence: evidenceOf(pc, s, payment.ActCancel, w.bankName(s.payment), ""),

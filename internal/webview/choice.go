@@ -91,7 +91,8 @@ type credentialsBody struct {
 // otherWay leads to the form of another way.
 type otherWay struct{ Text, Address string }
 
-// askCredentials shows the form of an institution. others offers to choose another institution.
+// askCredentials shows the form of an institution. With others, the page offers to choose another
+// institution.
 func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, others bool) error {
 	on := wayBy(b, pc.request.URL.Query().Get("by"))
 	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: w.entryOf(b, ""), Unknown: t.User == 0}

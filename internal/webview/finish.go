@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// The codes with which a client is told that a flow failed.
+// The codes with which a client is told that a flow ended without a result.
 const (
 	accessDenied = "access_denied"
 	serverError  = "server_error"
@@ -77,8 +77,8 @@ func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 	return w.finishFlow(pc, t, reported)
 }
 
-// cancelFlow sends a person who does not go on to the client. The client is told of failures
-// that are not the person's fault.
+// cancelFlow sends a person who does not go on to the client. When the state of the connection is
+// not the person's fault, the client is told that state.
 func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	if t.Flow == flowManage {
 		return w.finishFlow(pc, t, t.managed())
@@ -106,7 +106,8 @@ type finishedBody struct {
 	// Message is the message to the surrounding page, and Origins the origins that may
 	// receive it.
 	Message, Origins string
-	// Address is the client's, for browsers that do not follow the redirect.
+	// Address is the client's. A button leads to it, in case no message reaches the surrounding
+	// page.
 	Address string
 }
 
@@ -252,8 +253,9 @@ func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
 	return pc.words.Say("more.made", s.bank.Name, newCounted(pc.words, false).things(accounts, contracts)), nil
 }
 
-// askForCode asks for the code of a person who came without one. Old programs put the code into
-// the fragment, which browsers do not send.
+// askForCode asks for the code of a person who came without one. The code may be in the fragment
+// of the address, where old programs put it. Browsers do not send fragments, so the script of the
+// page hands it over.
 func (w *Webview) askForCode(pc *pageContext, t *flowSession) error {
 	body := pc.body(t, "code")
 	page := w.flowPage(pc, t, "code", body.Title, body)

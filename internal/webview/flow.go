@@ -59,7 +59,7 @@ type flowState struct {
 	Sync       int64                   `json:"y,omitempty"`
 	// Reset asks for credentials even when the stored ones work.
 	Reset bool `json:"x,omitempty"`
-	// Sources are the names of the sources of the connection that the client wants repaired.
+	// Sources names the sources that the client wants repaired, among those of the connection.
 	// None means all.
 	Sources []string `json:"o,omitempty"`
 	// Most is how many connections may be made.
@@ -327,11 +327,11 @@ func (w *Webview) fits(t *flowSession) error {
 	return err
 }
 
-// maxFlows is how many flows a browser keeps at once. Each is sent with every request, and a
-// server reads only so much of one.
+// maxFlows is how many flows a browser keeps at once. The cookie of each is sent with every
+// request, and a server limits the headers of a request.
 const maxFlows = 8
 
-// dropOldestFlow makes room for a flow. It drops the oldest flow that was not ended.
+// dropOldestFlow makes room for a flow. It drops the oldest of the flows that were never ended.
 func (w *Webview) dropOldestFlow(pc *pageContext, t *flowSession) {
 	var former []flowState
 	for _, cookie := range pc.request.Cookies() {
@@ -382,7 +382,7 @@ func (w *Webview) resumed(pc *pageContext, t *flowSession) (*flowSession, error)
 	return t, err
 }
 
-// settle makes a new user of a person who has none.
+// settle makes a user for a person who has none yet.
 func (w *Webview) settle(pc *pageContext, t *flowSession) error {
 	if t.User != 0 {
 		return nil
@@ -440,7 +440,7 @@ func (pc *pageContext) inTongue(lang string, query url.Values) string {
 	return pc.flowAddress(lang) + "?" + query.Encode()
 }
 
-// flowAddress returns the address of the flow, without the parameters of the flow.
+// flowAddress returns the address of the pages of the flow, without parameters.
 func (pc *pageContext) flowAddress(lang string) string { return pc.root + "/" + lang + "/" + pc.flow }
 
 // landing is where a person comes back to from an institution.

@@ -234,8 +234,9 @@ func (pc *pageContext) polls() int {
 	return max(n, 0)
 }
 
-// The pages that wait for an institution ask again less and less often. After some time they
-// offer to go on without it and stop asking.
+// The page that waits for an institution asks again less and less often, down to once in
+// slowestPoll. After manyPolls it says that the person can leave and come back later. The page
+// that waits for an approval elsewhere asks at most maxPolls times without a click.
 const (
 	slowestPoll = 15 * time.Second
 	manyPolls   = 10
@@ -378,7 +379,8 @@ func (w *Webview) redirectToBank(pc *pageContext, s *flowConnection, body flowBo
 }
 
 // resumeConnection goes on with a connection and sends the browser to its present page. A
-// connection that is being read is shown. What the person can correct is shown at once.
+// connection that is being read already is only shown. What the person can correct is shown at
+// once.
 func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggregation.Request) error {
 	r.Background, r.Landing = true, pc.landing(s.flowSession)
 	_, err := w.Aggregation.Resume(pc.context(), pc.domain, s.User, s.c.ID, r)

@@ -67,7 +67,8 @@ func (s *stack) walk(t *testing.T, a answer) answer {
 	return a
 }
 
-// A list can be searched by country, leaves out hidden institutions, and is sorted.
+// A long list can be narrowed to a country, leaves out hidden institutions, and shows the country
+// of each.
 func TestInstitutionsToChooseFrom(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		hidden := newInstitutionConnector(3, "Hidden Bank", "FR")

@@ -133,8 +133,8 @@ func TestCodesOfLinks(t *testing.T) {
 	})
 }
 
-// The values of a form count only when it is the one that was shown and comes from the page
-// itself.
+// The values of a form count only when the form is the one that was shown, and was sent from the
+// page itself.
 func TestFormsOfOthers(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))

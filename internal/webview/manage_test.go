@@ -53,7 +53,7 @@ func TestManage(t *testing.T) {
 }
 
 // A person who manages their connections adds one and comes back to the list, whatever the
-// result. The application is told as of any other.
+// result. The application is told of it as of any other connection.
 func TestManageAddsAConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.connection("anna")
@@ -259,7 +259,7 @@ func TestSharingSome(t *testing.T) {
 	})
 }
 
-// What is shared of it is shared again with one button.
+// One button shares all accounts of a connection.
 func TestSharingAll(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.send(p.connecting("many"), "share", "all", "1").back(t)
@@ -325,8 +325,8 @@ func (p *walker) remembers(want int) {
 	}
 }
 
-// A person who ends a flow leaves nothing in the browser. The next person there finds a link
-// that was used.
+// A person who ends a flow, in whichever way, leaves nothing in the browser. The next person
+// there finds a link that was used.
 func TestEndedJourneysAreForgotten(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		sharing := func(pairs ...string) shown { return p.connecting("one", pairs...) }

@@ -13,7 +13,8 @@ import (
 const maxBankMessage = 120
 
 // leave returns where the payer goes from a payment in its present state: to where the client
-// receives payers or, for a payment that will not be made, to where it receives those.
+// receives payers or, when the payment will not be made, to where it receives payers who could
+// not pay.
 func (s *payerSession) leave() string {
 	if s.payment.State == payment.Rejected || s.payment.State == payment.Expired {
 		return s.giveUp()

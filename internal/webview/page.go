@@ -18,7 +18,7 @@ type frame struct {
 	Seller    string
 	Payment   passerelle.PaymentID
 	Languages []translation
-	// Form is what every form contains.
+	// Form is the token that every form contains.
 	Form string
 	// Steps are those of the journey, none where there is nothing to go through.
 	Steps []journeyStep

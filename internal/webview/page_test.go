@@ -229,7 +229,8 @@ func TestPartialAndExpiredGoBack(t *testing.T) {
 	})
 }
 
-// checkBack checks the way back to the client: the path and the query. Empty values do not.
+// checkBack checks the way back to the client: the path and the query. The query has no empty
+// values.
 func checkBack(t *testing.T, got answer, path string, id passerelle.PaymentID, reported url.Values) {
 	t.Helper()
 	want := url.Values{"id_payment": {number(id)}, "state": {"a&b=ü"}}

@@ -228,7 +228,7 @@ func (s *stack) revokeAll(t *testing.T) {
 	}
 }
 
-// report lets the bank of a payment report a state.
+// report applies reports of a bank to a payment and stores the result.
 func (s *stack) report(t *testing.T, p *payment.Payment, reports ...payment.Report) {
 	t.Helper()
 	for _, report := range reports {

@@ -242,8 +242,8 @@ func (s *stack) post(t *testing.T, address, site string, form url.Values) answer
 	return s.do(t, request)
 }
 
-// token returns the token of the forms of the payment of an address. It is read from the page,
-// where it was not before.
+// token returns the token of the forms of the payment of an address. It reads the page when no
+// page has shown the token before.
 func (s *stack) token(t *testing.T, address string) string {
 	t.Helper()
 	page, query, _ := strings.Cut(address, "?")

@@ -85,7 +85,8 @@ func (pc *pageContext) awayAddress(p *payment.Payment) string {
 	return pc.address(p.ID) + "&step=" + stepLeave
 }
 
-// lastAttempt is the last act that a bank received about a payment, if any.
+// lastAttempt returns the last call to a bank about a payment, if any. The bank may not have
+// answered it yet.
 func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.Attempt, error) {
 	last, err := w.DB.Attempt(pc.context(), pc.domain.ID, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -108,7 +109,7 @@ type stepBody struct {
 	// Bank is the name of the bank. Message is what it says to the payer.
 	Bank, Message string
 	// Problem is the key of the text that says what is wrong with the values. Notice is the key
-	// of a text about another result.
+	// of a text about another result of the form, such as a bank that cannot be reached.
 	Problem, Notice string
 	// Action is where forms go.
 	Action string
@@ -193,9 +194,9 @@ func during(p *payment.Payment, key string) string {
 	return key
 }
 
-// While a payer approves elsewhere, the bank is asked every few seconds by the page or, in
-// browsers without scripts, when the payer presses a button. Afterwards the page is only read
-// again. After a while the payer has left.
+// While a payer approves elsewhere, the script of the page asks the bank every few seconds.
+// Without scripts, the browser only reads the page again, and the bank is asked when the payer
+// presses a button. After payerTimeout both stop, because the payer has probably left.
 const (
 	askAgain     = 7 * time.Second
 	readAgain    = 10 * time.Second

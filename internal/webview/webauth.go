@@ -22,7 +22,8 @@ const WebauthPath = "/2.0/webauth"
 // maxReturn is how many bytes an institution may send along with a person.
 const maxReturn = 8 << 10
 
-// The parameters with which a browser leaves. All others are values of the connector's fields.
+// The parameters of the address with which a browser begins. All others are values of the
+// connector's fields.
 const (
 	tokenParameter      = "token"
 	clientParameter     = "client_id"
@@ -49,8 +50,8 @@ func (w *Webview) webauth(pc *pageContext) error {
 	if err != nil {
 		return err
 	}
-	// Nobody is redirected before the client is known and its address is registered. Otherwise
-	// a stranger could redirect people anywhere.
+	// Nobody is redirected before their code is checked. An application without registered
+	// addresses would otherwise let a stranger redirect people anywhere.
 	code, err := w.redeem(pc, client, query.Get(tokenParameter))
 	if err != nil {
 		return err
@@ -175,8 +176,8 @@ func (w *Webview) sendBack(pc *pageContext, wish aggregation.Webauth, err error)
 	return nil
 }
 
-// returned receives a person from the page of their institution. When no client waits for them,
-// a page says the result.
+// returned receives a person from the page of their institution. When no client waits for them, a
+// page shows the result.
 func (w *Webview) returned(pc *pageContext, state string) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod

@@ -152,7 +152,7 @@ type pageContext struct {
 	lang  string
 	words web.Words
 	// problem is what is wrong with the sent form, and given what was filled in, for the page
-	// that shows it again. notice is the key of a text about another result.
+	// that shows it again. notice is the key of a text about another result of the form.
 	problem problem
 	values  map[string]string
 	notice  string
@@ -167,8 +167,8 @@ func (pc *pageContext) reading() bool {
 	return pc.request.Method == http.MethodGet || pc.request.Method == http.MethodHead
 }
 
-// simulated reports whether a page has to say that no money moves. Pages of connections never
-// move any.
+// simulated reports whether a page has to say that no money moves. Pages about connections never
+// have to: they move none in any domain.
 func (pc *pageContext) simulated() bool {
 	reads := pc.flow != flowPayment || pc.request.URL.Path == WebauthPath || aggregation.IsReturn(pc.request.URL.Query().Get("state"))
 	return pc.domain.Kind == passerelle.Sandbox && !reads
@@ -319,9 +319,10 @@ func (w *Webview) notified(pc *pageContext) error {
 	return nil
 }
 
-// callback receives people from their banks. For the payer, the bank is asked for the state of
-// the payment, and the page that the payer left decides how it goes on. A client that asked for
-// a cancellation may have said where the payer goes after it.
+// callback receives people from their banks. When a payer comes back, the bank is asked for the
+// state of the payment, and the payer returns to the page that they left, which decides how it
+// goes on. After a cancellation that a client asked for, the payer goes to the address that the
+// client named for it, if any.
 func (w *Webview) callback(pc *pageContext) error {
 	if !pc.reading() {
 		return errMethod

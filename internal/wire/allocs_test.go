@@ -13,7 +13,7 @@ import (
 // allocates.
 const mostToEncode = 28
 
-// TestAllocationsOfAPayment keeps what every answer and every event costs.
+// TestAllocationsOfAPayment checks that the cost of every answer and every event does not grow.
 func TestAllocationsOfAPayment(t *testing.T) {
 	p := &payment.Payment{
 		ID: 7, State: payment.Created, ClientRedirectURI: "https://shop.example/back", ClientState: "order 7", Created: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC),

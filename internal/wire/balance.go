@@ -92,7 +92,8 @@ func moved(b passerelle.Balance) Moved {
 	return Moved{Balance: Amount(b.End), Expenses: Amount(b.Out), Incomes: Amount(b.In), Remains: Amount(b.Net)}
 }
 
-// movedAlone returns the amounts of the only currency. Without any, the sum is nothing.
+// movedAlone returns the amounts of the only currency. Without a currency they are zero, and with
+// several they are null.
 func movedAlone(all []passerelle.Balance) Moved {
 	switch len(all) {
 	case 0:

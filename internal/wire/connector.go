@@ -119,8 +119,8 @@ type ConnectorField struct {
 	Image string `json:"image,omitempty" doc:"a picture that the person needs for the value, as a data URL (PNG, JPEG or GIF)"`
 }
 
-// ConnectorSource is a channel by which a bank is reached. Members about reading are empty for
-// a connector that only initiates payments.
+// ConnectorSource is a channel by which a bank is reached. Members about reading are empty for a
+// source that only initiates payments.
 type ConnectorSource struct {
 	ID                      int64                      `json:"id"`
 	IDConnector             int64                      `json:"id_connector" doc:"deprecated number of the connector"`
@@ -257,7 +257,8 @@ func shownList[T any](list []T) *[]T {
 	return &list
 }
 
-// products returns the products of a connector, by what it can read.
+// products returns the products of a connector, by whether it initiates payments and by what it
+// can read.
 func (b Bank) products() []string {
 	products := []string{}
 	if b.Payments != nil {

@@ -69,7 +69,7 @@ type Investment struct {
 	Pockets *[]Pocket          `json:"pockets,omitempty" expand:"true" doc:"with expand=pockets"`
 }
 
-// InvestmentDetails is the kind of a fund.
+// InvestmentDetails says what kind of fund an investment is.
 type InvestmentDetails struct {
 	AssetCategory     *string `json:"asset_category"`
 	RecommendedPeriod *string `json:"recommended_period"`

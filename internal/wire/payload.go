@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// Payload writes the body of an event about read data piece by piece: the first read of a long
-// history does not fit into memory. A Payload is for one body. Its methods fail with the first
-// error of a list or of the writer.
+// Payload writes the body of an event about data read from an institution, piece by piece: the
+// first read of a long history does not fit into memory. A Payload is for one body. Its methods
+// fail with the first error of a list or of the writer.
 type Payload struct {
 	out     io.Writer
 	encoder *json.Encoder

@@ -104,7 +104,8 @@ func TestPayloadsFail(t *testing.T) {
 // mostOfABody is a quarter above what a transaction in a body allocates.
 const mostOfABody = 1.25
 
-// TestAllocationsOfABody keeps what each transaction of a long history costs.
+// TestAllocationsOfABody checks that the cost of each transaction of a long history does not
+// grow.
 func TestAllocationsOfABody(t *testing.T) {
 	const transactions = 1000
 	got := testing.AllocsPerRun(10, func() {

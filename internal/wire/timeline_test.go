@@ -12,7 +12,7 @@ import (
 )
 
 // An occurrence is on its own day in the zone of the domain, whenever its bank reported it.
-// Everything else is where it happened.
+// Everything else is at the instant at which it happened.
 func TestNotesInAZone(t *testing.T) {
 	day, err := passerelle.ParseDate("day", "2026-11-20")
 	if err != nil {

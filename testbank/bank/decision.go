@@ -28,7 +28,7 @@ var ErrLinkOver = errors.New("this link has been used, or its time is over")
 // Question is what a page asks a customer.
 type Question struct {
 	Authorisation *Authorisation
-	// Order or Consent is what it authorises.
+	// Order or Consent is what the customer is asked to authorise.
 	Order   *Order
 	Consent *Consent
 	// Silent says that the bank does not answer.

@@ -234,7 +234,8 @@ func (s *sums) shown() map[passerelle.Currency]*json.Number {
 	return shown
 }
 
-// only is the sum of the only currency; nil when there are several.
+// only returns the sum when all amounts have one currency. It returns zero without amounts, and
+// nil for several currencies.
 func (s *sums) only() *json.Number {
 	if len(s.of) == 0 {
 		return wire.Amount(&decimal.Zero)
@@ -350,7 +351,7 @@ type changeAllAccountsOfInput struct {
 
 // changedAccounts is the account, or the list when several were named.
 type changedAccounts struct {
-	// Balance is the balance of either account.
+	// Balance is the balance of the account or of the list, because both have one.
 	Balance *json.Number `json:"balance"`
 	*wire.BankAccount
 	*severalAccounts
@@ -546,7 +547,7 @@ type accountPlace struct {
 	Account    passerelle.AccountID    `path:"accountId"`
 }
 
-// connectionOf returns the connection of an existing account.
+// connectionOf returns the connection of an account. It fails when the account does not exist.
 func (s *Service) connectionOf(ctx context.Context, c *httpapi.Caller, in accountPlace) (oneConnectionInput, error) {
 	found, err := s.accounts(ctx, c, in.oneUserInput, bankstore.AccountFilter{Connection: in.Connection, IDs: []passerelle.AccountID{in.Account}, All: true})
 	if err != nil {

@@ -111,8 +111,9 @@ func (s *Service) balances(ctx context.Context, c *httpapi.Caller, in balancesIn
 	return out, err
 }
 
-// days are the first and the last day asked for. A missing bound is that of the current month,
-// or of the month of the other bound when that is outside.
+// days are the first and the last day asked for. A missing first day is that of the current
+// month, or of the month of the last day when that is earlier. A missing last day is that of the
+// current month, or of the month of the first day when that is later.
 func (in balancesInput) days(c *httpapi.Caller, today passerelle.Date) (passerelle.Date, passerelle.Date, error) {
 	var (
 		first passerelle.Date

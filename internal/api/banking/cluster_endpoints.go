@@ -101,7 +101,7 @@ func (in clusterFields) onto(c passerelle.Cluster) (passerelle.Cluster, error) {
 	return c, err
 }
 
-// inCategory sets the category of a cluster, which must exist for the user.
+// inCategory sets the category of a cluster. It fails when the user has no such category.
 func (s *Service) inCategory(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id *int64, cluster *passerelle.Cluster) error {
 	if id == nil {
 		return nil

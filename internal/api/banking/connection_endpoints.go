@@ -173,7 +173,7 @@ func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInpu
 	return s.waiting(ctx, c, made, in.Expansion())
 }
 
-// standing is a connection in its present state, which an earlier act caused.
+// standing returns the connection that an earlier call made, in its present state.
 func (s *Service) standing(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id passerelle.ConnectionID, asked httpapi.Expansion) (connectionOutput, error) {
 	one, err := s.Aggregation.Connection(ctx, c.Domain, user, id)
 	if err != nil {

@@ -147,7 +147,7 @@ func (in documentFields) edit() (bankstore.DocumentEdit, error) {
 	)
 }
 
-// own reads the settings of one object; null is none.
+// own reads a value that the person sets for one field; null sets it to none.
 func own[T ~string | ~int64 | ~bool, U any](into *bankstore.Own[U], supplied httpapi.Nullable[T], read func(T) (U, error)) error {
 	if into.Set = supplied.Present; !supplied.Present || supplied.Null {
 		return nil

@@ -92,7 +92,7 @@ func (s *Service) listDocuments(ctx context.Context, c *httpapi.Caller, in listD
 	return s.documentPage(ctx, c, in.documentQuery, there)
 }
 
-// documentsAt selects all documents of an existing place.
+// documentsAt selects all documents of a place. It fails when the place does not exist.
 func (s *Service) documentsAt(ctx context.Context, c *httpapi.Caller, at documentPlace, all bool) (bankstore.DocumentFilter, error) {
 	f := bankstore.DocumentFilter{Domain: c.Domain.ID, User: at.ID, Connection: at.Connection, Subscription: at.Subscription, All: all}
 	if _, err := at.theirs(c); err != nil {
@@ -167,7 +167,7 @@ func (q documentQuery) filter(c *httpapi.Caller, f bankstore.DocumentFilter) (ba
 	return f, err
 }
 
-// stamps selects by timestamps, which are in whole seconds.
+// stamps narrows the filter to the requested timestamps, which are in whole seconds.
 func (q documentQuery) stamps(c *httpapi.Caller, f bankstore.DocumentFilter) (bankstore.DocumentFilter, error) {
 	var err error
 	f.Zone = c.Location

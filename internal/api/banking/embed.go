@@ -15,7 +15,7 @@ import (
 )
 
 // Limits of expansions. maxBelow is how many accounts or subscriptions a connection can have,
-// maxNews how many transactions accounts show, and maxEmbedded how many objects an answer has.
+// maxRecent how many transactions accounts show, and maxEmbedded how many objects an answer has.
 // Objects count as often as they are written, because accounts in connections in accounts
 // multiply.
 const (

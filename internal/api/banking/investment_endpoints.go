@@ -179,7 +179,8 @@ func (s *Service) listInvestments(ctx context.Context, c *httpapi.Caller, in lis
 	return listInvestmentsOutput{Investments: shown, Worth: wire.NewWorth(together(rows, accounts)), Listing: listing}, err
 }
 
-// together is the value of positions, unless they have several currencies.
+// together is the value of the positions that are not deleted. It is empty when their accounts
+// have several currencies.
 func together(rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount) passerelle.Worth {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(a passerelle.Asset[passerelle.InvestmentDetails]) bool { return a.Deleted != nil })
 	for _, a := range rows {

@@ -27,7 +27,8 @@ func (s *Service) attachedRoutes() []httpapi.Route {
 	}
 }
 
-// attachedAt selects the documents of an existing transaction.
+// attachedAt selects the documents of a transaction. It fails when the transaction does not
+// exist.
 func (s *Service) attachedAt(ctx context.Context, c *httpapi.Caller, in ofTransaction, all bool) (bankstore.DocumentFilter, error) {
 	_, err := s.readTransaction(ctx, c, in, nil)
 	return bankstore.DocumentFilter{Domain: c.Domain.ID, User: in.ID, Transaction: in.Transaction, All: all}, err

@@ -57,7 +57,8 @@ type oneUserInput struct {
 	ID passerelle.UserID `path:"userId" doc:"id of the user, or me"`
 }
 
-// theirs refuses users of others, with the words for a user that does not exist.
+// theirs refuses a user's token when the path names another user, in the words for a user who
+// does not exist.
 func (in oneUserInput) theirs(c *httpapi.Caller) (passerelle.UserID, error) {
 	if c.Kind == access.UserToken && in.ID != c.User {
 		return 0, passerelle.Missing()

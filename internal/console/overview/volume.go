@@ -66,7 +66,7 @@ type bankRow struct {
 // goodStates are those in which a bank executed or accepted a payment, or a part of it.
 var goodStates = []payment.State{payment.Done, payment.Accepted, payment.Partial}
 
-// counts are what became of some payments.
+// counts are the results of some payments.
 type counts struct {
 	registered, good, rejected, final int64
 	// open is how long those that are final were not, together.

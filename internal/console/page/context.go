@@ -22,7 +22,7 @@ type Context struct {
 	context.Context
 	Writer  http.ResponseWriter
 	Request *http.Request
-	// The signed-in operator.
+	// Who is the signed-in operator.
 	Who operators.SignedIn
 	// Domain is the domain that the address names, and Zone its time zone.
 	Domain passerelle.Domain
@@ -180,8 +180,8 @@ func (pc *Context) takeDone() string {
 	return done
 }
 
-// Certain reports whether a second factor says who the operator is, where money
-// and data are those of real people.
+// Certain reports whether the operator signed in with a second factor. A sandbox needs none,
+// because its money and data are not those of real people.
 func (pc *Context) Certain() bool {
 	return pc.Who.HasSecondFactor() || pc.Domain.Kind == passerelle.Sandbox
 }
@@ -191,5 +191,6 @@ func (pc *Context) MaySetUp() bool {
 	return (pc.Who.May(operators.SetUp) || pc.Domain.Kind == passerelle.Sandbox && pc.Who.May(operators.SetUpSandbox)) && pc.Certain()
 }
 
-// MayReveal requires a second factor where data is real.
+// MayReveal reports whether the operator may see personal data. It requires a second factor where
+// the data is that of real people.
 func (pc *Context) MayReveal() bool { return pc.Who.May(operators.Reveal) && pc.Certain() }

@@ -39,7 +39,8 @@ func UpTo(n, bound int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// DayStart is the first instant of the day a number of days later.
+// DayStart reads a day from a field, and returns the first instant of the day that is after days
+// later.
 func DayStart(field, text string, zone *time.Location, after int) (time.Time, error) {
 	day, err := time.ParseInLocation(time.DateOnly, text, zone)
 	if err != nil || day.Year() < 1 {

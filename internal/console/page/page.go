@@ -92,7 +92,7 @@ func (p *Templates) Send(pc *Context, name, title string, data any) error {
 // nothing in it to be filled in.
 const liveBlock = "live"
 
-// part reports whether the script of a page asks for that part.
+// part reports whether the script of a page asks for the live block only.
 func (pc *Context) part() bool {
 	return pc.Request.Method == http.MethodGet && pc.Request.Header.Get(web.PartHeader) == liveBlock
 }

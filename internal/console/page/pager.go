@@ -31,8 +31,8 @@ func (pc *Context) Window(numbers int) store.Window {
 	return w
 }
 
-// placeText writes a place for a link: numbers with dashes between them. A position is sealed,
-// because its text may be masked on pages, and addresses are stored without masking.
+// placeText writes a place for a link: numbers with dashes between them. A place that begins with a
+// text is sealed: pages mask such texts, and addresses are stored where nobody masks.
 func (pc *Context) placeText(place []any) string {
 	if text, is := place[0].(string); is {
 		sealed, _ := pc.handler.sealer.Seal(sealedPlace, textPlace{text, fmt.Sprint(place[1])}) // of texts, which are always valid JSON
@@ -51,7 +51,8 @@ type textPlace struct{ Text, ID string }
 // sealedPlace is the name under which places are sealed.
 const sealedPlace = "place in a list"
 
-// TextPlace reads a position in a list ordered by a text. An unsealed one counts as none.
+// TextPlace reads a place in a list ordered by a text. A place that was not sealed here counts as
+// none.
 func (pc *Context) TextPlace(sealed string) ([]any, bool) {
 	var p textPlace
 	if !pc.handler.sealer.Open(sealedPlace, sealed, &p) {

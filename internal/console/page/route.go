@@ -15,7 +15,7 @@ type Route struct {
 	Serve   func(*Context) error
 	// Open pages need no session.
 	Open bool
-	// Room is how many bytes forms may have there in addition.
+	// Room is how many bytes forms may have there, in addition to what all forms may have.
 	Room int64
 }
 

@@ -16,7 +16,7 @@ import (
 // sessionCookie has the token of the session.
 const sessionCookie = "console"
 
-// cookieLife is how long browsers keep a cookie; sessions end earlier.
+// cookieLife is how long browsers keep a cookie at most; sessions end earlier.
 const cookieLife = 24 * time.Hour
 
 // SetCookie seals a value into a cookie of the console.

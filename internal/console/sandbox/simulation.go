@@ -36,7 +36,7 @@ type simulationData struct {
 	May bool
 	// Fired is the result of the last act, empty without one.
 	Fired []page.DetailRow
-	// Truncated means that some of it was left.
+	// Truncated means that some of the work was left.
 	Truncated bool
 	Steps     []string
 }
@@ -98,7 +98,7 @@ func (c *handler) runSandbox(pc *page.Context) error {
 	return c.backToSimulation(pc, ran, err)
 }
 
-// backToSimulation shows the result of an act, or what was wrong with it.
+// backToSimulation shows the result of an act, or what was wrong with the act.
 func (c *handler) backToSimulation(pc *page.Context, ran simulation.Result, err error) error {
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
@@ -137,7 +137,7 @@ type scenarioRow struct {
 	Needs []page.DetailRow
 }
 
-// played is a payment of a scenario, next to the scenario's outcome.
+// played is a payment of a scenario, beside the outcome that the scenario promises.
 type played struct {
 	Payment            passerelle.PaymentID
 	Name, Ended, Wants string
@@ -242,8 +242,8 @@ func asked(pc *page.Context, name string) int64 {
 	return n
 }
 
-// played looks up the payment that the address says was just made. Which scenario
-// it is of, its own state says.
+// played loads the payment that was just made, whose id is in the address. The payment's
+// client_state names its scenario.
 func (c *handler) played(pc *page.Context) (*played, error) {
 	id := asked(pc, "payment")
 	if id == 0 {

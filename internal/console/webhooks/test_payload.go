@@ -36,8 +36,8 @@ func (h *hooks) testForm(pc *page.Context) error {
 	return h.showTest(pc, w, sample.String())
 }
 
-// testable returns the webhook in the address, for operators who may send to it. In a live
-// domain that is signed as if it were true.
+// testable returns the webhook in the address, for operators who may send to it. In a live domain,
+// what they send is signed as if it were true.
 func (h *hooks) testable(pc *page.Context) (store.Webhook, error) {
 	w, err := h.webhookAt(pc)
 	if err == nil && !pc.MaySetUp() {

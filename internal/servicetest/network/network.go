@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Network is one such network, before a host and port. It is safe for concurrent use.
+// Network is a proxy in front of a host and port. It is safe for concurrent use.
 type Network struct {
 	target   string
 	listener net.Listener
@@ -31,13 +31,12 @@ type Network struct {
 	open    map[net.Conn]bool
 }
 
-// Manner is how a network treats what passes through it. The zero value passes on
-// everything.
+// Manner is how a network treats what passes through it. The zero value forwards everything.
 type Manner struct {
 	// Refuse resets connections when they come.
 	Refuse bool
-	// Silent forwards nothing in either direction, as after a cut cable. Deaf forwards only
-	// what the client sends.
+	// Silent forwards nothing in either direction, as after a cut cable. DropsRequests forwards
+	// what the client sends, and holds back the answers.
 	Silent, DropsRequests bool
 	// Delay is how long each piece travels.
 	Delay time.Duration
@@ -70,8 +69,8 @@ func (n *Network) Through(address string) (string, error) {
 	return u.String(), nil
 }
 
-// Trips counts how often a client has sent something and waited for the answer. A receiver that
-// sends something before an answer is treated the same.
+// Trips counts how often a client has sent something and waited for the answer. Everything that it
+// sends before an answer arrives counts as one.
 func (n *Network) Trips() int64 { return n.trips.Load() }
 
 // Behave changes the manner, for connections that are open as well.
@@ -145,8 +144,8 @@ func reset(connections ...net.Conn) {
 	}
 }
 
-// pass forwards pieces from one side to the other until one ends. Pieces that arrive while
-// others travel take the same time. Heard gets each piece as it arrives.
+// pass forwards pieces from one side to the other until one ends. Each piece travels equally long,
+// even when others are under way. pass calls received for each piece as it arrives.
 func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) error, received func()) {
 	pieces, gone := make(chan piece, 1024), make(chan struct{})
 	go n.deliver(pieces, gone, from, to, carry)
@@ -227,7 +226,7 @@ func (p piece) wait(delay time.Duration) {
 	}
 }
 
-// hold waits while the network is in that mode.
+// hold waits while such is true of the present manner.
 func (n *Network) hold(such func(Manner) bool) {
 	for {
 		m, changed := n.now()

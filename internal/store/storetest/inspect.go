@@ -41,7 +41,7 @@ func (e Event) Is(other Event) bool {
 }
 
 // Inspect opens an inspection of a database with a complete schema: of all tables except
-// unit_mark, whose rows say nothing. It ends with the test.
+// unit_mark, whose rows only mark transactions. It ends with the test.
 func Inspect(t testing.TB, url string) *Inspection {
 	t.Helper()
 	driver, address, tables := "pgx", Direct(t, url), `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name <> 'unit_mark' ORDER BY table_name`
@@ -175,8 +175,8 @@ func (i *Inspection) Lines(queries map[string]string) map[string][]string {
 	return all
 }
 
-// Digest is a hash of every value of every table, except reserved identifiers. Two that are
-// equal saw the same.
+// Digest is a hash of every value of every table, except reserved identifiers. Two equal digests
+// mean that the database had the same content.
 func (i *Inspection) Digest() string {
 	i.t.Helper()
 	hash := sha256.New()

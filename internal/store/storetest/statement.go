@@ -24,8 +24,8 @@ var collected struct {
 	file  *os.File
 }
 
-// Collect stores a statement of the program, and ignores those that a test executes itself. It
-// is for database.Watch, and called where the statement is.
+// Collect stores a statement of the program, and ignores those that a test executes itself.
+// database.Watch calls it on the stack of the code that executes the statement.
 func Collect(database, sql string) {
 	s := Statement{database, sql}
 	collected.Lock()
@@ -40,7 +40,8 @@ func Collect(database, sql string) {
 	leaveStatement(s)
 }
 
-// byHand reports whether a test executes it: the first caller outside the common ones decides.
+// byHand reports whether a test executes the statement itself. The first caller outside the files
+// that all statements pass through decides.
 func byHand() bool {
 	var callers [24]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers[:])])

@@ -13,9 +13,9 @@ import (
 // prepare migrates the database at an address; nil leaves databases empty.
 var prepare func(ctx context.Context, url string) error
 
-// Prepare makes all databases from now on start with a schema. It is made seldom: to copy a
-// file, and to empty the tables of a test that is over, is far faster than to run all
-// migrations for each test.
+// Prepare makes all databases from now on start with a schema. The schema is made seldom: to copy
+// a file, or to empty the tables after a test, is far faster than to run all migrations for each
+// test.
 func Prepare(migrate func(ctx context.Context, url string) error) { prepare = migrate }
 
 var sqliteTemplate struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Break changes rows against the schema: it disables triggers, references and checks for it, on
-// SQLite the triggers permanently.
+// Break changes rows against the schema. It disables triggers, references and checks during the
+// change. On SQLite the triggers are dropped for good.
 func Break(t testing.TB, url string, statements ...string) {
 	t.Helper()
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {

@@ -22,7 +22,7 @@ type Manager struct {
 }
 
 // Listen sets the environment as systemd does for a service with a watchdog. The interval is in
-// microseconds. Empty is without a watchdog.
+// microseconds. An empty interval means that there is no watchdog.
 func Listen(t *testing.T, watchdog string) Manager {
 	t.Helper()
 	address := filepath.Join(t.TempDir(), "notify")
