@@ -41,11 +41,11 @@ var accountSchemes = []struct {
 	{SortCode, normaliseSortCode},
 }
 
-// Check brings the number and the BIC of the account at path into canonical form. It fails with
-// missingParameter, which names all required fields that are absent, and with Invalid for an
-// unknown scheme, a number of a wrong form or with wrong check digits, a BIC that is malformed
-// or comes without an IBAN, and a label that is too long. Errors are Invalid, on the field
-// below path, and do not repeat the number.
+// Check brings the number and the BIC of the account at path into canonical form. Every error is
+// Invalid, on the field below path, and does not repeat the number. When required fields are
+// absent, the code is missingParameter and the message names all of them. Check also refuses an
+// unknown scheme, a number of a wrong form or with wrong check digits, a BIC that is malformed or
+// comes with another scheme than IBAN, and a label that is too long.
 func (a *Account) Check(path string) error {
 	if names := a.missing(); names != nil {
 		return missingFields(path, "", names)
@@ -118,8 +118,8 @@ func normaliseSortCode(number string) (string, string) {
 	return normal, ""
 }
 
-// capitals removes spaces and turns small letters of ASCII, and only those,
-// into capitals: there are letters elsewhere whose capitals are in ASCII.
+// capitals removes spaces and turns the small letters of ASCII into capitals. It leaves all other
+// letters, because the capitals of some are in ASCII.
 func capitals(s string) string {
 	s = strings.ReplaceAll(s, " ", "")
 	for i := range len(s) {

@@ -54,7 +54,7 @@ func TestCheckAcceptsIBANs(t *testing.T) {
 	}
 }
 
-// Check digits find every single wrong digit.
+// Check digits detect every number with one wrong digit.
 func TestCheckFindsTypingErrors(t *testing.T) {
 	for _, number := range ibans {
 		for i := 2; i < len(number); i++ {

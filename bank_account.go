@@ -72,7 +72,7 @@ func (t AccountType) Details() AccountTypeDetails {
 	return UnknownAccount.Details()
 }
 
-// Payment reports whether accounts of the type can pay.
+// Payment reports whether people pay from accounts of the type.
 func (t AccountType) Payment() bool { return t == "checking" || t == "joint" }
 
 // Usage is the purpose of an account.
@@ -88,8 +88,8 @@ const (
 // AccountDetails has an institution's details of a bank account. Empty text, the zero date
 // and nil mean that it gives none.
 type AccountDetails struct {
-	// Key is the institution's own name for the account. It stays the same, and is unique
-	// within the connection.
+	// Key is the institution's own name for the account. It never changes, so that the next read
+	// finds the account by it. It is unique within the connection.
 	Key string
 	// Parent is the key of the account that a card is settled on.
 	Parent          string
@@ -120,7 +120,8 @@ type BankAccount struct {
 	CustomName string
 	// Display and Bookmarked are set by the person.
 	Display, Bookmarked bool
-	// Disabled is since when the person withholds the account, at first when it was discovered.
+	// Disabled is the instant from which the person withholds the account, nil while they share it.
+	// A discovered account is withheld from its discovery on.
 	Disabled *time.Time
 	// Deleted is when the institution no longer showed it.
 	Deleted    *time.Time

@@ -116,8 +116,8 @@ func CategoryNumber(codes []string) CategoryID {
 	return Uncategorized
 }
 
-// labelWords maps words of labels, in capitals, to the category of transactions with such a
-// label. The first match counts, so longer words come before words that they contain.
+// labelWords maps words, in capitals, to the category of transactions whose label has the word. The
+// first match counts, so longer words come before words that they contain.
 var labelWords = []struct{ word, code string }{
 	{"SALAIRE", "income.salary"},
 	{"SALARY", "income.salary"},

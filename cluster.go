@@ -34,8 +34,10 @@ type Recurrence struct {
 	Transactions []TransactionID
 }
 
-// The conditions for a series: how many transactions, how many days apart, and how far days and
-// amounts may be from the middle.
+// The conditions for a series. It has at least minOccurrences transactions, and its median interval
+// has minIncrement to maxIncrement days. No amount differs from the mean by more than 1/slackParts
+// of the mean. No interval differs from the median by more than 1/slackParts of the median, or
+// leastSlack days where that is more.
 const (
 	minOccurrences = 3
 	minIncrement   = 6

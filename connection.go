@@ -35,7 +35,7 @@ const (
 	ByNobody Resolution = iota
 	// ByPerson needs the person: unattended reads do not help.
 	ByPerson
-	// ByRetry ends with a later attempt of the service.
+	// ByRetry needs nobody: a later attempt of the service may end the state.
 	ByRetry
 )
 

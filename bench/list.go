@@ -60,8 +60,7 @@ func (w *instance) lister(clients int, query string) func(ctx context.Context, n
 	}
 }
 
-// waited is how many milliseconds something takes that is done over and over, by the
-// median.
+// waited returns the median time, in milliseconds, of something that is done again and again.
 func waited(ctx context.Context, times int, do func(ctx context.Context, n int) error) (measured, error) {
 	took, before := make([]float64, times), processorTime()
 	for n := range took {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// load has clients do something in turns, as often as it says in all, and returns how many a
-// second were done. The first error ends it.
+// load has clients do something, total times in all. Each client does one after the other. load
+// returns how many a second were done. The first error ends it.
 func load(ctx context.Context, clients, total int, do func(ctx context.Context, n int) error) (measured, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -109,7 +109,7 @@ func (p *place) listen(ctx context.Context) (listener, error) {
 	return r, err
 }
 
-// subscribe registers a receiver for the state of payments at a fresh service.
+// subscribe registers the first receiver of a service, for the state of payments.
 func (w *instance) subscribe(ctx context.Context, origin string) error {
 	if _, err := w.Delivery.RegisterProvider(ctx, w.domain, "bench", "bench"); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (w *instance) register(ctx context.Context, origin string) error {
 	return err
 }
 
-// telling commits one event at a time and returns when it did.
+// telling returns a function that commits one event and returns the time after the commit.
 func (w *instance) telling() func(context.Context) (time.Time, error) {
 	var last int64
 	return func(ctx context.Context) (time.Time, error) {

@@ -97,7 +97,7 @@ type instance struct {
 	kind, database string
 }
 
-// both makes the service and the limit program.
+// both makes the side that is measured and the side that it is compared with.
 func (p *place) both(open func(measured bool) (side, error)) (side, side, error) {
 	var (
 		ours side

@@ -170,8 +170,8 @@ func (o *sendingService) posting(events int) side {
 	}
 }
 
-// poster is the limit program for deliveries. It sends the same requests as the service, in an
-// order known beforehand.
+// poster is the limit program for deliveries. It sends the same requests as the service, and knows
+// beforehand which, in which order, and to which address.
 type poster struct {
 	*sendingService
 	client *http.Client

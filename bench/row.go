@@ -40,8 +40,8 @@ type row struct {
 	budget float64
 	beyond bool
 	unit   string
-	// open makes both sides, each on a database of its own. A row with a budget may leave out
-	// the limit program.
+	// open makes both sides in a place of the row's own. A row with a budget may leave out the
+	// limit program.
 	open func(ctx context.Context, p *place) (ours, limit side, err error)
 }
 
@@ -73,8 +73,8 @@ func (o options) measure(ctx context.Context, r row) (m outcome, err error) {
 	return m, nil
 }
 
-// again measures both sides, the limit program first in its turn, so that warming up does not
-// favour one.
+// again measures both sides, the limit program first in its turn, so that neither warming up nor
+// wear favours one side.
 func (m *outcome) again(ctx context.Context, sides [2]side, limitFirst bool) error {
 	var err error
 	order := []int{0, 1}

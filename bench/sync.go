@@ -163,7 +163,7 @@ func (r *reading) syncing(h historian) side {
 	}
 }
 
-// share enables the account of a user, which records the consent.
+// share enables the account of a user, which is the user's consent.
 func (r *reading) share(ctx context.Context, user passerelle.UserID) error {
 	found, err := bankstore.From(r.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: r.domain.ID, User: user, All: true}, store.Window{Limit: 1})
 	if err != nil || len(found) == 0 {

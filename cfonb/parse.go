@@ -22,12 +22,11 @@ const maxLine = 4*width + 2
 // maxRecords bounds what one statement may take of the memory of its reader.
 const maxRecords = 1_000_000
 
-// Parse reads statements one after the other and yields each when it is
-// complete. After the first error it yields no more. Lines may end in CR LF;
-// they have 120 characters, of which mail programs may have cut the blanks at
-// the end. Empty lines do not count. Characters of UTF-8 that the norm does not
-// have become letters without accents, or blanks. The movements must lead from
-// the old balance to the new one.
+// Parse reads statements one after the other and yields each when it is complete. After the first
+// error it yields no more. Lines may end in CR LF. They have 120 characters, but mail programs may
+// have cut the blanks at the end. Empty lines do not count. UTF-8 characters that the standard does
+// not have become letters without accents, or blanks. The movements must lead from the old balance
+// to the new one.
 func Parse(r io.Reader) iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
 		p := parser{lines: bufio.NewScanner(r)}
@@ -97,7 +96,7 @@ func recordOf(text string) (*record, error) {
 	return r, nil
 }
 
-// plain is a character as one of ASCII.
+// plain returns the ASCII character for a character: a letter without its accent, or a blank.
 func plain(char rune) byte {
 	if char > '~' {
 		char, _ = utf8.DecodeRuneInString(norm.NFKD.String(string(char)))
@@ -108,7 +107,7 @@ func plain(char rune) byte {
 	return byte(char)
 }
 
-// Why a file is not one of statements.
+// Why a file is not a statement file.
 var (
 	errWidth   = fmt.Errorf("a line has at most %d characters", width)
 	errOrder   = errors.New("a statement is a record 01, then movements 04 with details 05, then a record 07")
@@ -238,8 +237,8 @@ func (r *record) movement() (Movement, error) {
 	return m, m.check()
 }
 
-// add takes a detail. One that continues the label goes there, and so does one whose qualifier
-// is none of the norm's.
+// add adds a detail. A detail that continues the label is added to the label, and so is one whose
+// qualifier the standard does not have.
 func (m *Movement) add(r *record) error {
 	qualifier, text := r.get(atQualifier), words(r.get(atText))
 	switch {

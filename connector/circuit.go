@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A bank that fails so often in a row is left alone for so long. Then one call finds
-// out whether it is back.
+// After failuresToOpen consecutive failures, a bank gets no calls for openTime. Then one call finds
+// out whether it has recovered.
 const (
 	failuresToOpen = 5
 	openTime       = 30 * time.Second
@@ -29,7 +29,7 @@ type Circuit struct {
 	inARow  int
 	until   time.Time
 	probing bool
-	// elsewhere says that another process leaves the bank alone.
+	// elsewhere means that another process does not call the bank for now.
 	elsewhere bool
 	success   time.Time
 	failure   time.Time
@@ -57,7 +57,7 @@ func (c *Circuit) Enter(now time.Time) bool {
 	return true
 }
 
-// Disturbed reports whether the bank is left alone, by this process or by another one.
+// Disturbed reports whether this process or another one does not call the bank for now.
 func (c *Circuit) Disturbed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -64,7 +64,8 @@ type Profile struct {
 	SyncDays  string
 	// Restricted connectors take no new connections. Existing ones go on.
 	Restricted bool
-	// Disturbed connectors have failed several times in a row. Pages show this before a choice.
+	// Disturbed connectors have failed several times in a row. Pages show this before a person
+	// chooses one.
 	Disturbed bool
 	// Peculiar connectors lead to a simulated bank that shows one peculiarity. They are listed
 	// apart from the others.
@@ -94,8 +95,8 @@ type Labels struct {
 type Source struct {
 	ID   int64
 	Name string // openapi, directaccess or fallback
-	// Mechanisms are the ways in which a person can authorise the source, the default first. A
-	// source that only initiates payments has none.
+	// Mechanisms are the ways in which a person can authorise reading through the source, the
+	// default first. A source that only initiates payments has none.
 	Mechanisms []passerelle.AuthMechanism
 	// Priority orders the sources of a connector, the lowest first.
 	Priority int

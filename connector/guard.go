@@ -14,8 +14,8 @@ import (
 // ErrPanicked is the error of a connector that panicked.
 var ErrPanicked = errors.New("the connector panicked")
 
-// Guard asks a connector something. A panic becomes ErrPanicked. The message of the error has
-// its kinds and not its words, which may be personal, because errors are logged. errors.Is and
+// Guard asks a connector something. A panic becomes ErrPanicked. The text of an error has its kinds
+// and not the connector's words: these may be personal, and errors are logged. errors.Is and
 // errors.As see the error itself.
 func Guard(ask func() error) (err error) {
 	defer func() {
@@ -43,7 +43,8 @@ func (f *Fault) Error() string { return f.Says }
 // Unwrap returns Err.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// causeOf returns what may be logged of a panic: runtime errors contain no values.
+// causeOf returns what may be logged of a panic: the text of a runtime error, which contains no
+// values, or only the type of another cause.
 func causeOf(cause any) string {
 	if fault, ok := cause.(runtime.Error); ok {
 		return fault.Error()

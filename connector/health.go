@@ -19,7 +19,8 @@ type BankHealth struct {
 	// probe now and then.
 	Failures int
 	Open     bool
-	// Elsewhere says that another process leaves the bank alone. This one goes on calling it.
+	// Elsewhere means that another process does not call the bank for now. This process continues
+	// to call it.
 	Elsewhere bool
 	Calls     []CallHealth
 	// Certificates are the operator's own.
@@ -64,7 +65,7 @@ func (h BankHealth) Expires(now time.Time) (Expiry, bool) {
 	return first, soon
 }
 
-// LeftAlone lists the UUIDs of the connectors whose bank this process leaves alone.
+// LeftAlone lists the UUIDs of the connectors whose banks this process does not call for now.
 func (r *Registry) LeftAlone() []string {
 	var all []string
 	for _, c := range r.All() {
@@ -75,8 +76,8 @@ func (r *Registry) LeftAlone() []string {
 	return all
 }
 
-// NoteElsewhere notes of which connectors other processes leave the bank alone, by their
-// UUIDs. It replaces what was noted before.
+// NoteElsewhere records the connectors, by UUID, whose banks other processes do not call for now.
+// It replaces the earlier record.
 func (r *Registry) NoteElsewhere(uuids []string) {
 	for _, c := range r.All() {
 		if m, able := c.(Monitored); able && m.Health().circuit != nil {
@@ -85,7 +86,7 @@ func (r *Registry) NoteElsewhere(uuids []string) {
 	}
 }
 
-// Health is that of the connector of a UUID, if it is Monitored.
+// Health returns the health of the connector with a UUID, if it is Monitored.
 func (r *Registry) Health(uuid string) (BankHealth, bool) {
 	monitored, able := r.set.Load().byID[uuid].(Monitored)
 	if !able {

@@ -92,7 +92,7 @@ func (h *hand) order(dates payment.DateType) func() connector.Order {
 }
 
 // decides does what the suite asks, and lets the bank execute approved orders. After a refused
-// cancellation, it executes the order.
+// cancellation, the bank executes the order.
 func (h *hand) decides(decision string) func(context.Context, connector.Order, payment.Report) error {
 	return func(ctx context.Context, o connector.Order, asked payment.Report) error {
 		for asked.Action == payment.FillFields {

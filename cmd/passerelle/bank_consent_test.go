@@ -164,9 +164,9 @@ func TestWrongUserName(t *testing.T) {
 	})
 }
 
-// TestABankNotifiesOfConsents: a notification has the consent checked although the person does
-// not return, and when the consent ended at the bank. Nobody else can send one, and it changes
-// nothing by itself. A person who returns late is still accepted.
+// TestABankNotifiesOfConsents: a notification has the consent checked although the person does not
+// return, and also when they end it at the bank. A notification changes nothing by itself. A person
+// who returns late is still accepted.
 func TestABankNotifiesOfConsents(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
@@ -195,8 +195,8 @@ func TestABankNotifiesOfConsents(t *testing.T) {
 	})
 }
 
-// afterNotification does what is due, several times, until the state of the connection changes,
-// and returns the connection.
+// afterNotification does what is due, several times, until the state of the connection changes, and
+// returns that state.
 func (c *customer) afterNotification(before string, times int) string {
 	c.t.Helper()
 	state := before
@@ -247,8 +247,8 @@ func TestConsentsOfEveryKind(t *testing.T) {
 	})
 }
 
-// TestConsentsAreRenewed: after 180 days the person is asked again, nobody else is called, and
-// with a new consent everything is what it was.
+// TestConsentsAreRenewed: after 180 days the service asks the person again, and nobody else has to
+// act. With a new consent everything is as it was.
 func TestConsentsAreRenewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
 		banks := newBanks(t, "redirect") // whose clock runs ahead

@@ -54,7 +54,7 @@ var hostile = map[string]struct {
 }
 
 // TestHostileBanks: for each fault, the log names the bank and the remedy, the service and its
-// other banks continue, and nothing is lost.
+// other banks continue, and nothing is lost. Everything works again once the fault is gone.
 func TestHostileBanks(t *testing.T) {
 	banks := newBanks(t, "redirect,signed")
 	path := filepath.Join(banks.Folder, "redirect.toml")
@@ -118,9 +118,9 @@ func TestHostileBanks(t *testing.T) {
 	})
 }
 
-// TestClocksThatAreApart: where the clock of this machine and that of a bank that checks the
-// dates of signatures and certificates are far apart, the log says how far and what to do, bank
-// check says so too, and all is well once the clocks are.
+// TestClocksThatAreApart: a bank checks the dates of signatures and certificates. When its clock
+// and the clock of this machine are far apart, the log says how far and what to do, and so does
+// bank check. All is well again once the clocks agree.
 func TestClocksThatAreApart(t *testing.T) {
 	banks := newBanks(t, "signed")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

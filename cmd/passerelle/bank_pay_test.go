@@ -108,7 +108,7 @@ func (s *shopper) due(after string) {
 	s.OK(s.Call("POST", "/sandbox/run", s.ConfigToken, nil))
 }
 
-// browse sends a decision to a page of the bank and follows the redirects.
+// browse sends a decision to a page of the bank and returns to the application as the payer does.
 func (s *shopper) browse(page, decision string) {
 	s.t.Helper()
 	answer, err := s.browser.Get(page)
@@ -231,8 +231,8 @@ func TestPayAtABank(t *testing.T) {
 	})
 }
 
-// TestRenewedPage: a payer who comes to the bank after its page has ended gets a new one, and
-// pays once. A renewal is no event: the application is told of the states alone.
+// TestRenewedPage: a payer who reaches the bank after its page has expired gets a new page, and
+// pays once. A renewal is no event: the application receives the states only.
 func TestRenewedPage(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -271,7 +271,7 @@ func TestRenewedPage(t *testing.T) {
 }
 
 // TestABankNotifies: a notification has the status checked at once although the payer does not
-// return. Nobody else can send one, and it changes nothing by itself.
+// return. Nobody but the bank can send one, and it changes nothing by itself.
 func TestABankNotifies(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
@@ -396,8 +396,8 @@ func (b *banksOf) right(bank string) {
 	}
 }
 
-// TestScenariosOfBanks: for every failure of a bank, the payment ends as the page of scenarios
-// says, and the money moves at most once.
+// TestScenariosOfBanks: whatever a bank does with an order, the payment ends as the page of
+// scenarios says, and the money moves at most once.
 func TestScenariosOfBanks(t *testing.T) {
 	banks := newBanks(t, "")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -529,15 +529,15 @@ func TestPartOfABulk(t *testing.T) {
 	})
 }
 
-// TestSecondSignatory: a payment that two people have to approve is pending while the bank asks
-// the second one in its app, and ends as they have it.
+// TestSecondSignatory: a payment that two people must approve is pending while the bank asks the
+// second one in its app, and ends as they decide.
 func TestSecondSignatory(t *testing.T) {
 	banks := newBanks(t, "multilevel")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		i.Subscribe("PAYMENT_STATE_UPDATED", "shop")
 		for _, test := range []struct {
 			kind, decision, ends string
-			// states are those that the application is told, but the last.
+			// states are the states that the application receives, without the last.
 			states string
 		}{
 			{"single", "approve", "done", "validating pending"},
@@ -569,7 +569,7 @@ func TestSecondSignatory(t *testing.T) {
 	})
 }
 
-// timeline is what happened to a payment.
+// timeline returns the timeline of a payment.
 func (s *shopper) timeline(p seenPayment) string {
 	s.t.Helper()
 	var out struct{ Timeline json.RawMessage }
@@ -577,7 +577,7 @@ func (s *shopper) timeline(p seenPayment) string {
 	return string(out.Timeline)
 }
 
-// states are those that the application was told of since an event, in words.
+// states returns the states that the application has received since an event, in words.
 func (s *shopper) states(since int) string {
 	s.t.Helper()
 	var all []string
@@ -591,8 +591,8 @@ func (s *shopper) states(since int) string {
 	return strings.Join(all, " ")
 }
 
-// TestLostAnswersToSteps: wherever an answer to a step of an approval is lost, the payer goes on
-// from there or begins anew, and the order is paid once.
+// TestLostAnswersToSteps: wherever the answer to a step of an approval is lost, the payer continues
+// from there or starts again, and the order is paid once.
 func TestLostAnswersToSteps(t *testing.T) {
 	steps := map[string]int{"embedded": 3, "embedded-3": 5, "passwords": 4, "redirect-explicit": 1, "confirmation": 1}
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(steps)), ","))
@@ -690,9 +690,9 @@ var appearances = []struct {
 	width, height int64
 }{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 390, 844}}
 
-// TestCodesInABrowser: a payer chooses a way to get codes in the webview, sees the pictures that
-// the bank has for two of three codes, is told of no mistake where there was none, and pays; on
-// a desk by day and by night, and on a phone.
+// TestCodesInABrowser: a payer chooses in the webview how to receive codes, sees the pictures that
+// the bank has for two of three codes, gets no error without a mistake, and pays. The test runs on
+// a desktop by day and by night, and on a phone.
 func TestCodesInABrowser(t *testing.T) {
 	banks := newBanks(t, "embedded-3")
 	i := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Banks: banks.Folder})

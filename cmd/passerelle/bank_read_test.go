@@ -436,8 +436,8 @@ func TestTenThousandTransactions(t *testing.T) {
 	})
 }
 
-// TestStatementsOfABank: lists that come as statements, asked for or as a download, are read to
-// the cent, and a transaction stays the same one when there are more, and in another format.
+// TestStatementsOfABank: transactions that come as a statement, on request or as a download, are
+// read to the cent. A transaction stays the same one when a later list has more, or another format.
 func TestStatementsOfABank(t *testing.T) {
 	banks, total := newBanks(t, "statements"), 2
 	path := filepath.Join(banks.Folder, "statements.toml")
@@ -490,8 +490,8 @@ func (c *customer) coming() map[int64]bool {
 	return ids
 }
 
-// TestDisturbedBankIsMarked: people and operators see that a bank fails before they choose
-// it, and operators when its certificates end.
+// TestDisturbedBankIsMarked: people and operators see that a bank fails before they choose it.
+// Operators also see when its certificates end.
 func TestDisturbedBankIsMarked(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	uuid := banks.uuid("redirect")
@@ -516,8 +516,9 @@ func TestDisturbedBankIsMarked(t *testing.T) {
 	})
 }
 
-// TestReplicasAgreeOnABank: people see of a bank that it is disturbed whichever replica they
-// ask, while a replica whose own calls go through makes them, and that ends with what was said.
+// TestReplicasAgreeOnABank: when one replica finds a bank disturbed, people see that at every
+// replica. Another replica whose own calls succeed still makes them. The report of a replica ends
+// some time after the replica is gone.
 func TestReplicasAgreeOnABank(t *testing.T) {
 	banks, now := newBanks(t, "redirect"), time.Now()
 	uuid := banks.uuid("redirect")
@@ -560,7 +561,7 @@ func TestReplicasAgreeOnABank(t *testing.T) {
 	}
 }
 
-// shows follows a page wherever it sends the browser, and looks for a text at its end.
+// shows follows the redirects from a page, and reports whether the last page has a text.
 func (c *customer) shows(address, text string) bool {
 	c.t.Helper()
 	browser := *c.browser
@@ -601,8 +602,8 @@ func TestSharingOneByOne(t *testing.T) {
 	})
 }
 
-// TestFailuresOfReads: after any failure of a read, the connection names it, the log names the
-// bank, stored data stays, and the next read is complete.
+// TestFailuresOfReads: when a read fails, the state of the connection shows it and the log names
+// the bank, except after a single lost answer. Stored data stays, and the next read is complete.
 func TestFailuresOfReads(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {

@@ -19,17 +19,18 @@ import (
 	"time"
 )
 
-// validatorSetting is the address of a program that holds messages against the file of the
-// standard and passes them on to validatorNext, as scripts/validate-banks starts it. With it the
-// messages of all tests between connectors and test banks go through that program.
+// validatorSetting is the address of a program that checks messages against the API description of
+// the standard and passes them on to validatorNext. scripts/validate-banks starts it. With it, all
+// messages between connectors and test banks in tests go through that program.
 const (
 	validatorSetting = "PASSERELLE_TEST_VALIDATOR"
 	validatorNext    = "127.0.0.1:4011"
 	validatorID      = "X-Validated-Message"
 )
 
-// validator sees the messages between connectors and banks. What it sees of them is what the
-// program in the middle makes of each; what goes on is what came, to the byte.
+// validator reports the violations in the messages between connectors and banks. It gets each
+// message as the program in the middle understands it. The message that goes on is the one that
+// arrived, byte for byte.
 type validator struct {
 	address string
 	mu      sync.Mutex
@@ -55,7 +56,7 @@ type message struct {
 	status   int
 	answer   http.Header
 	answered []byte
-	// lost says that the connection to the bank broke off.
+	// lost means that the connection to the bank broke off.
 	lost bool
 }
 
@@ -113,7 +114,7 @@ func (v *validator) between(b *banksOf) {
 	b.t.Cleanup(func() { relay.Close(); v.report(b.t) })
 }
 
-// relay has the program in the middle see a message, and notes what it says.
+// relay sends a message to the program in the middle, and records what it reports.
 func (v *validator) relay(ctx context.Context, m *message) {
 	_, path, _ := strings.Cut(strings.TrimPrefix(m.path, "/"), "/")
 	v.mu.Lock()
@@ -147,13 +148,13 @@ func (v *validator) relay(ctx context.Context, m *message) {
 	v.note(m, answer.Header.Get("Sl-Violations"))
 }
 
-// asStandard reports whether an answer can be held against anything: it is JSON, or a file, as
-// its header says.
+// asStandard reports whether an answer can be checked. An answer that is JSON by its header, but
+// not valid JSON, cannot.
 func (m *message) asStandard() bool {
 	return len(m.answered) == 0 || !strings.Contains(m.answer.Get("Content-Type"), "json") || json.Valid(m.answered)
 }
 
-// note notes what is against the standard, but for what is known to be.
+// note records the violations that the program in the middle reports.
 func (v *validator) note(m *message, reported string) {
 	var all []struct {
 		Location []string
@@ -177,7 +178,8 @@ func (v *validator) note(m *message, reported string) {
 // pathForm is what differs between paths of the same kind: ids, and queries.
 var pathForm = regexp.MustCompile(`[A-Z0-9]{20,}|[0-9a-f-]{36}|\?.*$|^/[a-z0-9-]+`)
 
-// pass is where the program in the middle sends messages: on to the bank, as they came.
+// pass receives the messages from the program in the middle, and sends them on to the bank as they
+// arrived.
 func (v *validator) pass(w http.ResponseWriter, r *http.Request) {
 	v.mu.Lock()
 	m := v.open[r.Header.Get(validatorID)]
@@ -208,7 +210,7 @@ func (v *validator) pass(w http.ResponseWriter, r *http.Request) {
 	m.write(w, "https://bank.example") // the program in the middle does not take loopback for an address
 }
 
-// write answers as the bank did, whose address for others is another.
+// write answers as the bank did, with own in place of the bank's address.
 func (m *message) write(w http.ResponseWriter, own string) {
 	if m.lost && m.answer == nil {
 		panic(http.ErrAbortHandler)
@@ -230,7 +232,7 @@ func (m *message) write(w http.ResponseWriter, own string) {
 	}
 }
 
-// report fails the test with what is against the standard.
+// report fails the test with the violations of the standard.
 func (v *validator) report(t testing.TB) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -247,7 +249,7 @@ func (v *validator) report(t testing.TB) {
 	v.found = map[string]int{}
 }
 
-// exception is something that the program in the middle says, and why it is all the same.
+// exception is a report of the program in the middle that is no fault, and the reason.
 type exception struct {
 	of  *regexp.Regexp
 	why string

@@ -79,7 +79,8 @@ func viewConnector(b wire.Bank) connectorView {
 	return view
 }
 
-// connectors is the use cases of connectors on the command's database. It calls none of them.
+// connectors returns the use cases of connectors on the command's database. The commands call no
+// connector.
 func (d target) connectors(c *console, banks bankFolder) (*aggregation.Aggregation, error) {
 	programs, err := service.ProgramConnectors(c.ctx, &d.db.Reader)
 	if err != nil {

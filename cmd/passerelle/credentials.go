@@ -46,8 +46,8 @@ type consoleCredentials struct {
 	ConsoleURL      string `json:"console_url"`
 	ConsoleUser     string `json:"console_user"`
 	ConsolePassword string `json:"console_password"`
-	// ConsoleSeen is a digest of the stored password, for a password that was checked once.
-	// Checking it again would take a large part of a start.
+	// ConsoleSeen is a digest of the stored password hash that ConsolePassword was checked against.
+	// To check it again would take a large part of a start.
 	ConsoleSeen string `json:"console_seen,omitempty"`
 }
 
@@ -137,8 +137,9 @@ func (k *credentials) renew(ctx context.Context, s *service.Service, d passerell
 	return nil
 }
 
-// application returns the first application, and creates one when there is none. A secret that
-// somebody has reset since is unknown here and stays as it is.
+// application makes sure that there is a first application. It keeps the application of the last
+// start while that exists, and otherwise registers a new one. A secret that somebody has reset
+// since stays as it is, and is unknown here.
 func (k *credentials) application(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
 	id, _ := strconv.ParseInt(k.ClientID, 10, 64) // otherwise it is none
 	_, err := s.DB.Client(ctx, d.ID, passerelle.ClientID(id))

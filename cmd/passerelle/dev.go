@@ -109,8 +109,8 @@ func (d *devCommand) openFolder(c *console) (*keys.Ring, error) {
 	return ring, nil
 }
 
-// refuseNewKeys fails instead of creating keys for a database with domains, whose secrets have
-// other keys.
+// refuseNewKeys fails when the database has domains, because their secrets were sealed with other
+// keys than dev would create.
 func (d *devCommand) refuseNewKeys(c *console, file string) error {
 	db, err := store.Open(c.ctx, d.database(), store.Options{Log: c.log})
 	if err != nil {

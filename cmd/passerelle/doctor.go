@@ -92,7 +92,7 @@ func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding,
 	return findings, db.Close()
 }
 
-// seen is a finding with an error, or with a text that all is well.
+// seen returns a finding with the error, or with the text that reassures when there is none.
 func seen(check string, err error, reassurance string) finding {
 	if err != nil {
 		return finding{check, wrong, err.Error()}
@@ -148,8 +148,8 @@ func (d *doctorCommand) keys(c *console, db *store.DB) finding {
 	return seen("keys", err, "those that the database was sealed with")
 }
 
-// maxSkew is how far the clock of the machine may differ from that of the database. The
-// database counts leases; people see times of the machine.
+// maxSkew is how far the clock of the machine may differ from the clock of the database. Leases
+// follow the database's clock, and the times that people see follow the machine's.
 const maxSkew = 2 * time.Second
 
 func (d *doctorCommand) clock(c *console, db *store.DB) finding {

@@ -21,8 +21,8 @@ type healthView struct {
 	Server  string `json:"server"`
 }
 
-// Run asks the service of this machine how it is. A container without a shell needs it to check
-// the service.
+// Run asks the service of this machine how it is. A container without a shell has no other way to
+// ask.
 func (h *healthcheckCommand) Run(c *console) error {
 	path := "/healthz"
 	if h.Ready {

@@ -94,7 +94,7 @@ func sendAll(c *console, to *uploads.Uploader, files []inbox.WaitingFile, previe
 	return all, refused, nil
 }
 
-// files are those that are named and, without a name, those in the bucket.
+// files returns the named files, or those in the bucket when a bucket is set.
 func (i *importCommand) files(ctx context.Context) ([]inbox.WaitingFile, error) {
 	if i.BucketFile == "" {
 		return inbox.Named(i.Files)

@@ -120,7 +120,8 @@ func TestWatchedBucket(t *testing.T) {
 	}
 }
 
-// Files that come into a folder are imported and moved, and what is refused has its reason beside it.
+// Files in a watched folder are imported and moved. A refused file has its reason in a file next to
+// it.
 func TestWatchedFolder(t *testing.T) {
 	base, token := userOfDev(t)
 	folder := t.TempDir()

@@ -111,8 +111,8 @@ type rewrapView struct {
 // rewrapBatch is how many values change in one transaction.
 const rewrapBatch = 500
 
-// Run repeats until it finds no older key: a process without the new key still encrypts with
-// its own.
+// Run rewraps until it finds no value with an older key: a process without the new key still seals
+// with an older one.
 func (r *keysRewrap) Run(c *console) error {
 	ring, err := openKeys(r.KeyFile)
 	if err != nil {

@@ -88,7 +88,8 @@ type console struct {
 	out, err io.Writer
 	json     bool
 	log      *slog.Logger
-	// environment has the variables of the process, which follow those of --config.
+	// environment has the variables of the file of --config, and after them those of the process,
+	// which take precedence.
 	environment []string
 }
 
@@ -287,8 +288,8 @@ func (c *console) show(result any) error {
 	return nil
 }
 
-// showOne prints the fields of a struct by their JSON names, without empty ones. A number is
-// not: none due is an answer.
+// showOne prints the fields of a struct by their JSON names, without empty ones. It prints a number
+// that is zero, unless omitempty is set: that none are due is an answer.
 func (c *console) showOne(value reflect.Value) error {
 	for value.Kind() == reflect.Pointer {
 		value = value.Elem()

@@ -20,9 +20,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestReleasedSchemas brings what each release has left up to date: data folders of dev on
-// both databases, made by scripts/released-schema. No row is lost, everything holds that has
-// to, and the applications of then go on.
+// TestReleasedSchemas migrates the data of each release: data folders of dev on both databases,
+// which scripts/released-schema made. No row is lost, all invariants hold, and the applications of
+// the release still work.
 func TestReleasedSchemas(t *testing.T) {
 	releases, err := filepath.Glob("testdata/released/*")
 	if err != nil || len(releases) == 0 {

@@ -201,7 +201,7 @@ func (r *authDelete) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-// endedView reports that all of something was deleted.
+// endedView is the output when all of something was deleted. Deleted is the instant.
 type endedView struct {
 	Deleted string `json:"deleted"`
 }

@@ -246,7 +246,8 @@ func (a amount) decimal() (decimal.Decimal, error) {
 	return decimal.Parse(a.Amount)
 }
 
-// known is a currency of ISO 4217, or none: Accounts with several currencies have XXX.
+// known returns the currency of an ISO 4217 code, and none for other codes. It returns none for XXX
+// too, the code of accounts with several currencies.
 func known(code string) passerelle.Currency {
 	if c := passerelle.Currency(code); c.Known() && code != "XXX" {
 		return c

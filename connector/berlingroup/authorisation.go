@@ -65,11 +65,11 @@ type authorisation struct {
 	Person    string      `json:"person,omitempty"`
 	Methods   []scaMethod `json:"methods,omitempty"`
 	Challenge *challenge  `json:"challenge,omitempty"`
-	// Further says that the bank took what the same step brought before, and wants more of it.
+	// Further means that the bank accepted an earlier value for the same step, and asks for another
+	// one.
 	Further bool `json:"further,omitempty"`
-	// Back says that the person came back from a page, and Declined that they came back
-	// by the address for those who did not approve. Code is what they brought to confirm
-	// with.
+	// Back reports that the person returned from a page, and Declined that they returned to the
+	// address for refusals. Code is the code that they brought for the confirmation.
 	Back     bool   `json:"back,omitempty"`
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
@@ -157,9 +157,9 @@ func (p *Profile) notify(h http.Header, address string) {
 	}
 }
 
-// stepLinks maps the links in an answer to the steps that the bank waits for. The first link in
-// the answer counts. Links for encrypted passwords count only when there is a key. Links whose
-// names begin with start take a POST.
+// stepLinks are the links by which an answer says what the bank waits for, in order of preference:
+// the first of them that the answer has counts. Links for encrypted passwords count only when there
+// is a key. Links whose names begin with start take a POST.
 var stepLinks = []struct {
 	name string
 	step step
@@ -297,8 +297,8 @@ func (r *request) aim(place string) {
 	}
 }
 
-// denied reports that a bank did not do what a request asked for. The meaning depends on the
-// request.
+// denied reports that a bank did not do what a request asked for, or did not say that it did. The
+// meaning depends on the request.
 type denied struct {
 	r request
 	a answer
@@ -309,8 +309,8 @@ func (d *denied) Error() string {
 	return fmt.Sprintf("the call %s was answered with status %d", d.r.call, d.a.status)
 }
 
-// callAbout makes a call about an authorisation. It fails with *denied when the bank does not
-// do it.
+// callAbout makes a call about an authorisation. It fails with *denied when the bank does not do
+// what the call asks for.
 func (b *Bank) callAbout(ctx context.Context, a *authorisation, r request) (scaAnswer, http.Header, error) {
 	var said scaAnswer
 	if a.OAuth != nil {
@@ -361,8 +361,8 @@ func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 	return nil
 }
 
-// fetchPicture gets the picture that the person needs for a code, where the challenge links to
-// it. Without it they see what else the bank says, and can begin anew.
+// fetchPicture gets the picture that the person needs for a code, when the challenge links to one.
+// Without the picture, the person sees the rest of the challenge, and can start again.
 func (b *Bank) fetchPicture(ctx context.Context, a *authorisation, p person) {
 	c := a.Challenge
 	if c == nil || c.ImageLink == "" || len(c.Image) > 0 {
@@ -383,7 +383,7 @@ func (b *Bank) fetchPicture(ctx context.Context, a *authorisation, p person) {
 	}
 }
 
-// brings are what each step wants, and the body that brings it.
+// brings has, for each step, the field that the person fills in and the body that sends its value.
 var brings = map[step]struct {
 	field string
 	body  func(value string) any
@@ -497,8 +497,8 @@ func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any
 	return b.tell(ctx, a, r)
 }
 
-// ask asks the bank how far the authorisation is. An authorisation that merely continues stays
-// as it is.
+// ask asks the bank how far the authorisation is. When the bank says only that it continues, the
+// authorisation stays as it is.
 func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	if a.Own == "" || a.Step.over() {
 		return nil

@@ -76,8 +76,8 @@ func found(check string, err error, reassurance string) Finding {
 	return Finding{Check: check, Detail: reassurance}
 }
 
-// checkInterface asks what became of something that there is not. A bank that says so
-// has taken our certificate and our signature.
+// checkInterface asks for the status of an unknown resource. A bank that answers that it does not
+// know the resource has accepted our certificate and our signature.
 func (b *Bank) checkInterface(ctx context.Context) []Finding {
 	r := request{call: "check", method: http.MethodGet, path: "/v1/consents/" + newID() + "/status"}
 	if pay := b.file.Profile.Payments; pay != nil {
@@ -98,7 +98,7 @@ func (b *Bank) checkClock(a answer) []Finding {
 	return nil
 }
 
-// judgeAnswer says what the answer to the question about nothing means.
+// judgeAnswer returns what the answer to the question about an unknown resource means.
 func (b *Bank) judgeAnswer(r request, a answer) Finding {
 	all := b.messages(r, a)
 	unknown := slices.ContainsFunc(all, func(m codes.Message) bool { return m.Code == "RESOURCE_UNKNOWN" || m.Code == "CONSENT_UNKNOWN" })
@@ -119,8 +119,8 @@ type metadata struct {
 	Token         string `json:"token_endpoint"`
 }
 
-// metadata reads it from the authorisation server of the file only. Links of the bank do not
-// count.
+// metadata reads the metadata of the authorisation server in the bank file. It does not follow a
+// link of the bank to another server.
 func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 	var m metadata
 	r := request{call: "metadata", method: http.MethodGet, address: b.file.OAuth.Metadata}

@@ -28,7 +28,7 @@ import (
 // quiet discards what a server logs about handshakes that must fail.
 var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 
-// unknown is a bank that does not know the resource.
+// unknown is a bank that knows no resource.
 func unknown(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		fmt.Fprintf(w, `{"authorization_endpoint": "https://%[1]s/authorise", "token_endpoint": "https://%[1]s/token"}`, r.Host)

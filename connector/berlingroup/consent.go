@@ -95,8 +95,8 @@ func (v *reading) person() person {
 	return person{device: v.Device, name: v.Values[psuIDField], corporate: v.Values[corporateIDField], back: v.ReturnURL, scope: "AIS:" + v.memory.Consent}
 }
 
-// admit sees to it that there is a consent that is valid, or ends the read with what the
-// person has to do for one.
+// admit makes sure that there is a valid consent, or ends the read with what the person has to do
+// for one.
 func (v *reading) admit(ctx context.Context) error {
 	v.memory.forget(v.Now)
 	switch {
@@ -224,7 +224,7 @@ func (v *reading) consentRefused(ctx context.Context, message string) error {
 	return &interruption{connector.Outcome{State: v.renewal(), Message: cmp.Or(message, "Access was refused.")}}
 }
 
-// granted notes a consent that is valid, and until when.
+// granted records a valid consent, and until when it is valid.
 func (v *reading) granted(ctx context.Context) error {
 	var state consentAnswer
 	if err := v.get(ctx, request{call: "consent", path: v.memory.path()}, &state); err != nil {
@@ -278,7 +278,7 @@ func (v *reading) wish(ctx context.Context) error {
 	return v.waitForPerson("")
 }
 
-// toRefusal returns the meaning for a read of a bank's refusal.
+// toRefusal turns a *denied into the refusal of a read, and returns other errors as they are.
 func (v *reading) toRefusal(err error) error {
 	var denial *denied
 	if errors.As(err, &denial) {
@@ -295,8 +295,8 @@ type links map[string]struct {
 	Href string `json:"href"`
 }
 
-// follow is where a link of the bank's interface leads. A redirect to another host is not
-// followed, because the request has secrets.
+// follow returns the address that a link of the bank's interface leads to. It fails for a link to
+// another host, because the request has secrets.
 func (b *Bank) follow(r request, href string) (string, error) {
 	address, err := b.resolve(href)
 	if err != nil {

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// The bounds of an answer that is taken as it comes.
+// The limits of an answer that is read as it arrives.
 const (
-	// largestReport is how large the whole may be, and largestItem how much of it may come
-	// before the next thing that is taken, in bytes.
+	// largestReport is the largest answer, and largestItem the most that may arrive before the next
+	// item, in bytes.
 	largestReport = 256 << 20
 	largestItem   = 1 << 20
-	// slowest is how many bytes a bank has to send in a second, beyond callTime.
+	// slowest is how many bytes a bank must send in a second once callTime has passed.
 	slowest = 64 << 10
 )
 
-// flow is the body of an answer on its way to whoever takes it. Time counts while the bank is
-// waited for, and not while the taker is.
+// flow is the body of an answer on its way to its consumer. The time that the bank takes counts,
+// and the time that the consumer takes does not.
 type flow struct {
 	from    io.Reader
 	now     func() time.Time
@@ -30,10 +30,11 @@ type flow struct {
 	failed error
 }
 
-// item notes that something was taken.
+// item records that the consumer has taken an item.
 func (f *flow) item() { f.since = 0 }
 
-// Read reads on.
+// Read reads more of the body. It fails when an item or the answer is too large, or the bank too
+// slow.
 func (f *flow) Read(p []byte) (int, error) {
 	if f.since > largestItem || f.read > largestReport {
 		f.failed = errTooLarge
@@ -51,10 +52,10 @@ func (f *flow) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// takerError is what went wrong with an answer at whoever took it.
+// takerError is a failure of the consumer of an answer.
 type takerError struct{ error }
 
-// pass has a request's answer taken as it comes.
+// pass makes the consumer of a request take the answer as it arrives.
 func (b *Bank) pass(ctx context.Context, r request, a answer, body *flow) (answer, error) {
 	begun := b.now()
 	body.timeout.Stop()

@@ -15,7 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// messages are those of an answer; none where it is not as the standard has it.
+// messages returns the messages of an answer, and none when the answer does not follow the
+// standard.
 func (b *Bank) messages(r request, a answer) []codes.Message {
 	var body codes.Body
 	if b.decode(r, a, &body) != nil {

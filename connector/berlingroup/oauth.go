@@ -94,8 +94,8 @@ func (b *Bank) refresh(ctx context.Context, g *grant) error {
 	return err
 }
 
-// askTokens asks the authorisation server for tokens. A grant that the server refuses is
-// useless.
+// askTokens asks the authorisation server for tokens. A code that the server refuses is useless, so
+// the grant then has none.
 func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values) error {
 	m, err := b.metadata(ctx)
 	if err != nil {

@@ -178,10 +178,11 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 	return report, nil
 }
 
-// shortly is how long to wait before something is tried again that only the service waits for.
+// shortly is the time until the next attempt at something that only the service waits for.
 const shortly = time.Second
 
-// later is the report of an order whose approval the bank has yet to be asked for.
+// later returns the report of an order for which the service has not asked the bank for the
+// approval yet.
 func (v *ordering) later() payment.Report {
 	return payment.Report{Status: payment.Awaiting, CheckAfter: shortly}
 }
@@ -209,7 +210,7 @@ func (v *ordering) current() *authorisation {
 	return &v.memory.Approval
 }
 
-// stands asks the bank where the order stands, and how far its payer is.
+// stands asks the bank for the state of the order and the progress of its payer.
 func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	a := v.current()
 	a.back(v.Callback)
@@ -287,8 +288,8 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 	return report, err
 }
 
-// renew starts the approval again when the bank's page no longer waits for the payer. A bank
-// that does not have that leaves the payer with the page they had.
+// renew starts the approval again when the bank's page no longer waits for the payer. When that
+// fails, the payer keeps the page they had.
 func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	life := time.Duration(v.file.Profile.RedirectSeconds) * time.Second
 	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(life)) {
@@ -330,8 +331,8 @@ func (v *ordering) answer(ctx context.Context, said connector.Answer) (payment.R
 	return v.standsAfterwards(ctx)
 }
 
-// standsAfterwards asks where the order stands after the bank got something new. That the
-// question was not sent must not be taken for that.
+// standsAfterwards asks for the state of the order after the bank got something new. A question
+// that was not sent is not reported as ErrNotSent, because something was sent before it.
 func (v *ordering) standsAfterwards(ctx context.Context) (payment.Report, error) {
 	return afterwards(v.stands(ctx))
 }
@@ -364,8 +365,8 @@ func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.R
 	return report, nil
 }
 
-// withdraw cancels an order that its client does not confirm. In either case the bank executes
-// nothing that was not confirmed.
+// withdraw cancels an order that its client does not confirm. Even when the bank refuses the
+// cancellation, it executes nothing that was not confirmed.
 func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
 	v.memory.Approval.Code = ""
 	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
@@ -408,7 +409,7 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	return afterwards(v.carryOn(ctx, reported.status()))
 }
 
-// keptOn reports where an order stands that the bank does not cancel.
+// keptOn reports the state of an order that the bank does not cancel.
 func (v *ordering) keptOn(ctx context.Context, why error) (payment.Report, error) {
 	var refused *payment.Refusal
 	if !errors.As(why, &refused) || refused.Code == payment.Bug {

@@ -99,7 +99,7 @@ const (
 	waitingMemory  = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"app","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2"}}`
 )
 
-// fromThen returns the state of an order after a status.
+// fromThen lists a status and those that follow it in a successful order.
 func fromThen(status string) []string {
 	all := []string{"ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"}
 	for i, one := range all {
@@ -442,8 +442,8 @@ func (l *linking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.answering.ServeHTTP(w, r)
 }
 
-// TestLinkedPictures: a picture that a challenge links to is shown when it is one, and comes
-// from the bank.
+// TestLinkedPictures: the link of a challenge is shown as a picture only when it leads to a picture
+// at the bank.
 func TestLinkedPictures(t *testing.T) {
 	png := []byte("\x89PNG\r\n\x1a\n and so on")
 	for _, test := range []struct {
@@ -470,7 +470,7 @@ func TestLinkedPictures(t *testing.T) {
 	}
 }
 
-// TestCompanies: a bank is told for which company the payer acts, if for any.
+// TestCompanies: the bank gets the company that the payer acts for, if any.
 func TestCompanies(t *testing.T) {
 	for company, want := range map[string]string{"ACME-7": "ACME-7", "": ""} {
 		bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}

@@ -46,7 +46,8 @@ func (v *ordering) show(report *payment.Report, a *authorisation) {
 	}
 }
 
-// fields are the fields for the person. A known user name is left out.
+// fields are the fields for the person at the step. The user name is not asked for beside the
+// password when it is known.
 func (a *authorisation) fields(bank, name string) []payment.Field {
 	var asked []payment.Field
 	if a.Step == atIdentification || a.Step == atPassword && cmp.Or(a.Person, name) == "" {
@@ -83,7 +84,7 @@ func (a *authorisation) methodField() payment.Field {
 	return field
 }
 
-// maxCode is the length of codes for which the bank sets no length.
+// maxCode is the maximum length of a code when the bank sets none.
 const maxCode = 100
 
 // field asks for a code, with everything that the bank wants to show.

@@ -52,8 +52,8 @@ func (f *File) mechanism() passerelle.AuthMechanism {
 	return passerelle.ByWebauth
 }
 
-// reports are the values of bookingStatus by which everything is told, or everything that is
-// booked where the format has no more.
+// reports returns the values of bookingStatus that select all transactions, or all booked ones when
+// the format has no others.
 func (a *Accounts) reports(family string) []string {
 	both := slices.Contains(a.BookingStatuses, "both")
 	switch {
@@ -194,8 +194,8 @@ func (v *reading) get(ctx context.Context, r request, into any) error {
 	return v.decode(r, a, into)
 }
 
-// fetch asks the bank for something of the person's. A token that is over is traded for a new
-// one, once.
+// fetch asks the bank for something of the person's. It exchanges an expired token for a new one,
+// once.
 func (v *reading) fetch(ctx context.Context, r request) (answer, error) {
 	r.method, r.header = http.MethodGet, v.header()
 	a, err := v.call(ctx, r)
@@ -239,8 +239,8 @@ func deviceHeader(d connector.Device) http.Header {
 	return h
 }
 
-// callsWindow is over what calls without the person are counted. Banks count by their own days,
-// of which 24 hours before now may contain any part.
+// callsWindow is the time over which calls without the person are counted. Banks count by days that
+// begin when they like. A limit over any 24 hours keeps the limit of each such day.
 const callsWindow = 24 * time.Hour
 
 // count counts a call without the person, and ends the read when the bank's daily limit is

@@ -20,26 +20,26 @@ import (
 	"passerelle/statementfile"
 )
 
-// The transactions of an account come as a report: pages of JSON, or a statement in a format
-// of ISO 20022 or SWIFT, also where a page leads to a download. However long it is, a report is
-// taken a few transactions at a time.
+// The transactions of an account come as a report. It is pages of JSON, or a statement in a format
+// of ISO 20022 or SWIFT, which may also be the download that a page links to. A report of any
+// length is read a few transactions at a time.
 
-// pageSize is how many transactions are handed over at once.
+// pageSize is how many transactions are passed on at once.
 const pageSize = 500
 
-// page is one answer of a report, on its way to whoever takes the transactions.
+// page is one answer of a report, on its way to the consumer of the transactions.
 type page struct {
 	*reading
 	history *history
 	request request
 	batch   []passerelle.TransactionDetails
-	// links are those of the page, to what follows.
+	// links are the links of the page to what follows.
 	links links
-	// stopped is why nobody takes transactions any more.
+	// stopped is the failure of the consumer, after which it takes no transactions.
 	stopped error
 }
 
-// readReport hands over the pages of a report.
+// readReport passes on the pages of a report.
 func (v *reading) readReport(ctx context.Context, s *history, first request) error {
 	first.accept = formats[v.file.Profile.Accounts.formatOf(s.account.family)].media
 	pages := v.pages(first)
@@ -60,7 +60,7 @@ func (v *reading) readReport(ctx context.Context, s *history, first request) err
 	return nil
 }
 
-// take takes a page in the format that it has.
+// take reads a page in the format that it has.
 func (p *page) take(a answer, body *flow) error {
 	in := bufio.NewReaderSize(body, 64<<10)
 	read := p.takeJSON
@@ -73,8 +73,8 @@ func (p *page) take(a answer, body *flow) error {
 	return p.flush()
 }
 
-// isStatement reports whether an answer is a statement file and not JSON, by how it begins and
-// what the bank calls it.
+// isStatement reports whether an answer is a statement file and not JSON, by its first bytes and
+// its media type.
 func isStatement(h http.Header, in *bufio.Reader) bool {
 	first, _ := in.Peek(512) // what cannot be read shows later
 	text := strings.TrimLeft(string(first), "\ufeff \t\r\n")
@@ -82,10 +82,10 @@ func isStatement(h http.Header, in *bufio.Reader) bool {
 	return text != "" && text[0] != '{' && text[0] != '[' && media != "" && media != "text/html" && !strings.Contains(media, "json")
 }
 
-// lenient takes JSON as banks write it.
+// lenient accepts JSON as banks write it.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), json.MatchCaseInsensitiveNames(true))
 
-// takeJSON takes a page as the standard has it, of either family of accounts.
+// takeJSON reads a page in the form of the standard, of either family of accounts.
 func (p *page) takeJSON(in *bufio.Reader, body *flow) error {
 	d := jsontext.NewDecoder(in, lenient)
 	group := func(pending bool) func(*jsontext.Decoder) error {
@@ -106,7 +106,7 @@ func (p *page) takeJSON(in *bufio.Reader, body *flow) error {
 	return p.fault(p.request, errMalformed, errMalformed.Error())
 }
 
-// concluded wants nothing to follow.
+// concluded fails when something follows.
 func concluded(d *jsontext.Decoder) error {
 	_, err := d.ReadToken()
 	if errors.Is(err, io.EOF) {
@@ -115,8 +115,8 @@ func concluded(d *jsontext.Decoder) error {
 	return cmp.Or(err, errMalformed)
 }
 
-// members walks over the members of an object. It skips those that nobody reads, and a null in
-// its place.
+// members reads the named members of an object and skips the others. It accepts a null in place of
+// the object.
 func members(d *jsontext.Decoder, read map[string]func(*jsontext.Decoder) error) error {
 	return within(d, '{', '}', func() error {
 		name, err := d.ReadToken()
@@ -130,12 +130,12 @@ func members(d *jsontext.Decoder, read map[string]func(*jsontext.Decoder) error)
 	})
 }
 
-// elements walks over the elements of a list.
+// elements reads the elements of a list. It accepts a null in place of the list.
 func elements(d *jsontext.Decoder, read func(*jsontext.Decoder) error) error {
 	return within(d, '[', ']', func() error { return read(d) })
 }
 
-// within does something for each thing between two tokens.
+// within calls each until the end token, after the begin token. It accepts a null instead.
 func within(d *jsontext.Decoder, begin, end jsontext.Kind, each func() error) error {
 	first, err := d.ReadToken()
 	if err != nil || first.Kind() == 'n' {
@@ -155,7 +155,7 @@ func within(d *jsontext.Decoder, begin, end jsontext.Kind, each func() error) er
 
 func (p *page) takeLinks(d *jsontext.Decoder) error { return json.UnmarshalDecode(d, &p.links) }
 
-// takeTransaction takes one transaction.
+// takeTransaction reads one transaction.
 func (p *page) takeTransaction(d *jsontext.Decoder, body *flow, pending bool) error {
 	t := transaction{pending: pending}
 	if err := json.UnmarshalDecode(d, &t); err != nil {
@@ -170,7 +170,7 @@ func (p *page) takeTransaction(d *jsontext.Decoder, body *flow, pending bool) er
 	return p.add(t.identity(p.file.Profile.Accounts), details)
 }
 
-// add names a transaction and hands it over with others.
+// add names a transaction, and passes on the batch when it is full.
 func (p *page) add(named identity.Transaction, d passerelle.TransactionDetails) error {
 	if p.history.names.Give(named, &d) {
 		p.batch = append(p.batch, d)
@@ -188,7 +188,7 @@ func (p *page) flush() error {
 	return p.stopped
 }
 
-// takeStatement takes a statement file. It has what is booked.
+// takeStatement reads a statement file, which has booked entries only.
 func (p *page) takeStatement(in *bufio.Reader, body *flow) error {
 	for record, err := range statementfile.Read(in, nil) {
 		var wrong *statementfile.FileError
@@ -213,7 +213,7 @@ func (p *page) takeStatement(in *bufio.Reader, body *flow) error {
 	return nil
 }
 
-// identityOf is what tells an entry of a statement from others.
+// identityOf returns what distinguishes an entry of a statement from others.
 func (p *page) identityOf(r statementfile.Record) identity.Transaction {
 	e := r.Entry
 	sum := e.Amount.Trim(0).String()
@@ -227,17 +227,17 @@ func (p *page) identityOf(r statementfile.Record) identity.Transaction {
 	return one
 }
 
-// formats are those of reports that a bank may be asked for, and the media type of each.
+// formats are the formats of reports that the service may ask for, with the media type of each.
 var formats = map[string]struct {
 	media string
-	// groups says that what is pending is reported as well.
+	// groups means that pending transactions are reported as well.
 	groups bool
 }{
 	"json": {"application/json", true}, "camt": {"application/xml", false}, "mt940": {"text/plain", false},
 }
 
-// formatOf is the format that reports about a family of accounts are asked for in. Those about
-// cards are in JSON alone.
+// formatOf returns the format in which the service asks for reports about a family of accounts.
+// Reports about cards are in JSON only.
 func (a *Accounts) formatOf(family string) string {
 	if family == cardAccountsPath {
 		return "json"
@@ -246,5 +246,5 @@ func (a *Accounts) formatOf(family string) string {
 }
 
 // mixed reports whether the bank has reports in several formats, such as pages in JSON and
-// downloads in camt: transactions then go by what they are called in all of them.
+// downloads in camt. A transaction then goes by a name that it has in all of them.
 func (a *Accounts) mixed() bool { return len(a.Formats) > 1 }

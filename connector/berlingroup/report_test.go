@@ -111,7 +111,7 @@ func TestHostileStatements(t *testing.T) {
 	}
 }
 
-// measuring is a sink that counts, and looks how much memory is in use meanwhile.
+// measuring is a sink that counts, and measures the memory in use.
 type measuring struct {
 	connector.Sink
 	transactions, largest int
@@ -158,8 +158,8 @@ func manyTransactions(many int) http.HandlerFunc {
 	}
 }
 
-// TestReportsAreStreamed: memory does not grow with a page, and pages for whoever takes them are
-// small.
+// TestReportsAreStreamed: memory does not grow with the size of a page, and the sink gets small
+// pages.
 func TestReportsAreStreamed(t *testing.T) {
 	const many = 100_000
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
@@ -176,7 +176,7 @@ func TestReportsAreStreamed(t *testing.T) {
 	}
 }
 
-// TestSinkThatFails: that nobody takes what a bank sends is not the bank's failure.
+// TestSinkThatFails: a failure of the sink does not count as a failure of the bank.
 func TestSinkThatFails(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
 	reader := bank.reader()
@@ -193,7 +193,7 @@ func TestSinkThatFails(t *testing.T) {
 	}
 }
 
-// TestLargeReports: a page of many megabytes is read, what comes without end is not.
+// TestLargeReports: a page of many megabytes is read, and an endless one is not.
 func TestLargeReports(t *testing.T) {
 	one := `{"transactionId": "T", "transactionAmount": {"currency": "EUR", "amount": "1.00"}, "additionalInformation": "` + strings.Repeat("x", 100_000) + `"}`
 	endless := func(begin, again string) http.HandlerFunc {
@@ -221,8 +221,8 @@ func TestLargeReports(t *testing.T) {
 	}
 }
 
-// TestClocksThatDiffer: where a bank refuses for the operator to mend, they learn how far the
-// clocks are apart, and bank check tells so by itself.
+// TestClocksThatDiffer: when the operator can act on a refusal, its message says how far the clocks
+// differ. bank check says so without a refusal.
 func TestClocksThatDiffer(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()

@@ -29,11 +29,12 @@ type accountMemory struct {
 const (
 	// wholeDays is how many days are between two reads by date.
 	wholeDays = 7
-	// rereadDays is how many days before the last read the service asks for again. For an
-	// account without memory it asks for a much longer time.
+	// rereadDays is how many days before the last read the service asks for again in an account of
+	// which it keeps transactions. An account of which it keeps none is asked for from much
+	// earlier.
 	rereadDays = 31
-	// farDays is more days than any transaction lies ahead. From then on, a transaction that
-	// was not passed on cannot be missed.
+	// farDays is more days than any transaction lies ahead. A read of what is new reports that it
+	// was complete from then on, so no stored transaction counts as gone.
 	farDays = 100 * 366
 	// maxRemembered is how many accounts are remembered.
 	maxRemembered = 200

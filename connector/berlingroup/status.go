@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// paymentStatus is what a bank says of an order.
+// paymentStatus is the bank's answer about an order.
 type paymentStatus struct {
 	Transaction string          `json:"transactionStatus"`
 	Funds       *bool           `json:"fundsAvailable"`
@@ -23,7 +23,7 @@ type paymentStatus struct {
 // ended reports whether no other status comes.
 func (s paymentStatus) ended() bool { return codes.Ended(s.Transaction) }
 
-// silent reports whether an order is refused and the bank does not say why.
+// silent reports whether an order was refused without a reason.
 func (s paymentStatus) silent() bool {
 	return s.Transaction == codes.Rejected && !slices.ContainsFunc(s.Messages, func(m codes.Message) bool { _, known := m.Meant(); return known })
 }
@@ -147,7 +147,7 @@ func (s paymentStatus) text() string {
 	return strings.Join(all, " ")
 }
 
-// reasons are the messages whose codes say something.
+// reasons are the messages whose codes say why.
 func (s paymentStatus) reasons() []codes.Message {
 	var all []codes.Message
 	for _, m := range s.Messages {

@@ -84,12 +84,13 @@ type history struct {
 	account *bankAccount
 	names   *identity.Names
 	today   passerelle.Date
-	// reference is the reference of an entry that was booked before today.
+	// reference is the reference of an entry on the latest day with entries before today, and
+	// booked is that day.
 	reference string
 	booked    passerelle.Date
 }
 
-// noteReference notes the entry after which a later read goes on.
+// noteReference records the entry after which a later read continues.
 func (s *history) noteReference(reference string, day passerelle.Date) {
 	if reference != "" && day.Compare(s.today) < 0 && day.Compare(s.booked) > 0 {
 		s.reference, s.booked = reference, day
@@ -218,7 +219,7 @@ func (t *transaction) kind() passerelle.TransactionType {
 	return passerelle.UnknownTransaction
 }
 
-// identity is what tells the transaction from others.
+// identity returns what distinguishes the transaction from others.
 func (t *transaction) identity(a *Accounts) identity.Transaction {
 	value, _ := t.Amount.decimal()
 	sum, other := value.Trim(0).String(), t.DebtorNumber
@@ -247,7 +248,7 @@ func (t *transaction) identity(a *Accounts) identity.Transaction {
 // because banks repeat references.
 func entryID(sum, reference string) string { return named("entry", sum+"/"+reference) }
 
-// named is a name of the bank's with what it is, shortened where it would be too long.
+// named returns the bank's name after its kind, or the hash of a name that is too long.
 func named(kind, name string) string {
 	if len(name) > maxText || bounded(name) != name {
 		return kind + "-hash/" + identity.Hash(name)

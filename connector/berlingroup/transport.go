@@ -53,12 +53,12 @@ type request struct {
 	accept string
 	// large is for answers with lists.
 	large bool
-	// take takes a good answer as it comes, and nil has all of it read first. Its own error
-	// is that of the call, and says nothing of the bank.
+	// take reads a good answer as it arrives. With nil, the call first reads all of the answer. An
+	// error of take becomes the error of the call, and says nothing about the bank.
 	take func(a answer, body *flow) error
-	// order requests have a connection of their own. A kept one may have been closed
-	// at the other end, which shows only when the order has been written, and leaves
-	// its outcome unknown for nothing.
+	// order requests have a connection of their own. The other end may have closed a kept
+	// connection. That shows only after the order was written, and leaves its outcome unknown
+	// without need.
 	order bool
 }
 
@@ -69,11 +69,12 @@ type answer struct {
 	body   []byte
 	// id is the X-Request-ID of the request.
 	id string
-	// taking is how long whoever took the answer took, while nothing was wanted of the bank.
+	// taking is the time that the consumer of the answer took, in which nothing was expected of the
+	// bank.
 	taking time.Duration
 }
 
-// maxSkew is how far two clocks may be apart before that is told.
+// maxSkew is how far two clocks may differ before a message says so.
 const maxSkew = time.Minute
 
 // skew says how far this machine's clock is from the bank's, by the header Date of an answer,
@@ -238,8 +239,7 @@ func (b *Bank) broken(ctx context.Context, r request, err error, unsent bool) er
 	return b.fault(r, err, says)
 }
 
-// errElsewhere is that a bank wants to be asked at another address, which would get
-// what is secret.
+// errElsewhere reports a redirect or a link to another address, which would get secrets.
 var errElsewhere = errors.New("it redirects to elsewhere, which is not followed: correct address.api")
 
 func (r request) most() int64 {
@@ -362,8 +362,8 @@ func checkDepth(body []byte) error {
 	return nil
 }
 
-// resolve is where a link leads that is absolute or relative to the host. It has to be on
-// the host of the bank's interface.
+// resolve returns the target of a link that is absolute or relative to the host. It fails for a
+// target on another host than the bank's interface.
 func (b *Bank) resolve(href string) (string, error) {
 	base, err := url.Parse(b.base)
 	if err != nil {

@@ -22,8 +22,8 @@ type Subject struct {
 	// Order makes an order that the connector can carry, for a payment in state created, with a
 	// new key. It is called by several goroutines at once.
 	Order func() connector.Order
-	// Approve does what the payer does to approve the order after a report. It lets the bank
-	// execute the order in time.
+	// Approve does what the payer does to approve the order, after the report that asks for it. It
+	// lets the bank execute the order in time.
 	Approve func(ctx context.Context, o connector.Order, asked payment.Report) error
 	// Refuse does what the payer does to refuse.
 	Refuse func(ctx context.Context, o connector.Order, asked payment.Report) error
@@ -37,7 +37,7 @@ type Subject struct {
 	Submissions func() int
 }
 
-// Reporter receives findings: a *testing.T or a *Report.
+// Reporter receives findings. It is a *testing.T or a *Report, and R is that type itself.
 type Reporter[R any] interface {
 	Context() context.Context
 	// Run runs a rule and returns whether it reported no error.
@@ -56,12 +56,12 @@ type Breach struct {
 // Error contains both.
 func (b Breach) Error() string { return b.Err.Error() + "\nright would be: " + b.Right }
 
-// Run checks every rule, each with a subject of its own. Use the race detector too: one rule is
-// that calls may run at the same time.
+// Run checks that a connector keeps every rule, each with a subject of its own. Use the race
+// detector too: one rule is that calls may run at the same time.
 func Run[R Reporter[R]](r R, subject func(R) Subject) { check(r, rules, subject) }
 
-// RunReader checks every rule for reading, each with a customer of its own. Use the race
-// detector too: one rule is that reads may run at the same time.
+// RunReader checks that a connector that reads keeps every rule, each with a customer of its own.
+// Use the race detector too: one rule is that reads may run at the same time.
 func RunReader[R Reporter[R]](r R, customer func(R) Customer) { check(r, readingRules, customer) }
 
 // rule is something that the service relies on. The check returns how it is broken, or

@@ -14,7 +14,8 @@ import (
 
 // Parties are what an order needs in addition to the settings of its connector.
 type Parties struct {
-	// Payer and Beneficiary are accounts; with nil the suite invents them.
+	// Payer and Beneficiary are accounts. Without them the suite uses accounts that no bank has, as
+	// the payer only if the connector requires one.
 	Payer, Beneficiary *passerelle.Account
 	// Fields are the values of the payment fields.
 	Fields map[string]string

@@ -43,8 +43,7 @@ func (p *play) remember(report payment.Report) {
 	}
 }
 
-// ask asks for the status and applies the answer. Being refused by then is an
-// answer too.
+// ask asks for the status and applies the answer. A refusal at that time is an answer too.
 func (p *play) ask(ctx context.Context) (payment.Report, error) {
 	report, err := p.subject.Initiator.Status(ctx, p.order)
 	p.remember(report)
@@ -69,8 +68,8 @@ func (p *play) take(report payment.Report) error {
 	return nil
 }
 
-// maxChecks is how often a bank is asked until an approved order ends, and checkInterval the
-// default interval.
+// maxChecks is how often a bank is asked until an approved order ends, and checkInterval how long
+// to wait in between when the bank does not say.
 const (
 	maxChecks     = 100
 	checkInterval = time.Hour

@@ -228,7 +228,7 @@ func keysStay(ctx context.Context, s Customer) error {
 
 var errFull = errors.New("the sink takes no more")
 
-// sinkFailureComesBack: what the service fails of is not the bank's failure.
+// sinkFailureComesBack: a failure of the service is not a failure of the bank.
 func sinkFailureComesBack(ctx context.Context, s Customer) error {
 	request, err := s.agreed(ctx, newCollected())
 	if err != nil {
@@ -259,7 +259,7 @@ func cancelledReadReturns(ctx context.Context, s Customer) error {
 	}
 }
 
-// strangeMemory: versions change, and what an earlier one left is not understood.
+// strangeMemory: another version may have left a memory that the connector does not understand.
 func strangeMemory(ctx context.Context, s Customer) error {
 	for _, memory := range []string{"", "{", "[1]", "\x00\xff"} {
 		request := s.Request()

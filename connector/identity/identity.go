@@ -21,14 +21,15 @@ import (
 // transaction takes over the name of a pending one that disappeared, when the sum is the same
 // and nothing contradicts it.
 
-// Limits of what is kept about an account for this.
+// The limits of what is kept about an account to recognise its transactions.
 const (
-	// recentDays is how far back a bank may date a transaction that it books after a read.
+	// recentDays is how many days before a read a bank may date a transaction that it books after
+	// the read.
 	recentDays = 10
-	// goneDays is how many days may be between a transaction that is no longer pending and
-	// the same one as booked.
+	// goneDays is for how many days a transaction is remembered after it was last pending, in case
+	// the bank books it.
 	goneDays = 7
-	// renamedDays is how many days before a read names are kept that were taken over.
+	// renamedDays is for how many days a name that was taken over is kept.
 	renamedDays = 60
 	maxPending  = 100
 	maxRenamed  = 500
@@ -49,7 +50,7 @@ type Transaction struct {
 	// Content names a transaction without an id, and Sum is the amount with its currency.
 	Content []string
 	Sum     string
-	// EndToEnd is the payer's reference, Number the counterparty's account, and Text the text.
+	// EndToEnd is the payer's reference, Number the counterparty's account, and Text the wording.
 	EndToEnd, Number, Text string
 }
 
@@ -61,7 +62,8 @@ type Memory struct {
 	Pending []pendingMemory `json:"pending,omitempty"`
 	// Booked counts, by content, the recently booked transactions whose sums are in Pending.
 	Booked map[string]int `json:"booked,omitempty"`
-	// Renamed are the names that were taken over, by the own name of who took them over.
+	// Renamed are the names that were taken over, by the own name of the transaction that took each
+	// over.
 	Renamed map[string]renamed `json:"renamed,omitempty"`
 }
 
@@ -78,7 +80,7 @@ type renamed struct {
 	Day  passerelle.Date `json:"day"`
 }
 
-// traits recognise a transaction. All but the sum are hashes.
+// traits are the data that recognise a transaction. All but the sum are hashes.
 type traits struct {
 	Sum      string   `json:"sum"`
 	EndToEnd string   `json:"end_to_end,omitempty"`
@@ -108,7 +110,7 @@ type Names struct {
 	pending []pendingMemory
 	held    []newTransaction
 	renamed map[string]renamed
-	// unnamed reports whether a transaction has no id of the bank.
+	// unnamed reports whether the read had a transaction without an id of the bank.
 	unnamed bool
 }
 
@@ -199,7 +201,7 @@ func (n *Names) isNew(t Transaction, own, content string) bool {
 	return !known && n.counted[content] > n.known[content]
 }
 
-// note notes a transaction that is pending.
+// note records a pending transaction.
 func (n *Names) note(name string, about traits) {
 	if len(n.pending) < maxPending {
 		n.pending = append(n.pending, pendingMemory{name, n.today, about})
@@ -263,8 +265,8 @@ func (n *Names) match(gone []pendingMemory) {
 }
 
 // likeness returns how similar two transactions are. It returns false when they differ in sum,
-// party or reference, or have no word in common. With only, no other transaction has the sum,
-// and texts may be missing.
+// party or reference, or have no word in common. When only is true, no other transactions have the
+// sum, and a transaction without words may match too.
 func (a traits) likeness(b traits, only bool) (int, bool) {
 	if a.Sum != b.Sum || differ(a.EndToEnd, b.EndToEnd) || differ(a.Number, b.Number) {
 		return 0, false

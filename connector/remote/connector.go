@@ -9,7 +9,7 @@ import (
 
 // Connector makes a connector of the program. Its profile is from an earlier description, so an
 // unreachable program is still a connector. The zero Program makes connectors that describe
-// themselves and cannot be called. It fails when the profile is wrong.
+// themselves and cannot be called. Connector fails when the profile is wrong.
 func (p *Program) Connector(described Profile, number int64) (connector.Connector, error) {
 	if err := described.Check(); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func decode(body []byte, into any, how json.Options) error {
 	return errMalformed
 }
 
-// reason returns what is wrong with a member, in our own words.
+// reason returns what is wrong with a member, in our own words only.
 func reason(err error) string {
 	for _, one := range []error{json.ErrUnknownName, errNoValue, errNotText} {
 		if errors.Is(err, one) {
@@ -90,7 +90,7 @@ func readDecimal(in *jsontext.Decoder, into *decimal.Decimal) error {
 	return nil
 }
 
-// transaction has a value or none, whereas that of a TransactionDetails is then zero.
+// transaction has a value or none. A TransactionDetails without a value has the value zero.
 type transaction struct {
 	passerelle.TransactionDetails
 	Value *decimal.Decimal

@@ -19,8 +19,8 @@ import (
 )
 
 // The bodies of the protocol are the Go types of package connector and the types in them. Their
-// JSON has field names in snake_case without zero values, so a program need not send what it
-// does not have.
+// JSON has the names of the fields in snake_case. It leaves out zero values, so a program need not
+// send what it does not have.
 
 // money is an amount of an instruction on the wire.
 type money struct {

@@ -60,7 +60,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// calls are the calls that the connector can answer. They fail with a body that is malformed.
+// calls are the calls that the connector can answer, by name. A call fails when its body is
+// malformed.
 func (e exchange) calls() map[string]func(context.Context, string, []byte) error {
 	calls := map[string]func(context.Context, string, []byte) error{callProfile: e.profile}
 	if _, able := e.connector.(connector.Initiator); able {

@@ -30,8 +30,8 @@ const (
 	dialTime = 5 * time.Second
 	// silence is how long a stream may pause.
 	silence = time.Minute
-	// A stream may take streamTime and a second more for a number of bytes, without the time of
-	// its consumer. A slow stream would keep others waiting.
+	// A stream may take streamTime, and one second more for each block of slowest bytes. The time
+	// of its consumer does not count. A slower stream would keep others waiting.
 	streamTime = 5 * time.Minute
 	slowest    = 16 << 10
 )
@@ -41,8 +41,8 @@ type Program struct {
 	address string
 	secret  secret
 	how     json.Options
-	// kept reuses connections. An order gets a connection of its own, because the other end may
-	// have closed a reused one.
+	// kept reuses connections. single makes a new one for each order, because the other end may
+	// have closed a kept one.
 	kept, single *http.Client
 	circuit      *connector.Circuit
 	now          func() time.Time

@@ -127,7 +127,7 @@ func (p Profile) Check() error {
 	return errors.Join(most, p.withNumber(1).Check())
 }
 
-// order is a connector.Order without what the bank has no business with.
+// order is a connector.Order without what does not concern the bank.
 type order struct {
 	Domain             passerelle.DomainID
 	Key                string
@@ -195,14 +195,14 @@ type orderAnswer struct {
 type dataCall struct {
 	Deadline time.Time
 	Request  connector.DataRequest
-	// Accounts and Subscriptions are the ones to read.
+	// Accounts and Subscriptions are those that the call read is to read.
 	Accounts      []wantedAccount
 	Subscriptions []string
 	// File comes with the call file.
 	File *connector.FileName
 }
 
-// wantedAccount is an account to read from a day, or completely without a day.
+// wantedAccount is an account to read from a day on, or completely without a day.
 type wantedAccount struct {
 	Account string
 	From    passerelle.Date
@@ -225,8 +225,8 @@ type record struct {
 	Assets       *passerelle.Assets
 	Subscription string
 	Documents    []passerelle.DocumentDetails
-	// Read ends an account or a subscription. For an account, everything from the day From was
-	// passed on.
+	// Read ends an account or a subscription: everything was passed on, of an account everything
+	// from the day From on.
 	Read bool
 	From passerelle.Date
 	// Data is a piece of a file.

@@ -44,7 +44,7 @@ func connectionName(domain passerelle.DomainID, connection passerelle.Connection
 	return binary.BigEndian.AppendUint64(name, uint64(connection)) //nolint:gosec // as above
 }
 
-// AccessCode returns the code for a customer who agrees that a connection reads.
+// AccessCode returns the code that a customer brings back who lets a connection read.
 func (b *Bank) AccessCode(domain passerelle.DomainID, connection passerelle.ConnectionID) string {
 	return b.codeOf(connectionName(domain, connection))
 }
@@ -82,7 +82,7 @@ func (b *Bank) access(id string) (*accessView, bool) {
 	return v, true
 }
 
-// showAccess asks the customer; both answers go back as forms do.
+// showAccess asks the customer. Both answers are forms that lead to the return address.
 func (b *Bank) showAccess(w http.ResponseWriter, r *http.Request, id string) {
 	v, ok := b.access(id)
 	if !ok {

@@ -19,8 +19,9 @@ type cancellingConnector struct{ *Connector }
 
 var _ connector.Canceller = cancellingConnector{}
 
-// Cancel asks the bank to cancel an order. The bank has its payer approve that on a page, or
-// does it at once, or refuses: instant orders always. An ended order does not change.
+// Cancel asks the bank to cancel an order. The bank has its payer approve that on a page, or does
+// it at once, or refuses. The bank always refuses for instant orders. An ended order does not
+// change.
 func (c cancellingConnector) Cancel(ctx context.Context, in connector.Order) (payment.Report, error) {
 	return c.advance(ctx, in, func(o *order) bool { return o.cancel(c.bank.cancels, in.ReturnURL) })
 }
@@ -58,8 +59,8 @@ func (o *order) cancelling() bool {
 	return o.Cancellation != nil && o.Cancellation.State == payment.CancellationAwaiting && !o.ended()
 }
 
-// cancellation adds to a report where a cancellation stands. Of an order that
-// ended otherwise there is nothing to add.
+// cancellation adds the state of a cancellation to a report. It adds nothing when the order ended
+// otherwise.
 func (s scene) cancellation(r payment.Report) (payment.Report, error) {
 	switch {
 	case s.cancelled():

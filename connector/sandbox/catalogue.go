@@ -11,9 +11,9 @@ import (
 	"passerelle/payment"
 )
 
-// Scenarios lists everything that the simulated banks can do to a payment: every state and
-// edge, every action, error code and incompatibility, every type of execution and every
-// frequency. The list is new with every call and belongs to the caller.
+// Scenarios lists everything that the simulated banks can do to a payment. Every state and edge,
+// every action, error code and incompatibility, every type of execution and every frequency is in
+// at least one scenario. The list is new with every call and belongs to the caller.
 func Scenarios() []Scenario {
 	return slices.Concat(
 		journeys(), scripted(), byAmount(), byAccount(), byUseCase(), answered(), bulks(), cancellations(), dated(), incompatible(), odd(),
@@ -347,7 +347,7 @@ func bulks() []Scenario {
 	}
 }
 
-// cancellations are wishes to cancel what a bank has.
+// cancellations are requests to cancel an order that a bank has.
 func cancellations() []Scenario {
 	agreed := Move{Do: Decide, Decision: string(cancel)}
 	kept := Move{Do: Decide, Decision: string(keep)}

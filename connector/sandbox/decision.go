@@ -128,7 +128,7 @@ var (
 	}
 )
 
-// screen is where the payer stands with the order.
+// screen returns the screen for the present state of the order.
 func (o *order) screen() screen {
 	q := questions[o.step().What]
 	decided, some := decidedScreens[o.Decision]

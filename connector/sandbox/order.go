@@ -35,8 +35,8 @@ type order struct {
 	// Plan is what the bank does, and At the present step.
 	Plan plan `json:"plan"`
 	At   int  `json:"at"`
-	// Since is when the step began. It is open while the bank was not asked
-	// since, because pages do not know the domain's present instant.
+	// Since is when the step began. It is nil until the bank is asked again after a page began the
+	// step, because pages do not know the domain's present instant.
 	Since *time.Time `json:"since,omitempty"`
 	// Tries counts reports or answers in this step.
 	Tries int `json:"tries,omitempty"`
@@ -153,8 +153,8 @@ func (o *order) conclude(e ending) {
 	o.next(nil)
 }
 
-// worked reports whether the bank has executed a step on the order, and so has to report that
-// the payer approved.
+// worked reports whether the bank has begun to work on the order, and so has to report that the
+// payer approved.
 func (o *order) worked() bool {
 	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == pend || s.Do == series })
 }

@@ -58,7 +58,7 @@ type view struct {
 	Style template.CSS
 	// Bank is its name, Letters its mark, and Color names its colour in the style sheet.
 	Bank, Letters, Color string
-	// Fiction says what does not exist.
+	// Fiction is the notice of what is not real.
 	Fiction string
 	Title   string
 	Notice  string
@@ -143,9 +143,9 @@ func (b *Bank) take(ctx context.Context, domain passerelle.DomainID, key string,
 	return o, back, err
 }
 
-// Decide presses a button of an order's page for a scenario. It returns where the browser would
-// go then. It is Invalid when there is no such button, and a Conflict when it is not offered
-// now.
+// Decide presses a button of an order's page for a scenario. It returns where the browser would go
+// then. It fails with Invalid when there is no such button, and with a Conflict when the page does
+// not offer the button now.
 func (b *Bank) Decide(ctx context.Context, domain passerelle.DomainID, key, button, account string) (string, error) {
 	c := choice{decision: decision(button), account: account}
 	if !c.known() {

@@ -29,7 +29,7 @@ type verb string
 const (
 	// ask waits for an answer.
 	ask verb = "ask"
-	// pend is at work on an approved order for a time.
+	// pend works on an approved order for a time.
 	pend verb = "pend"
 	// rest repeats the same report for a time.
 	rest verb = "rest"
@@ -42,7 +42,7 @@ const (
 	mute verb = "mute"
 	// series runs the occurrences of a periodic order.
 	series verb = "series"
-	// end is the end.
+	// end ends the order.
 	end verb = "end"
 )
 
@@ -56,7 +56,7 @@ type step struct {
 	What string `json:"what,omitempty"`
 	// Wait is how long the step lasts, and for an ask how long a payer takes.
 	Wait time.Duration `json:"wait,omitempty"`
-	// Day is before which the step does not end, in the form YYYY-MM-DD.
+	// Day is the day before which the step does not end, in the form YYYY-MM-DD.
 	Day string `json:"day,omitempty"`
 	// Times is how often a say reports, or a decoupled payer is asked.
 	Times int `json:"times,omitempty"`
@@ -212,9 +212,8 @@ func (p *planner) confirm() {
 	p.Steps = slices.Insert(p.Steps, at, step{Do: ask, What: "confirm"})
 }
 
-// bulk gives the lines of a bulk that are steered on their own their endings.
-// The first line steers all others, but only itself by its amount or its
-// beneficiary.
+// bulk sets the endings of the lines that have a script of their own. A label of the first line
+// steers all lines, whereas its amount or beneficiary steers only that line.
 func (p *planner) bulk(u useCase) {
 	last := &p.Steps[len(p.Steps)-1]
 	if u.script != "" || last.Do != end || len(p.order.Lines) == 1 {

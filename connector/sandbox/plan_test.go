@@ -160,6 +160,7 @@ func TestSlowBank(t *testing.T) {
 	}
 }
 
+// wantUnknown fails for an error that says what happened to an order.
 func wantUnknown(t *testing.T, err error) {
 	t.Helper()
 	var refusal *payment.Refusal

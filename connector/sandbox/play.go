@@ -58,7 +58,7 @@ func (o *order) passed(s step, now time.Time) (bool, time.Time) {
 	return s.Wait != forever && !now.Before(until), until
 }
 
-// speak counts the report that the bank is about to make, and reports whether it counts.
+// speak counts the report of a say, and reports whether the step is a say.
 func (o *order) speak() bool {
 	counts := o.step().Do == say
 	if counts {

@@ -24,7 +24,7 @@ type variant struct {
 	uuid string
 	id   int64
 	name string
-	// differs changes the bank.
+	// differs changes the bank, of which the variant has its own copy.
 	differs func(*bank)
 }
 
@@ -124,7 +124,7 @@ func without[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == one })
 }
 
-// sepaCountries are those of the SEPA schemes; France leads, as the country of the test
+// sepaCountries are the countries of the SEPA schemes. France is first, as the country of the test
 // connector.
 var sepaCountries = []string{
 	"FR", "AD", "AL", "AT", "BE", "BG", "CH", "CY", "CZ", "DE", "DK", "EE", "ES", "FI",

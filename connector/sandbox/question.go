@@ -46,8 +46,8 @@ type form struct {
 	fields []payment.Field
 	// right are the values with which the order continues.
 	right map[string]string
-	// wrong are the endings of single values. Other wrong values are asked for again until the
-	// attempts are used up.
+	// wrong are the endings of single values. Other wrong values are asked for again. When the
+	// attempts are used up, the order ends as failed says.
 	wrong    map[string]ending
 	attempts int
 	failed   ending

@@ -52,13 +52,13 @@ type ScenarioLine struct {
 // Doing is a kind of move in a scenario.
 type Doing string
 
-// The kinds of moves. The pages are Bank.Page.
+// The kinds of moves. The bank's pages are those of Bank.Page.
 const (
 	// Validate: the client, or its webview, validates with Fields.
 	Validate Doing = "validate"
 	// Decide: the payer presses the button Decision on the bank's page.
 	Decide Doing = "decide"
-	// Resume: the payer says that they may have answered.
+	// Resume: the webview reports that the payer may have answered.
 	Resume Doing = "resume"
 	// Submit: the webview submits Fields.
 	Submit Doing = "submit"

@@ -104,7 +104,7 @@ func (l line) labelled() bool {
 	return found
 }
 
-// units is the amount in whole units, or zero.
+// units is the amount in whole units, or zero when it has a fraction.
 func (l line) units(currency passerelle.Currency) int64 {
 	unit := int64(1)
 	for range currency.Digits() {

@@ -56,7 +56,7 @@ func newOrderView(says speech.Speech, o order, reference string) *orderView {
 	return v
 }
 
-// from shows the account that is debited, or those there are to choose from.
+// from shows the debited account, or the accounts to choose from.
 func (v *orderView) from(says speech.Speech, o order) {
 	if o.Payer.Number != "" {
 		v.Payer = &lineView{Name: o.Payer.Name, Number: grouped(o.Payer.Scheme, o.Payer.Number)}
@@ -74,7 +74,7 @@ func (v *orderView) from(says speech.Speech, o order) {
 	}
 }
 
-// when says in words on which day the bank is to pay.
+// when returns the day of the payment in words.
 func when(says speech.Speech, o order) string {
 	switch o.DateType {
 	case payment.Instant:

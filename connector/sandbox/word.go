@@ -51,8 +51,8 @@ var words = map[string]func(p *planner, c call) bool{
 	"mute": func(p *planner, _ call) bool { return p.add(step{Do: mute}) },
 }
 
-// pending is a time of work on an approved order. At a slow bank, a payment for a day waits for
-// that day unless the script says otherwise.
+// pending is a time of work on an approved order. With the timing Faithful, a deferred payment
+// without a script waits for its day.
 func (p *planner) pending(c call) step {
 	s := step{Do: pend, Wait: c.waits(p.timing.execution(p.order.DateType))}
 	if p.unsaid && p.timing == Faithful && p.order.DateType == payment.Deferred {
@@ -61,7 +61,7 @@ func (p *planner) pending(c call) step {
 	return s
 }
 
-// end ends the order, and a series after its last occurrence.
+// end ends the order. A series that ends as done ends after its last occurrence.
 func (p *planner) end(e ending) bool {
 	if p.order.DateType == payment.Periodic && e.State == payment.InstructionDone {
 		p.add(step{Do: series})
@@ -117,7 +117,7 @@ func (p *planner) utter(what string, times int) bool {
 // deliver is about the answer to the order's arrival, so it comes first.
 func (p *planner) deliver(s step) bool { return len(p.Steps) == 0 && p.add(s) }
 
-// messages are what the bank says with its codes; it says nothing with others.
+// messages are the bank's texts for its codes. With other codes the bank sends no text.
 var messages = map[payment.ErrorCode]string{
 	payment.InvalidEmitter:       "The account to be debited is closed.",
 	payment.InsufficientFunds:    "The balance of the account is too low.",

@@ -14,9 +14,9 @@ import (
 	"passerelle/statementfile"
 )
 
-// A bank corrects what it said before in two ways. It sends a statement again: with the same
-// opening balance, up to the same day, and with other entries. Or an OFX file names the entry that
-// it replaces or takes away. What was corrected stays so when the older file comes once more.
+// A bank corrects earlier data in two ways. It sends a statement again, with the same opening
+// balance, up to the same day, and with other entries. Or an OFX file names the entry that it
+// replaces or takes away. A correction stays in force when the older file comes again.
 
 // Corrections is a sink that takes stored transactions away.
 type Corrections interface {
@@ -25,18 +25,19 @@ type Corrections interface {
 	Gone(account string, from passerelle.Date, matches func(key string) bool) error
 }
 
-// issue is a statement that leads from one balance to another, as it is remembered.
+// issue is what an account remembers of a statement that leads from one balance to another.
 type issue struct {
 	Opening, Closing statementfile.StatementBalance
-	// First and Last are the days of its entries, and Digest tells them from others.
+	// First and Last are the days of its entries, and Digest distinguishes these entries from
+	// others.
 	First, Last passerelle.Date `json:",omitzero"`
 	Digest      string
-	// Corrected says that a later issue has taken its place.
+	// Corrected means that a later issue has replaced it.
 	Corrected bool `json:",omitempty"`
 }
 
-// The bounds of what an account remembers: the latest statements, and references that were
-// corrected.
+// The limits of what an account remembers: the latest statements, and the references of corrected
+// entries.
 const (
 	maxIssues    = 500
 	maxCorrected = 10_000
@@ -65,8 +66,9 @@ func (d *draft) add(e *statementfile.StatementEntry) {
 	}
 }
 
-// issue is the statement, unless its entries do not lead from balance to balance. In CSV files
-// balances are those of whatever a person chose, so nothing there is a statement sent again.
+// issue returns the statement as an issue. It returns false when the entries do not lead from
+// balance to balance. It returns false for CSV files too: a person chose which entries are in them,
+// so they repeat no statement.
 func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
 	if s.Format == statementfile.CSV || s.Opening == nil || s.Closing == nil || d.digest == nil || d.inexact {
 		return issue{}, false
@@ -76,27 +78,28 @@ func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
 	return one, err == nil && end.Equal(s.Closing.Amount)
 }
 
-// corrects reports whether an issue takes the place of an earlier one. An earlier one that ends
-// with the balance that it begins with may be followed by another on the same day.
+// corrects reports whether an issue replaces an earlier one. An earlier issue whose opening and
+// closing balances are equal is not replaced: another statement of the same day may follow it.
 func (i *issue) corrects(before issue) bool {
 	return !before.Corrected && i.Digest != before.Digest && before.Opening.Date == i.Opening.Date && before.Opening.Amount.Equal(i.Opening.Amount) &&
 		before.Closing.Date == i.Closing.Date && !before.Opening.Amount.Equal(before.Closing.Amount)
 }
 
-// within reports whether entries of an issue are of the days of another.
+// within reports whether the entries of an issue overlap the days of another.
 func (i *issue) within(other *issue) bool {
 	return i.Last.Compare(other.Opening.Date) > 0 && i.First.Compare(other.Closing.Date) <= 0
 }
 
-// corrected is what a file corrects of an account.
+// corrected has the corrections of a file for one account.
 type corrected struct {
 	// outdated are the lines of statements that a later issue has replaced already.
 	outdated map[int]bool
-	// again are the statements that replace others, and kept the keys of the file that stay.
+	// again are the statements that replace others. kept are the keys of the entries in the file
+	// that must stay.
 	again []issue
 	kept  map[string]bool
-	// references are hashes of those that an entry of the file corrects, and settled those that
-	// any file has corrected.
+	// references are hashes of the references that entries of the file correct, and settled of
+	// those that any file has corrected.
 	references, settled map[string]bool
 }
 
@@ -104,7 +107,7 @@ func newCorrected() *corrected {
 	return &corrected{outdated: map[int]bool{}, kept: map[string]bool{}, references: map[string]bool{}, settled: map[string]bool{}}
 }
 
-// correct notes that an entry corrects another.
+// correct records that an entry corrects another.
 func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
 	if e.Corrects == "" {
 		return
@@ -115,8 +118,8 @@ func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
 	}
 }
 
-// issued remembers a statement of an earlier file or of this one, and notes what it corrects.
-// Before are those that were remembered before the file.
+// issued remembers a statement of the file, and records what it corrects. before are the statements
+// that were remembered before the file.
 func (a *account) issued(one issue, line int, before []issue, c *corrected) {
 	same := func(other issue) bool {
 		return other.Digest == one.Digest && other.Opening.Date == one.Opening.Date && other.Closing.Date == one.Closing.Date
@@ -143,7 +146,7 @@ func (a *account) forget() {
 	a.Corrected = a.Corrected[max(0, len(a.Corrected)-maxCorrected):]
 }
 
-// omits reports whether an entry is not handed over because it was corrected.
+// omits reports whether an entry is left out because it was corrected.
 func (c *corrected) omits(r statementfile.Record) bool {
 	e := r.Entry
 	if e.Deletes || c.outdated[r.Statement.Line] {
@@ -152,19 +155,20 @@ func (c *corrected) omits(r statementfile.Record) bool {
 	return len(c.settled) > 0 && e.Reference != e.Corrects && c.settled[identity.Hash(e.Reference)]
 }
 
-// keep notes the key of an entry that stays among those that are taken away.
+// keep records the key of an entry that stays although others of its reference or day are taken
+// away.
 func (c *corrected) keep(e *statementfile.StatementEntry, key string) {
 	if len(c.references) > 0 && c.references[identity.Hash(e.Reference)] || slices.ContainsFunc(c.again, func(i issue) bool { return i.has(e.Booked.String()) }) {
 		c.kept[key] = true
 	}
 }
 
-// has reports whether a day is one of those that only this statement has entries of.
+// has reports whether a day has entries of this statement only.
 func (i *issue) has(day string) bool {
 	return day > i.Opening.Date.String() && day <= i.Closing.Date.String()
 }
 
-// gone takes away what the file has corrected.
+// gone takes away the stored transactions that the file has corrected.
 func (c *corrected) gone(account string, out Corrections) error {
 	if len(c.again) == 0 && len(c.references) == 0 {
 		return nil

@@ -7,7 +7,7 @@
 //
 // It fails with a *statementfile.FileError when a file cannot be read, and with the error of
 // the sink. An unreadable file passes nothing on: the connector reads a file to its end before
-// it calls the sink. A transaction that a file does not contain is never missed.
+// it calls the sink. A stored transaction that is not in a file stays, unless the file corrects it.
 package statements
 
 import (
@@ -55,10 +55,10 @@ func (Connector) Profile() connector.Profile {
 const (
 	// consentDays is ten years, because nothing is read without the person.
 	consentDays = 3650
-	// farDays is more days than any entry lies ahead. From then on, an entry that was not
-	// passed on cannot be missed.
+	// farDays is more days than any entry lies ahead. A file counts as complete from then on only,
+	// so no stored entry counts as gone.
 	farDays = 100 * 366
-	// pageSize is how many transactions are handed over at once.
+	// pageSize is how many transactions are passed on at once.
 	pageSize = 500
 	// maxAccounts is how many accounts a connection may have.
 	maxAccounts = 500
@@ -110,7 +110,7 @@ func KeyOf(a statementfile.StatementAccount) string {
 	return cmp.Or(a.IBAN, a.Number) + "/" + string(a.Currency)
 }
 
-// Read hands the file over. Without a file it finds nothing.
+// Read passes on the content of the file. Without a file it finds nothing.
 func (Connector) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	if req.File == nil {
 		return connector.Outcome{}, ctx.Err()
@@ -179,8 +179,8 @@ func (f statementFile) records(ctx context.Context, do func(statementfile.Record
 	return nil
 }
 
-// survey adds the accounts of the file to those that are known, with the balance of the latest
-// day, and returns what the file corrects of those in it.
+// survey adds the accounts of the file to the known ones, each with the balance of its latest day.
+// It returns what the file corrects of the accounts in it.
 func (f statementFile) survey(ctx context.Context, known map[string]*account) (map[string]*corrected, error) {
 	s := surveying{known: known, inFile: map[string]*corrected{}, before: map[string][]issue{}, drafts: map[string]*draft{}}
 	err := f.records(ctx, s.add)
@@ -197,7 +197,8 @@ func (f statementFile) survey(ctx context.Context, known map[string]*account) (m
 	return s.inFile, err
 }
 
-// surveying is a file of which all is known but what it hands over.
+// surveying is the state of the first pass over a file, which finds everything but the
+// transactions.
 type surveying struct {
 	known  map[string]*account
 	inFile map[string]*corrected
@@ -227,7 +228,7 @@ func (s *surveying) add(r statementfile.Record) error {
 	return nil
 }
 
-// account is that of a key, which is new or known.
+// account returns the account of a key, new or known, and prepares it for the file.
 func (s *surveying) account(key string, line int) (*account, error) {
 	if s.known[key] == nil {
 		s.known[key] = &account{}
@@ -279,8 +280,8 @@ func (p *page) flush(out connector.Sink) error {
 	return err
 }
 
-// handOver hands the entries of wanted accounts over, page by page, and then takes away what
-// they correct.
+// handOver passes on the entries of wanted accounts, page by page, and then takes away what they
+// correct.
 func (f statementFile) handOver(ctx context.Context, inFile map[string]*corrected, out connector.Sink) error {
 	pages := map[string]*page{}
 	for key, c := range inFile {
@@ -339,10 +340,10 @@ func Transaction(r statementfile.Record) passerelle.TransactionDetails {
 	return d
 }
 
-// keyOf is the identity of an entry: its day, its amount, and the bank's reference or else its
-// texts. Banks repeat references, so the day and the amount count in any case. It begins with
-// the format, since formats write other texts, and with what corrections name: the day, and the
-// reference of an entry of OFX.
+// keyOf returns the identity of an entry: its day, its amount, and the bank's reference or, without
+// one, its texts. Banks repeat references, so the day and the amount always count. The key begins
+// with the format, because other formats write other texts. Then come the parts that a correction
+// names: the day, and the reference of an OFX entry.
 func keyOf(r statementfile.Record, ids identity.Alike) string {
 	e, reference := r.Entry, ""
 	if r.Statement.Format == statementfile.OFX && e.Reference != "" {
@@ -352,7 +353,7 @@ func keyOf(r statementfile.Record, ids identity.Alike) string {
 	return ids.Next(identity.OfContent(kind, contentOf(e)...))
 }
 
-// partsOf are the format, the day and the reference of a key.
+// partsOf returns the format, the day and the reference in a key.
 func partsOf(key string) (statementfile.Format, string, string) {
 	parts := append(strings.SplitN(key, "/", 4), "", "", "")
 	return statementfile.Format(parts[0]), parts[1], parts[2]
@@ -364,7 +365,7 @@ func FormatOf(key string) statementfile.Format {
 	return format
 }
 
-// contentOf is what tells an entry from others.
+// contentOf returns what distinguishes an entry from others.
 func contentOf(e *statementfile.StatementEntry) []string {
 	content := []string{e.Booked.String(), e.Amount.Trim(0).String(), e.Reference}
 	if e.Reference == "" {

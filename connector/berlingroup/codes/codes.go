@@ -18,8 +18,8 @@ import (
 	"passerelle/payment"
 )
 
-// Message is one thing that a bank says about a request, in either of the two forms of
-// bodies: tppMessages, or a problem of RFC 7807.
+// Message is one message of the bank about a request, in either of the two forms of bodies:
+// tppMessages, or a problem of RFC 7807.
 type Message struct {
 	Category string `json:"category"`
 	Code     string `json:"code"`
@@ -27,7 +27,7 @@ type Message struct {
 	Text     string `json:"text"`
 }
 
-// Body is what both forms of bodies have.
+// Body has the fields of both forms of bodies.
 type Body struct {
 	Messages   []Message `json:"tppMessages"`
 	Code       string    `json:"code"`
@@ -43,7 +43,7 @@ type Body struct {
 // warning is the category of messages that refuse nothing.
 const warning = "WARNING"
 
-// All brings both forms into one, those that refuse first.
+// All returns the messages of both forms in one list, those that refuse first.
 func (s Body) All() []Message {
 	all := slices.Clone(s.Messages)
 	if s.Code != "" {
@@ -62,8 +62,8 @@ func (s Body) All() []Message {
 	return all
 }
 
-// Meaning is what a code stands for: one of ours and, where the operator and not the
-// payer is to do something about it, what.
+// Meaning is what a code stands for: one of our codes and, when the operator and not the payer can
+// act, the remedy.
 type Meaning struct {
 	Code payment.ErrorCode
 	// Remedy is what the operator can do, empty where it is not for them.
@@ -136,7 +136,7 @@ var meanings = map[string]Meaning{
 	"CANCELLATION_INVALID":              {payment.NoSpecifiedReason, ""},
 }
 
-// reasons are codes of ISO 20022, which banks give beside those of the standard.
+// reasons are codes of ISO 20022, which banks send in addition to those of the standard.
 var reasons = map[payment.ErrorCode][]string{
 	payment.InvalidEmitter:       {"AG01", "RR01", "RR02"},
 	payment.InsufficientFunds:    {"AM04", "AG07"},
@@ -155,10 +155,11 @@ var reasons = map[payment.ErrorCode][]string{
 	payment.WebsiteUnavailable:   {"FF10"},
 }
 
-// sided are reasons about an account, of which the path says whose.
+// sided are reasons about an account. The path of the message says whether it is the payer's or the
+// beneficiary's.
 var sided = []string{"AC01", "AC04", "AC06"}
 
-// places of a request that a bank can complain about, by the words in the path.
+// complained has the places of a request that a bank can complain about, by the words in a path.
 var complained = []struct {
 	word string
 	code payment.ErrorCode
@@ -176,7 +177,7 @@ var complained = []struct {
 	{"monthsofexecution", payment.InvalidDate},
 }
 
-// placeOf is what is wrong by the path of a message, or "".
+// placeOf returns our code for the place in a request that the path of a message names, or "".
 func placeOf(path string) payment.ErrorCode {
 	path = strings.ToLower(path)
 	for _, one := range complained {
@@ -187,12 +188,12 @@ func placeOf(path string) payment.ErrorCode {
 	return ""
 }
 
-// reasonForm is how a text begins with a reason of ISO 20022, for which the standard has
-// no member.
+// reasonForm matches a reason of ISO 20022 at the beginning of a text. The standard has no member
+// for it.
 var reasonForm = regexp.MustCompile(`^([A-Z]{4}|[A-Z]{2}[0-9]{2}): `)
 
-// Reason is the code that says what a message is about, of the standard or of ISO 20022,
-// or "" where it has none that is known.
+// Reason returns the code that says what a message is about, of the standard or of ISO 20022. It
+// returns "" when the message has no known code.
 func (m Message) Reason() string {
 	candidates := []string{m.Code}
 	if found := reasonForm.FindStringSubmatch(m.Text); found != nil {
@@ -206,7 +207,7 @@ func (m Message) Reason() string {
 	return ""
 }
 
-// reasonCode is ours for a reason of ISO 20022, or "".
+// reasonCode returns our code for a reason of ISO 20022, or "".
 func reasonCode(reason string) payment.ErrorCode {
 	for code, all := range reasons {
 		if slices.Contains(all, reason) {
@@ -216,7 +217,7 @@ func reasonCode(reason string) payment.ErrorCode {
 	return ""
 }
 
-// Meant is what a message stands for, and false where no table has its code.
+// Meant returns the meaning of a message, and false when no table has its code.
 func (m Message) Meant() (Meaning, bool) {
 	reason := m.Reason()
 	if slices.Contains(sided, reason) {
@@ -233,7 +234,7 @@ func (m Message) Meant() (Meaning, bool) {
 	return found, known
 }
 
-// statuses are what an answer means that has no code of the standard.
+// statuses are the meanings of answers without a code of the standard, by HTTP status.
 var statuses = map[int]Meaning{
 	http.StatusBadRequest:           {payment.InvalidValue, ""},
 	http.StatusUnauthorized:         {payment.Bug, certificateRemedy},
@@ -245,8 +246,8 @@ var statuses = map[int]Meaning{
 	http.StatusTooManyRequests:      {payment.WebsiteUnavailable, busyRemedy},
 }
 
-// Judge is what a refusal means: of the messages the first that is known, or else the
-// status. A text without a known code is the bank's message to people.
+// Judge returns the meaning of a refusal: that of the first known message, or else of the status. A
+// text without a known code is the bank's message to people.
 func Judge(status int, all []Message) (Meaning, string) {
 	for _, m := range all {
 		if found, known := m.Meant(); known {
@@ -263,7 +264,7 @@ func Judge(status int, all []Message) (Meaning, string) {
 	return found, ""
 }
 
-// Words are the codes of messages for the timeline.
+// Words returns the codes of messages, for the timeline.
 func Words(all []Message) string {
 	var codes []string
 	for _, m := range all {
@@ -274,9 +275,9 @@ func Words(all []Message) string {
 	return strings.Join(codes, " ")
 }
 
-// readStates are the states in which a read ends that the bank refuses with a code, where
-// it is not for the operator to do something: then it is a bug. SCARequired stands for a
-// consent that has to be given anew.
+// readStates are the states in which a read ends when the bank refuses it with a code. SCARequired
+// means that the consent must be renewed. Other codes are for the operator to act on, and end in
+// the state Bug.
 var readStates = map[string]passerelle.ConnectionState{
 	"CONSENT_UNKNOWN":         passerelle.SCARequired,
 	"CONSENT_INVALID":         passerelle.SCARequired,
@@ -297,13 +298,13 @@ var readStates = map[string]passerelle.ConnectionState{
 	"INTERNAL_SERVER_ERROR":   passerelle.WebsiteUnavailable,
 }
 
-// ReadRemedy is what the operator can do about what a bank refuses of a read.
+// ReadRemedy returns what the operator can do when a bank refuses a read.
 func ReadRemedy(status int, all []Message) string {
 	what, _ := Judge(status, all)
 	return cmp.Or(readRemedies[Known(all)], what.Remedy, RequestRemedy)
 }
 
-// readRemedies are about codes whose meaning for reads is another than for payments.
+// readRemedies are the remedies for codes that mean something else for a read than for a payment.
 var readRemedies = map[string]string{
 	"PERIOD_INVALID":          "look at profile.accounts.history_days: the bank does not tell transactions that far back",
 	"SERVICE_INVALID":         "look at profile.accounts: the bank does not have this call",
@@ -312,7 +313,7 @@ var readRemedies = map[string]string{
 	"PARAMETER_NOT_SUPPORTED": "look at profile.accounts: the bank does not have a consent or a query of that kind",
 }
 
-// ReadState is the state that the first known code, or else the status, stands for.
+// ReadState returns the state for the first known code, or else for the HTTP status.
 func ReadState(status int, all []Message) passerelle.ConnectionState {
 	if code := Known(all); code != "" {
 		return cmp.Or(readStates[code], passerelle.Bug)
@@ -326,7 +327,7 @@ func ReadState(status int, all []Message) passerelle.ConnectionState {
 	return passerelle.Bug
 }
 
-// Known is the first code that is one of the standard's.
+// Known returns the first code that the standard has.
 func Known(all []Message) string {
 	for _, m := range all {
 		if _, known := meanings[m.Code]; known {

@@ -2,7 +2,7 @@ package codes
 
 import "passerelle/payment"
 
-// Statuses of orders that mean something by themselves.
+// Statuses of orders that have a meaning of their own.
 const (
 	Checked   = "ACTC" // the bank has found nothing wrong with the order
 	Executing = "ACSP" // the bank carries it out
@@ -13,24 +13,25 @@ const (
 	Cancelled = "CANC"
 )
 
-// ranks order the statuses of an order that goes well: each tells at least as much as
-// those before it.
+// ranks orders the statuses of a successful order: each implies at least as much as those before
+// it.
 var ranks = map[string]int{
 	"RCVD": 1, "PDNG": 2, Partly: 3, Checked: 4, "ACCP": 5, "ACFC": 6, Executing: 7, "ACWC": 8, "ACWP": 8, Settled: 9, "ACCC": 10,
 }
 
-// Rank is how much a status tells; zero for one that is unknown or a refusal.
+// Rank returns the place of a status in that order; zero for an unknown status or a refusal.
 func Rank(status string) int { return ranks[status] }
 
 // Ended reports whether no other status comes after one.
 func Ended(status string) bool { return ends[status] != "" }
 
-// ends are the statuses after which no other comes, whoever has approved.
+// ends are the statuses that no other follows, whether the payer has approved or not.
 var ends = map[string]payment.Status{Rejected: payment.Declined, Cancelled: payment.Declined, Settled: payment.Settled, "ACCC": payment.Settled, InPart: payment.Settled}
 
-// Standing is what a status means for an order: where it stands and, once it is settled,
-// what became of its lines. Last is the best status that the bank ever reports. Periodic says that it is executed again and again, of which
-// the standard tells nothing; approved that its payer has done what the bank wanted.
+// Standing returns what a status means for an order: its state and, once it is settled, the state
+// of its lines. last is the best status that the bank ever reports. periodic means that the order
+// is executed repeatedly, about which the standard reports nothing. approved means that the payer
+// has done what the bank asks for.
 func Standing(status, last string, periodic, approved bool) (payment.Status, payment.InstructionState) {
 	known := Rank(status)
 	switch {

@@ -118,7 +118,7 @@ func (c candidate) subject(r *connectortest.Report) connectortest.Subject {
 type hand struct {
 	program   *remote.Program
 	initiator connector.Initiator
-	// lasting has the keys of permanent orders.
+	// lasting has the keys of orders that are not executed for a while.
 	lasting sync.Map
 }
 

@@ -24,7 +24,8 @@ var programs embed.FS
 // Languages lists the languages.
 func Languages() []string { return []string{"go", "node", "python", "shell"} }
 
-// Write copies the programs of a language into a new folder. It returns their paths.
+// Write copies the programs of a language into a folder, which it makes if necessary. It returns
+// their paths.
 func Write(language, folder string) ([]string, error) {
 	files, err := programs.ReadDir(language)
 	if err != nil {

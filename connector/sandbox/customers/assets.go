@@ -19,7 +19,7 @@ type position struct {
 	quantity, bought int64
 	category         string
 	risk             int
-	// silent positions come without what follows from the rest.
+	// silent positions lack the values that can be computed from the others.
 	silent bool
 	// pockets are its parts, in ten-thousandths. Each is available from a day, in years after
 	// the beginning; zero is at once.

@@ -116,7 +116,7 @@ func Labels(name string, id int64) connector.Labels {
 // Colors is how many colours institutions have.
 const Colors = int64(len(bankColors))
 
-// bankColors are those of the institutions, by the rest of their numbers.
+// bankColors are the colours of the institutions, by the remainder of their numbers.
 var bankColors = [...]string{"0b5cad", "8a3324", "2e6f40", "6b3fa0", "8c5a00", "a0295b", "1f6f78"}
 
 func sources(connectorID int64) []connector.Source {
@@ -229,8 +229,8 @@ func (m memory) encode() []byte {
 	return text
 }
 
-// admit refuses a wrong password, and a person who has not been on the bank's page or has
-// refused there.
+// admit refuses a wrong password. Where the bank's page gives access, it refuses a person who has
+// not been there or has refused there.
 func (r Reader) admit(req connector.DataRequest, m memory) (connector.Outcome, bool) {
 	if req.Source == directAccess && req.Values["password"] != Password {
 		fields := slices.DeleteFunc(credentialFields(), func(f connector.Field) bool { return f.Type == "list" })
@@ -371,8 +371,8 @@ func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Da
 	return out.AccountRead(h.key, from)
 }
 
-// pages hands over what a customer has page by page, as badly as their manner
-// wants it.
+// pages passes on the data of a customer page by page, with the faults that the customer's manner
+// has.
 type pages struct {
 	customer
 	account    string

@@ -2,8 +2,8 @@
 
 // A connector that reads accounts and transactions from a folder.
 //
-// Each file NAME.csv is an account. Its lines have a day, an amount and a wording. Usage:
-// SECRET=... go run source.go protocol.go PORT FOLDER
+// Each file NAME.csv is an account. Its lines have a day, an amount and a wording.
+// Usage: SECRET=... go run source.go protocol.go PORT FOLDER
 package main
 
 import (
