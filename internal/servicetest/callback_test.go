@@ -151,6 +151,7 @@ func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
 func (p *payerStory) chooses(b *http.Client) (page string) {
 	p.t.Helper()
 	page = p.opens(b, webviewURL(p.t, p.s, p.s.Token("payments:admin"), p.id, "en", "https://shop.example/back"))
+	p.opens(b, page+"&bank="+testConnector)
 	p.sends(b, page, url.Values{"terms": {"1"}, "bank": {testConnector}})
 	return page
 }
