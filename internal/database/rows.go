@@ -8,7 +8,7 @@ import (
 // rowsAtOnce are the numbers of rows that a statement inserts, the largest first. Most of the cost
 // of a statement does not depend on its rows. The numbers are few, because each makes a text, and
 // each connection prepares each text.
-var rowsAtOnce = []int{50, 10, 1}
+var rowsAtOnce = []int{50, 10, 2, 1}
 
 // RowType is a table with the columns that rows are inserted with.
 type RowType struct {

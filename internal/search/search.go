@@ -62,11 +62,14 @@ func mail(ring *keys.Ring, domain passerelle.DomainID, address string) string {
 
 // Add adds the words of a new payment, in the transaction that stores it.
 func Add(tx *store.Tx, p *payment.Payment) {
+	var rows []any
 	for _, word := range wordsOf(tx.Keys(), p) {
-		tx.Unit().Exec(`INSERT INTO payment_word (domain_id, word, registered, payment_id) VALUES ($1, $2, $3, $4)`,
-			int64(p.Domain), word, database.Micros(p.Created), int64(p.ID))
+		rows = append(rows, int64(p.Domain), word, database.Micros(p.Created), int64(p.ID))
 	}
+	tx.Unit().Insert(wordRows, rows)
 }
+
+var wordRows = database.NewRowType("payment_word (domain_id, word, registered, payment_id)")
 
 // wordsOf are the words of a payment, each once.
 func wordsOf(ring *keys.Ring, p *payment.Payment) []string {

@@ -865,11 +865,10 @@ constraint payment_transition.payment_transition_pkey PRIMARY KEY (payment_id, s
 CREATE UNIQUE INDEX payment_transition_domain_id_payment_id_seq_to_state_key ON payment_transition USING btree (domain_id, payment_id, seq, to_state)
 CREATE UNIQUE INDEX payment_transition_pkey ON payment_transition USING btree (payment_id, seq)
 CREATE TRIGGER payment_transition_stays BEFORE UPDATE ON payment_transition FOR EACH ROW EXECUTE FUNCTION payment_transition_stays()
-column payment_word.domain_id bigint NOT NULL
+column payment_word.domain_id bigint NOT NULL {n_distinct=100}
 column payment_word.word text NOT NULL
 column payment_word.registered bigint NOT NULL
 column payment_word.payment_id bigint NOT NULL
-constraint payment_word.payment_word_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint payment_word.payment_word_pkey PRIMARY KEY (domain_id, word, registered, payment_id)
 CREATE UNIQUE INDEX payment_word_pkey ON payment_word USING btree (domain_id, word, registered, payment_id)
 column purge_place.domain_id bigint NOT NULL {n_distinct=100}

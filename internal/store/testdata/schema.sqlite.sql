@@ -766,12 +766,12 @@ CREATE TABLE payment_transition (
   FOREIGN KEY (domain_id, payment_id, previous_seq, from_state) REFERENCES payment_transition (domain_id, payment_id, seq, to_state)
 );
 CREATE TABLE payment_word (
-  domain_id  BIGINT NOT NULL REFERENCES domain (id),
+  domain_id  BIGINT NOT NULL,
   word       TEXT NOT NULL,
   registered BIGINT NOT NULL,
   payment_id BIGINT NOT NULL,
   PRIMARY KEY (domain_id, word, registered, payment_id)
-);
+) WITHOUT ROWID;
 CREATE TABLE purge_place (
   domain_id BIGINT NOT NULL,
   subject   TEXT NOT NULL,
