@@ -74,7 +74,8 @@ func (b *Bank) byTicket(tx *ledger.Tx, ticket string) (*Authorisation, error) {
 	return &a, err
 }
 
-// Waiting lists what a customer is asked in the app.
+// Waiting lists what a customer is asked in the app, the oldest first. The ledger keeps
+// instants in milliseconds, in which two can be asked.
 func (b *Bank) Waiting(ctx context.Context, psu string) ([]Question, error) {
 	var waiting []Question
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -82,6 +83,7 @@ func (b *Bank) Waiting(ctx context.Context, psu string) ([]Question, error) {
 		if err != nil {
 			return err
 		}
+		slices.SortStableFunc(all, func(a, b *Authorisation) int { return a.Next.Compare(b.Next) })
 		for _, a := range all {
 			if a.Approach != Decoupled || a.PSU != psu || !a.Open() {
 				continue
