@@ -26,9 +26,11 @@ var (
 	// column or a trigger.
 	ErrConstraint = errors.New("the schema refuses the row")
 	// ErrUnknown means that the connection was lost during COMMIT, and the server could not be
-	// asked in time for the outcome. It is the only error after which the unit may have been
-	// written.
+	// asked in time for the outcome. The unit may have been written.
 	ErrUnknown = errors.New("the outcome of the transaction is unknown")
+	// ErrUnread means that the unit was written, but the connection was lost before the rows of
+	// [Unit.Returning] were read. It is an error of the kind passerelle.Unavailable.
+	ErrUnread = errors.New("the unit was written, but what it returned was lost")
 	// ErrClosed reports a write after Close.
 	ErrClosed = errors.New("the database is closed")
 )
@@ -69,7 +71,7 @@ func kindOf(err error) error {
 	switch {
 	case errors.Is(err, ErrUnknown):
 		return nil // whatever the cause, it must not be simply tried again
-	case errors.Is(err, errAgain):
+	case errors.Is(err, errAgain), errors.Is(err, ErrUnread):
 		return passerelle.Unavailable
 	}
 	var fromSQLite *sqlite.Error

@@ -72,11 +72,15 @@ func pause(ctx context.Context, attempt int) error {
 // attempt executes statements in a transaction once.
 func (p *postgresEngine) attempt(ctx context.Context, statements []statement) error {
 	m := p.slots.take()
-	doubtful, err := p.try(ctx, m, statements)
+	received, doubtful, err := p.try(ctx, m, statements)
 	again := repeatable(err) || m.lost && ctx.Err() == nil
 	switch {
 	case doubtful:
-		err = p.settle(ctx, m, err, again)
+		cause := err
+		err = p.settle(ctx, m, cause, again)
+		if err == nil && slices.ContainsFunc(statements[received:], statement.returns) {
+			err = fmt.Errorf("%w: %w", ErrUnread, cause)
+		}
 	case again:
 		err = fmt.Errorf("%w: %w", errAgain, err)
 	}
@@ -84,13 +88,13 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 	return err
 }
 
-// try makes one attempt. It returns true when the transaction failed after COMMIT was sent, so
-// that its outcome is unknown. A connection released within a transaction is closed by the pool,
-// which rolls back.
-func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (bool, error) {
+// try makes one attempt. It returns the number of statements whose results were received, and
+// true when the transaction failed after COMMIT was sent, so that its outcome is unknown. A
+// connection released within a transaction is closed by the pool, which rolls back.
+func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (received int, doubtful bool, err error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
-		return false, fmt.Errorf("connect: %w", err)
+		return 0, false, fmt.Errorf("connect: %w", err)
 	}
 	defer func() {
 		m.lost = conn.Conn().IsClosed()
@@ -98,20 +102,20 @@ func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statemen
 	}()
 	m.on(conn.Conn())
 	judged := slices.ContainsFunc(statements, func(s statement) bool { return s.judges })
-	err = p.pipeline(ctx, conn, m, statements, !judged)
+	received, err = p.pipeline(ctx, conn, m, statements, !judged)
 	if err == nil && judged {
 		err = ctx.Err()
 	}
 	switch {
 	case err != nil && conn.Conn().IsClosed():
-		return !judged, err
+		return received, !judged, err
 	case err != nil:
 		p.rollback(ctx, conn)
-		return false, err
+		return received, false, err
 	case judged:
 		err = p.commit(ctx, conn)
 	}
-	return err != nil, err
+	return received, err != nil, err
 }
 
 const (
@@ -128,8 +132,8 @@ var errAbandoned = errors.New("the transaction was given up before it began")
 
 // pipeline sends BEGIN, the mark, the statements and COMMIT in one round trip, and reads the
 // results. When somebody must check results, it leaves out COMMIT. The server executes nothing
-// after a statement that failed.
-func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement, whole bool) (err error) {
+// after a statement that failed. It returns the number of statements whose results were received.
+func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement, whole bool) (received int, err error) {
 	all := append([]statement{{sql: leaveMark, args: []any{m.slot, m.unit}, mismatch: errAbandoned}}, statements...)
 	if m.first {
 		all = append(all, statement{sql: sweepMarks})
@@ -150,18 +154,18 @@ func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *ma
 	}()
 	// The first result also reports statements that cannot be prepared.
 	if _, err := results.Exec(); err != nil {
-		return fmt.Errorf("begin the unit: %w", err)
+		return 0, fmt.Errorf("begin the unit: %w", err)
 	}
 	for i := range all {
 		s := &all[i]
 		if err := s.failed(s.receive(results)); err != nil {
-			return err
+			return max(i-1, 0), err // the first is the mark
 		}
 	}
 	if whole {
-		return committed(results.Exec())
+		return len(statements), committed(results.Exec())
 	}
-	return nil
+	return len(statements), nil
 }
 
 // Text returns a statement in the words of the server.
@@ -172,8 +176,11 @@ func (p *postgresEngine) text(s *statement) string {
 	return p.dialect.textOfOneRow(s.sql)
 }
 
+// returns reports whether somebody reads the rows of the statement.
+func (s statement) returns() bool { return s.scan != nil && s.mismatch == nil }
+
 func (s *statement) receive(results pgx.BatchResults) error {
-	if s.scan == nil || s.mismatch != nil {
+	if !s.returns() {
 		_, err := results.Exec()
 		var fault *pgconn.PgError
 		if s.mismatch != nil && errors.As(err, &fault) && fault.Code == notOne {

@@ -127,7 +127,9 @@ func (u *Unit) Query(scan func(row Row) error, sql string, args ...any) {
 }
 
 // Returning is Query for a scan that only sets variables. It checks nothing, and when it fails
-// the unit may have been written.
+// the unit may have been written. Write returns [ErrUnread] when the unit was written and its
+// rows were lost with the connection, so only a caller that may repeat the unit, or leave it
+// without an effect, uses Returning.
 func (u *Unit) Returning(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan}, args)
 }

@@ -336,8 +336,7 @@ func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.T
 		return
 	}
 	list, args := idList(domain, events)
-	tx.unit.Returning(func(database.Row) error { return nil },
-		`SELECT id FROM event WHERE +domain_id = $1 AND id IN (`+list+`) AND +user_id IS NOT NULL ORDER BY id {for update}`, args...)
+	tx.unit.Exec(`SELECT id FROM event WHERE +domain_id = $1 AND id IN (`+list+`) AND +user_id IS NOT NULL ORDER BY id {for update}`, args...)
 	tx.unit.Exec(fmt.Sprintf(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $%d
 		WHERE +domain_id = $1 AND id IN (%s) AND +user_id IS NOT NULL AND erased IS NULL AND NOT EXISTS (SELECT 1 FROM delivery d
 			WHERE d.event_id = event.id AND COALESCE(d.delivered, d.dropped) IS NULL)`, len(args)+1, list),
