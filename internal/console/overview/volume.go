@@ -2,12 +2,16 @@ package overview
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"passerelle"
 	"passerelle/internal/console/page"
@@ -122,15 +126,16 @@ func (n *counts) finalText() string {
 	return page.Age(average)
 }
 
-// volumes are what was counted of each domain, kept where there is so much that counting it
-// again for each person who watches would be felt.
+// volumes counts the payments of domains. It keeps large counts for a while, because many people
+// may watch the same domain.
 type volumes struct {
 	Config
-	mutex sync.Mutex
-	kept  map[volumeKey]keptVolumes
+	counting singleflight.Group
+	mutex    sync.Mutex
+	kept     map[volumeKey]keptVolumes
 }
 
-// volumeKey names a count: of a domain, in parts, from an instant on.
+// volumeKey names a count: a domain and the parts of its period.
 type volumeKey struct {
 	domain passerelle.DomainID
 	span   string
@@ -142,34 +147,64 @@ type keptVolumes struct {
 }
 
 const (
-	// manyPayments is from how many on counts are kept, and keepVolumes for how long.
+	// A count of manyPayments or more is kept for keepVolumes.
 	manyPayments = 1000
 	keepVolumes  = 30 * time.Second
+	// countLimit ends a count that nobody may be waiting for any more.
+	countLimit = 10 * time.Second
 )
 
 func newVolumes(config Config) *volumes {
 	return &volumes{Config: config, kept: map[volumeKey]keptVolumes{}}
 }
 
-// of counts the payments of a domain in a period and the one before. One reader counts at a
-// time, and those who wait have its result.
+// of counts the payments of a domain in a period and the one before. Readers who ask for the
+// same count at the same time share it, and each of them stops waiting when their request ends.
 func (v *volumes) of(pc *page.Context, s span) ([]store.Volume, error) {
+	key, since := volumeKey{pc.Domain.ID, s.Name}, s.begin(s.first(pc.Now())-s.parts)
+	if kept, is := v.keptSince(key, since); is {
+		return kept, nil
+	}
+	counted := v.counting.DoChan(fmt.Sprint(key, since.Unix()), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(pc), countLimit)
+		defer cancel()
+		all, err := v.DB.Volumes(ctx, key.domain, s.part, since)
+		if err != nil {
+			return nil, fmt.Errorf("count the payments of domain %d: %w", key.domain, err)
+		}
+		v.keep(key, since, all)
+		return all, nil
+	})
+	select {
+	case <-pc.Done():
+		return nil, pc.Err()
+	case result := <-counted:
+		all, _ := result.Val.([]store.Volume)
+		return all, result.Err
+	}
+}
+
+// keptSince returns a count of a period that begins at an instant, and false when none is kept.
+func (v *volumes) keptSince(key volumeKey, since time.Time) ([]store.Volume, bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	key, since, now := volumeKey{pc.Domain.ID, s.Name}, s.begin(s.first(pc.Now())-s.parts), v.Now()
-	if kept, is := v.kept[key]; is && kept.since.Equal(since) && now.Sub(kept.read) < keepVolumes {
-		return kept.all, nil
-	}
-	delete(v.kept, key)
-	all, err := v.DB.Volumes(pc, pc.Domain.ID, s.part, since)
+	kept, is := v.kept[key]
+	return kept.all, is && kept.since.Equal(since) && v.Now().Sub(kept.read) < keepVolumes
+}
+
+// keep keeps a count of many payments, and drops those that are too old.
+func (v *volumes) keep(key volumeKey, since time.Time, all []store.Volume) {
 	total := int64(0)
 	for _, one := range all {
 		total += one.Count
 	}
-	if err == nil && total >= manyPayments {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	now := v.Now()
+	maps.DeleteFunc(v.kept, func(_ volumeKey, kept keptVolumes) bool { return now.Sub(kept.read) >= keepVolumes })
+	if total >= manyPayments {
 		v.kept[key] = keptVolumes{since, now, all}
 	}
-	return all, err
 }
 
 // volumeFigures are the payments of the period: by parts beside the period before, by bank, by
