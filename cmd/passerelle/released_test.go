@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -114,12 +115,16 @@ func upgrade(t *testing.T, folder, database string) {
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("rows were lost or added (-before +after):\n%s", diff)
 	}
-	goesOn(t, folder, database)
+	goesOn(t, folder, database, func() bool { return inspection.Rows()["payment_word_earlier"] == 0 })
+	if words := inspection.Count(`SELECT count(DISTINCT payment_id) FROM payment_word`); words != before["payment"]+1 {
+		t.Errorf("%d payments are found by word, want the %d of the release and the new one", words, before["payment"])
+	}
 	checks()
 }
 
-// goesOn: the application of the release reads its payments and makes another.
-func goesOn(t *testing.T, folder, database string) {
+// goesOn: the application of the release reads its payments and makes another. The service runs
+// until the background work of an upgrade is done.
+func goesOn(t *testing.T, folder, database string, done func() bool) {
 	t.Helper()
 	said, stop := started(t, "dev", "--json", "--data", folder, "--database", database, "--listen", "127.0.0.1:0")
 	defer func() {
@@ -151,6 +156,11 @@ func goesOn(t *testing.T, folder, database string) {
 		`{"connector_uuid": "338178e6-3d01-564f-9a7b-52ca442459bf", "webview_url": "https://shop.example/webview", "validated": true}`, &made)
 	if made.State != "validating" {
 		t.Errorf("a new payment is %s", made.State)
+	}
+	for deadline := time.Now().Add(time.Minute); !done(); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the upgrade goes on for more than a minute")
+		}
 	}
 }
 

@@ -91,7 +91,7 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 // try makes one attempt. It returns the number of statements whose results were received, and
 // true when the transaction failed after COMMIT was sent, so that its outcome is unknown. A
 // connection released within a transaction is closed by the pool, which rolls back.
-func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (received int, doubtful bool, err error) {
+func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (int, bool, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
 		return 0, false, fmt.Errorf("connect: %w", err)
@@ -102,7 +102,7 @@ func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statemen
 	}()
 	m.on(conn.Conn())
 	judged := slices.ContainsFunc(statements, func(s statement) bool { return s.judges })
-	received, err = p.pipeline(ctx, conn, m, statements, !judged)
+	received, err := p.pipeline(ctx, conn, m, statements, !judged)
 	if err == nil && judged {
 		err = ctx.Err()
 	}

@@ -25,6 +25,15 @@ func NewRowType(columns string) RowType {
 	return r
 }
 
+// OrNothing is the table for rows that may be there already, which stay as they are.
+func (r RowType) OrNothing() RowType {
+	same := RowType{Width: r.Width, texts: map[int]string{}}
+	for n, text := range r.texts {
+		same.texts[n] = text + " ON CONFLICT DO NOTHING"
+	}
+	return same
+}
+
 func (r RowType) values(n int) string {
 	rows := make([]string, n)
 	for i := range rows {

@@ -6,7 +6,8 @@
 // there, but a value that is the same for the same address of a domain, and of no use without
 // the key file. It decides about nothing: the payments themselves are in package store.
 //
-// It fails as package store does. Payments from before the table are not found.
+// It fails as package store does. AddEarlier adds the words of payments from before the table,
+// which are not found until then. The table payment_word_earlier says how far it got.
 package search
 
 import (
@@ -62,14 +63,19 @@ func mail(ring *keys.Ring, domain passerelle.DomainID, address string) string {
 
 // Add adds the words of a new payment, in the transaction that stores it.
 func Add(tx *store.Tx, p *payment.Payment) {
+	tx.Unit().Insert(wordRows, rowsOf(tx, p))
+}
+
+var wordRows = database.NewRowType("payment_word (domain_id, word, registered, payment_id)")
+
+// rowsOf are the rows of the words of a payment.
+func rowsOf(tx *store.Tx, p *payment.Payment) []any {
 	var rows []any
 	for _, word := range wordsOf(tx.Keys(), p) {
 		rows = append(rows, int64(p.Domain), word, database.Micros(p.Created), int64(p.ID))
 	}
-	tx.Unit().Insert(wordRows, rows)
+	return rows
 }
-
-var wordRows = database.NewRowType("payment_word (domain_id, word, registered, payment_id)")
 
 // wordsOf are the words of a payment, each once.
 func wordsOf(ring *keys.Ring, p *payment.Payment) []string {

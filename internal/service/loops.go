@@ -8,6 +8,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/background"
+	"passerelle/internal/search"
 )
 
 // followPayments asks banks about due payments of a domain and expires payments, until a pass
@@ -31,6 +32,12 @@ func (s *Service) eraseUsers(ctx context.Context, d passerelle.Domain) error {
 // fails for one kind leaves the other alone.
 func (s *Service) erase(ctx context.Context) error {
 	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Documents.RemoveFiles(ctx))
+}
+
+// addEarlierWords makes the payments of a domain be found by word that were registered before
+// words were stored.
+func (s *Service) addEarlierWords(ctx context.Context, d passerelle.Domain) error {
+	return search.AddEarlier(ctx, s.DB, d.ID)
 }
 
 // terminateConsents ends consents of deleted connections at their institutions.

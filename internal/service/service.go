@@ -285,6 +285,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		{Name: "measure the domains", Every: time.Minute, Pass: s.measure, Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
 		{Name: "share the health of banks", Every: disturbanceEvery, Pass: s.ShareBankHealth, Log: c.Log},
+		{Name: "add words of earlier payments", Every: time.Minute, Pass: s.eachDomain(s.addEarlierWords), Log: c.Log},
 		{Name: "keep statistics", Every: 5 * time.Second, Pass: s.DB.Database.KeepStatistics, Log: c.Log},
 	}
 	s.loops = slices.AppendSeq(s.loops, maps.Values(fetchers))

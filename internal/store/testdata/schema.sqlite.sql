@@ -772,6 +772,10 @@ CREATE TABLE payment_word (
   payment_id BIGINT NOT NULL,
   PRIMARY KEY (domain_id, word, registered, payment_id)
 ) WITHOUT ROWID;
+CREATE TABLE payment_word_earlier (
+  domain_id BIGINT NOT NULL PRIMARY KEY REFERENCES domain (id),
+  before_id BIGINT NOT NULL
+);
 CREATE TABLE purge_place (
   domain_id BIGINT NOT NULL,
   subject   TEXT NOT NULL,

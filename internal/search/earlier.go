@@ -1,0 +1,55 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"passerelle"
+	"passerelle/internal/database"
+	"passerelle/internal/store"
+)
+
+// earlierAtOnce is how many payments get their words in one unit. It is small, because other
+// units wait meanwhile on SQLite.
+const earlierAtOnce = 100
+
+// AddEarlier adds the words of all payments of a domain from before the table payment_word, the
+// newest first. It stops, without an error, when another process adds them.
+func AddEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID) error {
+	for {
+		before, err := database.One(ctx, db.Rows(), database.ScanInt, `SELECT before_id FROM payment_word_earlier WHERE domain_id = $1`, int64(domain))
+		if err == nil {
+			err = addBefore(ctx, db, domain, before)
+		}
+		switch {
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
+			return nil
+		case err != nil:
+			return fmt.Errorf("add words of the payments of domain %d: %w", domain, err)
+		}
+	}
+}
+
+// addBefore adds the words of the payments before an id, and stores how far it got.
+func addBefore(ctx context.Context, db *store.DB, domain passerelle.DomainID, before int64) error {
+	page, err := db.Payments(ctx, store.PaymentFilter{Domain: domain}, store.Window{Order: "id", Descending: true, Limit: earlierAtOnce, From: []any{before, before}}, true)
+	if err != nil {
+		return err
+	}
+	return db.Write(ctx, func(tx *store.Tx) error {
+		if len(page) == 0 {
+			tx.Unit().ExecOne(store.ErrConflict, `DELETE FROM payment_word_earlier WHERE domain_id = $1 AND before_id = $2`, int64(domain), before)
+			return nil
+		}
+		for _, p := range page {
+			tx.Unit().Insert(knownWordRows, rowsOf(tx, p.Payment))
+		}
+		tx.Unit().ExecOne(store.ErrConflict, `UPDATE payment_word_earlier SET before_id = $1 WHERE domain_id = $2 AND before_id = $3`,
+			int64(page[len(page)-1].ID), int64(domain), before)
+		return nil
+	})
+}
+
+// knownWordRows are rows of words that may be there already.
+var knownWordRows = wordRows.OrNothing()
