@@ -18,7 +18,7 @@ var manners = []struct {
 }{
 	{"refuses", servicetest.Manner{Refuse: true}},
 	{"passes on nothing", servicetest.Manner{Silent: true}},
-	{"passes on no answers", servicetest.Manner{DropsRequests: true}},
+	{"passes on no answers", servicetest.Manner{HoldsAnswers: true}},
 	{"delays by 50 ms", servicetest.Manner{Delay: 50 * time.Millisecond}},
 	{"delays by 2 s", servicetest.Manner{Delay: 2 * time.Second}},
 	{"passes on a byte a second", servicetest.Manner{Trickle: true}},

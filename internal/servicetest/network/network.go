@@ -35,9 +35,9 @@ type Network struct {
 type Manner struct {
 	// Refuse resets connections when they come.
 	Refuse bool
-	// Silent forwards nothing in either direction, as after a cut cable. DropsRequests forwards
+	// Silent forwards nothing in either direction, as after a cut cable. HoldsAnswers forwards
 	// what the client sends, and holds back the answers.
-	Silent, DropsRequests bool
+	Silent, HoldsAnswers bool
 	// Delay is how long each piece travels.
 	Delay time.Duration
 	// Trickle passes on answers a byte a second.
@@ -201,7 +201,7 @@ func (n *Network) forth(p piece, _, to net.Conn) error {
 
 // back forwards answers, and calls answered for each.
 func (n *Network) back(p piece, from, to net.Conn, answered func()) error {
-	n.hold(func(m Manner) bool { return m.Silent || m.DropsRequests })
+	n.hold(func(m Manner) bool { return m.Silent || m.HoldsAnswers })
 	m, changed := n.now()
 	p.wait(m.Delay)
 	answered()

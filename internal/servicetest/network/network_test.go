@@ -75,7 +75,7 @@ func TestTrips(t *testing.T) {
 		receive(t, c, 1)
 		<-received
 	}
-	n.Behave(network.Manner{DropsRequests: true})
+	n.Behave(network.Manner{HoldsAnswers: true})
 	for range 5 {
 		say(t, c)
 		<-received
