@@ -462,6 +462,9 @@ func TestPackagesSayWhatTheyAre(t *testing.T) {
 		if sentences(doc) < minDocSentences {
 			t.Errorf("%s: the package comment has %d sentences; say what it owns, what not, and how it fails", p.path, sentences(doc))
 		}
+		if file := packageDocFile(p); !slices.Contains([]string{"doc.go", "main.go", p.Name + ".go"}, file) && len(p.GoFiles) > 1 {
+			t.Errorf("%s: the package comment is in %s; readers look in doc.go and %s.go", p.path, file, p.Name)
+		}
 		for about, words := range docWords {
 			says := func(word string) bool { return strings.Contains(doc, word) }
 			if !slices.ContainsFunc(words, says) {
@@ -484,6 +487,16 @@ func packageDoc(p pkg) string {
 		doc.WriteString(p.files[name].Doc.Text())
 	}
 	return doc.String()
+}
+
+// packageDocFile is the file with the package comment.
+func packageDocFile(p pkg) string {
+	for _, name := range p.GoFiles {
+		if p.files[name].Doc != nil {
+			return name
+		}
+	}
+	return ""
 }
 
 func sentences(text string) int {
