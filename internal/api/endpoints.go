@@ -56,5 +56,5 @@ var (
 // Routes lists the patterns, scopes and functions of the API.
 func (s *Service) Routes() []httpapi.Route {
 	data := &banking.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Aggregation: s.Aggregation, Documents: s.Documents, Now: s.Now}
-	return slices.Concat(s.authRoutes(), s.tokenRoutes(), data.Routes(), s.clientRoutes(), s.paymentRoutes(), s.paymentListRoutes(), s.changeRoutes(), s.connectorRoutes(), s.logoRoutes(), s.connectorConfigRoutes(), s.programRoutes(), s.termsRoutes(), s.configRoutes(), s.providerRoutes(), s.webhookRoutes(), s.webhookAdditionRoutes(), s.webhookDataRoutes(), s.testRoutes(), s.sandboxRoutes(), s.simulationRoutes(), s.sandboxEventRoutes(), s.mailRoutes(), s.signRoutes())
+	return slices.Concat(s.authRoutes(), s.tokenRoutes(), data.Routes(), s.clientRoutes(), s.paymentRoutes(), s.paymentListRoutes(), s.paymentChangeRoutes(), s.connectorRoutes(), s.logoRoutes(), s.connectorConfigRoutes(), s.programRoutes(), s.termsRoutes(), s.configRoutes(), s.authProviderRoutes(), s.webhookRoutes(), s.webhookAdditionRoutes(), s.webhookDataRoutes(), s.testRoutes(), s.sandboxRoutes(), s.simulationRoutes(), s.sandboxEventRoutes(), s.mailRoutes(), s.signRoutes())
 }

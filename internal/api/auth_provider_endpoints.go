@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/store"
 )
 
-func (s *Service) providerRoutes() []httpapi.Route {
+func (s *Service) authProviderRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.listProviders),

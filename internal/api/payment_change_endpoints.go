@@ -18,7 +18,7 @@ const changeDoc = `The body is one of six. Its keys determine which one, and a m
 - PaymentResumeRequest, PaymentSubmitFieldValuesRequest, PaymentSubmitPSUValidationRequest and PaymentConfirmRequest answer the actions decoupled, additionalInformationNeeded, psuValidation and confirm. Confirming needs payments:admin.
 - PaymentCancelRequest, before the end: needs payments:admin or payments:cancel, which permits only this. A payment that no bank has is rejected at once. Otherwise the service asks the bank, and state_detail is cancelling while the payer has to approve.`
 
-func (s *Service) changeRoutes() []httpapi.Route {
+func (s *Service) paymentChangeRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: httpapi.Update, Pattern: "/payments/{paymentId}", Needs: changePayments, Endpoint: httpapi.Handle(s.changePayment),
