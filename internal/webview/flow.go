@@ -51,7 +51,7 @@ type flowState struct {
 	State       string `json:"s,omitempty"`
 	// Until is when the flow ends, in real time.
 	Until time.Time `json:"e"`
-	// Framed journeys are made inside a page of the client's.
+	// Framed flows are shown inside a page of the client's.
 	Framed bool `json:"w,omitempty"`
 	// Connection is the one the link is about, zero for none, and Sync the number
 	// of its last read at that time.

@@ -3,6 +3,9 @@
 // the application. On others, a person connects an institution, chooses what to share, and
 // later repairs or ends the connection.
 //
+// Files about payments begin with payment_, and files about connections with flow_. A flow is
+// what a person does from one link on: connect, reconnect or manage.
+//
 // It owns the addresses of these pages, the cookies that give access to one payment or one
 // flow, and which page shows a payment or connection in a given state. The stored state alone
 // decides the page, so that every page survives reloading, going back and returning. It does

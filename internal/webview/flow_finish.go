@@ -178,7 +178,7 @@ func termination(reported url.Values) (string, error) {
 	}
 	raw, err := json.Marshal(map[string]any{"type": "powensWebviewTermination", "data": data})
 	if err != nil {
-		return "", fmt.Errorf("encode the end of a journey: %w", err)
+		return "", fmt.Errorf("encode the end of a flow: %w", err)
 	}
 	return string(raw), nil
 }
