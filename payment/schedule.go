@@ -8,6 +8,14 @@ import (
 	"passerelle"
 )
 
+// Frequency is how often a periodic payment repeats.
+type Frequency string
+
+// Frequencies lists every frequency of the interface specification.
+func Frequencies() []Frequency {
+	return []Frequency{"daily", "weekly", "two-weekly", "monthly", "two-monthly", "quarterly", "four-monthly", "semiannually", "yearly"}
+}
+
 // interval is the distance between two occurrences.
 type interval struct{ days, months int }
 
