@@ -152,6 +152,17 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 	return last, err
 }
 
+// UnknownOutcomes lists payments whose last bank call has an unknown outcome. It reads at most
+// MaxOverviewRows calls without a stored answer.
+func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.PaymentID, error) {
+		var id passerelle.PaymentID
+		err := row.Scan(&id)
+		return id, err
+	}, `SELECT payment_id FROM (SELECT payment_id, state FROM attempt WHERE domain_id = $1 AND state <> 'answered' ORDER BY lease_until LIMIT $2) AS live
+		WHERE state = 'unknown' LIMIT $3`, int64(domain), MaxOverviewRows, limit)
+}
+
 // OpenAttempt records, under a lease, a call that is about to be made. Write fails with
 // ErrDuplicate for a used number, for a second attempt while one is unanswered, and for the key
 // of another order.

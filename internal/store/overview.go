@@ -47,17 +47,6 @@ func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, length
 		int64(domain), database.Micros(since), length.Microseconds(), MaxOverviewRows)
 }
 
-// UnknownOutcomes lists payments whose last bank call has an unknown outcome. It reads at most
-// MaxOverviewRows calls without a stored answer.
-func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
-	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.PaymentID, error) {
-		var id passerelle.PaymentID
-		err := row.Scan(&id)
-		return id, err
-	}, `SELECT payment_id FROM (SELECT payment_id, state FROM attempt WHERE domain_id = $1 AND state <> 'answered' ORDER BY lease_until LIMIT $2) AS live
-		WHERE state = 'unknown' LIMIT $3`, int64(domain), MaxOverviewRows, limit)
-}
-
 // OpenPayment is a payment that is not final.
 type OpenPayment struct {
 	ID         passerelle.PaymentID
