@@ -378,11 +378,12 @@ func TestFrequencies(t *testing.T) {
 		"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{"scaRedirect": map[string]string{"href": "https://bank.example/1"}},
 	}}
 	able := newFixture(t, bank, nil).initiator()
-	for frequency, want := range map[payment.Frequency]string{
+	words := map[payment.Frequency]string{
 		"daily": "Daily <nil> <nil>", "weekly": "Weekly <nil> <nil>", "two-weekly": "EveryTwoWeeks <nil> <nil>", "monthly": "Monthly 31 <nil>",
 		"two-monthly": "EveryTwoMonths 31 <nil>", "quarterly": "Quarterly 31 <nil>", "four-monthly": "MonthlyVariable 31 [3 7 11]",
 		"semiannually": "SemiAnnual 31 <nil>", "yearly": "Annual 31 <nil>",
-	} {
+	}
+	for _, frequency := range payment.Frequencies() {
 		in := instruction(payment.Periodic)
 		in.StartDate, in.Frequency = date(29), frequency // the last day of March
 		if _, err := able.Initiate(t.Context(), orderOf(in)); err != nil {
@@ -390,8 +391,8 @@ func TestFrequencies(t *testing.T) {
 		}
 		body := bank.requests[len(bank.requests)-1].body
 		got := fmt.Sprint(body["frequency"], " ", body["dayOfExecution"], " ", body["monthsOfExecution"])
-		if got != want || body["startDate"] != "2026-03-31" || body["executionRule"] != "following" {
-			t.Errorf("%s: %v, want %s", frequency, body, want)
+		if got != words[frequency] || body["startDate"] != "2026-03-31" || body["executionRule"] != "following" {
+			t.Errorf("%s: %v, want %s", frequency, body, words[frequency])
 		}
 	}
 }
