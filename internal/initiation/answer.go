@@ -45,7 +45,7 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 		return nil, err
 	}
 	defer leave()
-	s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: a.Action, Agreed: a.Yes, By: by}, i.onRecord(d, a.Evidence, acts))
+	s.attempt, err = i.openNext(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: a.Action, Agreed: a.Yes, By: by}, i.onRecord(d, a.Evidence, acts))
 	if err != nil {
 		return nil, err
 	}
@@ -65,17 +65,6 @@ func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerell
 		return s, underWay()
 	}
 	return s, nil
-}
-
-// follow commits the intent to send the bank more about an order it has.
-func (i *Initiation) follow(ctx context.Context, s bankSession, next store.Attempt, record addition) (store.Attempt, error) {
-	if s.attempt.Number == 0 {
-		return next, passerelle.Conflicting("No bank has an order of this payment.")
-	}
-	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
-	next.AttemptOrder, next.Trace = s.attempt.AttemptOrder, s.attempt.Trace
-	err := i.begin(ctx, s.payment, &next, i.nextCheck(s.domain, s.payment, payment.Report{}), record)
-	return next, err
 }
 
 // checkAnswer checks the content of an answer. Field values count as consent.

@@ -81,7 +81,7 @@ func (s bankSession) cancellable() bool {
 func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
 	s.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
-	if s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptCancellation, By: c.By}, record); err != nil {
+	if s.attempt, err = i.openNext(ctx, s, store.Attempt{Kind: store.AttemptCancellation, By: c.By}, record); err != nil {
 		return nil, err
 	}
 	p, err := i.send(ctx, s, cancel)
@@ -99,7 +99,7 @@ func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRe
 // A bank that still waits and takes no answers waits for ever.
 func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
-	if s.attempt, err = i.follow(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}, record); err != nil {
+	if s.attempt, err = i.openNext(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}, record); err != nil {
 		return nil, err
 	}
 	return i.send(ctx, s, statusOnly)

@@ -15,8 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// open commits the intent to send an order before it is sent.
-func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.Payment, o store.AttemptOrder, record addition) (store.Attempt, error) {
+// openFirst commits the intent to send an order before it is sent.
+func (i *Initiation) openFirst(ctx context.Context, d passerelle.Domain, p *payment.Payment, o store.AttemptOrder, record addition) (store.Attempt, error) {
 	key := make([]byte, 16)
 	if _, err := io.ReadFull(i.Random, key); err != nil {
 		return store.Attempt{}, fmt.Errorf("make an attempt key: %w", err)
@@ -30,6 +30,17 @@ func (i *Initiation) open(ctx context.Context, d passerelle.Domain, p *payment.P
 	attempt := store.Attempt{Payment: p.ID, Domain: d.ID, Number: 1, Kind: store.AttemptInitiation, AttemptOrder: o, Created: i.now(d)}
 	err = i.begin(ctx, p, &attempt, nil, record)
 	return attempt, err
+}
+
+// openNext commits the intent to send the bank more about an order it has.
+func (i *Initiation) openNext(ctx context.Context, s bankSession, next store.Attempt, record addition) (store.Attempt, error) {
+	if s.attempt.Number == 0 {
+		return next, passerelle.Conflicting("No bank has an order of this payment.")
+	}
+	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
+	next.AttemptOrder, next.Trace = s.attempt.AttemptOrder, s.attempt.Trace
+	err := i.begin(ctx, s.payment, &next, i.nextCheck(s.domain, s.payment, payment.Report{}), record)
+	return next, err
 }
 
 // encodeDevice encodes the payer's device, nil when there is none.

@@ -65,7 +65,7 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 		return nil, err
 	}
 	defer leave()
-	attempt, err := i.open(ctx, d, p, store.AttemptOrder{Waits: waits, Fields: fields}, i.onRecord(d, choice.Evidence, nil))
+	attempt, err := i.openFirst(ctx, d, p, store.AttemptOrder{Waits: waits, Fields: fields}, i.onRecord(d, choice.Evidence, nil))
 	if err != nil {
 		return nil, err
 	}
