@@ -16,13 +16,15 @@ import (
 	"passerelle/payment"
 )
 
-// The account numbers of payments are sealed with the payment. In their columns is a blind value
-// instead: the same for the same number of a domain, and of no use without the key file. Lists
-// find a number by it, and the last four characters of a number by the last four of the blind
-// value, because the indexes have the whole value and its last four characters. The account
-// numbers of banking data are not sealed: a page of transactions would open one for each row.
+// The account numbers of payments are sealed with the payment. Their columns contain a blind
+// value instead: the same value for the same number of a domain, and useless without the key
+// file. Lists search for a number by its blind value, and for the last four characters of a
+// number by the last four of the blind value, because indexes cover the whole value and its last
+// four characters. The account numbers of banking data are not sealed: a page of transactions
+// would have to decrypt one for each row.
 
-// The columns of account numbers, whose blind values differ.
+// The columns of account numbers. The same number has different blind values in different
+// columns.
 const (
 	payerColumn       = "payment.payer_identification"
 	beneficiaryColumn = "instruction.beneficiary_identification"
@@ -44,13 +46,13 @@ func (r *Reader) sealsNumbers(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read whether account numbers are sealed: %w", err)
 	}
-	if on { // for good; that they are clear may change at any moment
+	if on { // remembered for good: only the answer "not sealed" can still change
 		r.sealing.Store(true)
 	}
 	return on, nil
 }
 
-// blind is the value by which an account number is found in a column.
+// blind is the value by which lists search for an account number in a column.
 func (r *Reader) blind(domain passerelle.DomainID, column, number string) string {
 	if number == "" {
 		return ""
@@ -84,7 +86,7 @@ func (r *Reader) blindEnd(domain passerelle.DomainID, column, last string) strin
 	return string(out)
 }
 
-// blinded is the filter with the values by which account numbers are found.
+// blinded returns the filter with blind values in place of account numbers.
 func (r *Reader) blinded(ctx context.Context, f PaymentFilter) (PaymentFilter, error) {
 	if f.Payer == "" && f.PayerEnd == "" && f.Beneficiary == "" && f.BeneficiaryEnd == "" {
 		return f, nil
@@ -181,11 +183,11 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 	return json.Unmarshal(plain, &p.numbers)
 }
 
-// SealAccountNumbers makes the store encrypt account numbers of payments from now on, and encrypts
-// those of older payments, in units of one payment. While it works, lists find no payment by a
-// number that is still clear, and a process that began to write before may leave some clear.
-// Progress gets the number of payments seen. What was done before an error stays done, and another
-// call continues.
+// SealAccountNumbers makes the store encrypt account numbers of payments from now on, and
+// encrypts those of older payments, in units of one payment. During this work, lists do not find
+// payments by a number that is still clear, and a process that began to write before may leave
+// some numbers clear. Progress gets the number of payments seen. What was done before an error
+// stays done, and the next call continues there.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
 	var sealed int64
 	err := db.Write(ctx, func(tx *Tx) error {

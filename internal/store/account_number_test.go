@@ -21,7 +21,7 @@ const (
 	otherNumber  = "BE68539007547034"
 )
 
-// numbered is a payment between these accounts.
+// numbered stores a payment between these accounts.
 func (s fixture) numbered() *payment.Payment {
 	s.t.Helper()
 	d := draft(1)
@@ -75,7 +75,7 @@ func (s fixture) found(db *store.DB, domain passerelle.DomainID) map[string]int6
 	return found
 }
 
-// same fails the test when the payment is not read as it was made.
+// same fails the test when the payment that is read differs from the payment that was made.
 func (s fixture) same(db *store.DB, p *payment.Payment) {
 	s.t.Helper()
 	got, err := db.Payment(s.t.Context(), p.Domain, p.ID, true)
@@ -160,8 +160,8 @@ func TestOlderAccountNumbersAreSealed(t *testing.T) {
 	})
 }
 
-// TestNumbersThatStayedClearAreSealed: a process that runs meanwhile encrypts and finds
-// numbers, and the next call encrypts plain ones that another left.
+// TestNumbersThatStayedClearAreSealed: a process that runs during the sealing encrypts and finds
+// numbers, and the next call encrypts plain numbers that another process left.
 func TestNumbersThatStayedClearAreSealed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)

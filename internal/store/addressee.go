@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Addressee is a webhook with what a request to it needs, all read at one instant.
+// Addressee is a webhook with all data that a request to it needs, read at one instant.
 type Addressee struct {
 	Webhook
 	Served ServedDomain
@@ -23,8 +23,8 @@ var addressees = `SELECT ` + servedDomainColumns + `, ` + qualified("w", webhook
 	LEFT JOIN auth_provider a ON a.domain_id = w.domain_id AND a.id = w.auth_id AND a.deleted IS NULL
 	WHERE w.domain_id = $1 AND w.id = $2`
 
-// Addressee loads the addressee of a webhook, even of a deleted one. It fails with ErrNotFound
-// when there is none.
+// Addressee loads the addressee of a webhook, including deleted webhooks. It fails with
+// ErrNotFound when there is none.
 func (r *Reader) Addressee(ctx context.Context, domain passerelle.DomainID, id passerelle.WebhookID) (Addressee, error) {
 	var (
 		found    = Addressee{Served: ServedDomain{Settings: map[string]string{}}}
@@ -49,7 +49,7 @@ func (r *Reader) Addressee(ctx context.Context, domain passerelle.DomainID, id p
 	return found, err
 }
 
-// scan scans a row with further columns before and after.
+// scan scans a row that has further columns before and after those of the type.
 type scan func(dest ...any) error
 
 // Scan reads the columns.

@@ -37,8 +37,8 @@ func pocketOf(investment, key string) bankstore.NewAsset {
 	return bankstore.NewAsset{Kind: bankstore.Pockets, Key: key, Investment: investment, Details: passerelle.PocketDetails{Key: key, Investment: investment}}
 }
 
-// listed are the keys of the assets of a kind, read in pages of two and compared with the
-// count.
+// listed returns the keys of the assets of a kind, reads them in pages of two and compares their
+// number with the count.
 func listed[D any](h *userAccounts, f bankstore.AssetFilter, key func(D) string) string {
 	h.t.Helper()
 	var keys []string

@@ -26,17 +26,18 @@ type Attempt struct {
 	Number int64
 	Kind   AttemptKind
 	// State is open while the call may be under way, answered once the bank's answer is stored,
-	// and unknown when only the bank can tell.
+	// and unknown when the service must ask the bank for the outcome.
 	State   string
 	Created time.Time
-	// Inquiries counts how often a process took the attempt over to ask the bank. A process that
-	// holds the attempt with an older count has been replaced.
+	// Inquiries counts how often a process took over the attempt to ask the bank. A process
+	// whose copy of the attempt has an older count no longer holds the attempt.
 	Inquiries int64
 
-	// AttemptOrder is the order of the payment: that of its first attempt, even in a later one.
+	// AttemptOrder is the order of the payment. All attempts of a payment have the order of the
+	// first one.
 	AttemptOrder
-	// Action, Agreed and By are the question, the answer and who gave it. For a cancellation,
-	// By is who requested it.
+	// Action is the bank's question, Agreed the answer, and By the actor who answered. For a
+	// cancellation, By is who requested it.
 	Action payment.Action
 	Agreed bool
 	By     payment.Actor
@@ -44,9 +45,9 @@ type Attempt struct {
 	Trace string
 }
 
-// AttemptOrder has what every call to a bank about a payment carries.
+// AttemptOrder is the data that every call to a bank about a payment carries.
 type AttemptOrder struct {
-	// Key is the order's name at the bank.
+	// Key identifies the order at the bank.
 	Key       string
 	Connector string
 	Mechanism string
@@ -56,8 +57,8 @@ type AttemptOrder struct {
 	Fields map[string]string
 	// Memory is what the connector stores about the order, encrypted like the fields.
 	Memory []byte
-	// Device is the payer's device at validation, encoded by its owner and stored encrypted;
-	// nil without a payer.
+	// Device is the payer's device at validation, encoded by the package that owns it and stored
+	// encrypted; nil without a payer.
 	Device []byte
 	// OrderID is the id of the attempt that is the order.
 	OrderID int64
@@ -83,8 +84,8 @@ const (
 // Live reports whether the outcome of the attempt is not stored yet.
 func (a Attempt) Live() bool { return a.State == AttemptOpen || a.State == AttemptUnknown }
 
-// ErrSealed reports that a sealed value does not open: it was altered, or its
-// key is missing. What else was read comes with the error.
+// ErrSealed reports that a sealed value does not open: it was altered, or its key is missing.
+// The other data that was read is returned with the error.
 var ErrSealed = errors.New("a sealed value does not open")
 
 func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
@@ -136,8 +137,8 @@ func attemptPlace(domain passerelle.DomainID, id int64, column string) keys.Plac
 	return keys.Place{Domain: int64(domain), Table: "attempt", Column: column, Row: id}
 }
 
-// Attempt loads the last attempt of a payment, or ErrNotFound. With ErrSealed it comes without
-// the encrypted parts of the order.
+// Attempt loads the last attempt of a payment, or returns ErrNotFound. With ErrSealed it returns
+// the attempt without the encrypted parts of the order.
 func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (Attempt, error) {
 	var last Attempt
 	_, err := database.One(ctx, r.rows, func(row database.Row) (struct{}, error) {
@@ -164,8 +165,8 @@ func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID
 }
 
 // OpenAttempt records, under a lease, a call that is about to be made. Write fails with
-// ErrDuplicate for a used number, for a second attempt while one is unanswered, and for the key
-// of another order.
+// ErrDuplicate for a number already used, for a second attempt while another is unanswered, and
+// for a key that another order has.
 func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	id, err := tx.unit.NewID("attempt")
 	if err != nil {
@@ -182,7 +183,7 @@ func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	return nil
 }
 
-// agreed is stored for answers alone.
+// agreed is NULL for attempts that are not answers.
 func (a Attempt) agreed() *bool {
 	if a.Kind != AttemptAnswer {
 		return nil
@@ -221,24 +222,24 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 	return nil
 }
 
-// AnswerAttempt closes an attempt whose outcome is stored in the same
-// transaction. One already answered, or taken over since it was read, is
-// ErrConflict.
+// AnswerAttempt closes an attempt in the transaction that stores its outcome. Write fails with
+// ErrConflict when the attempt is already answered, or was taken over since it was read.
 func (tx *Tx) AnswerAttempt(a Attempt) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'answered' WHERE +domain_id = $1 AND id = $2 AND asked = $3 AND state <> 'answered'`,
 		int64(a.Domain), a.ID, a.Inquiries)
 }
 
-// PostponeAttempt records that the outcome is unknown, and after how long to ask the bank
-// next, by the database's clock. It conflicts like AnswerAttempt.
+// PostponeAttempt records that the outcome is unknown, and how long to wait before the bank is
+// asked again, by the database's clock. Write fails with ErrConflict in the cases of
+// AnswerAttempt.
 func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND asked = $4 AND state <> 'answered'`,
 		wait.Microseconds(), int64(a.Domain), a.ID, a.Inquiries)
 }
 
 // ClaimAttempts takes over at most limit attempts of a domain whose lease has lapsed, for the
-// length of a new lease. The rows are locked in their state. Asking for the state once more
-// would make PostgreSQL start with all unanswered attempts.
+// length of a new lease. The subquery already selects and locks rows by state. A second
+// condition on the state would make PostgreSQL start with all unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}

@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// attempt opens one for a fresh payment, under a lease.
+// attempt opens an attempt for a new payment, under a lease.
 func (s fixture) attempt(key string, lease time.Duration) store.Attempt {
 	s.t.Helper()
 	p := s.create(draft(1), now)
@@ -34,7 +34,7 @@ func (s fixture) wantAttempt(want store.Attempt) {
 	wantSame(s.t, want, got, err)
 }
 
-// claim takes attempts of a domain over.
+// claim takes over attempts of a domain.
 func (s fixture) claim(domain passerelle.DomainID, lease time.Duration, limit int) []int64 {
 	s.t.Helper()
 	var ids []int64
@@ -242,8 +242,8 @@ func TestFieldValues(t *testing.T) {
 	})
 }
 
-// TestAttemptAndOutcomeAreOne: when the payment has changed meanwhile, the
-// attempt is not answered either.
+// TestAttemptAndOutcomeAreOne: when the payment has changed since it was read, the attempt is
+// not answered either.
 func TestAttemptAndOutcomeAreOne(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -298,8 +298,8 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 	})
 }
 
-// TestSpoiltAttemptIsKnown: an attempt that cannot be decrypted comes without its encrypted parts,
-// and with everything else.
+// TestSpoiltAttemptIsKnown: an attempt that cannot be decrypted is returned with everything
+// except its encrypted parts.
 func TestSpoiltAttemptIsKnown(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -313,8 +313,8 @@ func TestSpoiltAttemptIsKnown(t *testing.T) {
 	})
 }
 
-// TestDueAndExpiringWaitForAttempts: while a bank may just be answering, it is
-// not asked, and its payment does not expire.
+// TestDueAndExpiringWaitForAttempts: while an attempt is open, the bank is not asked for the
+// state, and the payment does not expire.
 func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		claims := func() (due, expiring []int64) {

@@ -10,22 +10,22 @@ import (
 // OperatorID identifies a person who works in the console.
 type OperatorID int64
 
-// Audit is one thing that an operator did, viewed, or was refused. It has no personal value, and
-// identifies people and objects by number.
+// Audit is one thing that an operator did, viewed, or was refused. It contains no personal
+// value, and identifies people and objects by number.
 type Audit struct {
 	ID int64
 	// Domain is zero for acts without a domain.
 	Domain passerelle.DomainID
 	// At is real time.
 	At time.Time
-	// Operator and Session are zero for commands, and for an unknown name.
+	// Operator and Session are zero for commands, and for a sign-in with an unknown name.
 	Operator OperatorID
 	Session  int64
 	// Request is the id of the request, empty for commands.
 	Request string
-	// Act is a word for the act.
+	// Act names the act.
 	Act string
-	// Subject is the kind of object, and SubjectID its id; empty for none.
+	// Subject is the kind of object, and SubjectID its id; empty and zero without an object.
 	Subject   string
 	SubjectID int64
 	Refused   bool
@@ -41,7 +41,7 @@ func (tx *Tx) Audit(acts ...Audit) error {
 	return nil
 }
 
-// AuditOf is Audit for acts on an object that gets its id in the unit.
+// AuditOf is like Audit, for acts on an object that gets its id in the unit.
 func (tx *Tx) AuditOf(id int64, acts ...Audit) error {
 	for _, a := range acts {
 		a.SubjectID = id

@@ -74,7 +74,7 @@ func TestWhatIsHashedTellsActsApart(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		variants := []store.Audit{
 			{At: now, Request: "r", Act: "a"},
-			{At: now, Request: "r", Act: "a"}, // another id
+			{At: now, Request: "r", Act: "a"}, // the id differs
 			{Domain: s.domain, At: now, Request: "r", Act: "a"},
 			{At: now.Add(time.Microsecond), Request: "r", Act: "a"},
 			{At: now, Operator: 1, Request: "r", Act: "a"},

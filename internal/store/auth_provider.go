@@ -13,16 +13,15 @@ import (
 	"passerelle/internal/keys"
 )
 
-// MaxAuthProviders is how many providers a domain can have. Two that are made
-// at the same moment may both be the last.
+// MaxAuthProviders is how many providers a domain can have. Two providers that are created at
+// the same moment may exceed the limit by one.
 const MaxAuthProviders = 1000
 
-// ErrFull reports that a domain has as many authentication providers as it can
-// have.
+// ErrFull reports that a domain has reached the limit of authentication providers.
 var ErrFull = errors.New("the domain has as many of them as it can have")
 
-// AuthProvider is how receivers authenticate our requests. Its secrets are sealed in the
-// database.
+// AuthProvider is a method by which receivers authenticate our requests. Its secrets are sealed
+// in the database.
 type AuthProvider struct {
 	ID     int64
 	Domain passerelle.DomainID
@@ -40,13 +39,14 @@ type AuthProvider struct {
 	Updated  *time.Time
 }
 
-// TokenEndpoint is where an oauth provider gets access tokens, with the client's credentials.
+// TokenEndpoint is the endpoint from which an oauth provider gets access tokens, with the
+// client's credentials.
 type TokenEndpoint struct {
 	URL       string `json:"url"`
 	ClientID  string `json:"client_id"`
 	GrantType string `json:"grant_type"`
-	// PublicCert and PrivateCert are the certificate and the key of the client
-	// as PEM, both or none.
+	// PublicCert and PrivateCert are the client's certificate and private key as PEM. Either
+	// both are set or neither.
 	PublicCert  string `json:"public_cert,omitempty"`
 	PrivateCert string `json:"private_cert,omitempty"`
 }
@@ -70,7 +70,7 @@ func (r *Reader) scanAuthProvider(row database.Row) (AuthProvider, error) {
 	return found.open(r.keys)
 }
 
-// authRow is a row of a provider, all null where a join has found none.
+// authRow is a row of a provider. All columns are null when a join found no provider.
 type authRow struct {
 	id, domain, created, nextFrom, updated *int64
 	kind, name                             *string
@@ -92,8 +92,8 @@ func (a *authRow) open(ring *keys.Ring) (AuthProvider, error) {
 	return found, nil
 }
 
-// The next secret is sealed for the column of the present one, where it moves when it takes
-// effect.
+// The next secret is sealed with the column name of the present secret, because it moves to that
+// column when it takes effect.
 func (a *AuthProvider) secretPlace() keys.Place { return a.place("secret") }
 func (a *AuthProvider) configPlace() keys.Place { return a.place("config") }
 
@@ -124,7 +124,7 @@ func (a *AuthProvider) open(ring *keys.Ring, secret, next, config []byte) error 
 	return json.Unmarshal(plain, &a.Endpoint)
 }
 
-// seal is the secret and the configuration as they are stored.
+// seal returns the secret and the configuration in stored form.
 func (a *AuthProvider) seal(tx *Tx) ([]byte, []byte, error) {
 	secret, err := tx.Seal(a.secretPlace(), []byte(a.Secret))
 	if err != nil || a.Endpoint == nil {
@@ -171,7 +171,7 @@ func (r *Reader) AuthProviderNames(ctx context.Context, domain passerelle.Domain
 // ProviderFilter selects the providers of a domain.
 type ProviderFilter struct {
 	Domain passerelle.DomainID
-	Name   *string // nil for any
+	Name   *string // nil for all
 }
 
 func (f ProviderFilter) where() (string, []any) {
@@ -206,8 +206,8 @@ func (r *Reader) CountAuthProviders(ctx context.Context, f ProviderFilter) (int6
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM auth_provider WHERE `+where, args...)
 }
 
-// WebhooksWithProvider lists the first webhooks of a domain that are not
-// deleted and have a provider, or any when it is zero, at most limit.
+// WebhooksWithProvider lists the first webhooks of a domain that are not deleted and use a
+// provider, at most limit. With id zero, any provider counts.
 func (r *Reader) WebhooksWithProvider(ctx context.Context, domain passerelle.DomainID, provider int64, limit int) ([]passerelle.WebhookID, error) {
 	which, args := `auth_id IS NOT NULL`, []any{int64(domain), limit}
 	if provider != 0 {
@@ -221,8 +221,8 @@ func (r *Reader) WebhooksWithProvider(ctx context.Context, domain passerelle.Dom
 	return database.Collect(ctx, r.rows, scan, `SELECT id FROM webhook WHERE domain_id = $1 AND `+which+` AND deleted IS NULL ORDER BY id LIMIT $2`, args...)
 }
 
-// CreateAuthProvider stores a provider and gives it its id. A name in use is
-// ErrDuplicate, and one provider too many ErrFull.
+// CreateAuthProvider stores a provider and gives it its id. A name in use is ErrDuplicate, and a
+// provider beyond the limit is ErrFull.
 func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 	id, err := tx.unit.NewID("auth_provider")
 	if err != nil {
@@ -245,8 +245,8 @@ func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 	return nil
 }
 
-// RenameAuthProvider changes only the name of a provider, so a secret that is replaced at the
-// same moment stays. A name in use is ErrDuplicate.
+// RenameAuthProvider changes only the name of a provider, so that it does not undo a
+// simultaneous change of the secret. A name in use is ErrDuplicate.
 func (tx *Tx) RenameAuthProvider(a AuthProvider, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = $1, updated = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
 		a.Name, database.Micros(now), int64(a.Domain), a.ID)
@@ -284,13 +284,14 @@ type Rotation struct {
 	Domain   passerelle.DomainID
 	Provider int64
 	Secret   string
-	// From is when it replaces the present one, in real time; nil is at once.
+	// From is the instant, in real time, at which the secret replaces the present one. Nil means
+	// at once.
 	From *time.Time
 }
 
-// RotateSecret gives another secret to a provider that signs. When the change is for later, a next
-// secret whose time has come at the real instant becomes the present one first. A next secret
-// whose time has not come is dropped. Now is the domain's time.
+// RotateSecret gives a new secret to a provider that signs. When the change is planned for
+// later, a pending next secret that is in effect at the real instant becomes the present secret
+// first. A pending next secret that is not yet in effect is dropped. Now is the domain's time.
 func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	a := AuthProvider{ID: r.Provider, Domain: r.Domain}
 	sealed, err := tx.Seal(a.secretPlace(), []byte(r.Secret))
@@ -309,24 +310,24 @@ func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	return nil
 }
 
-// UseAuthProvider is called by units that give a provider to a webhook. It blocks a deletion of
-// the provider until the end of the unit. Write fails with ErrNotFound when the provider is
-// gone.
+// Units that give a provider to a webhook must call UseAuthProvider. It blocks a deletion of the
+// provider until the end of the unit. Write fails with ErrNotFound when the provider does not
+// exist any more.
 func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = name WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
 }
 
-// DeleteAuthProvider ends a provider. Nothing is sent from then on to webhooks that use it, see
-// Webhook.AuthDeleted. Write fails with ErrNotFound when there is no such provider.
+// DeleteAuthProvider marks a provider deleted. From then on, nothing is sent to webhooks that
+// use it, see Webhook.AuthDeleted. Write fails with ErrNotFound when there is no such provider.
 func (tx *Tx) DeleteAuthProvider(domain passerelle.DomainID, id int64, now time.Time) {
-	// A statement sees what was committed when it began, so this one must wait for units that
-	// are just assigning the provider to a webhook.
+	// A statement reads only what was committed before it began, so this one must wait for units
+	// that are assigning the provider to a webhook.
 	tx.UseAuthProvider(domain, id)
 	tx.unit.Exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id = $2`, int64(domain), id)
 	tx.unit.Exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND id = $3`, database.Micros(now), int64(domain), id)
 }
 
-// DeleteAuthProviders ends all providers of a domain, as DeleteAuthProvider does one.
+// DeleteAuthProviders marks all providers of a domain deleted, like DeleteAuthProvider.
 func (tx *Tx) DeleteAuthProviders(domain passerelle.DomainID, now time.Time) {
 	tx.unit.Exec(`UPDATE auth_provider SET name = name WHERE domain_id = $1 AND deleted IS NULL`, int64(domain))
 	tx.unit.Exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id IS NOT NULL`, int64(domain))

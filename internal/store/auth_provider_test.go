@@ -147,7 +147,7 @@ func TestChangedAuthProviders(t *testing.T) {
 		taken.Name, foreign.Domain = "signer", s.other
 		wantError(t, update(a, taken), store.ErrDuplicate)
 		wantError(t, update(a, foreign), store.ErrNotFound)
-		wantError(t, update(signer, signer), store.ErrNotFound) // has no token endpoint
+		wantError(t, update(signer, signer), store.ErrNotFound) // a signing provider has no token endpoint
 		s.wantProvider(signer)
 		s.wantProvider(a)
 	})
@@ -167,8 +167,8 @@ func TestRotatedSecrets(t *testing.T) {
 			kept, follow string
 		}{
 			{"1", 0, at(2), "secret of a", "1"},
-			{"2", 1, at(3), "secret of a", "2"}, // the first never came
-			{"3", 3, at(4), "2", "3"},           // the second has come
+			{"2", 1, at(3), "secret of a", "2"}, // the first secret never took effect
+			{"3", 3, at(4), "2", "3"},           // the second secret has taken effect
 			{"4", 5, nil, "4", ""},
 			{"5", 5, at(6), "4", "5"},
 			{"6", 5, nil, "6", ""},
@@ -220,7 +220,7 @@ func TestSecretsOfAuthProvidersAreSealed(t *testing.T) {
 				t.Errorf("%q is in clear", plain)
 			}
 		}
-		// An encrypted value opens in its own place only.
+		// An encrypted value can be decrypted only in its own row and column.
 		for _, statement := range []string{
 			`UPDATE auth_provider SET secret = (SELECT secret FROM auth_provider WHERE id = $2) WHERE id = $1`,
 			`UPDATE auth_provider SET config = (SELECT secret FROM auth_provider WHERE id = $1) WHERE id = $1 AND $2 <> 0`,
@@ -269,7 +269,7 @@ func TestDeletedAuthProviders(t *testing.T) {
 		}
 		wantError(t, remove(free.ID), store.ErrNotFound)
 		wantError(t, use(free.ID), store.ErrNotFound)
-		s.provider(s.domain, "free", nil) // the name is free again
+		s.provider(s.domain, "free", nil) // the name is available again
 		for provider, want := range map[int64]int{used.ID: 1, free.ID: 0, 0: 1} {
 			users, err := s.db.WebhooksWithProvider(t.Context(), s.domain, provider, 5)
 			if err != nil || len(users) != want {

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// values stores transactions of an account, each as day and value.
+// values stores transactions of an account, each given as day and value.
 func (h *userAccounts) values(account int, list ...string) []passerelle.Transaction {
 	h.t.Helper()
 	var stored []passerelle.Transaction
@@ -52,8 +52,8 @@ func (h *userAccounts) moved(accounts []bankstore.StoredAccount, first, last int
 	return lines
 }
 
-// TestMovements: sums are exact for any digits, by booking day, of existing booked
-// transactions. Later ones are one sum.
+// TestMovements: sums are exact for any digits, by booking day, of existing booked transactions.
+// Movements after the period are returned as one sum.
 func TestMovements(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)
@@ -86,7 +86,7 @@ func TestMovements(t *testing.T) {
 	})
 }
 
-// TestPlanOfMovements: days are read along an index, from the first on.
+// TestPlanOfMovements: days are read through an index, beginning with the first day.
 func TestPlanOfMovements(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	h := newUserAccounts(t, s)

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestOwnCategoriesAreBehindNoSequence: their numbers follow the built-in ones, which the
-// sequence does not know.
+// TestOwnCategoriesAreBehindNoSequence: the ids of a domain's own categories follow the ids of
+// built-in categories, which the sequence does not count.
 func TestOwnCategoriesAreBehindNoSequence(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.write(func(tx *store.Tx) error {

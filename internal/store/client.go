@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// Client is an application with credentials. Its secret is known by hash only.
+// Client is an application with credentials. Only the hash of its secret is stored.
 type Client struct {
 	ID     passerelle.ClientID
 	Domain passerelle.DomainID
@@ -22,19 +22,20 @@ type Client struct {
 	// RedirectURIs are the only redirect addresses for payers. An empty list allows any in a
 	// sandbox domain and none in a live one.
 	RedirectURIs []string
-	// PublicKey, in PEM, verifies signatures of the application's own key; empty for none.
+	// PublicKey, in PEM, verifies signatures made with the application's own key; empty for
+	// none.
 	PublicKey string
 	Appearance
-	// Config has texts that the application's programs store, nil for none.
+	// Config contains texts that the application's programs store; nil for none.
 	Config map[string]string
 	// Logo is the id of its picture, zero for none.
 	Logo    int64
 	Created time.Time
-	// Used is about when its secret was last used, nil for never.
+	// Used is the approximate time when its secret was last used, nil for never.
 	Used *time.Time
 }
 
-// Appearance is how an application presents itself to people.
+// Appearance is the name, the colours and the logo that people see of an application.
 type Appearance struct {
 	PrimaryColor, SecondaryColor                        string
 	Description, DescriptionBanks, DescriptionProviders string
@@ -65,10 +66,10 @@ func scanClient(row database.Row) (Client, error) {
 	return c, err
 }
 
-// noTexts is how a map without texts is stored.
+// noTexts is the stored form of a map without texts.
 const noTexts = "{}"
 
-// storedTexts is how texts by their keys are stored.
+// storedTexts encodes a map of texts for storage.
 func storedTexts(texts map[string]string) (string, error) {
 	if len(texts) == 0 {
 		return noTexts, nil
@@ -80,7 +81,7 @@ func storedTexts(texts map[string]string) (string, error) {
 	return string(raw), nil
 }
 
-// readTexts reads what storedTexts wrote; nil for none.
+// readTexts decodes the result of storedTexts; an empty map is nil.
 func readTexts(stored string) (map[string]string, error) {
 	var (
 		texts map[string]string
@@ -98,8 +99,8 @@ func (r *Reader) Client(ctx context.Context, domain passerelle.DomainID, id pass
 		int64(domain), int64(id))
 }
 
-// RedirectURIs returns the redirect URIs of a client, or ErrNotFound for a deleted one. It
-// reads no other column, because every new payment needs it.
+// RedirectURIs returns the redirect URIs of a client, or ErrNotFound for a deleted one. It reads
+// no other column, because it runs for every new payment.
 func (r *Reader) RedirectURIs(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]string, error) {
 	uris, err := database.One(ctx, r.rows, database.ScanString,
 		`SELECT redirect_uris FROM client WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
@@ -127,7 +128,7 @@ func (r *Reader) ClientPage(ctx context.Context, domain passerelle.DomainID, w W
 		ORDER BY client.id `+p.Order+` LIMIT $3`, int64(domain), p.From, w.Limit)
 }
 
-// OnlyClient is the client of a domain that has exactly one, or ErrNotFound.
+// OnlyClient returns the client of a domain that has exactly one, or ErrNotFound.
 func (r *Reader) OnlyClient(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
 	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY id LIMIT 2`, int64(domain))
 	if err == nil && len(first) != 1 {
@@ -139,8 +140,8 @@ func (r *Reader) OnlyClient(ctx context.Context, domain passerelle.DomainID) (pa
 	return passerelle.ClientID(first[0]), nil
 }
 
-// CreateClient stores a client and gives it its id. A redirect URI has no
-// white space, so they are stored as one text.
+// CreateClient stores a client and gives it its id. Redirect URIs contain no white space, so all
+// of them are stored as one text.
 func (tx *Tx) CreateClient(c *Client) error {
 	id, err := tx.unit.NewID("client")
 	if err != nil {
@@ -152,7 +153,7 @@ func (tx *Tx) CreateClient(c *Client) error {
 	return tx.UpdateClient(*c)
 }
 
-// UpdateClient stores everything about a client but its keys and its logo.
+// UpdateClient stores all fields of a client except its keys and its logo.
 func (tx *Tx) UpdateClient(c Client) error {
 	config, err := storedTexts(c.Config)
 	if err != nil {
@@ -167,8 +168,8 @@ func (tx *Tx) UpdateClient(c Client) error {
 	return nil
 }
 
-// NoteClientUse notes that the secret of a client was used at an instant, unless
-// that was noted since another.
+// NoteClientUse records that the secret of a client was used at an instant, unless a use after
+// the instant since is recorded already.
 func (tx *Tx) NoteClientUse(domain passerelle.DomainID, id passerelle.ClientID, at, since time.Time) {
 	tx.unit.Exec(`UPDATE client SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		database.Micros(at), int64(domain), int64(id), database.Micros(since))
@@ -178,8 +179,8 @@ func clientKeyPlace(domain passerelle.DomainID, id passerelle.ClientID) keys.Pla
 	return keys.Place{Domain: int64(domain), Table: "client", Column: "private_key", Row: int64(id)}
 }
 
-// SetClientKeys stores the key pair of a client, and replaces an earlier one: the private half
-// encrypted, the public one in PEM.
+// SetClientKeys stores the key pair of a client in place of an earlier one. The private key is
+// encrypted, the public key is PEM.
 func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, private []byte, public string) error {
 	sealed, err := tx.Seal(clientKeyPlace(domain, id), private)
 	if err != nil {
@@ -190,7 +191,7 @@ func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, 
 	return nil
 }
 
-// ClientKey is the private key of a client, or ErrNotFound when it has none.
+// ClientKey returns the private key of a client, or ErrNotFound when it has none.
 func (r *Reader) ClientKey(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]byte, error) {
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -214,8 +215,8 @@ type Logo struct {
 	Content   []byte
 }
 
-// SetLogo stores the logo of a client, replaces an earlier one, and sets its id. A client that
-// is not there is ErrNotFound.
+// SetLogo stores the logo of a client, replaces an earlier one, and sets its id. An unknown
+// client is ErrNotFound.
 func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Logo, now time.Time) error {
 	newID, err := tx.unit.NewID("client_logo")
 	if err != nil {
@@ -243,8 +244,7 @@ func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passer
 	}, `SELECT id, media_type, content FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }
 
-// DeleteClient marks a client deleted, revokes its tokens and removes its logo
-// with it.
+// DeleteClient marks a client deleted, revokes its tokens and removes its logo.
 func (tx *Tx) DeleteClient(domain passerelle.DomainID, id passerelle.ClientID, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET deleted = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, database.Micros(now), int64(domain), int64(id))
 	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND client_id = $3 AND revoked IS NULL`, database.Micros(now), int64(domain), int64(id))

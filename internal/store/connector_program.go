@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// ConnectorProgram is a connector that is another program, for all domains.
+// ConnectorProgram is a connector that runs as a separate program, for all domains.
 type ConnectorProgram struct {
 	ID int64
 	// UUID is the UUID of the connector, as in its profile.
@@ -53,8 +53,8 @@ func (r *Reader) ConnectorSecret(ctx context.Context, id int64) (string, error) 
 	return string(plain), nil
 }
 
-// AddConnectorProgram stores a program with its secret and gives it its id. A UUID that is
-// taken is ErrDuplicate.
+// AddConnectorProgram stores a program with its secret and gives it its id. A UUID in use is
+// ErrDuplicate.
 func (tx *Tx) AddConnectorProgram(p *ConnectorProgram, secret string) error {
 	id, err := tx.unit.NewID("connector_program")
 	if err != nil {
@@ -75,7 +75,7 @@ func (tx *Tx) DescribeConnectorProgram(id int64, profile string) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE connector_program SET profile = $1 WHERE id = $2`, profile, id)
 }
 
-// RemoveConnectorProgram forgets a program. Its connections and payments do not change.
+// RemoveConnectorProgram removes a program. Its connections and payments do not change.
 func (tx *Tx) RemoveConnectorProgram(id int64) {
 	tx.unit.ExecOne(ErrNotFound, `DELETE FROM connector_program WHERE id = $1`, id)
 }

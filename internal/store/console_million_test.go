@@ -20,9 +20,9 @@ func rowsOfLists(t *testing.T) (rows int, long bool) {
 // fewRows is the length of the short lists.
 const fewRows = 1000
 
-// crowds insert rows for every list of the console, all of one user where they have a user: $1
-// and $2 are the first and last number, $3 the domain, $4 a connection, and HASH a unique
-// value.
+// crowds insert rows for every list of the console. Rows that belong to a user all belong to the
+// same one. $1 and $2 are the first and last number, $3 the domain, $4 a connection, and HASH a
+// unique value.
 var crowds = []string{
 	`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) SELECT i, CAST($3 AS BIGINT), 'sharedAccess', i, i, 1 FROM n`,
 	`INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, credentials)
@@ -42,8 +42,8 @@ var crowds = []string{
 		SELECT i, CAST($3 AS BIGINT), 7, CAST($4 AS BIGINT), i, i, 1, FALSE FROM n`,
 }
 
-// crowdIn inserts a number of rows for every list of a domain, numbered after one, and returns
-// the connection of the rest.
+// crowdIn inserts n rows for every list of a domain, with numbers above after, and returns the
+// connection to which they belong.
 func (s fixture) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
 	s.t.Helper()
 	hash := `randomblob(16)`
@@ -128,9 +128,8 @@ func listsOfConsole(s fixture) map[string]listOfConsole {
 	}
 }
 
-// TestMillionRowsOfTheConsole reads the first page of each list over a thousand
-// rows and over many: in a long run the latter takes no more than three times as
-// long.
+// TestMillionRowsOfTheConsole reads the first page of each list over a thousand rows and over
+// many rows. In a long run the long list may take at most three times as long.
 func TestMillionRowsOfTheConsole(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := rowsOfLists(t)

@@ -7,7 +7,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The use of credentials is recorded now and then, for the right one, and never goes back.
+// The last use of credentials is recorded from time to time, for the right credential, and never
+// replaced by an earlier time.
 func TestUseOfCredentials(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		used, unused := store.Token{Domain: s.domain, Kind: "config", Hash: []byte("a"), Created: now}, store.Token{Domain: s.domain, Kind: "users", Hash: []byte("b"), Created: now}
@@ -34,7 +35,7 @@ func TestUseOfCredentials(t *testing.T) {
 	})
 }
 
-// Tokens of programs are listed without those of users by default.
+// Lists of tokens exclude users' tokens by default.
 func TestListsOfTokensAndClients(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var tokens []store.Token

@@ -24,21 +24,21 @@ type Delivery struct {
 	// User is the user of the event, zero for none.
 	User    passerelle.UserID
 	Version int64
-	// Subject and SubjectID name what the event is about, and Account the account,
-	// zero when it is about none or many.
+	// Subject and SubjectID identify the object of the event. Account is the account, zero for
+	// none or several.
 	Subject   string
 	SubjectID int64
 	Account   passerelle.AccountID
 	// MediaType is the media type of the body. A body of another type than JSON is sent without
-	// id_webhook_data. Omitted accounts are not in it.
+	// id_webhook_data. Omitted is the number of accounts that the body leaves out.
 	MediaType string
 	Omitted   int
-	// Body is the event's body without id_webhook_data, if it is short: a page holds the bodies
-	// of all its deliveries. [Reader.Body] reads every body, even one of Parted bytes that is
-	// stored in parts.
+	// Body is the event's body without id_webhook_data, if it is short, because a page holds the
+	// bodies of all its deliveries. [Reader.Body] reads every body, including a body of Parted
+	// bytes that is stored in parts.
 	Body   []byte
 	Parted int64
-	// Erased means that the body is gone, so the delivery cannot be sent.
+	// Erased means that the body was erased, so the delivery cannot be sent.
 	Erased bool
 	// Trace is that of the event, see [tracing.Parent]; empty for none.
 	Trace string
@@ -58,7 +58,7 @@ func scanDelivery(row database.Row) (Delivery, error) {
 
 // A delivery may be sent when it is not held back, its webhook is enabled and not deleted, and
 // it is at the head of its subject: no earlier delivery of the same webhook and subject is
-// undelivered. A held back delivery keeps its successors behind it.
+// undelivered. A held back delivery blocks later deliveries of its subject.
 const (
 	deliverable = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
 		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,
@@ -71,12 +71,12 @@ const (
 		AND (p.version < d.version OR p.id < d.id) ORDER BY p.version LIMIT 1) IS NULL`
 )
 
-// tried is 1 for a delivery that was tried and 0 for others. It is the expression of an index,
-// which is used only when the number is part of the statement.
+// tried is 1 for a delivery that was tried and 0 for others. An index has this expression. The
+// database uses that index only when the number is part of the statement's text.
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
-// NewDeliveries lists at most limit deliveries of a webhook that are to be sent for the first time
-// and at once, after the given one, oldest first.
+// NewDeliveries lists at most limit deliveries of a webhook that get their first try at once,
+// after the given delivery, oldest first.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
@@ -92,8 +92,8 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 	return passerelle.DeliveryID(newest), err
 }
 
-// Undelivered lists at most limit deliveries of a webhook that may be sent and are not accepted
-// yet, after the given one.
+// Undelivered lists at most limit deliveries of a webhook that may be sent and were not accepted
+// yet, after the given delivery.
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	var all []Delivery
 	for _, which := range []string{` = 0`, ` = 1`} {
@@ -108,10 +108,11 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 	return all[:min(limit, len(all))], nil
 }
 
-// Following lists the deliveries that became heads of their subjects when deliveries ended. It
-// finds them by events and ids, because a search of all waiting deliveries takes longer the more
-// wait. It also avoids the indexes of waiting deliveries: PostgreSQL reads such an index
-// completely while its statistics, from quieter times, say that the index is almost empty.
+// Following lists the deliveries that became the head of their subject when the given deliveries
+// ended. It finds them by events and ids, because a search of all waiting deliveries slows down
+// as their number grows. It also avoids the indexes of waiting deliveries: while the statistics
+// are older than the backlog and show such an index as almost empty, PostgreSQL reads the index
+// completely.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (
@@ -135,9 +136,9 @@ func scanOwner(row database.Row) (int64, error) {
 	return database.ID[int64](n), err
 }
 
-// DeliveryAttempt is the account of one request to a receiver, begun at an instant of the
+// DeliveryAttempt is the record of one request to a receiver, which began at an instant of the
 // domain's time. Status is zero without an answer. Failure is empty on success. Answer is the
-// beginning of the answer to a failed request, and Detail a sentence with more.
+// beginning of the answer to a failed request, and Detail a sentence with more details.
 type DeliveryAttempt struct {
 	Delivery       passerelle.DeliveryID
 	At             time.Time
@@ -146,8 +147,9 @@ type DeliveryAttempt struct {
 	Failure        string
 	Answer, Detail string
 	Signed         Signed
-	// Reached means that the request reached the receiver. Other requests say nothing about the
-	// receiver's speed. Reached is counted, and not stored.
+	// Reached means that the request reached the receiver. Requests that did not reach the
+	// receiver are left out of its average speed. Reached is added to the health counters, and
+	// not stored.
 	Reached bool
 }
 
@@ -162,20 +164,21 @@ const TimedOut = "timeout"
 
 // Batch is a sender's work for a webhook that is recorded together.
 type Batch struct {
-	// Holder keeps the webhook for as long as Lease from now on.
+	// Holder renews its lease of the webhook for the time Lease from now.
 	Holder string
 	Lease  time.Duration
 	// Attempts are in the order in which they ended.
 	Attempts []DeliveryAttempt
 	// AcceptedEvents are the events of users that were accepted.
 	AcceptedEvents []int64
-	// Void are deliveries whose body is gone. They are given up.
+	// Void lists deliveries whose body was erased. They are given up and not sent.
 	Void []passerelle.DeliveryID
 	// Stopped means that failures have ended the run.
 	Stopped bool
-	// NextFlush is when the flusher is due if a request failed and no other time is planned.
-	// FlushAfter is the flusher's place; zero keeps it. It is also kept when another run was
-	// requested since this one, which was due at Due.
+	// NextFlush is the time at which the flusher is due if a request failed and no other time is
+	// planned. FlushAfter is the delivery up to which the flusher has worked; zero keeps the
+	// stored value. The stored value is also kept when another run was requested since this run,
+	// which was due at Due.
 	NextFlush  time.Time
 	FlushAfter passerelle.DeliveryID
 	Due        *time.Time
@@ -184,9 +187,9 @@ type Batch struct {
 }
 
 // RecordBatch stores results, marks accepted deliveries as delivered and renews the lease, or
-// does none of it: Write fails with ErrConflict when the lease has lapsed, because another
-// sender may have sent the same. It erases the bodies of users' events that nobody will
-// receive.
+// stores nothing: Write fails with ErrConflict when the lease has lapsed, because another sender
+// may have sent the same deliveries. It erases the bodies of users' events that no webhook still
+// has to receive.
 func (tx *Tx) RecordBatch(w Webhook, b Batch) error {
 	tx.keepBatch(w, b)
 	if err := tx.recordAttempts(w, b.Attempts); err != nil {
@@ -223,8 +226,8 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 }
 
 // recordAttempts stores requests and counts them with their deliveries. A batch has at most one
-// request for each delivery. Its requests have consecutive ids, and by these the update finds when
-// each delivery was accepted.
+// request for each delivery. Its requests have consecutive ids, and the update uses these ids to
+// find the time at which each delivery was accepted.
 func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	if len(batch) == 0 {
 		return nil
@@ -238,8 +241,8 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 		tx.insertAttempts(w, id, chunk)
 		id += int64(len(chunk))
 	}
-	// The limit and the plus sign make PostgreSQL begin with the requests, whatever it
-	// estimates about deliveries.
+	// The limit and the plus sign make PostgreSQL begin with the requests, whatever its
+	// estimates about deliveries are.
 	tx.unit.Exec(`UPDATE delivery SET attempts = attempts + 1, delivered = CASE WHEN latest.failure IS NULL THEN latest.at + latest.duration END
 		FROM (SELECT delivery_id, failure, at, duration FROM delivery_attempt WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT `+strconv.Itoa(1<<bits.Len(uint(len(batch)-1)))+`) latest
 		WHERE delivery.id = latest.delivery_id AND delivery.domain_id = $3 AND +delivery.delivered IS NULL`,
@@ -247,7 +250,7 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	return nil
 }
 
-// insertAttempts leaves out the columns that are about failures where there is none.
+// insertAttempts omits the columns about failures when no request in the chunk failed.
 func (tx *Tx) insertAttempts(w Webhook, first int64, chunk []DeliveryAttempt) {
 	columns, values := `id, delivery_id, at, duration, status, signed, signature`, DeliveryAttempt.always
 	if slices.ContainsFunc(chunk, DeliveryAttempt.remarkable) {
@@ -273,7 +276,7 @@ func (a DeliveryAttempt) all(row []any) []any {
 	return append(a.always(row), database.OptionalText(a.Failure), database.OptionalText(a.Answer), database.OptionalText(a.Detail), database.OptionalText(a.Signed.Next))
 }
 
-// byPowersOfTwo cuts a list into pieces of such lengths, the longest first, so
+// byPowersOfTwo cuts a list into pieces whose lengths are powers of two, the longest first, so
 // that the databases see few different statements.
 func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
@@ -287,8 +290,8 @@ func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
 	}
 }
 
-// rowList writes placeholders for rows of values. The first ones are the same in every row, and
-// numbered before the others.
+// rowList writes placeholders for rows of values. The first same values are equal in every row,
+// and numbered before the other values.
 func rowList(rows, same, columns int) string {
 	list := make([]byte, 0, rows*(same+columns)*len("$1234, "))
 	next := same + 1
@@ -313,10 +316,11 @@ func rowList(rows, same, columns int) string {
 	return string(list)
 }
 
-// drop gives up deliveries that are not over.
+// drop gives up deliveries that are neither delivered nor given up yet.
 //
-// Here and in eraseBodies, PostgreSQL might use an index of waiting deliveries or of users, and
-// read it completely, if the conditions were spelled like those of the index.
+// Here and in eraseBodies, conditions are written differently from those of the indexes.
+// Otherwise PostgreSQL might choose an index of waiting deliveries or of users, and read it
+// completely.
 func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reason string, now time.Time) {
 	if len(ids) == 0 {
 		return
@@ -327,10 +331,10 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 		append(args, database.Micros(now), reason)...)
 }
 
-// eraseBodies erases the bodies of users' events that no webhook is still to receive. A deleted
-// webhook counts until PurgeUndeliverable drops its deliveries, because it may be restored. Two
-// senders with the last two deliveries of an event wait for each other, so that one of them
-// finds that it is the last.
+// eraseBodies erases the bodies of users' events that no webhook still has to receive. A deleted
+// webhook still counts as a receiver until PurgeUndeliverable drops its deliveries, because it
+// may be restored. Two senders that end the last two deliveries of an event wait for each other,
+// so that one of them finds no delivery left.
 func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.Time) {
 	if len(events) == 0 {
 		return

@@ -26,8 +26,8 @@ func manyDeliveries(t *testing.T) (deliveries int, long bool) {
 	return inALongRun(t, "PASSERELLE_TEST_DELIVERIES", 5*fewDeliveries)
 }
 
-// deliverMany makes deliveries of one event: half are delivered and a quarter given up; and as
-// many requests, half for the first delivery and one each for the others.
+// deliverMany creates deliveries of one event, half of them delivered and a quarter given up,
+// and as many requests, half for the first delivery and one each for other deliveries.
 var deliverMany = []string{
 	`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created, attempts, delivered, dropped)
 		SELECT i, CAST($3 AS BIGINT), CAST($4 AS BIGINT), 1, 'payment', i, 1, i * 1000000, 1, CASE WHEN i % 2 = 0 THEN i * 1000000 ELSE NULL END, CASE WHEN i % 4 = 1 THEN i ELSE NULL END FROM n`,
@@ -35,8 +35,8 @@ var deliverMany = []string{
 		SELECT i, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CASE WHEN i % 2 = 0 THEN CAST($5 AS BIGINT) ELSE i END, i * 1000000, 1000, 500, 'status 500', 'POST./.', 'x' FROM n`,
 }
 
-// crowded makes a webhook with n deliveries, and as many requests. The first delivery has the
-// number after from.
+// crowded creates a webhook with n deliveries, and as many requests. The number of the first
+// delivery is from + 1.
 func (s fixture) crowded(from, n int) store.Webhook {
 	s.t.Helper()
 	w := store.Webhook{Domain: s.domain, Event: webhook.PaymentStateUpdated, URL: "https://shop.example/", Created: now}
@@ -55,7 +55,7 @@ func (s fixture) crowded(from, n int) store.Webhook {
 }
 
 // TestMillionDeliveries reads an operator's pages about a webhook with a thousand and with many
-// deliveries: in a long run the latter take no more than three times as long.
+// deliveries. In a long run the pages with many may take at most three times as long.
 func TestMillionDeliveries(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := manyDeliveries(t)
@@ -139,7 +139,7 @@ func deliveryLists(s fixture) map[string]deliveryList {
 	}
 }
 
-// page reads a full page of the list for the webhook whose first delivery is given.
+// page reads a full page of the list of a webhook. first is its first delivery.
 func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 	return func() {
 		t.Helper()
@@ -150,8 +150,8 @@ func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 }
 
 // TestBacklogsAreReadInTheirOrder reads a page of a long backlog, with three deliveries of each
-// payment for each of eight webhooks. PostgreSQL must use the index that has the backlog in order,
-// whether its statistics include the backlog or are older.
+// payment for each of eight webhooks. PostgreSQL must use the index that contains the backlog in
+// order, whether its statistics are newer or older than the backlog.
 func TestBacklogsAreReadInTheirOrder(t *testing.T) {
 	s := newFixture(t, storetest.Postgres(t))
 	var w store.Webhook

@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// DocumentTypeSetting is a domain's settings for a type of documents; nil for none.
+// DocumentTypeSetting is a domain's settings for a type of documents. A nil field is not set.
 type DocumentTypeSetting struct {
 	// Number is the type's, from 1.
 	Number     int64
@@ -26,15 +26,15 @@ func (r *Reader) DocumentTypes(ctx context.Context, domain passerelle.DomainID) 
 	}, `SELECT number, name, attachable FROM document_type WHERE domain_id = $1 ORDER BY number`, int64(domain))
 }
 
-// DocumentTypeChange changes a domain's settings for a type. An absent field stays as it is;
-// nil removes the setting.
+// DocumentTypeChange changes a domain's settings for a type of documents. An absent field stays
+// as it is; nil removes the setting.
 type DocumentTypeChange struct {
 	DocumentTypeSetting
 	SetName, SetAttachable bool
 }
 
-// ChangeDocumentType stores a domain's settings for a type, and records the change like that of
-// a configuration key.
+// ChangeDocumentType stores a domain's settings for a type, and records the change like a change
+// of a configuration key.
 func (tx *Tx) ChangeDocumentType(domain passerelle.DomainID, c DocumentTypeChange, by string, now time.Time) {
 	tx.HoldSettings(domain)
 	if c.SetName {
@@ -49,7 +49,7 @@ func (tx *Tx) ChangeDocumentType(domain passerelle.DomainID, c DocumentTypeChang
 		int64(domain), c.Number, c.Name, c.Attachable, c.SetName, c.SetAttachable)
 }
 
-// recordOfType records the change of one setting of a type, unless it stays as it is.
+// recordOfType records the change of one setting of a type, if its value changes.
 func (tx *Tx) recordOfType(domain passerelle.DomainID, number int64, name, column string, value *string, by string, now time.Time) {
 	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, new_value, type, changed_by, at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS TEXT), previous.value, CAST($3 AS TEXT),

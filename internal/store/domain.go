@@ -12,7 +12,7 @@ const domainColumns = `id, name, kind, base_url, created, clock_offset, clock_fr
 
 func scanDomain(row database.Row) (passerelle.Domain, error) { return scanDomainAnd(row) }
 
-// scanDomainAnd reads the columns of a domain, and further ones into more.
+// scanDomainAnd reads the columns of a domain, and then further columns into more.
 func scanDomainAnd(row database.Row, more ...any) (passerelle.Domain, error) {
 	var (
 		d               passerelle.Domain
@@ -25,8 +25,8 @@ func scanDomainAnd(row database.Row, more ...any) (passerelle.Domain, error) {
 	return d, err
 }
 
-// Domains lists every domain, oldest first. It is the only read across owners. Loops and the
-// operator's commands need it.
+// Domains lists every domain, oldest first. It is the only read across domains. Loops and the
+// operator's commands use it.
 func (r *Reader) Domains(ctx context.Context) ([]passerelle.Domain, error) {
 	return database.Collect(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain ORDER BY id`)
 }
@@ -36,13 +36,13 @@ func (r *Reader) Domain(ctx context.Context, id passerelle.DomainID) (passerelle
 	return database.One(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE id = $1`, int64(id))
 }
 
-// DomainByName loads a domain by its name, or ErrNotFound.
+// DomainByName loads a domain by its name, or returns ErrNotFound.
 func (r *Reader) DomainByName(ctx context.Context, name string) (passerelle.Domain, error) {
 	return database.One(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE name = $1`, name)
 }
 
-// CreateDomain stores a domain under the host of its base URL and gives it its
-// id. A name or host already taken is ErrDuplicate.
+// CreateDomain stores a domain under the host of its base URL and gives it its id. A name or
+// host in use is ErrDuplicate.
 func (tx *Tx) CreateDomain(d *passerelle.Domain, host string) error {
 	id, err := tx.unit.NewID("domain")
 	if err != nil {
@@ -59,8 +59,8 @@ func (tx *Tx) MoveDomain(id passerelle.DomainID, host, baseURL string) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE domain SET host = $1, base_url = $2 WHERE id = $3`, host, baseURL, int64(id))
 }
 
-// SetClock sets a sandbox domain's clock. Write fails with ErrConflict when the clock is not
-// what the caller read.
+// SetClock sets a sandbox domain's clock. Write fails with ErrConflict when the stored clock
+// differs from the clock that the caller read.
 func (tx *Tx) SetClock(id passerelle.DomainID, from, to passerelle.Clock) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE domain SET clock_offset = $1, clock_frozen = $2
 		WHERE id = $3 AND kind = 'sandbox' AND clock_offset = $4 AND clock_frozen IS NOT DISTINCT FROM CAST($5 AS BIGINT)`,

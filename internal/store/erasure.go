@@ -11,37 +11,38 @@ import (
 	"passerelle/internal/database"
 )
 
-// Erasure is a deleted user who is not completely erased.
+// Erasure is a deleted user whose data is not completely erased.
 type Erasure struct {
 	Domain passerelle.DomainID
 	User   passerelle.UserID
 	Since  time.Time
 }
 
-// erasureGrace is how long a deletion is checked although nothing is left, because a concurrent
-// write may come a little later.
+// erasureGrace is how long the data of a deleted user is checked although nothing is left,
+// because a concurrent write may commit a little later.
 const erasureGrace = time.Minute
 
-// The event about the deletion carries the user's token. Both stay until receivers have it,
-// even for a deleted webhook, which may be restored until PurgeUndeliverable gives up its
-// deliveries. $1 is the domain, $2 the user.
+// The event about the deletion carries the user's token. The event and the token stay until
+// receivers have the event. This includes receivers of a deleted webhook, because it may be
+// restored until PurgeUndeliverable gives up its deliveries. $1 is the domain, $2 the user.
 const farewellPending = `EXISTS (SELECT 1 FROM event f JOIN delivery d ON d.event_id = f.id
 	WHERE f.domain_id = $1 AND f.subject = 'user' AND f.subject_id = $2 AND f.name = 'USER_DELETED'
 	AND COALESCE(d.delivered, d.dropped) IS NULL)`
 
 const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND (e.name <> 'USER_DELETED' OR NOT ` + farewellPending + `)`
 
-// ForgottenFile marks a row of stored_file that nothing refers to. The file is removed at once,
-// or after the lease of a running fetch, so that nothing is written after the removal. Package
-// bankstore uses it as well.
+// ForgottenFile marks a row of stored_file that no other row refers to. The file is removed at
+// once, or after the lease of a running fetch, so that nothing is written after the removal.
+// Package bankstore also uses it.
 const ForgottenFile = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE 0 END`
 
-// remains are the places with data of a user, in the order of erasing: rows selects their keys,
-// and erase erases those in {rows}. $3 of erase is the domain's present instant.
+// remains lists the tables and columns with data of a user, in the order of erasing: rows
+// selects their keys, and erase erases the rows in {rows}. $3 of erase is the domain's present
+// instant.
 var remains = []struct{ rows, erase string }{
 	{
-		// Answers kept for repetitions have what the user was shown. The tokens come first: a
-		// user has fewer tokens than a domain has answers.
+		// Answers stored for repetitions contain what the user was shown. The tokens come first:
+		// a user has fewer tokens than a domain has answers.
 		rows: `SELECT i.id FROM token t CROSS JOIN idempotency i WHERE t.domain_id = $1 AND t.user_id = $2
 			AND i.domain_id = +t.domain_id AND i.token_id = t.id`,
 		erase: `DELETE FROM idempotency WHERE id IN ({rows})`,
@@ -57,7 +58,7 @@ var remains = []struct{ rows, erase string }{
 		erase: `UPDATE delivery SET dropped = $3, drop_reason = 'the user was deleted' WHERE id IN ({rows})`,
 	},
 	{
-		// A receiver may have put the request into its answer.
+		// A receiver's answer may repeat the request.
 		rows: `SELECT a.id FROM event e JOIN delivery d ON d.event_id = e.id JOIN delivery_attempt a ON a.delivery_id = d.id
 			WHERE e.domain_id = $1 AND e.user_id = $2 AND (a.answer IS NOT NULL OR a.detail IS NOT NULL)`,
 		erase: `UPDATE delivery_attempt SET answer = NULL, detail = NULL WHERE id IN ({rows})`,
@@ -75,8 +76,8 @@ var remains = []struct{ rows, erase string }{
 		erase: `DELETE FROM consent WHERE id IN ({rows})`,
 	},
 	{
-		// The content of files is stored elsewhere. The removal of files removes it with the rows.
-		// The erasure does not end before that.
+		// The content of files is stored elsewhere. The removal of files removes it together
+		// with the rows. The erasure waits for that removal.
 		rows:  `SELECT id FROM stored_file WHERE domain_id = $1 AND user_id = $2 AND due IS NULL`,
 		erase: `UPDATE stored_file SET ` + ForgottenFile + ` WHERE id IN ({rows})`,
 	},
@@ -101,8 +102,8 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 }
 
 // Erase erases a deleted user's data, at most batch rows of each kind in a unit, until nothing
-// is left that may go. Data that waits for a delivery is checked again at the real instant
-// next. Now is the instant of the domain.
+// is left that may be erased. Data that must wait for a delivery is checked again at the instant
+// next of real time. Now is the instant of the domain.
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {

@@ -6,7 +6,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// The errors that callers distinguish. Every other error is a fault of the program or of the
+// The errors that callers can distinguish. Every other error is a fault of the program or of the
 // database.
 var (
 	// ErrNotFound reports that a query for one row found none.
@@ -17,7 +17,7 @@ var (
 	ErrDuplicate = database.ErrDuplicate
 	// ErrConstraint reports that the schema refuses a row.
 	ErrConstraint = database.ErrConstraint
-	// ErrUnknown reports that the unit may have been written or not.
+	// ErrUnknown reports that the service cannot tell whether the unit was written.
 	ErrUnknown = database.ErrUnknown
 	// ErrClosed reports a write after Close.
 	ErrClosed = database.ErrClosed

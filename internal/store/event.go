@@ -16,35 +16,36 @@ import (
 type EmittedEvent struct {
 	Domain passerelle.DomainID
 	Name   webhook.Event
-	// Subject and SubjectID name what the event is about ("payment", 7).
-	// Deliveries of one subject go out in the order of Version.
+	// Subject and SubjectID identify the object of the event, such as ("payment", 7). Deliveries
+	// of one subject go out in the order of Version.
 	Subject   string
 	SubjectID int64
 	Version   int64
-	// User is the user of the event, zero for none. The event of a temporary user is Held until
-	// ReleaseHeld.
+	// User is the user of the event, zero for none. The event of a temporary user is Held:
+	// ReleaseHeld creates its deliveries.
 	User passerelle.UserID
 	Held bool
 	// Account is the account of the event, zero for none or several.
 	Account passerelle.AccountID
-	// MediaType is the media type of the body; empty is application/json. Other bodies have no
-	// place for id_webhook_data, and Omitted says how many accounts they could not carry.
+	// MediaType is the media type of the body; empty is application/json. Bodies of other types
+	// have no place for id_webhook_data, and Omitted is the number of accounts that they could
+	// not contain.
 	MediaType string
 	Omitted   int
-	// Holds lists what in the body its person may withdraw. When they do, the body is erased and
-	// nobody receives it any more.
+	// Holds lists the data in the body that the user can withdraw. When the user withdraws such
+	// data, the body is erased and no longer delivered.
 	Holds []Holding
-	// Unwanted means that no webhook wanted the event, as [Reader.WantedEvents] reported,
-	// so its body was not written. Emit stores it as an event with an erased body, and
-	// undoes the unit with ErrWanted when a webhook wants it by now. Only events of
+	// Unwanted means that no webhook wanted the event, as [Reader.WantedEvents] reported, so its
+	// body was not written. Emit stores it as an event with an erased body. When a webhook is
+	// subscribed to the event by then, Emit undoes the unit with ErrWanted. Only events of
 	// permanent users can be unwanted.
 	Unwanted bool
-	// Body is the body for receivers, or Parts, closed, when it is large.
+	// Body is the body for receivers. A large body is in Parts instead, which must be closed.
 	Body    []byte
 	Parts   *EventBody
 	Created time.Time
-	// NotBefore holds its deliveries back until an instant of the domain's time. DropHeldBack
-	// may end them until then.
+	// NotBefore holds its deliveries back until an instant of the domain's time. Before that
+	// instant, DropHeldBack can give them up.
 	NotBefore time.Time
 }
 
@@ -85,7 +86,7 @@ func (tx *Tx) insertEvent(id int64, e EmittedEvent, mediaType string, parted int
 		append([]byte{}, e.Body...), parted, database.Micros(e.Created), holdings(e.Holds), database.OptionalID(e.Account), database.OptionalText(tracing.Parent(tx.ctx)))
 }
 
-// emitUnwanted stores an event that has no body, unless a webhook wants it.
+// emitUnwanted stores an event without a body, unless a webhook is subscribed to it.
 func (tx *Tx) emitUnwanted(e EmittedEvent) error {
 	if e.Held || e.User == 0 || len(e.Body) > 0 || e.Parts != nil {
 		return fmt.Errorf("emit %s of %s %d: only the event of a permanent user can be unwanted, and has no body then", e.Name, e.Subject, e.SubjectID)
@@ -116,7 +117,7 @@ func (r *Reader) WantedEvents(ctx context.Context, domain passerelle.DomainID, u
 }
 
 // deliver creates the deliveries of an event, with ids in the order of their webhooks.
-// PostgreSQL's own order would differ each time.
+// PostgreSQL's own order could differ each time.
 func (tx *Tx) deliver(id int64, e EmittedEvent) {
 	tx.unit.Exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, not_before)
 		SELECT domain_id, id, $1, $2, $3, $4, $5, $6 FROM webhook
@@ -124,15 +125,15 @@ func (tx *Tx) deliver(id int64, e EmittedEvent) {
 		id, e.Subject, e.SubjectID, e.Version, database.Micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), database.OptionalID(e.User))
 }
 
-// eraseUnsent erases the bodies of selected users' events without deliveries, because nobody will
-// ever receive them. The condition uses the second argument.
+// eraseUnsent erases the bodies of selected users' events without deliveries, because no webhook
+// will receive them. The condition uses the second argument.
 func (tx *Tx) eraseUnsent(domain passerelle.DomainID, which string, argument int64) {
 	unsent := ` WHERE domain_id = $1 AND ` + which + ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id)`
 	tx.unit.Exec(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = created`+unsent, int64(domain), argument)
 	tx.unit.Exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (SELECT id FROM event`+unsent+` AND parted > 0)`, int64(domain), argument)
 }
 
-// first is the first byte of the body, zero when there is none.
+// first returns the first byte of the body, zero for an empty body.
 func (e EmittedEvent) first() byte {
 	switch {
 	case e.Parts != nil:
@@ -143,8 +144,8 @@ func (e EmittedEvent) first() byte {
 	return 0
 }
 
-// eventID is the id of an event, which a body in parts has reserved, and the length of such a
-// body.
+// eventID returns the id of an event, and the length of a body in parts. A body in parts has
+// reserved the id already.
 func (tx *Tx) eventID(e EmittedEvent) (int64, int64, error) {
 	var (
 		id  int64
@@ -167,9 +168,9 @@ func notBefore(t time.Time) int64 {
 	return database.Micros(t)
 }
 
-// ReleaseHeld gives the held events of a user their deliveries, to the webhooks that are
+// ReleaseHeld creates the deliveries of a user's held events, for the webhooks that are
 // registered at this moment. Events without a matching webhook lose their bodies. Events whose
-// bodies are gone get no deliveries.
+// bodies were erased get no deliveries.
 func (tx *Tx) ReleaseHeld(domain passerelle.DomainID, user passerelle.UserID) {
 	tx.unit.Exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created)
 		SELECT e.domain_id, w.id, e.id, e.subject, e.subject_id, e.version, e.created FROM event e
@@ -187,8 +188,8 @@ func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
 }
 
 // DropHeldBack gives up a subject's deliveries up to a version that are still held back at the
-// domain's instant, because the receivers know the state. The condition that they are held back
-// is spelled as in the index, which has only those.
+// domain's instant, because the receivers already have the state. The condition that they are
+// held back is written as in the index, which contains only such deliveries.
 func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
 	tx.unit.Exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
 		AND delivered IS NULL AND dropped IS NULL AND not_before > 0 AND not_before > $1`,

@@ -9,12 +9,12 @@ import (
 	"passerelle/internal/database"
 )
 
-// Holding names what a person may withdraw, as it is kept with the events whose
-// bodies hold it.
+// Holding names data that a user may withdraw, as stored with the events whose bodies contain
+// it.
 type Holding string
 
-// HoldingOf is the subject of a kind with what was read of it in an epoch, or in any when epoch
-// is nil.
+// HoldingOf names the data of a subject of a kind that was read in an epoch, or in any epoch
+// when epoch is nil.
 func HoldingOf(kind string, subject int64, epoch *int64) Holding {
 	if epoch == nil {
 		return Holding(fmt.Sprintf("%s:%d", kind, subject))
@@ -22,7 +22,7 @@ func HoldingOf(kind string, subject int64, epoch *int64) Holding {
 	return Holding(fmt.Sprintf("%s:%d/%d", kind, subject, *epoch))
 }
 
-// holdings writes them in the form in which bodiesWith searches, or nil for none.
+// holdings joins them into the text that bodiesWith searches. It returns nil for an empty list.
 func holdings(all []Holding) *string {
 	if len(all) == 0 {
 		return nil
@@ -34,22 +34,22 @@ func holdings(all []Holding) *string {
 	return &text
 }
 
-// bodiesWith selects the events of a user whose bodies hold something.
+// bodiesWith selects the events of a user whose bodies contain a holding.
 func bodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, limit int) (string, []any) {
 	return `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id` + database.UpTo(limit),
 		[]any{int64(domain), int64(user), "% " + string(h) + " %"}
 }
 
-// AnyBodyWith reports whether a body of a user's events holds something.
+// AnyBodyWith reports whether a body of a user's events contains a holding.
 func (r *Reader) AnyBodyWith(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, h Holding) (bool, error) {
 	sql, args := bodiesWith(domain, user, h, 1)
 	found, err := database.Collect(ctx, r.rows, database.ScanInt, sql, args...)
 	return len(found) > 0, err
 }
 
-// VoidBodiesWith erases at most limit bodies of a user's events that contain something, and calls
-// voided for each. Their open deliveries are dropped, and record the reason. A held event stays
-// without its body.
+// VoidBodiesWith erases at most limit bodies of a user's events that contain a holding, and
+// calls voided for each. Their open deliveries are dropped, and record the reason. A held event
+// stays without its body.
 func (tx *Tx) VoidBodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, at time.Time, limit int, voided func()) {
 	sql, args := bodiesWith(domain, user, h, limit)
 	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+sql+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, database.Micros(at))...)

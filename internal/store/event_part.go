@@ -11,16 +11,17 @@ import (
 	"passerelle/internal/database"
 )
 
-// partSize is how many bytes of a large body are stored together and held in memory.
+// partSize is the number of bytes of a large body that are stored together, and the most that is
+// held in memory.
 const partSize = 256 << 10
 
-// EventBody is a large body that is written before its event is stored. A body that never
-// becomes an event is removed later.
+// EventBody is a large body that is written before its event is stored. A body whose event is
+// never stored is removed later.
 type EventBody struct {
 	ctx     context.Context
 	db      *DB
 	domain  passerelle.DomainID
-	event   int64 // the id that is reserved for the event, zero before the first part
+	event   int64 // the id reserved for the event, zero before the first part
 	number  int64
 	size    int64
 	first   byte
@@ -28,9 +29,9 @@ type EventBody struct {
 	closed  bool
 }
 
-// WriteBody begins a large body. Each part is written in a transaction of its own, within
-// the context, and at most one part is in memory. After Close, pass it to [Tx.Emit] as the
-// event's Parts.
+// WriteBody begins a large body. Each part is written in its own transaction, within the
+// context, and at most one part is in memory. After Close, pass it to [Tx.Emit] as the event's
+// Parts.
 func (db *DB) WriteBody(ctx context.Context, domain passerelle.DomainID) *EventBody {
 	return &EventBody{ctx: ctx, db: db, domain: domain}
 }
@@ -53,7 +54,7 @@ func (b *EventBody) Write(piece []byte) (int, error) {
 	return len(piece), nil
 }
 
-// Close writes what is left. A body without a byte is an error.
+// Close writes the rest of the body. An empty body is an error.
 func (b *EventBody) Close() error {
 	b.closed = true
 	if err := b.flush(1); err != nil {
@@ -65,7 +66,7 @@ func (b *EventBody) Close() error {
 	return nil
 }
 
-// flush stores the bytes in memory as the next part when there are enough of them.
+// flush stores the bytes in memory as the next part when there are at least enough.
 func (b *EventBody) flush(enough int) error {
 	if len(b.pending) < enough {
 		return nil
@@ -88,11 +89,11 @@ func (b *EventBody) flush(enough int) error {
 	return nil
 }
 
-// ErrErased reports a body that is gone or incomplete.
+// ErrErased reports a body that was erased or is incomplete.
 var ErrErased = errors.New("the body was erased")
 
 // Body reads the body of a delivery as it was emitted. At most one part is in memory. Reading
-// fails with ErrErased when the body or one of its parts is gone.
+// fails with ErrErased when the body or one of its parts was erased.
 func (r *Reader) Body(ctx context.Context, domain passerelle.DomainID, d Delivery) io.Reader {
 	return &parts{ctx: ctx, from: r, domain: domain, event: d.EventID, left: d.Parted, page: d.Body, whole: d.Parted == 0 && len(d.Body) == 0}
 }
@@ -104,9 +105,9 @@ type parts struct {
 	domain passerelle.DomainID
 	event  int64
 	number int64
-	left   int64 // bytes of further parts
+	left   int64 // bytes in parts that were not read yet
 	page   []byte
-	// whole is a body in one piece that is not loaded yet.
+	// whole means that the body is stored in one piece and is not loaded yet.
 	whole bool
 }
 
@@ -128,7 +129,7 @@ func (p *parts) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// load loads a body in one piece.
+// load loads a body that is stored in one piece.
 func (p *parts) load() error {
 	var err error
 	if !p.whole {
@@ -167,9 +168,9 @@ func (p *parts) nextPart() error {
 const deletedKept = 24 * time.Hour
 
 // PurgeUndeliverable drops the undelivered deliveries of webhooks that were deleted more than a
-// day ago, and erases the bodies of users' events that nobody else will receive. It drops at
-// most batch deliveries in a unit, in at most that many units, and the next call does the rest.
-// now is the domain's time.
+// day ago, and erases the bodies of users' events that no other webhook will receive. It drops
+// at most batch deliveries in a unit, in at most batches units, and the next call continues. now
+// is the domain's time.
 func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		deliveries, events, err := db.undeliverable(ctx, domain, now.Add(-deletedKept), batch)

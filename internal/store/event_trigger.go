@@ -8,15 +8,15 @@ import (
 	"passerelle/internal/database"
 )
 
-// triggeredFrom is higher than every version that real changes of a subject reach, so that
-// test events take no version from real ones.
+// triggeredFrom is higher than every version that real changes of a subject reach, so that test
+// events never use a version that a real event needs.
 const triggeredFrom = 1 << 40
 
 const triggered = "triggered"
 
-// TriggeredVersion is the version of an event that follows from no change, but was asked for in a
-// sandbox. For every subject of a domain, a later call returns a greater one in any process. The
-// version is used up in a unit of its own, even when the caller's unit fails.
+// TriggeredVersion returns the version for an event that was requested in a sandbox and reports
+// no change. For every subject of a domain, a later call returns a greater version, in whichever
+// process. The version is reserved in its own unit, and stays used when the caller's unit fails.
 func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) (int64, error) {
 	var version int64
 	err := db.Write(ctx, func(tx *Tx) error {

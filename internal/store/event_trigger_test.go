@@ -11,8 +11,8 @@ import (
 	"passerelle/webhook"
 )
 
-// A later caller gets a greater version, in two stores on one database as in two replicas, and
-// no two get the same.
+// A later caller gets a greater version, with two stores on one database as with two replicas,
+// and no two callers get the same version.
 func TestTriggeredVersionsGrow(t *testing.T) {
 	const goroutines, each = 6, 20
 	storetest.Each(t, func(t *testing.T, url string) {
@@ -88,7 +88,7 @@ func TestDeliveriesOfAnEvent(t *testing.T) {
 }
 
 // TestTheOldestWebhookIsFirst updates the first of three webhooks last: deliveries are still in
-// the order of the webhooks, for an event that goes out at once and for a held one.
+// the order of the webhooks, both for an event that is sent at once and for a held event.
 func TestTheOldestWebhookIsFirst(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var webhooks []passerelle.WebhookID

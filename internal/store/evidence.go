@@ -11,9 +11,9 @@ import (
 	"passerelle/payment"
 )
 
-// Witness stores what a payer saw when they acted, encrypted, with the attempt that was opened
-// last. It ignores the attempt in e. Each attempt has one: Write fails with ErrDuplicate for a
-// second.
+// Witness stores, encrypted, what a payer saw when they acted, with the payment's newest
+// attempt. It ignores the attempt in e. Each attempt has one record: Write fails with
+// ErrDuplicate for a second.
 func (tx *Tx) Witness(e payment.Evidence) error {
 	id, err := tx.unit.NewID("payment_evidence")
 	if err != nil {

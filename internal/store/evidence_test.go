@@ -45,7 +45,7 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
-// Who cancels what no bank has makes no attempt.
+// A cancellation of a payment that was never sent to a bank makes no attempt.
 func TestEvidenceWithoutAnAttempt(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1250), now)

@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// What tests use in addition to the exported names of this package.
+// Functions and methods that tests use in addition to the exported names of this package.
 
 const (
 	KeyLease      = keyLease
@@ -23,7 +23,7 @@ var (
 	SealedColumns = sealedColumns
 )
 
-// PageOf is the statement of a page of payments on PostgreSQL, with its arguments.
+// PageOf returns the PostgreSQL statement for a page of payments, with its arguments.
 func PageOf(f PaymentFilter, w Window) (string, []any) {
 	return f.page(w, paymentOrders[w.Order], false)
 }
@@ -31,19 +31,19 @@ func PageOf(f PaymentFilter, w Window) (string, []any) {
 // End is the last four characters of an account number.
 func End(number string) string { return end(number) }
 
-// Erase is a step of DB.Erase, and AnyRemains the question whether there is another one.
+// Erase is one step of DB.Erase. AnyRemains reports whether another step is needed.
 func (tx *Tx) Erase(e Erasure, batch int, now time.Time) { tx.erase(e, batch, now) }
 
 func (r *Reader) AnyRemains(ctx context.Context, e Erasure) (bool, error) {
 	return r.anyRemains(ctx, e)
 }
 
-// InsertAttempts stores attempts under ids from first on.
+// InsertAttempts stores attempts with ids from first on.
 func (tx *Tx) InsertAttempts(w Webhook, first int64, all []DeliveryAttempt) {
 	tx.insertAttempts(w, first, all)
 }
 
-// UnsentPlace is how far PurgeEvents has checked undelivered events.
+// UnsentPlace is the position up to which PurgeEvents has checked undelivered events.
 func (db *DB) UnsentPlace(ctx context.Context, domain passerelle.DomainID) ([2]int64, error) {
 	return db.purgePlace(ctx, domain, unsentPlace)
 }
@@ -64,7 +64,7 @@ func (c sealedColumn) Table() string { return c.table }
 
 func (c sealedColumn) Name() string { return c.name }
 
-// Row is the key of a row of the table that tests make.
+// Row is the key of the row that tests insert.
 func (c sealedColumn) Row() int64 {
 	if c.key == "only_row" {
 		return 1
@@ -72,7 +72,7 @@ func (c sealedColumn) Row() int64 {
 	return 7
 }
 
-// Place is the place of the value in the row that tests make.
+// Place is the place of the value in the row that tests insert.
 func (c sealedColumn) Place() keys.Place {
 	if c.everywhere {
 		return c.place(0, c.Row())

@@ -14,7 +14,8 @@ import (
 type StoredFieldKey struct {
 	ID     int64
 	Domain passerelle.DomainID
-	// Number counts the keys of a domain from 1. Clients get the public half of the highest.
+	// Number counts the keys of a domain from 1. Clients get the public key of the highest
+	// number.
 	Number  int64
 	KeyID   string
 	Private []byte
@@ -25,8 +26,7 @@ func fieldKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "field_key", Column: "private", Row: id}
 }
 
-// AddFieldKey stores a key pair, its private half sealed. A number that is
-// taken is ErrDuplicate.
+// AddFieldKey stores a key pair, with its private key sealed. A number in use is ErrDuplicate.
 func (tx *Tx) AddFieldKey(k *StoredFieldKey) error {
 	id, err := tx.unit.NewID("field_key")
 	if err != nil {
@@ -62,8 +62,8 @@ func (r *Reader) scanFieldKey(row database.Row) (StoredFieldKey, error) {
 
 const selectFieldKey = `SELECT id, domain_id, number, kid, private, created FROM field_key WHERE domain_id = $1 `
 
-// NewestFieldKey returns the key pair whose public half clients get now. It fails with ErrNotFound
-// when there is none.
+// NewestFieldKey returns the key pair whose public key clients get now. It fails with
+// ErrNotFound when there is none.
 func (r *Reader) NewestFieldKey(ctx context.Context, domain passerelle.DomainID) (StoredFieldKey, error) {
 	return database.One(ctx, r.rows, r.scanFieldKey, selectFieldKey+`ORDER BY number DESC LIMIT 1`, int64(domain))
 }

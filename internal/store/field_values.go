@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/keys"
 )
 
-// SetFieldValues keeps the payment field values that came before the payer
-// validated, in place of earlier ones.
+// SetFieldValues stores the payment field values that arrived before the payer validated, in
+// place of earlier values.
 func (tx *Tx) SetFieldValues(domain passerelle.DomainID, id passerelle.PaymentID, fields map[string]string) error {
 	plain, err := json.Marshal(fields)
 	if err != nil {
@@ -28,7 +28,7 @@ func (tx *Tx) SetFieldValues(domain passerelle.DomainID, id passerelle.PaymentID
 	return nil
 }
 
-// FieldValues loads the values that SetFieldValues stored; an empty map for none.
+// FieldValues loads the values that SetFieldValues stored. The map is empty when there are none.
 func (r *Reader) FieldValues(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (map[string]string, error) {
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte

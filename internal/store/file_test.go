@@ -15,8 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// filed is a user with a shared subscription and a shared account, each with one
-// file.
+// filed creates a user with a shared subscription and a shared account, each with one file.
 func filed(t *testing.T, s fixture) (*userAccounts, bankstore.StoredSubscription, bankstore.StoredDocument) {
 	t.Helper()
 	h := newUserAccounts(t, s)
@@ -38,7 +37,7 @@ func (h *userAccounts) bill(t *testing.T) bankstore.StoredDocument {
 	return documents[0]
 }
 
-// fetched claims the files that are due and keeps them.
+// fetched claims the files that are due and stores them.
 func (h *userAccounts) fetched() (ids []passerelle.FileID) {
 	h.t.Helper()
 	var leased []bankstore.LeasedFile
@@ -50,7 +49,7 @@ func (h *userAccounts) fetched() (ids []passerelle.FileID) {
 		h.write(func(tx *store.Tx) error { bankstore.In(tx).KeepFile(h.domain, l, "text/plain", 3, now); return nil })
 		ids = append(ids, l.ID)
 	}
-	slices.Sort(ids) // PostgreSQL returns what it updates in any order
+	slices.Sort(ids) // PostgreSQL returns updated rows in any order
 	return ids
 }
 
@@ -94,8 +93,8 @@ func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 	})
 }
 
-// TestUploadsThatAreOver: an expired upload is not assigned to a document, and nothing else of
-// the change is stored.
+// TestUploadsThatAreOver: an expired upload is not assigned to a document, and the rest of that
+// change is not stored either.
 func TestUploadsThatAreOver(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, _, before := filed(t, s)
@@ -132,7 +131,7 @@ func TestUploadsThatAreOver(t *testing.T) {
 	})
 }
 
-// TestErasureWaitsForFiles: the erasure of a user gives up unreferenced files, and does not end
+// TestErasureWaitsForFiles: the erasure of a user releases unreferenced files, and does not end
 // before their content is removed.
 func TestErasureWaitsForFiles(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {

@@ -15,10 +15,10 @@ import (
 	"passerelle/payment"
 )
 
-// now is a fixed instant in microseconds, as they are stored.
+// now is a fixed instant in whole microseconds, the precision of stored instants.
 var now = time.Date(2026, 11, 21, 15, 4, 5, 6000, time.UTC)
 
-// dates lets cmp compare days.
+// dates lets cmp compare passerelle.Date values.
 var dates = cmp.Comparer(func(a, b passerelle.Date) bool { return a == b })
 
 // fixture is a store with its complete schema and two sandbox domains, each with an application.
@@ -67,7 +67,7 @@ func (s fixture) write(fn func(*store.Tx) error) {
 
 func (s fixture) try(fn func(*store.Tx) error) error { return s.db.Write(s.t.Context(), fn) }
 
-// sql runs one statement by hand.
+// sql executes one statement directly.
 func (s fixture) sql(text string, args ...any) error {
 	return s.try(func(tx *store.Tx) error { tx.Unit().Exec(text, args...); return nil })
 }

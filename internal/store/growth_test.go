@@ -25,18 +25,18 @@ import (
 	"passerelle/webhook"
 )
 
-// meter counts what a database does for each statement: the instructions of the virtual machine in
-// SQLite, and the blocks that are read in PostgreSQL, including those for checks of references.
-// Statements are executed before the program does so, and undone.
+// meter counts the cost of each statement: the instructions of the virtual machine in SQLite,
+// and the blocks that are read in PostgreSQL, including those for checks of references. It
+// executes each statement before the program does, and rolls it back.
 type meter struct {
 	t     *testing.T
-	pool  *database.Handle // PostgreSQL
-	conn  *sql.Conn        // SQLite
+	pool  *database.Handle // set for PostgreSQL
+	conn  *sql.Conn        // set for SQLite
 	plans *planned
 	cost  int64
 }
 
-// meterOf has a fixture count until stop is called.
+// meterOf measures the statements of a fixture until stop is called.
 func meterOf(t *testing.T, s fixture, url string) (m *meter, stop func()) {
 	t.Helper()
 	m = &meter{t: t, plans: newPlanned(t, url)}
@@ -138,8 +138,8 @@ func readAll(ctx context.Context, stmt *sql.Stmt, args []any) error {
 	return rows.Err()
 }
 
-// of returns the least cost of do for one of several payments, because pages of an index split now
-// and then. The first payment does not count: it has the statements prepared.
+// of returns the lowest cost of do over several payments, because index pages are sometimes
+// split. The first payment does not count, because it prepares the statements.
 func (m *meter) of(payments []*payment.Payment, do func(*payment.Payment)) int64 {
 	m.t.Helper()
 	do(payments[0])
@@ -152,8 +152,9 @@ func (m *meter) of(payments []*payment.Payment, do func(*payment.Payment)) int64
 	return least
 }
 
-// steps are the instructions of the virtual machine since the last call, of all prepared
-// statements of a connection. The driver does not export its handles.
+// steps returns the number of virtual machine instructions since the last call, for all prepared
+// statements of a connection. The driver does not export its handles, so steps reads them by
+// reflection.
 func steps(t *testing.T, conn *sql.Conn) (sum int64) {
 	t.Helper()
 	err := conn.Raw(func(driver any) error {
@@ -171,8 +172,8 @@ func steps(t *testing.T, conn *sql.Conn) (sum int64) {
 	return sum
 }
 
-// blocks adds to the cost, with a sign, the blocks that the transaction has read so far. It ends
-// the transaction with an error, if there is one.
+// blocks adds the number of blocks that the transaction has read so far to the cost, multiplied
+// by sign. It ends the transaction with the error end, unless it is nil.
 func (m *meter) blocks(unit *database.Unit, sign int64, end error) {
 	unit.Query(func(row database.Row) error {
 		n, err := database.ScanInt(row)
@@ -181,7 +182,7 @@ func (m *meter) blocks(unit *database.Unit, sign int64, end error) {
 	}, `SELECT CAST(COALESCE(SUM(pg_stat_get_xact_blocks_fetched(oid)), 0) AS BIGINT) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')`)
 }
 
-// blocksOf executes a query with the plan for any arguments, as the program does.
+// blocksOf executes a query with a generic plan, as the program does.
 func (m *meter) blocksOf(text string, args []any) (blocks int64) {
 	m.t.Helper()
 	m.plans.do(`PREPARE counted AS ` + m.plans.words.Text(text))
@@ -228,7 +229,7 @@ func literals(args []any) []string {
 	return all
 }
 
-// paths are the operations on one payment among many.
+// paths are the operations on one payment that are measured.
 func (s fixture) paths(w store.Webhook) map[string]func(*payment.Payment) {
 	ctx := s.t.Context()
 	bank := func(r payment.Report) func(*payment.Payment) {
@@ -291,7 +292,7 @@ func (s fixture) bankSays(p *payment.Payment, r payment.Report) {
 	})
 }
 
-// numberFrom makes ids continue above those of rows that a test inserts.
+// numberFrom makes new ids continue above those of rows that a test inserts.
 func (s fixture) numberFrom(first int) {
 	s.t.Helper()
 	for _, name := range []string{"payment", "instruction", "event", "token"} {
@@ -301,7 +302,8 @@ func (s fixture) numberFrom(first int) {
 	}
 }
 
-// surround adds payments with an event, a delivery and a token each, half of them of a user.
+// surround adds payments with an event, a delivery and a token each. Half of the payments belong
+// to a user.
 func (s fixture) surround(w store.Webhook, from, to int) {
 	s.t.Helper()
 	s.populateAfter(from, to)
@@ -324,20 +326,21 @@ var around = []string{
 	`INSERT INTO token (id, domain_id, kind, hash, scopes, user_id, created) SELECT i, CAST($3 AS BIGINT), 'user', CAST(CAST(i AS TEXT) AS {bytes}), '', i, i FROM n`,
 }
 
-// mostGrowth is how much more a path may cost among many payments. Indexes of PostgreSQL are
-// then a page or two deeper, and it counts each page.
+// mostGrowth is the largest allowed ratio between the cost of a path among many payments and its
+// cost among few. Among many payments, PostgreSQL's indexes are a page or two deeper, and
+// PostgreSQL counts each page.
 var mostGrowth = map[string]float64{"sqlite": 1.1, "postgres": 1.6}
 
 // pageLimit is how long a page may take, in a long run.
 const pageLimit = 10 * time.Millisecond
 
 // TestMillionCostsAsAThousand measures each operation among a thousand payments and among many,
-// whose labels begin alike, without statistics: the costs are the same.
+// whose labels begin with the same text, without statistics: the costs are the same.
 func TestMillionCostsAsAThousand(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)
 		n, long := crowd(t)
-		const few, sameState, own = 1000, 4 * 1000, 100_000_000 // a quarter is in the state that is looked for
+		const few, sameState, own = 1000, 4 * 1000, 100_000_000 // a quarter of the payments are in the state of the filter
 		sizes := []int{few, sameState, n}
 		s.numberFrom(own)
 		w := s.receiver(webhook.PaymentStateUpdated)
@@ -371,7 +374,7 @@ func TestMillionCostsAsAThousand(t *testing.T) {
 	})
 }
 
-// quickest is the least that a page takes.
+// quickest returns the shortest time of several runs of a path.
 func quickest(path func(*payment.Payment)) time.Duration {
 	took := time.Hour
 	for range 9 {
@@ -380,7 +383,7 @@ func quickest(path func(*payment.Payment)) time.Duration {
 	return took
 }
 
-// fresh makes payments on which a path has not run yet.
+// fresh creates payments on which a path has not run yet.
 func (s fixture) fresh(path string, n int) []*payment.Payment {
 	s.t.Helper()
 	all := make([]*payment.Payment, n)

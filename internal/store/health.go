@@ -9,28 +9,29 @@ import (
 	"passerelle/internal/database"
 )
 
-// Health has the results of the requests to a webhook over 24 hours.
+// Health sums up the requests to a webhook over 24 hours.
 type Health struct {
-	// Requests were made, Successes of them accepted.
+	// Requests is the number of requests, and Successes the number of accepted ones.
 	Requests, Successes int64
-	// Reached is how many reached the receiver, and Duration their total time.
+	// Reached is the number of requests that reached the receiver, and Duration their total
+	// time.
 	Reached  int64
 	Duration time.Duration
 }
 
-// Average is how long a receiver took for a request, zero when none reached it.
+// Average is the mean time of a request that reached the receiver, zero when none did.
 func (h Health) Average() time.Duration {
 	return h.Duration / time.Duration(max(h.Reached, 1))
 }
 
-// healthHours is how many hours a Health covers, with the present one.
+// healthHours is the number of hours that a Health covers, including the present one.
 const healthHours = 24
 
 // hourOf counts the hours of a domain's time.
 func hourOf(t time.Time) int64 { return t.Unix() / 3600 }
 
-// Health sums up the requests to a domain's webhooks in the 24 hours up to the domain's
-// instant. All hours are full except the last. A webhook without requests has none.
+// Health sums up the requests to a domain's webhooks in the 24 hours up to the domain's instant.
+// All hours are complete except the last. The map has no entry for a webhook without requests.
 func (r *Reader) Health(ctx context.Context, domain passerelle.DomainID, now time.Time, webhooks ...passerelle.WebhookID) (map[passerelle.WebhookID]Health, error) {
 	found := make(map[passerelle.WebhookID]Health, len(webhooks))
 	if len(webhooks) == 0 {
@@ -53,7 +54,7 @@ func (r *Reader) Health(ctx context.Context, domain passerelle.DomainID, now tim
 	return found, err
 }
 
-// countHealth adds requests to the hours they were made in.
+// countHealth adds requests to the counters of the hours in which they began.
 func (tx *Tx) countHealth(w Webhook, batch []DeliveryAttempt) {
 	hours := map[int64]Health{}
 	for _, a := range batch {

@@ -15,7 +15,7 @@ import (
 	"passerelle/webhook"
 )
 
-// idRow is a row of a list by id, with what filters ask of it.
+// idRow is a row of a list by id, with the values that filters compare.
 type idRow struct {
 	id     int64
 	domain passerelle.DomainID
@@ -29,12 +29,12 @@ type idRow struct {
 
 func idSpot(r idRow) spot { return spot{nil, r.id} }
 
-// idListing is a list by id in which a filter selects some rows.
+// idListing describes a list by id, of which a filter selects some rows.
 func idListing(w ways, rows []idRow, selected func(idRow) bool) listing {
 	return listing{ways: w, all: spotsOf(rows, idSpot, anyRow[idRow]), selected: spotsOf(rows, idSpot, selected)}
 }
 
-// drawOwner draws a domain and a user, mostly those with the most rows.
+// drawOwner draws a domain and a user, mostly the user with the most rows.
 func (s fixture) drawOwner(t *rapid.T) (passerelle.DomainID, passerelle.UserID) {
 	domain, user := s.domain, passerelle.UserID(7)
 	maybe(t, "domain", &domain, s.other)
@@ -42,7 +42,7 @@ func (s fixture) drawOwner(t *rapid.T) (passerelle.DomainID, passerelle.UserID) 
 	return domain, user
 }
 
-// connectionSet is connections of several users, with the accounts and subscriptions below.
+// connectionSet has connections of several users, with their accounts and subscriptions.
 type connectionSet struct {
 	fixture
 	connections, accounts, subscriptions []idRow
@@ -119,8 +119,9 @@ func (c *connectionSet) inTrouble(t *rapid.T) listing {
 	return q
 }
 
-// drawBelow draws a filter of objects below connections: an owner, one or several connections,
-// ids, and whether hidden ones count. Nil is no filter, empty selects nothing.
+// drawBelow draws a filter of objects that belong to connections: an owner, one or several
+// connections, ids, and whether hidden objects are included. A nil list does not filter, and an
+// empty list selects nothing.
 func (c *connectionSet) drawBelow(t *rapid.T, rows []idRow) (f bankstore.AccountFilter, ids []int64) {
 	f.Domain, f.User = c.drawOwner(t)
 	f.All = rapid.Bool().Draw(t, "all")
@@ -144,7 +145,7 @@ func isBelow(f bankstore.AccountFilter, ids []int64) func(idRow) bool {
 	}
 }
 
-// as converts numbers to their type; nil stays nil.
+// as converts numbers to an id type; nil stays nil.
 func as[T ~int64](numbers []int64) []T {
 	if numbers == nil {
 		return nil
@@ -178,8 +179,8 @@ func (c *connectionSet) subscribed(t *rapid.T) listing {
 	return q
 }
 
-// TestConnectionsAreThoseOfTheReference reads random windows of connections and of objects
-// below them.
+// TestConnectionsAreThoseOfTheReference reads random windows of connections and of their
+// objects.
 func TestConnectionsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		c := newConnectionSet(s)
@@ -309,7 +310,7 @@ func (s fixture) authProviders() func(*rapid.T) listing {
 	}
 }
 
-// TestListsByIDAreThoseOfTheReference reads arbitrary windows of what operators list.
+// TestListsByIDAreThoseOfTheReference reads random windows of the lists that operators read.
 func TestListsByIDAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		compareLists(t, map[string]func(*rapid.T) listing{
@@ -318,8 +319,8 @@ func TestListsByIDAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// TestUsersAreThoseOfTheReference: users have a window of their own, whose place is
-// never missing.
+// TestUsersAreThoseOfTheReference: lists of users have their own window type, whose position
+// always exists.
 func TestUsersAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var all []idRow
@@ -351,7 +352,7 @@ func TestUsersAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// filedDocument is a document as the reference knows it.
+// filedDocument is a document in the reference list.
 type filedDocument struct {
 	passerelle.Document
 	idRow
@@ -383,8 +384,7 @@ func newDocumentSet(s fixture) *documentSet {
 	return c
 }
 
-// file adds a document that has a day and a total, or none, of the provider or of
-// the person.
+// file adds a document of the provider or of the user, with or without a day and a total.
 func (c *documentSet) file(of idRow, s bankstore.StoredSubscription, n int) {
 	d := &filedDocument{idRow: of, subscription: s, Document: passerelle.Document{DocumentDetails: passerelle.DocumentDetails{
 		Key: fmt.Sprint(n), Type: []string{"bill", "statement", "unheard of"}[n%3], Name: `a "Date":"2026-01-02" b`, Due: day(n % 3),
@@ -404,7 +404,7 @@ func (c *documentSet) file(of idRow, s bankstore.StoredSubscription, n int) {
 	c.documents = append(c.documents, d)
 }
 
-// edit changes some documents as a person or a provider does.
+// edit changes a document as a user or a provider does.
 func (c *documentSet) edit(d *filedDocument, n int) {
 	var e bankstore.DocumentEdit
 	switch n % 7 {
@@ -480,12 +480,12 @@ func (c *documentSet) drawFilter(t *rapid.T) bankstore.DocumentFilter {
 	return f
 }
 
-// drawStamps bounds the timestamp at the ends of days of several zones.
+// drawStamps limits the timestamp to the ends of days in several time zones.
 func (c *documentSet) drawStamps(t *rapid.T, f *bankstore.DocumentFilter) {
 	zones := []*time.Location{time.UTC, time.FixedZone("east", 5*3600+1800), time.FixedZone("west", -9*3600)}
 	f.Zone = rapid.SampledFrom(zones).Draw(t, "zone")
 	bounds := map[string]*time.Time{"since": &f.Since, "before": &f.Before}
-	for _, name := range []string{"since", "before"} { // in this order, so that a seed repeats it
+	for _, name := range []string{"since", "before"} { // in a fixed order, so that a seed repeats the run
 		bound := bounds[name]
 		if rapid.IntRange(0, 3).Draw(t, name) > 0 {
 			continue

@@ -12,17 +12,16 @@ import (
 	"passerelle/internal/keys"
 )
 
-// How long answers are stored for repetitions, and after how long another request may take over
-// the key of an interrupted one. The executing request renews its hold. Both times run on the
-// database's clock.
+// How long answers are stored for repetitions, and how long another request waits before it may
+// take over the key of an interrupted request. The executing request renews its lease. Both
+// times are measured by the database's clock.
 const (
 	answerRetention = 24 * time.Hour
 	keyLease        = 20 * time.Second
 	keyRenewal      = keyLease / 4
 )
 
-// RepeatKey is an Idempotency-Key as one token used it, with the hash of the
-// request it came with.
+// RepeatKey is an Idempotency-Key of one token, with the hash of its request.
 type RepeatKey struct {
 	Domain  passerelle.DomainID
 	Token   int64
@@ -30,8 +29,8 @@ type RepeatKey struct {
 	Request []byte // SHA-256
 }
 
-// Execution is the right to execute the request of a key. Its zero value is a
-// request without a key, for which [Tx.Executed] and the like do nothing.
+// Execution is the right to execute the request of a key. Its zero value stands for a request
+// without a key: [Tx.Executed] and the other methods then do nothing.
 type Execution struct {
 	Domain passerelle.DomainID
 	ID     int64
@@ -41,21 +40,22 @@ type Execution struct {
 // Claim is the result of claiming a key. Exactly one of Execution.ID, Answer, Other and Wait is
 // set.
 type Claim struct {
-	// Execution is set when the request is to be executed now. Subject is then what an earlier
-	// execution made before it was cut off, or zero: it must not be made again.
+	// Execution is set when the caller must execute the request now. Subject is then the id of
+	// the object that an earlier, interrupted execution created, or zero. The caller must not
+	// create that object again.
 	Execution Execution
 	Subject   int64
-	// Answer is the answer kept from the first execution.
+	// Answer is the stored answer of the first execution.
 	Answer []byte
-	// Other is true when the key came with another request.
+	// Other is true when an earlier request with the key was different.
 	Other bool
-	// Wait is how long the running execution may still take.
+	// Wait is how long the running execution may still take at most.
 	Wait time.Duration
 }
 
 // ClaimKey claims the execution of a request, durably. The caller gets a key that is new, has
-// expired, or whose execution was interrupted and has outlived its lease. Of several simultaneous
-// callers, one gets it.
+// expired, or whose execution was interrupted and whose lease has lapsed. Only one of several
+// simultaneous callers gets it.
 func (db *DB) ClaimKey(ctx context.Context, k RepeatKey) (Claim, error) {
 	var row keyRow
 	err := db.Write(ctx, func(tx *Tx) error { return tx.claimKey(k, &row) })
@@ -65,7 +65,7 @@ func (db *DB) ClaimKey(ctx context.Context, k RepeatKey) (Claim, error) {
 	return row.claim(k, db.keys)
 }
 
-// keyRow is a row of the table after the attempt to claim it.
+// keyRow is the row of a key after the attempt to claim it.
 type keyRow struct {
 	execution Execution
 	claimed   bool
@@ -75,7 +75,7 @@ type keyRow struct {
 	answer    []byte
 }
 
-// claimKey takes the row when it is free, and reads it in any case.
+// claimKey claims the row when it is free, and reads it in any case.
 func (tx *Tx) claimKey(k RepeatKey, row *keyRow) error {
 	id, err := tx.unit.NewID("idempotency")
 	if err != nil {
@@ -123,8 +123,8 @@ func (e Execution) place() keys.Place {
 	return keys.Place{Domain: int64(e.Domain), Table: "idempotency", Column: "answer", Row: e.ID}
 }
 
-// HoldKey keeps the right to execute a request until stop is called, however long it takes. A
-// key that it cannot renew lapses, and is taken over.
+// HoldKey renews the right to execute a request until stop is called. When it cannot renew the
+// key, the lease lapses and another request may take the key over.
 func (db *DB) HoldKey(ctx context.Context, e Execution) func() {
 	every, ended := cmp.Or(db.keyRenewal, keyRenewal), make(chan struct{})
 	ctx = context.WithoutCancel(ctx)
@@ -143,7 +143,8 @@ func (db *DB) HoldKey(ctx context.Context, e Execution) func() {
 	return func() { timer.Stop(); close(ended) }
 }
 
-// renewKey has a quarter of the lease, so that a hanging one leaves time for another.
+// renewKey may take a quarter of the lease, so that there is time for another try when one
+// hangs.
 func (db *DB) renewKey(ctx context.Context, e Execution) error {
 	ctx, cancel := context.WithTimeout(ctx, keyRenewal)
 	defer cancel()
@@ -166,7 +167,8 @@ func (tx *Tx) Executed(e Execution, subject int64) {
 		subject, int64(e.Domain), e.ID, e.Run)
 }
 
-// Answered is Executed with the answer that repetitions get: it ends the execution.
+// Answered does the same as Executed, and also ends the execution with the answer that
+// repetitions get.
 func (tx *Tx) Answered(e Execution, subject int64, answer []byte) error {
 	if e.ID == 0 {
 		return nil
@@ -188,8 +190,8 @@ func (tx *Tx) sealAnswer(e Execution, answer []byte) ([]byte, error) {
 	return sealed, nil
 }
 
-// KeepAnswer ends an execution with the answer that repetitions get. An execution whose key was
-// taken over stores nothing.
+// KeepAnswer ends an execution with the answer that repetitions get. It stores nothing when the
+// key was taken over by another execution.
 func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if e.ID == 0 {
 		return nil

@@ -57,7 +57,7 @@ func claim(t *testing.T, db *store.DB, k store.RepeatKey) store.Claim {
 	return c
 }
 
-// lapse ends leases or keeping times early.
+// lapse moves the end of leases or of storage times to the past.
 func lapse(t *testing.T, db *store.DB, column string) {
 	t.Helper()
 	mustWrite(t, db, func(tx *store.Tx) error {
@@ -133,8 +133,8 @@ func TestKeptAnswersAreSealed(t *testing.T) {
 	})
 }
 
-// TestAnExecutionThatWasTakenOverMakesNothing is why a creation records its object in its own
-// transaction: the late one fails completely.
+// TestAnExecutionThatWasTakenOverMakesNothing shows why a creation records its object in its own
+// transaction: the late execution fails completely.
 func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		late := claim(t, db, repeat(domain, "k", "r"))

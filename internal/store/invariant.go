@@ -11,23 +11,23 @@ import (
 	"passerelle/internal/database"
 )
 
-// Invariant is something that is true of every database at every moment, under whatever load
-// and after whatever fault. The schema prevents most violations. They are checked because a
-// restored copy, a disk, and an operator with a database console are not bound by it.
+// Invariant is a condition that must hold for every database at every moment, under any load and
+// after any fault. The schema prevents most violations. The check also covers a restored copy, a
+// faulty disk, and changes by hand, which the schema cannot prevent.
 type Invariant struct {
-	// Name is short, and Rule says what must be true.
+	// Name is a short name, and Rule states the condition.
 	Name, Rule string
-	// broken finds what breaks the rule in domain $1, one text a row.
+	// broken selects the violations of the rule in domain $1, one text per row.
 	broken string
-	// recent is set where only rows not older than $2 can be checked, because others are not
-	// kept.
+	// recent is set when only rows at or after $2 can be checked, because older rows may have
+	// been removed.
 	recent bool
 }
 
-// maxBroken is how many breaches of a rule are reported: one is enough to stop.
+// maxBroken limits the number of reported breaches of a rule: one is enough to stop.
 const maxBroken = 20
 
-// No query in invariants is for requests: each reads whole tables.
+// Requests must not execute these queries: each reads whole tables.
 var invariants = []Invariant{
 	{
 		Name: "edges", Rule: "each step of a payment's history is an edge of the state table, from where the step before it led",
@@ -120,7 +120,7 @@ var invariants = []Invariant{
 // Invariants lists what CheckInvariants checks, in order.
 func Invariants() []Invariant { return slices.Clone(invariants) }
 
-// Breach is a broken invariant of a domain with the first few offenders, by kind and number,
+// Breach is a broken invariant of a domain with its first violations, by kind and number,
 // without personal data.
 type Breach struct {
 	Invariant Invariant
@@ -129,8 +129,8 @@ type Breach struct {
 }
 
 // CheckInvariants checks all data of a domain, in time proportional to its size. Events from
-// before since may have been pruned. Each rule is checked in a snapshot of its own, so that
-// others can work; each holds at every moment.
+// before the instant since may have been removed. Each rule is checked in its own snapshot, so
+// that other work can go on. This is correct because each rule holds at every moment.
 func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]Breach, error) {
 	var breaches []Breach
 	for _, invariant := range invariants {
@@ -159,8 +159,8 @@ const sequencesBehind = `SELECT s.name FROM sequence s WHERE s.name = $1 AND s.n
 // idsAfter is added to the numbers of a sequence.
 var idsAfter = map[string]int64{"category": int64(passerelle.FirstOwnCategory) - 1}
 
-// SequencesBehind names the sequences that would hand out an id that is taken,
-// as after a restore that went wrong.
+// SequencesBehind lists the sequences whose next id is already in use, as after a faulty
+// restore.
 func (r *Reader) SequencesBehind(ctx context.Context) ([]string, error) {
 	all, err := database.Collect(ctx, r.rows, database.ScanString, `SELECT name FROM sequence ORDER BY name`)
 	if err != nil {

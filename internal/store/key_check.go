@@ -12,16 +12,15 @@ import (
 	"passerelle/internal/keys"
 )
 
-// ErrOtherKeys reports that the key file is not the one the secrets of the
-// database were sealed with.
+// ErrOtherKeys reports that the secrets of the database were sealed with another key file.
 var ErrOtherKeys = errors.New("the key file does not belong to this database: its secrets were sealed with other keys; restore the key file it was made with")
 
-// keyCheckPlace is where the value that proves the keys is.
+// keyCheckPlace is the place of the value that proves the keys.
 var keyCheckPlace = keys.Place{Table: "key_check", Column: "sealed", Row: 1}
 
-// BindKeys binds a fresh database to the present keys. It fails with ErrOtherKeys when it is
-// bound to others. The value it leaves stays under its master key: a key file that lost this
-// key has lost the secrets of that time as well.
+// BindKeys binds a fresh database to the present keys. It fails with ErrOtherKeys when the
+// database is bound to other keys. The value that it stores stays encrypted under its master
+// key. A key file that has lost this master key has also lost the secrets encrypted under it.
 func (db *DB) BindKeys(ctx context.Context) error {
 	sealed, err := db.keys.Seal(keyCheckPlace, provenBy(db.keys))
 	if err != nil {
@@ -38,8 +37,8 @@ func (db *DB) BindKeys(ctx context.Context) error {
 }
 
 // Seal encrypts a value of the unit. The unit fails when the database was bound to other keys
-// meanwhile, because nobody could decrypt the value once its key is retired. A process with an
-// older key file gets Unavailable then.
+// since they were read, because the value could not be decrypted once its key is retired. A
+// process with an older key file then gets Unavailable.
 func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 	if err := tx.proveKeys(); err != nil {
 		return nil, err
@@ -51,8 +50,8 @@ func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 // missing.
 func (r *Reader) Unseal(p keys.Place, sealed []byte) ([]byte, error) { return r.keys.Open(p, sealed) }
 
-// proveKeys lets the unit be executed only while the database has the keys that this process
-// knows. Otherwise the unit runs once more with the present ones, or fails when this process lacks
+// proveKeys lets the unit execute only while the database is bound to the keys that this process
+// has. Otherwise the unit runs once more with the present keys, or fails when this process lacks
 // them. A second call in a unit adds nothing.
 func (tx *Tx) proveKeys() error {
 	var err error
@@ -69,7 +68,7 @@ func (tx *Tx) proveKeys() error {
 	return err
 }
 
-// stillProven finds the value that proves the keys when it has not changed since it was last
+// stillProven selects the value that proves the keys when it has not changed since it was last
 // read.
 const stillProven = `SELECT only_row FROM key_check WHERE sealed = $1`
 
@@ -97,7 +96,7 @@ func (db *DB) proveAgain(ctx context.Context) ([]byte, error) {
 	return *db.proof.Load(), nil
 }
 
-// proven opens the value that proves the keys, unless it was the same the last time.
+// proven decrypts the value that proves the keys, unless it equals the one decrypted last.
 func (db *DB) proven(sealed []byte) error {
 	if last := db.proof.Load(); last != nil && bytes.Equal(*last, sealed) {
 		return nil
@@ -131,5 +130,5 @@ func (r *Reader) CheckKeys(ctx context.Context) error {
 	return nil
 }
 
-// provenBy depends on the fixed key. Encrypting it involves the master key too.
+// provenBy depends on the fixed key of the ring. Its encryption also involves the master key.
 func provenBy(ring *keys.Ring) []byte { return ring.MAC("key check", nil) }

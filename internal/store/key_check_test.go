@@ -44,7 +44,7 @@ func TestADatabaseKnowsItsKeys(t *testing.T) {
 	})
 }
 
-// TestNothingIsSealedWithRetiredKeys: one program read the key file before a key was added to it.
+// TestNothingIsSealedWithRetiredKeys: a program read the key file before a key was added to it.
 // It can encrypt until all values are rewrapped under the new key, and is refused from then on.
 func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
@@ -103,7 +103,7 @@ func openPgx(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// refixed is the ring with another fixed key.
+// refixed returns the ring with another fixed key.
 func refixed(t *testing.T, ring *keys.Ring) *keys.Ring {
 	t.Helper()
 	fixed := regexp.MustCompile(`(?m)^fixed .*$`)
@@ -129,8 +129,8 @@ func refixed(t *testing.T, ring *keys.Ring) *keys.Ring {
 	return changed
 }
 
-// TestRewrapWaitsForWhoSeals: the value that proves the keys does not change before the end of
-// a unit that has read it.
+// TestRewrapWaitsForWhoSeals: the value that proves the keys does not change while a unit that
+// has read it is open.
 func TestRewrapWaitsForWhoSeals(t *testing.T) {
 	url, ring := storetest.Postgres(t), keys.Generate()
 	old, fresh := withKeys(t, url, ring), withKeys(t, url, ring.Rotated())

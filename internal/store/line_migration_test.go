@@ -9,8 +9,8 @@ import (
 )
 
 // TestLinesOutliveTheirMigration migrates a database in which lines of validating payments have
-// no state. These become pending, the lines of expired payments without an answer of the payer
-// become rejected, and others do not change.
+// no state. These lines become pending. The lines of expired payments that the payer did not
+// answer become rejected, and other lines do not change.
 func TestLinesOutliveTheirMigration(t *testing.T) {
 	const before = 34
 	storetest.Each(t, func(t *testing.T, url string) {

@@ -11,7 +11,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// spot is where a row stands in a list: a key, nil in lists by id alone, and the id.
+// spot is the position of a row in a list: a key, which is nil in lists ordered by id alone, and
+// the id.
 type spot struct {
 	key any
 	id  int64
@@ -28,7 +29,7 @@ func (a spot) compare(b spot) int {
 	return cmp.Or(order, cmp.Compare(a.id, b.id))
 }
 
-// position is the spot as windows have it.
+// position returns the spot in the form that windows use.
 func (a spot) position() []any {
 	if a.key == nil {
 		return []any{a.id}
@@ -36,16 +37,16 @@ func (a spot) position() []any {
 	return []any{a.key, a.id}
 }
 
-// ways are how a list treats a window.
+// ways describes which options of a window a list supports.
 type ways struct {
-	// newest lists begin with the greatest.
+	// newest means that the list begins with the greatest.
 	newest bool
 	// directions and skips mean that the list uses Descending and Offset.
 	directions, skips bool
 }
 
-// listing is a list with a filter: the spots of all rows, the spots of selected rows, and the
-// list as it is read and counted.
+// listing is a list with a filter: the spots of all rows, the spots of selected rows, and
+// functions that read and count the list.
 type listing struct {
 	ways
 	all, selected []spot
@@ -54,7 +55,8 @@ type listing struct {
 	count func() (int64, error)
 }
 
-// window is the reference: sort all, skip to the place, cut.
+// window computes the reference result: it sorts all spots, skips to the position, and cuts the
+// page.
 func (q listing) window(w store.Window, from *spot) []int64 {
 	down := q.newest != w.Backward
 	if q.directions {
@@ -81,8 +83,8 @@ func (q listing) window(w store.Window, from *spot) []int64 {
 	return ids
 }
 
-// drawFrom is the place of a row, whether the filter selects it or not, or one where
-// no row is: between two of the same key, or beyond all.
+// drawFrom draws the position of a row, selected by the filter or not, or a position without a
+// row: between two rows of the same key, or after all rows.
 func (q listing) drawFrom(t *rapid.T) *spot {
 	if len(q.all) == 0 || rapid.IntRange(0, 3).Draw(t, "from the start") == 0 {
 		return nil
@@ -101,7 +103,7 @@ func (q listing) drawFrom(t *rapid.T) *spot {
 	return &at
 }
 
-// elsewhere moves a place to a key that may be no row's.
+// elsewhere moves a position to a key that may belong to no row.
 func (q listing) elsewhere(t *rapid.T, at spot) spot {
 	switch key := at.key.(type) {
 	case string:
@@ -164,14 +166,15 @@ func spotsOf[T any](rows []T, at func(T) spot, selected func(T) bool) (spots []s
 
 func anyRow[T any](T) bool { return true }
 
-// maybe draws a value one time in a few, and leaves the filter as it is otherwise.
+// maybe sets a filter value in some of the draws, and otherwise leaves it unset.
 func maybe[T any](t *rapid.T, name string, into *T, values ...T) {
 	if rapid.IntRange(0, 4).Draw(t, "filter by "+name) == 0 {
 		*into = rapid.SampledFrom(values).Draw(t, name)
 	}
 }
 
-// compareLists asks arbitrary questions of lists, each under its name.
+// compareLists compares random windows of lists with the reference, with one subtest for each
+// list.
 func compareLists(t *testing.T, lists map[string]func(*rapid.T) listing) {
 	for name, draw := range lists {
 		t.Run(name, func(t *testing.T) {

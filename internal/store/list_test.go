@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// TestListsOfAnyLength: the cache of statements does not grow with each length of a list of
-// ids, and each query finds exactly what was asked for.
+// TestListsOfAnyLength: the statement cache does not grow with each length of a list of ids, and
+// each query finds exactly the requested rows.
 func TestListsOfAnyLength(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

@@ -9,8 +9,9 @@ import (
 	"passerelle/internal/database"
 )
 
-// MaxMails is how many mails of a domain are kept, the newest ones. Unsent ones are kept longer,
-// up to MaxUnsentMails: without a mail server the table would grow for ever.
+// MaxMails is the number of mails of a domain that are stored, the newest ones. Unsent mails are
+// stored longer, up to MaxUnsentMails: without a mail server the table would otherwise grow
+// without limit.
 const (
 	MaxMails       = 1000
 	MaxUnsentMails = 10_000
@@ -21,7 +22,7 @@ type Mail struct {
 	ID      int64
 	Domain  passerelle.DomainID
 	Webhook passerelle.WebhookID
-	// Kind is a word for the subject of the mail.
+	// Kind names the subject of the mail.
 	Kind string
 	// Recipient is one address.
 	Recipient     string
@@ -31,7 +32,7 @@ type Mail struct {
 	// Attempts counts started attempts, and Failure is the reason of the last failure.
 	Attempts int64
 	Failure  string
-	// Sent is when a mail server took it over, in real time.
+	// Sent is the real time at which a mail server accepted it.
 	Sent *time.Time
 }
 
@@ -49,8 +50,8 @@ func scanMail(row database.Row) (Mail, error) {
 	return m, err
 }
 
-// Mails reads a window of a domain's mails, the newest first. The window's position is the id.
-// Its order is ignored.
+// Mails reads a window of a domain's mails, the newest first. The window's position is an id.
+// Its order is not used.
 func (r *Reader) Mails(ctx context.Context, domain passerelle.DomainID, w Window) ([]Mail, error) {
 	sign, direction := "<", "DESC"
 	if w.Backward {
@@ -63,7 +64,7 @@ func (r *Reader) Mails(ctx context.Context, domain passerelle.DomainID, w Window
 	return database.Collect(ctx, r.rows, scanMail, sql+` ORDER BY id `+direction+` LIMIT $2 OFFSET $3`, args...)
 }
 
-// CountMails is how many mails of a domain there are.
+// CountMails returns the number of mails of a domain.
 func (r *Reader) CountMails(ctx context.Context, domain passerelle.DomainID) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM mail WHERE domain_id = $1`, int64(domain))
 }
@@ -88,8 +89,9 @@ func (tx *Tx) CreateMail(m *Mail) error {
 	return nil
 }
 
-// ClaimMail takes the mail of any domain that is longest due at an instant of real time, for
-// the length of a lease, and counts the attempt. It leaves into nil when no mail is due.
+// ClaimMail claims the mail of any domain that has been due for the longest time at an instant
+// of real time, for the length of a lease, and counts the attempt. When no mail is due, into
+// stays nil.
 func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 	tx.unit.OnRetry(func() { *into = nil })
 	tx.unit.Query(func(row database.Row) error {
@@ -103,14 +105,14 @@ func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 		RETURNING `+mailColumns, database.Micros(now), lease.Microseconds())
 }
 
-// MailSent ends a claimed mail. Write fails with ErrConflict when another process has claimed
-// it since.
+// MailSent records that a claimed mail was sent. Write fails with ErrConflict when another
+// process has claimed it since.
 func (tx *Tx) MailSent(m Mail, now time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET sent = $1, failure = NULL, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND attempts = $4 AND sent IS NULL`,
 		database.Micros(now), int64(m.Domain), m.ID, m.Attempts)
 }
 
-// MailFailed gives a claimed mail back, to be tried again at an instant of real time. Write
+// MailFailed releases a claimed mail, which is tried again at an instant of real time. Write
 // fails with ErrConflict when another process has claimed it since.
 func (tx *Tx) MailFailed(m Mail, failure string, next time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET failure = $1, next_try = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND attempts = $5 AND sent IS NULL`,
@@ -124,16 +126,16 @@ func (tx *Tx) SetAlarm(w Webhook) {
 		database.OptionalMicros(w.Alerted), w.Alarmed, int64(w.Domain), int64(w.ID))
 }
 
-// MaxWaiting is how many waiting deliveries of a webhook are counted at most.
+// MaxWaiting limits the count of waiting deliveries of a webhook.
 const MaxWaiting = 1000
 
 // Outage describes the failures of a webhook's receiver.
 type Outage struct {
-	// Since is when the first request failed after the last accepted one; nil for none.
+	// Since is the time of the first failed request after the last accepted one; nil for none.
 	Since *time.Time
-	// Failure is why the latest request failed that did.
+	// Failure is the reason of the latest failed request.
 	Failure string
-	// Waiting counts the deliveries that were not accepted yet, without those that are held back.
+	// Waiting counts the deliveries that were not accepted yet, without held back ones.
 	// MaxWaiting + 1 means more than MaxWaiting.
 	Waiting int64
 	// Oldest is the time of the oldest event that was not accepted yet, held back ones included;
@@ -141,7 +143,7 @@ type Outage struct {
 	Oldest *time.Time
 }
 
-// Outage reads the failed requests since a webhook's last success, and what is waiting.
+// Outage reads the failed requests since a webhook's last success, and the waiting deliveries.
 func (r *Reader) Outage(ctx context.Context, w Webhook) (Outage, error) {
 	var o Outage
 	from := time.UnixMicro(0)

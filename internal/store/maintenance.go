@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Maintenance returns since when the API is closed, nil when it is open.
+// Maintenance returns the time at which the API was closed, nil when it is open.
 func (r *Reader) Maintenance(ctx context.Context) (*time.Time, error) {
 	since, err := database.One(ctx, r.rows, func(row database.Row) (int64, error) {
 		var since int64
@@ -24,7 +24,7 @@ func (r *Reader) Maintenance(ctx context.Context) (*time.Time, error) {
 	return database.OptionalInstant(&since), nil
 }
 
-// CloseForMaintenance closes the interface, if it is not closed already.
+// CloseForMaintenance closes the API, if it is open.
 func (tx *Tx) CloseForMaintenance(now time.Time) {
 	tx.unit.Exec(`INSERT INTO maintenance (only_row, since) VALUES (1, $1) ON CONFLICT (only_row) DO NOTHING`, database.Micros(now))
 }

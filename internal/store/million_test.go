@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// inALongRun is the number in an environment variable, in a long run that also compares times,
-// and otherwise the usual number.
+// inALongRun returns the number in an environment variable for a long run, which also compares
+// times, and otherwise the usual number.
 func inALongRun(t *testing.T, variable string, usual int) (number int, long bool) {
 	t.Helper()
 	text, long := os.LookupEnv(variable)
@@ -23,8 +23,8 @@ func inALongRun(t *testing.T, variable string, usual int) (number int, long bool
 	return n, true
 }
 
-// pageTimeout is far more than a page takes by an index that has it in order, and
-// far less than one for which a million rows are read.
+// pageTimeout is far longer than reading a page through an index in its order, and far shorter
+// than reading a million rows.
 const pageTimeout = 25 * time.Millisecond
 
 // measure limits the time of a page of a long list, or of a late page, in two ways: to a multiple
@@ -35,12 +35,12 @@ type measure struct {
 	limit time.Duration
 }
 
-// hold reads the two pages in turns, and has the pace kept in a long run.
+// hold reads the two pages alternately. In a long run it also checks the limits.
 func (p measure) hold(t *testing.T, long bool, first, second func()) {
 	t.Helper()
 	ratio, shortest := compare(first, second)
 	for range 2 {
-		if ratio > p.most { // or somebody else was busy
+		if ratio > p.most { // or another process used the processor
 			ratio, shortest = compare(first, second)
 		}
 	}
@@ -50,7 +50,7 @@ func (p measure) hold(t *testing.T, long bool, first, second func()) {
 	}
 }
 
-// compare is the median of nine pairs, and the least that the slower page took.
+// compare returns the median ratio of nine pairs, and the shortest time of the slower page.
 func compare(first, second func()) (ratio float64, shortest time.Duration) {
 	var ratios []float64
 	a, b := time.Hour, time.Hour

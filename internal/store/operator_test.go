@@ -205,8 +205,8 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 	})
 }
 
-// An operator is not held when they were disabled, or got another password or second factor,
-// after they were recognised.
+// A unit refuses an operator who was disabled, or whose password or second factor was changed,
+// after they were authenticated.
 func TestAnOperatorIsHeldAsTheyWereSeen(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		hold := func(o operatorstore.Operator) error {

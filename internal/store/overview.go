@@ -10,15 +10,14 @@ import (
 	"passerelle/payment"
 )
 
-// MaxOverviewRows is how many rows an overview reads for each figure. A figure that reaches it
-// means that many or more.
+// MaxOverviewRows is how many rows an overview reads for each figure. A figure that reaches the
+// limit means "that many or more".
 const MaxOverviewRows = 10_000
 
-// Volume is how many payments that were registered in a period are in a state, with an error
-// code, through a connector and in a currency. Code and connector are empty for those that
-// have none.
+// Volume is the number of payments registered in a period that have a given state, error code,
+// connector and currency. Code and Connector are empty for payments without them.
 type Volume struct {
-	// Period is how many periods lie between 1970, UTC, and the beginning of this one.
+	// Period is the number of periods between 1970, UTC, and the beginning of this one.
 	Period                   int64
 	State                    payment.State
 	Code                     payment.ErrorCode
@@ -30,8 +29,8 @@ type Volume struct {
 	Open          time.Duration
 }
 
-// Volumes counts the newest MaxOverviewRows payments registered since an instant by periods of
-// a length, the earliest first.
+// Volumes counts the newest MaxOverviewRows payments registered since an instant, by periods of
+// the given length, the earliest first.
 func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, length time.Duration, since time.Time) ([]Volume, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Volume, error) {
 		v, open := Volume{}, int64(0)
@@ -54,7 +53,7 @@ type OpenPayment struct {
 	Registered time.Time
 }
 
-// OldestIn returns the first registered payment of a domain in a state; false for none.
+// OldestIn returns the payment of a domain in a state that was registered first; false for none.
 func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state payment.State) (OpenPayment, bool, error) {
 	o, err := database.One(ctx, r.rows, func(row database.Row) (OpenPayment, error) {
 		o := OpenPayment{State: state}
@@ -70,7 +69,7 @@ func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state
 }
 
 // DomainHealth sums up the requests to all webhooks of a domain in the 24 hours up to the
-// domain's instant. All hours are full except the last.
+// domain's instant. All hours are complete except the last.
 func (r *Reader) DomainHealth(ctx context.Context, domain passerelle.DomainID, now time.Time) (Health, error) {
 	return database.One(ctx, r.rows, func(row database.Row) (Health, error) {
 		var (

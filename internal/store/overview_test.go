@@ -10,7 +10,7 @@ import (
 	"passerelle/payment"
 )
 
-// Connections in trouble are listed newest first, all or those of a state or a connector, with
+// Connections with errors are listed newest first, for all or for one state or connector, with
 // pages in both directions.
 func TestConnectionsInTrouble(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {

@@ -17,13 +17,13 @@ const paymentColumns = `id, domain_id, client_id, version, seq, state, state_det
 	webview_url, bank_payment_id, payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type,
 	cancel_code, cancel_redirect_uri, cancel_state, website, terms_version, returned, source_id, payer_number, beneficiary_numbers`
 
-// storedPayment is a row of a payment, with what its lines share.
+// storedPayment is a row of a payment, with the values that its lines share.
 type storedPayment struct {
 	payment.Payment
 	currency passerelle.Currency
 	dateType payment.DateType
-	// The encrypted account numbers, nil where they are plain. numbers are those of the lines
-	// once decrypted.
+	// The encrypted account numbers, nil when the numbers are stored unencrypted. numbers
+	// contains the decrypted numbers of the lines.
 	payerNumber, beneficiaryNumbers []byte
 	numbers                         []string
 }
@@ -64,7 +64,7 @@ func scanPayment(row database.Row) (*storedPayment, error) {
 }
 
 // Payment loads a payment of a domain with its lines, all of one version. It fails with
-// ErrNotFound when there is none. The sensitive part of identities comes only when asked for.
+// ErrNotFound when there is none. The sensitive part of identities is returned only on request.
 func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	for range mostReads {
 		p, err := r.paymentOnce(ctx, domain, id, sensitive)
@@ -79,11 +79,11 @@ func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id pas
 // it and for its lines.
 const mostReads = 100
 
-// errTorn reports lines of another version than their payment.
+// errTorn reports lines whose version differs from their payment's.
 var errTorn = errors.New("the payment changed while it was read")
 
-// wholePayment reads a payment with its first line, which is the only one of most. Every
-// payment has one from the beginning.
+// wholePayment reads a payment with its first line. Most payments have only one. Every payment
+// has a first line from its creation on.
 var wholePayment = `SELECT ` + qualified("payment", paymentColumns) + `, payment.instruction_count,
 	CASE WHEN EXISTS (SELECT 1 FROM payment_identity i WHERE i.payment_id = payment.id) THEN TRUE ELSE FALSE END,
 	` + qualified("line", lineColumns) + `
@@ -129,8 +129,8 @@ func (r *Reader) paymentOnce(ctx context.Context, domain passerelle.DomainID, id
 	return &p.Payment, err
 }
 
-// loadParts fills lines and identities of a page of payments, one query each,
-// and answers which payments changed since they were read.
+// loadParts fills in lines and identities of a page of payments, with one query each, and
+// returns the payments that changed since they were read.
 func (r *Reader) loadParts(ctx context.Context, domain passerelle.DomainID, page []*storedPayment, sensitive bool) ([]*storedPayment, error) {
 	var (
 		torn []*storedPayment
@@ -155,8 +155,8 @@ const (
 	beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, state, error_code, error_description, exec_date, occurred`
 )
 
-// lineRow is a row of a line, with the id and version of its payment when they are read at
-// another moment.
+// lineRow is a row of a line. When lines are read separately from their payment, it has the
+// payment's id and version.
 type lineRow struct {
 	payment.Instruction
 	owner                                    passerelle.PaymentID
@@ -195,7 +195,7 @@ func (p *storedPayment) add(in *lineRow) error {
 	if n := len(p.Instructions); n < len(p.numbers) {
 		in.Beneficiary.Identification = p.numbers[n]
 	}
-	if isBlind(in.Beneficiary.Identification) { // an order to it would go astray
+	if isBlind(in.Beneficiary.Identification) { // an order would contain a wrong account number
 		return fmt.Errorf("%w: instruction %d has lost its account number", ErrSealed, in.ID)
 	}
 	p.Instructions = append(p.Instructions, in.Instruction)

@@ -8,12 +8,12 @@ import (
 	"passerelle/payment"
 )
 
-// DuePayments takes at most limit payments of a domain that are due for a check at the domain's
-// instant, for the length of a lease. It leaves out payments with an unanswered attempt, which
-// the recovery of attempts settles. These attempts are looked up one by one. For NOT EXISTS,
-// PostgreSQL would compare each payment with all attempts when an unreachable bank has left many
-// since its statistics were collected. A payment has at most one unanswered attempt, by the index
-// attempt_live.
+// DuePayments claims at most limit payments of a domain that are due for a check at the domain's
+// instant, for the length of a lease. It excludes payments with an unanswered attempt, because
+// the recovery of attempts handles them. The query looks up these attempts one by one. With NOT
+// EXISTS, PostgreSQL would compare each payment with all attempts when an unreachable bank has
+// left many attempts since its statistics were collected. A payment has at most one unanswered
+// attempt, by the index attempt_live.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}
@@ -24,9 +24,9 @@ func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.
 		RETURNING id`, int64(domain), database.Micros(now), lease.Microseconds())
 }
 
-// ExpiringPayments takes over at most limit payments of a domain that wait for
-// a definitive status since before the domain's instant, for the length of a
-// lease. Those whose bank may just be answering are not among them.
+// ExpiringPayments claims at most limit payments of a domain that have waited for a definitive
+// status since before the instant before, for the length of a lease. It excludes payments with
+// an unanswered attempt.
 func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND expires_from <= $2 AND check_lease < {now}
@@ -37,13 +37,13 @@ func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lea
 		RETURNING id`, int64(domain), database.Micros(before), lease.Microseconds())
 }
 
-// HastenCheck makes the check of a payment due now when it is due later.
+// HastenCheck makes the check of a payment due now, unless it is due earlier.
 func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, now time.Time) {
 	tx.unit.Exec(`UPDATE payment SET next_check = $1 WHERE +domain_id = $2 AND id = $3 AND next_check > $1`, database.Micros(now), int64(domain), int64(id))
 }
 
-// PostponeCheck moves the next question to the bank, for an answer that
-// changed nothing.
+// PostponeCheck sets the time of the next question to the bank after an answer that changed
+// nothing.
 func (tx *Tx) PostponeCheck(p *payment.Payment, next time.Time) {
 	tx.unit.Exec(`UPDATE payment SET next_check = $1, check_lease = 0 WHERE +domain_id = $2 AND id = $3 AND version = $4`,
 		database.Micros(next), int64(p.Domain), int64(p.ID), p.Version)

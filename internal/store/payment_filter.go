@@ -11,23 +11,22 @@ import (
 	"passerelle/internal/database"
 )
 
-// PaymentFilter selects payments of one domain. The zero value of every other field selects
-// nothing away. Texts are compared as stored. Account numbers may have spaces and small
-// letters.
+// PaymentFilter selects payments of one domain. The zero value of every other field does not
+// filter. Texts are compared as stored. Account numbers may contain spaces and small letters.
 type PaymentFilter struct {
 	Domain passerelle.DomainID
-	// Only is the one payment that the caller's token reaches.
+	// Only is the single payment that the caller's token may access.
 	Only          passerelle.PaymentID
 	State         string
 	ErrorCode     string
 	BankPaymentID string
-	// Source is the channel that a payment went through, zero for any. It belongs to one of
-	// Connectors, and is found through their index.
+	// Source is the channel of a payment, zero for any. It belongs to one of Connectors, and is
+	// searched through their index.
 	Source   int64
 	Website  string
 	DateType string
 	// Payer and Beneficiary are account numbers, and Reference an end-to-end identifier. One
-	// matching line of a bulk suffices.
+	// matching line of a bulk payment suffices.
 	Payer       string
 	Beneficiary string
 	Reference   string
@@ -35,23 +34,23 @@ type PaymentFilter struct {
 	// number.
 	PayerEnd       string
 	BeneficiaryEnd string
-	// LabelStart is how the label of a line begins, in any case. Such a list has
-	// the order "label" and no other.
+	// LabelStart is the beginning of a line's label, in any case. Such a list can only have the
+	// order "label".
 	LabelStart string
 	// Client is the application that registered the payment.
 	Client passerelle.ClientID
-	// Least and Most limit the amount in minor units, both inclusive; zero is no limit. The
+	// Least and Most limit the amount in minor units, both inclusive; zero means no limit. The
 	// list in the order of amounts is read from an index.
 	Least, Most int64
 
-	// labels is the range of labels that the window reads; empty for all.
+	// labels is the range of labels that the window reads, empty for all.
 	labels labelRange
 	// Connectors selects payments with one of the UUIDs. Nil means any. An empty list selects
 	// none. NoConnector selects payments without a connector.
 	Connectors  []string
 	NoConnector bool
-	// DateField is the date that From (inclusive) and Until (exclusive)
-	// bound: "validate_date", or "register_date" when it is anything else.
+	// DateField is the date that From (inclusive) and Until (exclusive) limit: "validate_date",
+	// or "register_date" for any other value.
 	DateField   string
 	From, Until time.Time
 }
@@ -59,27 +58,27 @@ type PaymentFilter struct {
 // selection is a filter in SQL, whose first argument is the domain.
 type selection struct {
 	database.Selection
-	// lines are the lines that From begins with, one of each payment; empty when it begins with
-	// payments.
+	// lines is the selection of lines from which the query begins, one line of each payment. It
+	// is empty when the query begins with payments.
 	lines string
-	// lookedUp means that payments are found by their ids only.
+	// lookedUp means that the query finds payments by their ids only.
 	lookedUp bool
-	// registered and id are the columns of the list's own order, label that of
-	// the order of labels.
+	// registered and id are the columns of the default order, and label is the column of the
+	// order by label.
 	registered, id, label string
 }
 
-// itself selects one payment.
+// itself is the condition for one payment.
 const itself = "id = $%d"
 
-// byID makes the database look up each payment by its id. A planner without statistics expects as
-// few rows in the whole domain, and might read that instead.
+// byID makes the database read each payment by its id. A planner without statistics expects
+// about as few rows in the whole domain, and might read the domain instead.
 func (s selection) byID() selection {
 	s.Where, s.lookedUp = append([]string{database.Opaque("domain_id = $1")}, s.Where[1:]...), true
 	return s
 }
 
-// and narrows the selection. The clause has a %d for the number of each value.
+// and adds a condition to the selection. The clause has a %d for the number of each value.
 func (s selection) and(clause string, values ...any) selection {
 	if s.lookedUp && clause != itself && !strings.Contains(clause, "line_") {
 		clause = database.Opaque(clause)
@@ -88,15 +87,15 @@ func (s selection) and(clause string, values ...any) selection {
 	return s
 }
 
-// selection returns the conditions of the filter without its connectors, when there are
-// several: each connector can be a list of its own.
+// selection returns the conditions of the filter. It leaves out the connectors when there are
+// several, because each connector can be read as its own list.
 func (f PaymentFilter) selection() selection {
 	s := f.source()
 	if f.Only != 0 {
 		s = s.and(itself, int64(f.Only)).byID()
 	}
 	if end := number(f.PayerEnd); end != "" {
-		s = s.and("payer_identification IS NOT NULL AND "+endOf("payer_identification")+" = $%d", end) // as the index has it
+		s = s.and("payer_identification IS NOT NULL AND "+endOf("payer_identification")+" = $%d", end) // with the expression of the index
 	}
 	for _, is := range []struct {
 		clause string
@@ -123,17 +122,17 @@ func (f PaymentFilter) selection() selection {
 	return f.dates(f.connectors(s))
 }
 
-// endOf is the expression of the indexes of the last four characters.
+// endOf is the expression that the indexes of the last four characters use.
 func endOf(column string) string { return "substr(" + column + ", length(" + column + ") - 3)" }
 
-// lineFilter is a condition on a line, with a %d for the number of each value. Once is true for
-// one of the matching lines of each payment.
+// lineFilter is a condition on a line. Its clause has a %d for the number of each value. once is
+// true for exactly one matching line of each payment.
 type lineFilter struct {
 	clause, once string
 	values       []any
 }
 
-// lineFilters are the conditions on lines. The first one leads to the payments.
+// lineFilters returns the conditions on lines. The query searches lines by the first condition.
 func (f PaymentFilter) lineFilters() []lineFilter {
 	var filters []lineFilter
 	if start := database.Fold(f.LabelStart); start != "" {
@@ -157,11 +156,11 @@ func (f PaymentFilter) lineFilters() []lineFilter {
 // labelRange bounds folded labels: from is inclusive, until exclusive.
 type labelRange struct{ from, until string }
 
-// untilLabel is after all labels that begin so.
+// untilLabel is the end (exclusive) of the range of labels with this beginning.
 func untilLabel(start string) string { return start + string(utf8.MaxRune) }
 
-// towards bounds the labels of a window that begins at a place: of two bounds on one
-// side, databases may take the wider.
+// towards limits the labels of a window that begins at a position to the side that is read: of
+// two limits on one side, databases may use the wider.
 func (f PaymentFilter) towards(w Window) PaymentFilter {
 	key, from := "", w.From != nil
 	if from {
@@ -171,15 +170,15 @@ func (f PaymentFilter) towards(w Window) PaymentFilter {
 	case !from || key < database.Fold(f.LabelStart):
 		return f
 	case w.Descending != w.Backward:
-		f.labels.until = min(key+"\x01", untilLabel(database.Fold(f.LabelStart))) // after the key itself, before all that goes on
+		f.labels.until = min(key+"\x01", untilLabel(database.Fold(f.LabelStart))) // includes the key itself, but not longer labels that begin with it
 	default:
 		f.labels.from = key
 	}
 	return f
 }
 
-// source begins with the lines when the filter names a value of theirs, so that
-// payments come in the order of the list straight from the index of lines.
+// source begins with the lines when the filter selects by a value of the lines. The index of
+// lines then returns payments in the order of the list.
 func (f PaymentFilter) source() selection {
 	s := selection{
 		Selection:  database.Selection{From: "payment", Where: []string{"domain_id = $1"}, Args: []any{int64(f.Domain)}},
@@ -216,7 +215,7 @@ func (f PaymentFilter) connectors(s selection) selection {
 	return s
 }
 
-// among narrows a selection to several connectors at once.
+// among limits a selection to several connectors in one condition.
 func (f PaymentFilter) among(s selection) selection {
 	if len(f.Connectors) < 2 {
 		return s
@@ -228,8 +227,8 @@ func (f PaymentFilter) among(s selection) selection {
 	return s.and("connector_uuid IN ("+strings.Repeat(", $%d", len(values))[2:]+")", values...)
 }
 
-// dates bounds a date. No payment is validated before it is registered, so a list in the order
-// of registration can end where no more can follow.
+// dates limits a date. No payment is validated before it is registered, so a list in the order
+// of registration can end at the first payment that was registered too late.
 func (f PaymentFilter) dates(s selection) selection {
 	column := f.dateColumn()
 	if !f.From.IsZero() {

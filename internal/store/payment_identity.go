@@ -11,12 +11,12 @@ import (
 	"passerelle/payment"
 )
 
-// noLine is the line of an identity of the whole payment.
+// noLine is the line number of an identity that belongs to the whole payment.
 const noLine = -1
 
-// plainIdentity is the part of an identity that everyone sees who may see the payment, and
-// sealedIdentity the rest. The outer BirthDate replaces the one in Sensitive, because a date is
-// stored as text.
+// plainIdentity is the part of an identity that everyone with access to the payment can see, and
+// sealedIdentity is the rest. The outer BirthDate replaces the one in Sensitive, because a date
+// is stored as text.
 type plainIdentity struct {
 	Kind           passerelle.IdentityKind
 	ExternalRef    string
@@ -80,7 +80,7 @@ func (tx *Tx) insertIdentity(p *payment.Payment, role string, line int, identity
 }
 
 func (tx *Tx) sealIdentity(domain passerelle.DomainID, id int64, s *passerelle.Sensitive) ([]byte, error) {
-	var secret *sealedIdentity // sealed even when there is none, which is not for everyone to see
+	var secret *sealedIdentity // sealed even when it is empty, because that is also confidential
 	if s != nil {
 		secret = &sealedIdentity{*s, s.BirthDate.String()}
 	}
@@ -95,8 +95,8 @@ func (tx *Tx) sealIdentity(domain passerelle.DomainID, id int64, s *passerelle.S
 	return sealed, nil
 }
 
-// loadIdentities fills the identities of a page of payments. The sealed column
-// is not even read unless the sensitive part is asked for.
+// loadIdentities fills the identities of a page of payments. Unless the sensitive part is
+// requested, the sealed column is not read.
 func (r *Reader) loadIdentities(ctx context.Context, domain passerelle.DomainID, page []*storedPayment, sensitive bool) error {
 	list, args := idList(domain, idsOf(page))
 	column := "NULL"

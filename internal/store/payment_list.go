@@ -13,16 +13,17 @@ import (
 // paymentOrder is a sort key of the list.
 type paymentOrder struct {
 	column string
-	// optional keys may be null, which comes last in both directions.
+	// optional keys may be null. Rows with a null key are last in both directions.
 	optional bool
 	// shared keys have the same value in very many payments.
 	shared bool
 }
 
-// paymentOrders are the sort keys by the names of the interface specification. Each has an index
-// that begins with the domain and ends with the id. With a filter, only the order of registration
-// has an index. In any other order the database sorts the selected payments, or reads all
-// payments in that order and skips those that the filter does not select, as it prefers.
+// paymentOrders maps the names of the interface specification to sort keys. Each order has an
+// index that begins with the domain and ends with the id. With a filter, only the order of
+// registration has a matching index. In any other order the database either sorts the selected
+// payments, or reads all payments in that order and skips those that the filter excludes. The
+// planner chooses.
 var paymentOrders = map[string]paymentOrder{
 	"id":                  {column: "id"},
 	"register_date":       {column: "registered"},
@@ -35,18 +36,19 @@ var paymentOrders = map[string]paymentOrder{
 	labelOrder:            {column: labelOrder, shared: true},
 }
 
-// labelOrder is the order of lists by the beginning of a label, and of no others.
+// labelOrder is the order of lists that are filtered by the beginning of a label. Other lists
+// cannot use it.
 const labelOrder = "label"
 
-// Listed is a payment of a page with its place in the order.
+// Listed is a payment of a page with its position in the list.
 type Listed struct {
 	*payment.Payment
 	Place []any
 }
 
-// Payments reads a window of a domain's payments with their lines and identities: one query for
-// each of the three, for any number of rows, and one more for a payment that changes meanwhile.
-// It fails for an order that is not in the interface specification.
+// Payments reads a window of a domain's payments with their lines and identities: with three
+// queries for any number of rows, and one more for each payment that changes between them. It
+// fails for an order that is not in the interface specification.
 func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensitive bool) ([]Listed, error) {
 	order, known := paymentOrders[w.Order]
 	if !known {
@@ -91,7 +93,7 @@ func (r *Reader) listPayments(ctx context.Context, domain passerelle.DomainID, s
 	return listed, err
 }
 
-// withMore scans more columns after those of the row.
+// withMore scans additional columns after those of the row.
 type withMore struct {
 	row  database.Row
 	more []any
@@ -100,8 +102,8 @@ type withMore struct {
 func (w withMore) Scan(dest ...any) error { return w.row.Scan(append(dest, w.more...)...) }
 
 // CountPayments returns how many payments a filter selects. Without a filter it reads the number
-// from counters. With a filter it counts matches up to atMost and returns atMost when there are
-// more, so that a count of very many costs no more.
+// from counters. With a filter it counts at most atMost matches, so that the cost of a count is
+// limited.
 func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int) (int64, error) {
 	if f.Unfiltered() {
 		return r.rows.Total(ctx, int64(f.Domain), "payment")
@@ -112,12 +114,12 @@ func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int)
 	}
 	s, order := f.counted(), ""
 	if f.PayerEnd != "" {
-		order = " ORDER BY " + s.registered // else PostgreSQL goes through the index of whole numbers, which tells the ends
+		order = " ORDER BY " + s.registered // otherwise PostgreSQL reads the index of whole numbers, which also contains the last four characters
 	}
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+order+database.UpTo(atMost)+`) AS counted`, s.Args...)
 }
 
-// counted is the selection without the payments, when their lines suffice.
+// counted returns a selection that reads lines only, when they suffice for the count.
 func (f PaymentFilter) counted() selection {
 	s := f.among(f.selection())
 	if s.lines != "" && len(s.Where) == 1 {

@@ -18,7 +18,8 @@ import (
 	"passerelle/payment"
 )
 
-// The connectors of the population. Lists have other names for them.
+// The connectors of the population. Sorted by name, the connectors have another order than by
+// UUID.
 const (
 	bankA = "0e5e1b0c-0000-4000-8000-00000000000a"
 	bankB = "0e5e1b0c-0000-4000-8000-00000000000b"
@@ -29,14 +30,14 @@ var connectorNames = map[string]string{bankA: "Zebra", bankB: "Antelope", bankC:
 
 var accounts = []string{"FR7630006000011234567890189", "DE89370400440532013000", "GB29NWBK60161331926819"}
 
-// labels share beginnings, also in letters with a case and several bytes.
+// labels share beginnings, in lower and upper case, also in letters of several bytes.
 var labels = []string{"Rent May", "rent June", "RENT", "Rental of a van", "Élan", "élan vital", "x", "Rent May", "50% of it", "Straße 7"}
 
-// ends are the ends of the account numbers, and one that is too short.
+// ends lists last four characters of account numbers, and one text that is too short.
 var ends = []string{"0189", "3000", "6819", "89"}
 
-// population stores payments that differ in every key of the list and share most values, so
-// that the order among equals matters.
+// population stores payments that differ in every key of the list but share most values, so that
+// the order among equal values is tested.
 func (s fixture) population(n int) []*payment.Payment {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
@@ -87,7 +88,7 @@ func (s fixture) individual(i int) payment.Draft {
 	return d
 }
 
-// keyOf is the value that a list is ordered by, where greater means later; nil for none.
+// keyOf returns the value by which a list is ordered; nil for none.
 var keyOf = map[string]func(*payment.Payment) any{
 	"id":            func(p *payment.Payment) any { return int64(p.ID) },
 	"register_date": func(p *payment.Payment) any { return p.Created.UnixMicro() },
@@ -131,7 +132,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// matches is the filter in other words than SQL.
+// matches applies the filter in Go.
 func matches(f store.PaymentFilter, p *payment.Payment) bool {
 	date := &p.Created
 	if f.DateField == "validate_date" {
@@ -157,7 +158,7 @@ func matches(f store.PaymentFilter, p *payment.Payment) bool {
 		(!bounded || date != nil && !date.Before(f.From) && (f.Until.IsZero() || date.Before(f.Until)))
 }
 
-// labelled is the first label of a payment that begins with the filter's text.
+// labelled returns the first label of a payment that begins with the filter's text.
 func labelled(f store.PaymentFilter, p *payment.Payment) any {
 	var found []string
 	for _, in := range p.Instructions {
@@ -171,7 +172,7 @@ func labelled(f store.PaymentFilter, p *payment.Payment) any {
 	return slices.Min(found)
 }
 
-// reference is the window of a list, computed from all payments.
+// reference computes the window of a list from all payments.
 func reference(all []*payment.Payment, f store.PaymentFilter, w store.Window) []passerelle.PaymentID {
 	key := keyOf[w.Order]
 	if w.Order == store.LabelOrder {
@@ -203,8 +204,7 @@ func reference(all []*payment.Payment, f store.PaymentFilter, w store.Window) []
 	return ids
 }
 
-// drawFilter combines filters freely, mostly few of them so that something is
-// left.
+// drawFilter combines filter fields at random, mostly few of them so that some payments match.
 func drawFilter(t *rapid.T, s fixture, all []*payment.Payment) store.PaymentFilter {
 	f := store.PaymentFilter{Domain: rapid.SampledFrom([]passerelle.DomainID{s.domain, s.domain, s.domain, s.other}).Draw(t, "domain")}
 	for _, filter := range []struct {
@@ -270,7 +270,8 @@ func drawWindow(t *rapid.T, f store.PaymentFilter, all []*payment.Payment) store
 	return w
 }
 
-// placeIn is the position of a payment in a list, or any position for one without such a label.
+// placeIn returns the position of a payment in a list, or any position for a payment without a
+// matching label.
 func placeIn(f store.PaymentFilter, w store.Window, p *payment.Payment) []any {
 	if w.Order == store.LabelOrder {
 		return []any{cmp.Or(labelled(f, p), any("rent")), int64(p.ID)}
@@ -308,9 +309,9 @@ func TestListIsThatOfTheReference(t *testing.T) {
 	})
 }
 
-// TestAPlaceWithoutADateInABoundedList: a page link may be sent with filters that its list did
-// not have, here a bound that selects only payments with a date. All of them come before the
-// position.
+// TestAPlaceWithoutADateInABoundedList: a client may follow a page link with filters that its
+// list did not have, here date limits that select only payments with a date. All of them come
+// before the position.
 func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.population(12)
@@ -330,7 +331,8 @@ func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
 	})
 }
 
-// TestListShowsWholePayments: the same as loading each, sensitive or not.
+// TestListShowsWholePayments: a list returns the same payments as single reads, with and without
+// the sensitive part.
 func TestListShowsWholePayments(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for range 3 {
@@ -368,7 +370,8 @@ func TestUnknownOrderIsAnError(t *testing.T) {
 	})
 }
 
-// TestCounterIsExact: it counts what was committed by all workers, and nothing else.
+// TestCounterIsExact: the counter counts all payments that any worker committed, and nothing
+// else.
 func TestCounterIsExact(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for range 20 {
@@ -380,7 +383,7 @@ func TestCounterIsExact(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			p.Domain, p.Client = s.domain, s.alien // of the other domain: refused by the schema
+			p.Domain, p.Client = s.domain, s.alien // client of the other domain: the schema refuses it
 			return tx.CreatePayment(p, first)
 		})
 		wantError(t, err, store.ErrConstraint)

@@ -13,8 +13,8 @@ import (
 	"passerelle/payment"
 )
 
-// crowd is how many payments the lists are read from: PASSERELLE_TEST_PAYMENTS
-// in a long run, when times are compared as well.
+// crowd returns the number of payments that the lists are read from: PASSERELLE_TEST_PAYMENTS in
+// a long run, which also compares times.
 func crowd(t *testing.T) (payments int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_PAYMENTS", 10_000)
@@ -23,9 +23,9 @@ func crowd(t *testing.T) (payments int, long bool) {
 // numbers is the beginning of a statement that counts from $1 to $2.
 const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < $2) `
 
-// populate fills the tables without the rules of payments, which would take hours: a quarter
-// each is created, validating, rejected and expired, and half or a quarter of them match each
-// filter.
+// populate fills the tables with SQL, because creating the payments through package payment
+// would take hours: a quarter each is created, validating, rejected and expired, and half or a
+// quarter of them match each filter.
 var populate = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at)
 		SELECT i, 0, $3, 'created', '', 'client', '', i FROM n`,
@@ -49,8 +49,8 @@ var populate = []string{
 
 func (s fixture) populate(n int) { s.t.Helper(); s.populateAfter(0, n) }
 
-// keepsNumbersClear makes the database one from before account numbers were sealed, since
-// these rows are written by it.
+// keepsNumbersClear makes the database keep account numbers unencrypted, as an older database
+// does, because the inserted rows are not encrypted.
 func (s fixture) keepsNumbersClear() {
 	s.t.Helper()
 	if err := s.sql(`UPDATE sealing SET account_numbers = FALSE`); err != nil {
@@ -59,7 +59,7 @@ func (s fixture) keepsNumbersClear() {
 	s.db.ForgetSealing()
 }
 
-// populateAfter adds the payments with numbers beyond one up to another.
+// populateAfter adds the payments with numbers above from, up to n.
 func (s fixture) populateAfter(from, n int) {
 	s.t.Helper()
 	s.keepsNumbersClear()
@@ -82,12 +82,11 @@ func (s fixture) populateAfter(from, n int) {
 	}
 }
 
-// stretchOfList is a filter or an order to be read at its beginning and near its
-// end.
+// stretchOfList is a filter or an order that is read at its beginning and near its end.
 type stretchOfList struct {
 	filter store.PaymentFilter
 	order  string
-	// sorts says why no index has the order of the selection.
+	// sorts is the reason why no index has the order of the selection.
 	sorts string
 }
 
@@ -135,9 +134,9 @@ func million(s fixture, n int) map[string]stretchOfList {
 
 const pageOfList = 100
 
-// TestMillion reads the first page of every list, and the one at nine tenths of
-// its matches: neither reads more than the other, and in a long run it takes no
-// more than half as long again.
+// TestMillion reads the first page of every list, and the page after nine tenths of its matches:
+// neither may read more rows than the other, and in a long run it may take at most half as long
+// again.
 func TestMillion(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)
@@ -150,7 +149,7 @@ func TestMillion(t *testing.T) {
 					t.Fatal(err)
 				}
 				if list.filter.Unfiltered() {
-					matches = int64(n) // no counter was kept
+					matches = int64(n) // the inserted rows are not in the counter
 				}
 				first := store.Window{Order: list.order, Limit: pageOfList}
 				deep := first
@@ -161,8 +160,8 @@ func TestMillion(t *testing.T) {
 	})
 }
 
-// placeOf is the place of the payment at a position of a list, reached by
-// skipping, which pages never do.
+// placeOf returns the position of the nth payment of a list. It skips rows to reach it, which
+// pages never do.
 func (s fixture) placeOf(t *testing.T, list stretchOfList, position int64) []any {
 	t.Helper()
 	rows, err := s.db.Payments(t.Context(), list.filter, store.Window{Order: list.order, Limit: 1, Offset: position - 1}, false)
@@ -191,9 +190,8 @@ func (s fixture) comparePages(t *testing.T, list stretchOfList, first, deep stor
 	}
 }
 
-// TestMillionLikeAThousand reads the page that operators open from lists of a
-// thousand payments and then of a great many more: in a long run it takes no more
-// than three times as long.
+// TestMillionLikeAThousand reads the page that operators open from lists of a thousand payments
+// and of many more: in a long run the longer list may take at most three times as long.
 func TestMillionLikeAThousand(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)
@@ -223,7 +221,7 @@ func TestMillionLikeAThousand(t *testing.T) {
 	})
 }
 
-// best is the shortest of several readings of a list's first page.
+// best returns the shortest time of several reads of a list's first page.
 func (s fixture) best(t *testing.T, list stretchOfList) time.Duration {
 	t.Helper()
 	shortest := time.Hour
@@ -248,7 +246,7 @@ var (
 	removed = regexp.MustCompile(`Rows Removed by .*: (\d+)`)
 )
 
-// rowsRead adds up what all scans of a page's query read, by EXPLAIN.
+// rowsRead returns the number of rows that all scans of a page's query read, from EXPLAIN.
 func (s fixture) rowsRead(t *testing.T, list stretchOfList, w store.Window) int {
 	t.Helper()
 	sql, args := store.PageOf(list.filter, w)

@@ -6,26 +6,26 @@ import (
 )
 
 // A page is read from one range of an index where possible. Otherwise it is merged from the
-// beginnings of several ranges: rows with and without a key, rows that share the last page's
-// key and rows beyond it, and each connector's rows. A database that plans this by itself reads
-// and sorts everything.
+// beginnings of several ranges: rows with and without a key, rows that share the last page's key
+// and rows beyond it, and each connector's rows. A database that plans such a query as a whole
+// reads and sorts everything.
 
-// stretch is a condition on places within which the index has the order of the
-// list already: by key and id, or by id alone where all keys are the same.
+// stretch is a range of the list that an index can return in order: by key and id, or by id
+// alone when all keys in it are equal.
 type stretch struct {
 	clause string
 	values []any
 	same   bool
 }
 
-// place turns an order into stretches for one direction of reading.
+// place turns an order into stretches, for one direction of reading.
 type place struct {
 	paymentOrder
 	id       string
 	down     bool
 	from     []any
 	backward bool
-	// equalsApart is set for a database that reads equal keys as separate ranges.
+	// equalsApart is set for a database that needs separate ranges for rows with the same key.
 	equalsApart bool
 }
 
@@ -36,7 +36,8 @@ func (p place) sign() string {
 	return ">"
 }
 
-// stretches are the parts of the list to be read, in order: at least one, which may be empty.
+// stretches returns the parts of the list to be read, in order. There is at least one, which may
+// be empty.
 func (p place) stretches() []stretch {
 	if p.column == p.id {
 		return p.byID()
@@ -58,8 +59,8 @@ func (p place) byID() []stretch {
 	return []stretch{{clause: p.id + " " + p.sign() + " $%d", values: p.from[1:], same: true}}
 }
 
-// keyed are the stretches of rows with a key. A position without one is after all of them, even
-// where the filter selects no others.
+// keyed returns the stretches of rows with a key. A position without a key is after all of them,
+// even when the filter selects only rows with a key.
 func (p place) keyed() []stretch {
 	amongBare := p.from != nil && p.from[0] == nil
 	switch {
@@ -78,8 +79,9 @@ func (p place) keyed() []stretch {
 	}
 }
 
-// bare are the stretches of rows without a key. Their order still begins with the key, which is
-// null in all of them: PostgreSQL does not see that an index is in the order of the ids alone.
+// bare returns the stretches of rows without a key. Their ORDER BY still begins with the key,
+// although it is null in all of them: PostgreSQL does not recognise that the index is ordered by
+// id alone.
 func (p place) bare() []stretch {
 	none := stretch{clause: p.column + " IS NULL"}
 	switch {
@@ -117,7 +119,7 @@ func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (string,
 		p.column, p.id = s.label, s.id
 	}
 	if f.bounds(o.column) {
-		p.optional = false // a bound on dates selects no payments without a date, of which there may be many
+		p.optional = false // a limit on dates excludes payments without a date, of which there may be many
 	}
 	alone := len(f.Connectors) < 2 || s.From != "payment"
 	if alone {
@@ -129,7 +131,7 @@ func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (string,
 	return p.joined(s, f.lists(alone), w)
 }
 
-// lists narrow a selection to each connector, unless one list is enough.
+// lists returns one selection for each connector, unless one list is enough.
 func (f PaymentFilter) lists(alone bool) []stretch {
 	if alone {
 		return []stretch{{}}
@@ -141,7 +143,7 @@ func (f PaymentFilter) lists(alone bool) []stretch {
 	return each
 }
 
-// within narrows a selection to a stretch.
+// within limits a selection to a stretch.
 func (s selection) within(x stretch) selection {
 	if x.clause == "" {
 		return s
@@ -149,15 +151,15 @@ func (s selection) within(x stretch) selection {
 	return s.and(x.clause, x.values...)
 }
 
-// straight reads one stretch.
+// straight returns the query for one stretch.
 func (p place) straight(s selection, x stretch, w Window) (string, []any) {
 	s = s.within(x)
 	return fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s ORDER BY %s LIMIT %s OFFSET %s`,
 		paymentColumns, p.column, s.From, s.Conditions(), p.order(x), s.Bind(w.Limit), s.Bind(w.Offset)), s.Args
 }
 
-// joined reads the beginning of every part of every list, which needs only the indexes, and
-// then the payments of the page.
+// joined returns a query that reads the beginning of every stretch of every list, which needs
+// only the indexes, and then the payments of the page.
 func (p place) joined(s selection, lists []stretch, w Window) (string, []any) {
 	enough := s.Bind(w.End())
 	var beginnings []string

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// maxSteps is how many attempts, and how many deliveries, of one payment are
-// read. A payment has a few of each for every webhook.
+// maxSteps limits the attempts, and the deliveries, of one payment that are read. A payment
+// usually has a few attempts, and a few deliveries for every webhook.
 const maxSteps = 1000
 
 // Attempts lists the bank calls about a payment, oldest first, without the fields of the order.
@@ -32,7 +32,7 @@ func (r *Reader) Attempts(ctx context.Context, domain passerelle.DomainID, id pa
 		FROM attempt WHERE +domain_id = $1 AND payment_id = $2 ORDER BY number LIMIT $3`, int64(domain), int64(id), maxSteps)
 }
 
-// SubjectDelivery is a delivery of an event, seen from what the event is about.
+// SubjectDelivery is a delivery of an event about a subject.
 type SubjectDelivery struct {
 	ID      passerelle.DeliveryID
 	Webhook passerelle.WebhookID
@@ -45,8 +45,8 @@ type SubjectDelivery struct {
 	DropReason         string
 }
 
-// DeliveriesAbout lists the deliveries of all events about one subject, in the
-// order of its versions.
+// DeliveriesAbout lists the deliveries of all events about one subject, ordered by the versions
+// of the events.
 func (r *Reader) DeliveriesAbout(ctx context.Context, domain passerelle.DomainID, subject string, id int64) ([]SubjectDelivery, error) {
 	all, err := database.Collect(ctx, r.rows, func(row database.Row) (SubjectDelivery, error) {
 		var (

@@ -17,7 +17,7 @@ import (
 	"passerelle/payment"
 )
 
-// everything is a bulk with every optional part.
+// everything is a draft of a bulk payment with all optional parts.
 func (s fixture) everything() payment.Draft {
 	d := draft(1250, 99_999_999_999)
 	d.Connector, d.ClientState = "0e5e1b0c-0000-4000-8000-000000000001", `"state" é`
@@ -75,7 +75,7 @@ func TestIdentityWithoutSensitivePart(t *testing.T) {
 	})
 }
 
-// TestPaymentComesBackChanged takes a payment through its life.
+// TestPaymentComesBackChanged changes a payment through all its states.
 func TestPaymentComesBackChanged(t *testing.T) {
 	reports := []payment.Report{
 		{
@@ -118,8 +118,8 @@ func TestRejectedPaymentComesBack(t *testing.T) {
 	})
 }
 
-// TestSensitiveIsNotReadUnlessAskedFor spoils the column: only who reads it
-// notices.
+// TestSensitiveIsNotReadUnlessAskedFor corrupts the column: only a read that requests the
+// sensitive part fails.
 func TestSensitiveIsNotReadUnlessAskedFor(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(s.everything(), now)
@@ -147,7 +147,7 @@ func TestSensitiveIsNotReadUnlessAskedFor(t *testing.T) {
 	})
 }
 
-// TestSealedIdentityStaysInItsRow: one copied from another row does not open.
+// TestSealedIdentityStaysInItsRow: an identity copied from another row cannot be decrypted.
 func TestSealedIdentityStaysInItsRow(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(s.everything(), now)
@@ -161,7 +161,7 @@ func TestSealedIdentityStaysInItsRow(t *testing.T) {
 	})
 }
 
-// TestLateChangeIsRefused: of two changes of the same version, the second fails and leaves
+// TestLateChangeIsRefused: of two changes of the same version, the second fails and stores
 // nothing.
 func TestLateChangeIsRefused(t *testing.T) {
 	validate := payment.Report{Status: payment.Awaiting, Action: payment.Decoupled}
@@ -203,8 +203,8 @@ func (s fixture) change(p *payment.Payment, r payment.Report) {
 	}
 }
 
-// tryChange stores what a report makes of a payment, or the payment as it is
-// when there is none.
+// tryChange applies a report to a payment and stores the result. Without a report it stores the
+// payment as it is.
 func (s fixture) tryChange(p *payment.Payment, r payment.Report) error {
 	var steps []payment.Step
 	if r.Status != "" {
@@ -294,7 +294,7 @@ func TestDuePayments(t *testing.T) {
 			s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, &next) })
 			ids = append(ids, int64(p.ID))
 		}
-		s.create(draft(1), now) // nobody asks about it
+		s.create(draft(1), now) // no check is due for it
 		wantIDs := func(got []int64, want ...int64) {
 			t.Helper()
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -346,7 +346,7 @@ func TestClaimantsShare(t *testing.T) {
 				t.Errorf("payment %d was claimed %d times", id, n)
 			}
 		}
-		for len(times) < payments { // some found nothing that was not being claimed
+		for len(times) < payments { // a claimant found only payments that others were claiming
 			more := s.due(s.domain, now, time.Hour, 5)
 			if len(more) == 0 {
 				t.Fatalf("%d payments were claimed", len(times))
@@ -371,8 +371,8 @@ func TestLargestBulkComesBack(t *testing.T) {
 	})
 }
 
-// TestPaymentsAreNeverTorn reads while a writer changes payment and lines
-// together: whatever is read was once so.
+// TestPaymentsAreNeverTorn reads while a writer changes payment and lines together: every
+// payment that is read is in a state that was once committed.
 func TestPaymentsAreNeverTorn(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1, 2, 3), now)

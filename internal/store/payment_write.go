@@ -12,8 +12,8 @@ import (
 	"passerelle/payment"
 )
 
-// CreatePayment stores a new payment, gives it and its lines their ids and
-// counts it.
+// CreatePayment stores a new payment, gives the payment and its lines their ids and counts the
+// payment.
 func (tx *Tx) CreatePayment(p *payment.Payment, first payment.Transition) error {
 	id, err := tx.unit.NewID("payment")
 	if err != nil {
@@ -56,16 +56,17 @@ func (tx *Tx) insertPayment(p *payment.Payment, beneficiaryNumbers []byte) error
 	return nil
 }
 
-// nameOf is the name of the connector in a parameter, or its UUID when no name is stored.
+// nameOf is an expression for the name of the connector in a parameter, or for its UUID when no
+// name is stored.
 func nameOf(parameter string) string {
 	uuid := "CAST(" + parameter + " AS TEXT)"
 	return "COALESCE((SELECT name FROM connector_name WHERE uuid = " + uuid + "), " + uuid + ")"
 }
 
-// NameConnector stores the name of a connector, for the order of lists. A unit must call it
-// before it stores a payment with that connector. A name that is stored already is only read:
-// PostgreSQL locks a row that an insertion conflicts with, also where nothing is updated, and all
-// orders to one bank would then commit one by one.
+// NameConnector stores the name of a connector, by which lists are ordered. A unit must call it
+// before it stores a payment with that connector. A name that is already stored is only read:
+// PostgreSQL locks the row that an insertion conflicts with, even when nothing is updated, and
+// all orders to one bank would then commit one after the other.
 func (tx *Tx) NameConnector(uuid, name string) {
 	tx.unit.Exec(`INSERT INTO connector_name (uuid, name) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM connector_name WHERE uuid = CAST($1 AS TEXT) AND name = CAST($2 AS TEXT))
@@ -98,8 +99,8 @@ func (tx *Tx) insertInstructions(p *payment.Payment, numbers []string) error {
 // end is the last four characters of an account number.
 func end(number string) string { return number[max(0, len(number)-4):] }
 
-// foldedLabel is a label as it is looked for, with how many bytes it shares with
-// the one before it in the order of a payment's labels.
+// foldedLabel is a label in the form used for searches, with the number of bytes that it shares
+// with the previous one in the order of a payment's labels.
 type foldedLabel struct {
 	text   string
 	shared int
@@ -117,7 +118,7 @@ func foldLabels(lines []payment.Instruction) []foldedLabel {
 	return labels
 }
 
-// sharedBytes is how many bytes two texts have in common at their beginning.
+// sharedBytes returns the length in bytes of the common beginning of two texts.
 func sharedBytes(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -133,8 +134,8 @@ func first(seen map[string]bool, value string) bool {
 	return !again
 }
 
-// insertTransition appends to the history. A step that exists already means that the payment
-// was changed meanwhile.
+// insertTransition appends to the history. A step that already exists means that another process
+// has changed the payment.
 func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 	var previous *int64
 	if t.Seq > 0 {
@@ -147,8 +148,9 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 }
 
 // UpdatePayment stores a changed payment over the loaded version, with its transitions and its
-// notes, which it removes from the payment. Write fails with ErrConflict when the payment was
-// changed meanwhile. check is when to ask the bank next, in the domain's time; nil means never.
+// notes. It removes the notes from the payment. Write fails with ErrConflict when another
+// process has changed the payment since it was loaded. check is the time of the next question to
+// the bank, in the domain's time; nil means never.
 func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition, check *time.Time) error {
 	after := p.Seq - int64(len(transitions))
 	for _, t := range transitions {
@@ -186,9 +188,9 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 	return nil
 }
 
-// PayerReturned stores that the payer of a payment was sent back to the client, over the
-// version it was loaded at. Write fails with ErrConflict when another process changed it
-// meanwhile, or its payer has returned before.
+// PayerReturned records that the payer of a payment was redirected to the client, over the
+// version at which the payment was loaded. Write fails with ErrConflict when another process has
+// changed the payment since, or its payer has returned before.
 func (tx *Tx) PayerReturned(p *payment.Payment, now time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET returned = $1, version = version + 1 WHERE +domain_id = $2 AND id = $3 AND version = $4 AND returned IS NULL`,
 		database.Micros(now), int64(p.Domain), int64(p.ID), p.Version)

@@ -18,8 +18,8 @@ import (
 	"passerelle/webhook"
 )
 
-// planner has PostgreSQL show how it executes statements for any arguments, as it does for
-// those of the program.
+// planner makes PostgreSQL show its generic plans, because statements of the program also use
+// those.
 type planner struct {
 	t  *testing.T
 	db *pgx.Conn
@@ -43,7 +43,7 @@ func newPlanner(t *testing.T, url string) *planner {
 	return &planner{t: t, db: db}
 }
 
-// plan is the plan of a statement, one step in a line.
+// plan returns the plan of a statement, one step per line.
 func (p *planner) plan(s database.Statement) []string {
 	p.t.Helper()
 	if _, err := p.db.Exec(p.t.Context(), `PREPARE this AS `+database.PostgresDialect().Text(s.SQL)); err != nil {
@@ -67,11 +67,11 @@ func (p *planner) plan(s database.Statement) []string {
 	return steps
 }
 
-// crowdedTables have many rows in TestRequestsAreRecordedByTheirIDs. A step may read only some
-// of them.
+// crowdedTables have many rows in TestRequestsAreRecordedByTheirIDs. A plan step may read only
+// some of their rows.
 var crowdedTables = regexp.MustCompile(` on (payment|payment_transition|instruction|delivery|delivery_attempt|event|bank_transaction|bank_account|subscription|connection|connection_log|end_user|token|webhook|client|setting_change|attempt|document|consent|received)( \w+)?$`)
 
-// more are rows in addition to those of other tests, numbered from $1 to $2.
+// more adds rows to those of other tests, with numbers from $1 to $2.
 var more = []string{
 	`INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, body, created)
 		SELECT i, CAST($3 AS BIGINT), 'PAYMENT_STATE_UPDATED', 'payment', i, 1, CASE WHEN i % 2 = 0 THEN i ELSE NULL END, CAST('{}' AS BYTEA), 1 FROM n`,
@@ -83,7 +83,7 @@ var more = []string{
 	`INSERT INTO received (domain_id, name, at, headers, body, verdict) SELECT CAST($3 AS BIGINT), 'x', i, '', CAST('' AS BYTEA), '' FROM n`,
 }
 
-// crowdAll gives the domain thousands of rows of every kind, numbered after the others.
+// crowdAll adds thousands of rows of every kind to the domain.
 func (s fixture) crowdAll() *userAccounts {
 	s.t.Helper()
 	const from, n = 100_000, 20 * fewDeliveries
@@ -113,8 +113,8 @@ func (s fixture) crowdAll() *userAccounts {
 	return h
 }
 
-// TestADomainIsAPart: every table, whichever migration made it, tells PostgreSQL that one
-// domain has a small part of it.
+// TestADomainIsAPart: for every table, whichever migration created it, PostgreSQL's statistics
+// settings say that one domain has a small part of the rows.
 func TestADomainIsAPart(t *testing.T) {
 	s := newFixture(t, storetest.Postgres(t))
 	others, err := database.Collect(t.Context(), s.db.Rows(), database.ScanString, `SELECT relname FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid

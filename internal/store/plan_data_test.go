@@ -14,9 +14,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// plannedAccounts is a fixture whose statements are explained before they run. PostgreSQL gets
-// statistics of a million rows, and high costs for reading a table completely and for sorting:
-// a plan that still does so has no index.
+// plannedAccounts is a fixture that explains statements before it executes them. PostgreSQL gets
+// statistics of a million rows, and high costs for sequential scans and sorts: a plan that still
+// contains one lacks an index.
 func plannedAccounts(t *testing.T, url string) (*userAccounts, *explained) {
 	isPostgres := !strings.HasPrefix(url, "sqlite:")
 	if isPostgres {
@@ -71,8 +71,8 @@ var (
 	sorting    = regexp.MustCompile(`^(.*->  )?Sort$`)
 )
 
-// growing are the steps of PostgreSQL's plans that grow with a table: reading a table or an
-// index completely, and sorting.
+// growing returns the steps of PostgreSQL's plans whose cost grows with a table: complete reads
+// of a table or an index, and sorts.
 func growing(plans []string) (steps []string) {
 	for i, step := range plans {
 		bound := i+1 < len(plans) && strings.Contains(plans[i+1], "Index Cond")
@@ -86,9 +86,9 @@ func growing(plans []string) (steps []string) {
 // query is a query of banking data for a request or a loop.
 type query struct {
 	run func() error
-	// index is the index that SQLite uses, with its bounds.
+	// index is the index that SQLite uses, with the columns it searches by.
 	index string
-	// sorts says why the sorted rows, or those read in the wanted order, are few.
+	// sorts is the reason why the sorted rows, or the rows read in order, are few.
 	sorts string
 }
 
@@ -110,7 +110,7 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// TestPlansOfBankingData: no query of connections and their data reads or sorts a table.
+// TestPlansOfBankingData: no query of connections and their data reads or sorts a whole table.
 func TestPlansOfBankingData(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		h, engine := plannedAccounts(t, url)

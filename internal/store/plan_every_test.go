@@ -14,10 +14,10 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-func init() { database.Watch(storetest.Collect) } //nolint:gochecknoinits // before any test opens a store
+func init() { database.Watch(storetest.Collect) } //nolint:gochecknoinits // runs before any test opens a store
 
-// bounded are the tables that a statement may read completely, with what keeps them small. All
-// others grow.
+// bounded lists the tables that a statement may read completely, with the reason why they stay
+// small. All other tables grow.
 var bounded = map[string]string{
 	"domain": "made by hand", "setting": "the keys that are known", "connector_name": "one for each connector", "counter": "16 for each total of a domain",
 	"payment_edge": "the table of states", "maintenance": "one row", "sealing": "one row", "key_check": "one row", "sequence": "one for each table",
@@ -29,8 +29,7 @@ var bounded = map[string]string{
 	"sign_in_failure":  "kept up to a number", "received": "kept up to a number, in sandboxes", "mail": "alerts, one in an hour for each webhook",
 }
 
-// granted are statements that may read much, by their text and the step of the plan, with the
-// reason.
+// granted lists statements that may read much, by their text and plan step, with the reason.
 var granted = []struct{ statement, step, why string }{
 	{`ORDER BY (amount|date_type|state|instruction_count|validated|connector_name|id|registered|place_key)\b`, `payment_(by|in|of)_`, "a filter beside another order: what it selects is sorted, or the order is walked"},
 	{`FROM payment WHERE domain_id = \$1 AND (registered [<>]=? \$\d+ AND )*(state|date_type|amount|validated|connector_uuid IN|connector_uuid IS NULL).* LIMIT \d+\) AS counted`, `payment_`, "a count of several filters at once goes through what one of them selects"},
@@ -41,17 +40,17 @@ var granted = []struct{ statement, step, why string }{
 	{`SELECT COALESCE\(MAX\(id\), 0\)`, ``, "the last of an index"},
 }
 
-// step is one access of a plan to rows of a table, by an index or none, with the leading
-// columns of the index that limit what is read.
+// step is one access of a plan to rows of a table, with or without an index, and with the
+// leading columns of the index that limit the rows.
 type step struct {
 	table, index string
 	bounds       []string
-	// page means that rows are read in the wanted order up to a limit, and none is skipped.
+	// page means that rows are read in the order of the list up to a limit, and none is skipped.
 	page bool
 	text string
 }
 
-// grows reports whether it reads more with every row of its table, or of the domain.
+// grows reports whether the step reads more as the table, or the domain's part of it, grows.
 func (s step) grows() bool {
 	if bounded[s.table] != "" || s.page {
 		return false
@@ -70,7 +69,7 @@ func isGranted(sql string, s step) bool {
 
 var expressions = map[string]*regexp.Regexp{}
 
-// finds compiles each expression once.
+// finds reports whether an expression matches. It compiles each expression once.
 func finds(expression, text string) bool {
 	if expressions[expression] == nil {
 		expressions[expression] = regexp.MustCompile(expression)
@@ -78,12 +77,12 @@ func finds(expression, text string) bool {
 	return expressions[expression].MatchString(text)
 }
 
-// planned is a database that shows how it would execute statements for any arguments.
+// planned is a database that shows the generic plans of statements.
 type planned struct {
 	t       *testing.T
 	pool    *sql.DB
 	words   *database.Dialect
-	columns map[string][]string // of indexes
+	columns map[string][]string // the columns of each index
 	tables  map[string]bool
 }
 
@@ -205,7 +204,7 @@ func (p *planned) stepsOfPostgres(text string) (steps []step) {
 	return steps
 }
 
-// inOrder are nodes that pass rows on one by one, until no more are needed.
+// inOrder lists plan nodes that pass on rows one by one, and stop when no more are needed.
 var inOrder = []string{"Nested Loop", "LockRows", "Subquery Scan", "Append", "Merge Append", "Result", "Limit"}
 
 func (p *planned) walk(n node, limited bool, steps []step) []step {
@@ -222,7 +221,7 @@ func (p *planned) walk(n node, limited bool, steps []step) []step {
 	return steps
 }
 
-// bounds are the leading columns of an index that a condition names.
+// bounds returns the leading columns of an index that a condition uses.
 func (p *planned) bounds(index, condition string) (bounds []string) {
 	for _, column := range p.columns[index] {
 		if !finds(`(^|\W)`+regexp.QuoteMeta(column)+`(\W|$)`, condition) {
@@ -236,8 +235,8 @@ func (p *planned) bounds(index, condition string) (bounds []string) {
 var (
 	access     = regexp.MustCompile(`^(SCAN|SEARCH) (\w+)(?: EXISTS)?(?: USING (?:COVERING )?(?:(INTEGER PRIMARY KEY)|PRIMARY KEY|INDEX (\w+)))?(?: \((.*)\))?`)
 	comparison = regexp.MustCompile(`[=<>].*$`)
-	// pageOnly is a statement that reads a page of a domain, and leaves out nothing but what a
-	// partial index leaves out as well.
+	// pageOnly matches a statement that reads a page of a domain and has no conditions except
+	// those of a partial index.
 	pageOnly = regexp.MustCompile(`(?s)WHERE (\w+\.)?domain_id = \$\d+\s+(AND deleted IS NULL AND state IS NULL |AND state <> 'answered' )?ORDER BY [^()]*LIMIT`)
 )
 
@@ -273,7 +272,8 @@ func conditionsOf(text string) (columns []string) {
 	return columns
 }
 
-// tableOf returns the table behind a name in a statement; none for an earlier selection.
+// tableOf returns the table that a name in a statement refers to, or "" for a common table
+// expression.
 func (p *planned) tableOf(text, name string) string {
 	if p.tables[name] {
 		return name
@@ -286,9 +286,9 @@ func (p *planned) tableOf(text, name string) string {
 	return ""
 }
 
-// references are the database's own queries, which check that a referenced row exists, and that
-// nothing refers to a deleted one. The texts are those of PostgreSQL, and SQLite executes similar
-// ones.
+// references returns the queries with which the database checks that a referenced row exists,
+// and that no row refers to a deleted one. The texts are PostgreSQL's. SQLite executes similar
+// queries.
 func (p *planned) references() (all []string) {
 	p.t.Helper()
 	list := `SELECT m.name, f."table", f."from", COALESCE(f."to", 'id'), f.id FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' ORDER BY m.name, f.id, f.seq`
@@ -332,13 +332,13 @@ func (p *planned) removed(table string) bool {
 	return slices.ContainsFunc(storetest.Statements(p.t), func(s storetest.Statement) bool { return removes.MatchString(s.SQL) })
 }
 
-// TestEveryStatement plans every statement that the program has executed so far, in this
-// process and in others that wrote them to a folder, and every check of a reference: on both
-// databases, filled, without statistics, as a restored dump is, and with them. None reads a
-// growing table, or a domain's part of one, completely. Checks of references are planned on
-// empty tables as well, because PostgreSQL keeps their plans until there are statistics. For
-// other statements the index on an empty table does not matter: statistics come as soon as
-// there are rows.
+// TestEveryStatement plans every statement that the program has executed so far, in this process
+// and in processes that wrote their statements to a folder, and every check of a reference: on
+// both databases, with rows, with and without statistics. A restored dump has no statistics. No
+// statement may read a growing table, or a domain's part of one, completely. Checks of
+// references are planned on empty tables as well, because PostgreSQL keeps their plans until
+// there are statistics. For other statements the index chosen for an empty table is unimportant:
+// PostgreSQL collects statistics soon after the first rows.
 func TestEveryStatement(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
 		s := newFixture(t, address)
@@ -358,8 +358,8 @@ func TestEveryStatement(t *testing.T) {
 
 var listOfArguments = regexp.MustCompile(`\$\d+(?:,\s*\$\d+)+`)
 
-// asked are the executed statements, with one for those that differ only in the length of a
-// list.
+// asked returns the executed statements. Of statements that differ only in the length of a list,
+// it returns one.
 func (p *planned) asked() (texts []string) {
 	p.t.Helper()
 	known := map[string]bool{}
@@ -373,7 +373,8 @@ func (p *planned) asked() (texts []string) {
 	return texts
 }
 
-// askEverything executes the queries of the other plan tests, without which this one may run.
+// askEverything executes the queries of the other plan tests, because this test may run without
+// them.
 func askEverything(t *testing.T, s fixture) {
 	t.Helper()
 	for name, question := range s.questions() {
@@ -397,7 +398,7 @@ func (p *planned) inspect(when string, texts []string) {
 	}
 }
 
-// crowdEvery has every table have rows.
+// crowdEvery inserts rows into every table.
 func (s fixture) crowdEvery(p *planned) {
 	s.t.Helper()
 	const after, many = 100_000, 2 * fewDeliveries
@@ -407,8 +408,8 @@ func (s fixture) crowdEvery(p *planned) {
 	p.fill(many)
 }
 
-// fill gives every growing table a number of rows: for each column values of one kind,
-// different in each row, and half of them NULL where allowed.
+// fill inserts a number of rows into every growing table: the values of each column are of one
+// kind and different in each row, and half of them are NULL where allowed.
 func (p *planned) fill(n int) {
 	p.t.Helper()
 	columns, free := `SELECT m.name, c.name, lower(c.type), c."notnull" = 1 FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' ORDER BY m.name, c.cid`,
@@ -437,7 +438,7 @@ func (p *planned) fill(n int) {
 	}
 }
 
-// triggers are statements that drop SQLite's triggers, which cannot be disabled.
+// triggers returns statements that drop SQLite's triggers, because triggers cannot be disabled.
 func (p *planned) triggers() []string {
 	if p.isPostgres() {
 		return nil
@@ -462,7 +463,7 @@ func valueOf(column, kind string, filled bool) string {
 	return "CASE WHEN i % 2 = 0 THEN " + value + " END"
 }
 
-// forgetStatistics makes the database like one restored from a dump.
+// forgetStatistics removes all statistics, as in a database restored from a dump.
 func (p *planned) forgetStatistics() {
 	p.t.Helper()
 	if !p.isPostgres() {
@@ -475,8 +476,8 @@ func (p *planned) forgetStatistics() {
 	p.do(`UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')`)
 }
 
-// takeStatistics collects statistics. For SQLite it replaces the numbers of rows above 1,000 by a
-// million, or SQLite would rightly read a small table completely.
+// takeStatistics collects statistics. For SQLite it replaces row counts above 1,000 by a
+// million, because SQLite would rightly read a small table completely.
 func (p *planned) takeStatistics() {
 	p.t.Helper()
 	p.do(`ANALYZE`)

@@ -9,9 +9,9 @@ import (
 )
 
 // TestTheCheckOfPlansFinds plans statements of earlier versions whose cost grows with the
-// payments, and shows that TestEveryStatement would report each: an identity that leaves the
-// planner a choice, a partial index that does not fit, and a reference checked with a newer
-// index.
+// payments, and shows that TestEveryStatement would report each: a condition that leaves the
+// planner a choice of index, a partial index that does not match, and a reference that is
+// checked through an index added later.
 func TestTheCheckOfPlansFinds(t *testing.T) {
 	const both, sqlite, postgres = "", "sqlite", "postgres"
 	cases := []struct {
@@ -38,7 +38,7 @@ func TestTheCheckOfPlansFinds(t *testing.T) {
 		p := newPlanned(t, address)
 		for _, filled := range []bool{false, true} {
 			if filled {
-				askEverything(t, s) // makes what the rest refers to
+				askEverything(t, s) // creates the rows that the other statements refer to
 				s.crowdEvery(p)
 				p.forgetStatistics()
 			}

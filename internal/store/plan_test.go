@@ -19,13 +19,13 @@ import (
 	"passerelle/webhook"
 )
 
-// explained has the plans of the statements that a store executes.
+// explained collects the plans of the statements that a store executes.
 type explained struct {
 	rows  database.Querier
 	plans []string
 }
 
-// explain has a store ask for the plan of each statement before it is executed.
+// explain makes a store request the plan of each statement before it executes the statement.
 func explain(s fixture) *explained {
 	e := &explained{rows: s.db.Database.Querier}
 	s.db.Database.Observe(func(ctx context.Context, statements []database.Statement) error {
@@ -56,8 +56,9 @@ func (e *explained) explain(ctx context.Context, s database.Statement) error {
 	})
 }
 
-// TestPlans checks that statements of requests and loops use their indexes: nothing there grows
-// with a table. SQLite without statistics plans by rule, so an almost empty database suffices.
+// TestPlans checks that the statements of requests and loops use their indexes, so that their
+// cost does not grow with a table. SQLite without statistics plans by rule, so an almost empty
+// database suffices.
 func TestPlans(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	all := s.questions()
@@ -77,14 +78,14 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// question is a query, and the index with which SQLite answers it.
+// question is a query, with the index that SQLite uses for it.
 type question struct {
 	run   func() error
 	index string
 }
 
-// questions are the queries of requests and loops, about a payment and a webhook that are made
-// here.
+// questions returns the queries of requests and loops about a payment and a webhook, which it
+// creates.
 func (s fixture) questions() map[string]question {
 	s.t.Helper()
 	p, w := s.create(draft(1), now), s.receiver(webhook.PaymentStateUpdated)
@@ -317,11 +318,11 @@ func (s fixture) questions() map[string]question {
 	}
 }
 
-// limited are steps through an earlier selection with a limit.
+// limited matches plan steps that read a common table expression with a limit.
 var limited = regexp.MustCompile(`^SCAN (due|over|wanted|waiting|latest|counted|withdrawal|place|list_\d+|CONSTANT ROW)`)
 
-// wantNoScan refuses plans that read or sort a whole table. An earlier selection with a limit
-// may be read completely, and sorted when it is a page.
+// wantNoScan fails the test when a plan reads or sorts a whole table. A common table expression
+// with a limit may be read completely, and sorted when it is a page.
 func wantNoScan(t *testing.T, plans []string) {
 	t.Helper()
 	page := slices.Contains(plans, "SCAN place")

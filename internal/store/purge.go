@@ -11,7 +11,8 @@ import (
 
 // PurgeExpired removes tokens and console sessions that expired before the instant, and stored
 // answers to requests that have expired, in units of at most batch rows of each kind, so that
-// none blocks the database for long. After that many units it leaves the rest to the next call.
+// none blocks the database for long. After that many units it returns, and the next call
+// continues.
 func (db *DB) PurgeExpired(ctx context.Context, tokensBefore time.Time, batch, batches int) error {
 	for range batches {
 		err := db.Write(ctx, func(tx *Tx) error {

@@ -19,7 +19,7 @@ func TestPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 		for _, want := range []struct {
 			runs, tokens, answers int64
 		}{{1, 5, 5}, {0, 5, 5}, {100, 1, 0}, {100, 1, 0}} {
-			before := now.Add(6 * time.Hour) // one token expires then
+			before := now.Add(6 * time.Hour) // one token expires at that time
 			if err := s.db.PurgeExpired(t.Context(), before, 2, int(want.runs)); err != nil {
 				t.Fatal(err)
 			}
@@ -31,7 +31,7 @@ func TestPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 	})
 }
 
-// claimExpired leaves an expired row of a request whose execution began and has no answer.
+// claimExpired inserts an expired row for a request whose execution began and has no answer.
 func (s fixture) claimExpired(key []byte) {
 	s.t.Helper()
 	if _, err := s.db.ClaimKey(s.t.Context(), store.RepeatKey{Domain: s.domain, Token: 1, Key: key, Request: key}); err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // MaxReceived is how many requests the built-in receiver stores for a domain, and
-// MaxReceivedBytes how many bytes of headers and bodies together. There are limits because
-// anybody may send to it.
+// MaxReceivedBytes how many bytes of headers and bodies together. The limits exist because
+// anybody can send requests to it.
 const (
 	MaxReceived      = 1000
 	MaxReceivedBytes = 16 << 20
@@ -21,7 +21,7 @@ const (
 type Received struct {
 	ID     int64
 	Domain passerelle.DomainID
-	// Name is the last segment of the path it came to.
+	// Name is the last segment of the request's path.
 	Name string
 	At   time.Time
 	// Headers are JSON, and Body is unchanged.
@@ -51,19 +51,19 @@ type ReceivedOpening struct {
 	Size int64
 }
 
-// Place is the position of a request in lists, which have the order of ids.
+// Place is the position of a request in lists, which are ordered by id.
 func (r Received) Place() []any { return []any{r.ID, r.ID} }
 
-// ReceivedFilter selects requests of a domain's receiver: those that came under a name, and
-// those whose signature is valid, or is not. The zero value of a field selects nothing away.
+// ReceivedFilter selects requests of a domain's receiver: those with a name, and those whose
+// signature is valid, or is not. The zero value of a field does not filter.
 type ReceivedFilter struct {
 	Domain passerelle.DomainID
 	Name   string
 	Valid  *bool
 }
 
-// NewestReceived lists requests of a domain's receiver, the newest first, each with at most the
-// first body bytes of its body.
+// NewestReceived lists requests of a domain's receiver, the newest first, each with the first
+// body bytes of its body at most.
 func (r *Reader) NewestReceived(ctx context.Context, f ReceivedFilter, w Window, body int) ([]ReceivedOpening, error) {
 	s := database.Selection{From: "received"}.And("domain_id = $%d", int64(f.Domain))
 	if f.Name != "" {
@@ -81,7 +81,7 @@ func (r *Reader) NewestReceived(ctx context.Context, f ReceivedFilter, w Window,
 	}, sql, args...)
 }
 
-// KeepReceived stores a request and forgets the oldest beyond MaxReceived and
+// KeepReceived stores a request and removes the oldest requests beyond MaxReceived and
 // MaxReceivedBytes.
 func (tx *Tx) KeepReceived(got Received) error {
 	id, err := tx.unit.NewID("received")
@@ -98,7 +98,7 @@ func (tx *Tx) KeepReceived(got Received) error {
 	return nil
 }
 
-// ForgetReceived empties a domain's receiver.
+// ForgetReceived removes all requests of a domain's receiver.
 func (tx *Tx) ForgetReceived(domain passerelle.DomainID) {
 	tx.unit.Exec(`DELETE FROM received WHERE domain_id = $1`, int64(domain))
 }

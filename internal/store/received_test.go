@@ -7,8 +7,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Anybody may send to the built-in receiver, so its storage is limited in every way, for each
-// domain separately.
+// Anybody can send requests to the built-in receiver, so their number and size are limited, for
+// each domain separately.
 func TestReceivedRequestsAreBounded(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		keep := func(got store.Received) {

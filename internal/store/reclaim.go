@@ -2,10 +2,11 @@ package store
 
 import "context"
 
-// Reclaim prepares a database to be served from. A SQLite database has one server at a time. A
-// second one gets ErrServed. The first ends every lease once it has the database for itself,
-// because the process that held it is dead, and waiting for the end of the lease would only delay
-// recovery. On PostgreSQL Reclaim does nothing: the holder may be another replica at work.
+// Reclaim prepares a database for a server. Only one server at a time can use a SQLite database.
+// A second server gets ErrServed. Once the first server has locked the database, it ends every
+// lease, because the process that held it is dead, and waiting for the end of the lease would
+// only delay recovery. On PostgreSQL Reclaim does nothing, because the holder may be another
+// running replica.
 func (db *DB) Reclaim(ctx context.Context) error {
 	if single, err := db.Database.LockOut(ctx); err != nil || !single {
 		return err

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// A second server of a SQLite database would take leases of the first for those of dead
+// A second server of a SQLite database would treat leases of the first as leases of dead
 // processes, and send its orders again.
 func TestOneServerAtATime(t *testing.T) {
 	address := storetest.SQLite(t)

@@ -18,13 +18,13 @@ import (
 	"passerelle/webhook"
 )
 
-// at is one of few instants, so that many rows share each.
+// at returns one of few instants, so that many rows have the same one.
 func at(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
 
-// recordSpot is the place of a record in its list.
+// recordSpot returns the position of a record in its list.
 func recordSpot(at time.Time, id int64) spot { return spot{database.Micros(at), id} }
 
-// bounds is a time range as filters have it.
+// bounds is a time range in the form that filters use.
 type bounds struct{ from, until time.Time }
 
 func drawTimes(t *rapid.T) (b bounds) {
@@ -38,7 +38,7 @@ func (b bounds) hold(at time.Time) bool {
 	return (b.from.IsZero() || !at.Before(b.from)) && (b.until.IsZero() || at.Before(b.until))
 }
 
-// sentPayload is a delivery as the reference knows it.
+// sentPayload is a delivery in the reference list.
 type sentPayload struct {
 	id      int64
 	domain  passerelle.DomainID
@@ -55,7 +55,7 @@ type sentRequest struct {
 	at time.Time
 }
 
-// post is two webhooks of a domain and one of another, with their deliveries.
+// webhookSet has two webhooks of a domain and one of another domain, with their deliveries.
 type webhookSet struct {
 	fixture
 	webhooks []store.Webhook
@@ -73,7 +73,7 @@ func newWebhookSet(s fixture) *webhookSet {
 	s.write(func(tx *store.Tx) error {
 		for _, w := range p.webhooks {
 			for user := range 2 {
-				// The event has the number of the webhook and of the user.
+				// The number of the event is also the number of the webhook and of the user.
 				tx.Unit().Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created, user_id) VALUES ($1, $2, 'ACCOUNT_FOUND', 'user', $1, 1, $3, 1, $4)`,
 					int64(w.ID)*10+int64(user), int64(w.Domain), []byte(`{}`), database.OptionalID(passerelle.UserID(user*7)))
 			}
@@ -86,8 +86,8 @@ func newWebhookSet(s fixture) *webhookSet {
 	return p
 }
 
-// send stores a delivery with up to 25 requests. Later ones need not have greater ids, and
-// several have one instant.
+// send stores a delivery with up to 25 requests. Later requests need not have greater ids, and
+// several requests have the same instant.
 func (p *webhookSet) send(i int) {
 	w, states := p.webhooks[i*i%7%3], []store.WebhookState{store.WebhookPending, store.WebhookDropped, store.WebhookDelivered}
 	one := &sentPayload{id: int64(1 + (i*11)%30), domain: w.Domain, webhook: w.ID, user: passerelle.UserID(i % 2 * 7), created: at(i % 4), state: states[i/3%3]}
@@ -167,7 +167,8 @@ func TestWebhookListsAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// compareLast compares the last ten requests of some deliveries with all.
+// compareLast compares the result of LastAttempts for some deliveries with the last ten of all
+// their requests.
 func (p *webhookSet) compareLast(t *rapid.T) {
 	of := rapid.SliceOfN(rapid.Map(rapid.SampledFrom(p.payloads), func(one *sentPayload) passerelle.DeliveryID { return passerelle.DeliveryID(one.id) }), 0, 40).Draw(t, "deliveries")
 	want := map[passerelle.DeliveryID][]int64{}
@@ -381,8 +382,8 @@ func TestRecordsAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// TestConnectionLogsOfAUserMatchTheReference reads the syncs of all connections of a
-// user from arbitrary places on.
+// TestConnectionLogsOfAUserMatchTheReference reads the syncs of all connections of a user from
+// random positions.
 func TestConnectionLogsOfAUserMatchTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.loggedSyncs()

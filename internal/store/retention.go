@@ -13,25 +13,25 @@ import (
 )
 
 // Old events are removed in small transactions, and rows that must stay are not read twice:
-// finished deliveries have an index of their own, and the last delivery of an event takes the
-// event along. For events without deliveries, and for large bodies without an event, a position
-// is stored up to which all were checked.
+// finished deliveries have an index of their own, and an event is removed together with its last
+// delivery. For events without deliveries, and for large bodies without an event, the store
+// keeps the position up to which it has checked all rows.
 
-// Retention says which rows of a domain are too old. The age of an event, and of its deliveries,
-// counts from the change that it reports.
+// Retention defines which rows of a domain are old enough to be removed. The age of an event,
+// and of its deliveries, counts from the change that it reports.
 type Retention struct {
 	Domain passerelle.DomainID
 	// Events from before this instant of the domain's time are removed when all their deliveries
 	// have ended. Health is the instant for records of health.
 	Events, Health time.Time
-	// Batch is how many rows of each kind one transaction removes, and Batches how many
-	// transactions there are at most. The next call does the rest.
+	// Batch is the number of rows of each kind that one transaction removes, and Batches limits
+	// the number of transactions. The next call continues.
 	Batch, Batches int
 }
 
-// PurgeEvents removes what is too old of a domain: finished events with their deliveries,
-// attempts and bodies, and health. Undelivered events stay, with their attempts since the instant
-// Events.
+// PurgeEvents removes old data of a domain: finished events with their deliveries, attempts and
+// bodies, and health records. Undelivered events stay. Their attempts from before the instant
+// Events are removed.
 func (db *DB) PurgeEvents(ctx context.Context, r Retention) error {
 	for range r.Batches {
 		more, err := db.purgeBatch(ctx, r)
@@ -90,7 +90,8 @@ func second(pairs [][2]int64) []int64 {
 	return ids
 }
 
-// The subjects of positions: an instant and an id, up to which all were checked.
+// The subjects of positions. A position is an instant and an id up to which all rows were
+// checked.
 const (
 	unsentPlace = "event"
 	partPlace   = "event_part"
@@ -104,8 +105,8 @@ func (db *DB) purgePlace(ctx context.Context, domain passerelle.DomainID, subjec
 	return place, err
 }
 
-// movePurge moves a place behind rows that were looked at. It never goes back:
-// another process may be ahead.
+// movePurge moves a position past rows that were checked. It never moves a position back:
+// another process may have checked more rows.
 func (tx *Tx) movePurge(domain passerelle.DomainID, subject string, seen [][2]int64) {
 	if len(seen) == 0 {
 		return
@@ -125,7 +126,7 @@ func (tx *Tx) counted(n *rowCount, sql string, args ...any) {
 	tx.unit.Returning(func(database.Row) error { *n++; return nil }, sql, args...)
 }
 
-// removeAttempts removes records of old requests, whatever happened to their deliveries: a
+// removeAttempts removes records of old requests, whatever the state of their deliveries: a
 // delivery that fails every minute has very many.
 func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
 	tx.counted(removed, `DELETE FROM delivery_attempt WHERE id IN (
@@ -133,8 +134,8 @@ func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
 		RETURNING id`, database.Micros(r.Events), int64(r.Domain))
 }
 
-// removeDeliveries removes deliveries, given with their events, unless they have more attempts
-// than a transaction should remove, and the events without deliveries.
+// removeDeliveries removes deliveries, given with their events, except those with more attempts
+// than one transaction should remove. It also removes events whose last delivery was removed.
 func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	if len(over) == 0 {
 		return
@@ -151,8 +152,8 @@ func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	tx.removeEvents(r.Domain, second(over))
 }
 
-// removeEvents removes those of some events that have no delivery. A held one may still get
-// some.
+// removeEvents removes the given events that have no delivery. It leaves held events, which may
+// still get deliveries.
 func (tx *Tx) removeEvents(domain passerelle.DomainID, events []int64) {
 	if len(events) == 0 {
 		return
@@ -173,8 +174,8 @@ func (tx *Tx) removeHealth(r Retention, removed *rowCount) {
 const partsKept = 24 * time.Hour
 
 // PurgeParts removes large bodies that did not become an event within a day of real time, and
-// checks at most batch parts in a unit. After that many batches it leaves the rest to the next
-// call.
+// checks at most batch parts in a unit. After that many batches it returns, and the next call
+// continues.
 func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		from, err := db.purgePlace(ctx, 0, partPlace)

@@ -17,7 +17,7 @@ func (s fixture) receiver(event webhook.Event) store.Webhook {
 	return w
 }
 
-// happen stores events of payments, one every minute from an instant on.
+// happen stores events of payments, one every minute, beginning at an instant.
 func (s fixture) happen(first, count int, from time.Time) {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
@@ -34,7 +34,7 @@ func (s fixture) happen(first, count int, from time.Time) {
 	})
 }
 
-// deliver records requests for all undelivered deliveries of a webhook up to one.
+// deliver records requests for all undelivered deliveries of a webhook up to the delivery upTo.
 func (s fixture) deliver(w store.Webhook, upTo int64, failure string) {
 	s.t.Helper()
 	list, err := s.db.Undelivered(s.t.Context(), w, 0, 1000)
@@ -76,7 +76,7 @@ func (s fixture) wantLeft(want string) {
 
 func TestOldEventsGo(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
-		s.happen(1, 3, now.Add(-time.Hour)) // nobody is to get these
+		s.happen(1, 3, now.Add(-time.Hour)) // no webhook receives these
 		w, other := s.receiver(webhook.PaymentStateUpdated), s.receiver(webhook.UserCreated)
 		s.happen(11, 10, now)
 		s.deliver(w, 7, "")
@@ -85,11 +85,11 @@ func TestOldEventsGo(t *testing.T) {
 		s.purge(now.Add(-2*time.Hour), 3, 100)
 		s.wantLeft("13 10 8 0 1")
 		s.purge(now.Add(5*time.Minute), 2, 1)
-		s.wantLeft("9 8 6 0 1") // one round of two: two unsent and two that are over
+		s.wantLeft("9 8 6 0 1") // one run with a batch of two: two without deliveries and two with finished deliveries
 		s.purge(now.Add(5*time.Minute), 2, 100)
-		s.wantLeft("5 5 0 0 1") // the first five minutes are gone, and what was tried then
+		s.wantLeft("5 5 0 0 1") // the events of the first five minutes are removed, with their requests
 		s.purge(now.Add(24*time.Hour), 2, 100)
-		s.wantLeft("3 3 0 0 0") // what is undelivered stays, without its old attempts
+		s.wantLeft("3 3 0 0 0") // undelivered events stay, without their old requests
 		s.deliver(w, 10, "")
 		s.purge(now.Add(24*time.Hour), 100, 100)
 		s.wantLeft("0 0 0 0 0")
@@ -99,7 +99,8 @@ func TestOldEventsGo(t *testing.T) {
 	})
 }
 
-// An event is removed with the last of its deliveries, to whichever webhook.
+// An event is removed together with the last of its deliveries, whichever webhook that belongs
+// to.
 func TestEventsStayWhileSomebodyWaits(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		first, second := s.receiver(webhook.PaymentStateUpdated), s.receiver(webhook.PaymentStateUpdated)
@@ -113,7 +114,7 @@ func TestEventsStayWhileSomebodyWaits(t *testing.T) {
 	})
 }
 
-// Attempts are removed in bounded steps, and a delivery goes after them.
+// Attempts are removed in limited steps, and a delivery is removed after its attempts.
 func TestManyAttemptsOfOneDelivery(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := s.receiver(webhook.PaymentStateUpdated)
@@ -133,8 +134,8 @@ func TestManyAttemptsOfOneDelivery(t *testing.T) {
 	})
 }
 
-// A body that never became an event is removed after a day of real time, and one of an event
-// without a user is checked once.
+// A body whose event was never stored is removed after a day of real time, and the body of an
+// event without a user is checked once.
 func TestPartsWithoutEventsGo(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		write := func() *store.EventBody {
@@ -168,7 +169,7 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 		s.wantLeft("1 0 0 1 0")
 		write()
 		s.write(func(tx *store.Tx) error { tx.Unit().Exec(`UPDATE event_part SET created = 0`); return nil })
-		purge() // that went before the place is not looked at again
+		purge() // rows before the position are not checked again
 		s.purge(now.Add(time.Hour), 10, 10)
 		s.wantLeft("0 0 0 1 0")
 	})

@@ -9,17 +9,17 @@ import (
 	"passerelle/internal/keys"
 )
 
-// sealedColumn is a column of sealed values. Key is the column of the row's
-// number, column the name its values are bound to where that is another.
+// sealedColumn is a column of sealed values. key is the column of the row's number. column is
+// the name that its values are sealed with, when it differs.
 type sealedColumn struct {
 	table, name, key string
 	column           string
-	// everywhere is set where a row belongs to no domain.
+	// everywhere is set when a row belongs to no domain.
 	everywhere bool
 }
 
-// sealedColumns are all encrypted columns: a value that is not found through this list cannot
-// be rewrapped, and is lost with its master key.
+// sealedColumns lists all encrypted columns. A value in a column that is missing here cannot be
+// rewrapped, and is lost with its master key.
 var sealedColumns = []sealedColumn{
 	{table: "key_check", name: "sealed", key: "only_row", everywhere: true},
 	{table: "connector_program", name: "secret", key: "id", everywhere: true},
@@ -54,7 +54,7 @@ func (c sealedColumn) place(domain, row int64) keys.Place {
 	return p
 }
 
-// page is the text of the query for the next values after a row.
+// page is the text of the query for the values after a row.
 func (c sealedColumn) page() string {
 	domain := "domain_id"
 	if c.everywhere {
@@ -70,10 +70,10 @@ type sealedValue struct {
 }
 
 // Rewrap encrypts the data key of every value with the current master key, in units of at most
-// batch values, while others work. The data keys and ciphertexts stay. It returns how many
-// values it read and how many had an older key. Every process on this database must have the
-// current key already, or it cannot decrypt rewrapped values. A value that does not decrypt is
-// an error, and earlier ones stay rewrapped.
+// batch values, while other processes work. The data keys and ciphertexts do not change. It
+// returns how many values it read and how many of them had an older key. Every process on this
+// database must have the current key already, or it cannot decrypt rewrapped values. A value
+// that does not decrypt is an error, and earlier ones stay rewrapped.
 func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) (int64, int64, error) {
 	var (
 		seen      int64
@@ -99,7 +99,7 @@ func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) 
 	return seen, rewrapped, nil
 }
 
-// CountSealed counts the values that Rewrap looks at. It reads whole tables.
+// CountSealed counts the values that Rewrap reads. It reads whole tables.
 func (r *Reader) CountSealed(ctx context.Context) (int64, error) {
 	var all int64
 	for _, c := range sealedColumns {
@@ -115,7 +115,7 @@ func (r *Reader) CountSealed(ctx context.Context) (int64, error) {
 	return all, nil
 }
 
-// rewrapPage leaves values alone that were encrypted again meanwhile.
+// rewrapPage skips values that were encrypted again since they were read.
 func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []sealedValue) (int64, error) {
 	var changed int64
 	err := db.Write(ctx, func(tx *Tx) error {
@@ -142,8 +142,8 @@ func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []seal
 	return changed, nil
 }
 
-// awaitSeals waits, before the key proof changes, until no running unit has encrypted a value
-// with the old key, because nobody would rewrap what it stores later.
+// awaitSeals waits, before the key proof changes, for running units that have encrypted a value
+// with the old key, because Rewrap would miss values that they store later.
 func (tx *Tx) awaitSeals(table string) {
 	if alone := tx.db.rows.Dialect().Alone; alone != "" && table == keyCheckPlace.Table {
 		tx.unit.Exec(alone + table)

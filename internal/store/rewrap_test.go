@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// notSealed are the binary columns without encrypted values, with their content. A new column
-// of bytes is here or in sealedColumns.
+// notSealed lists the binary columns without encrypted values, with their content. A new binary
+// column must be added here or to sealedColumns.
 var notSealed = map[string]string{
 	"audit.hash":                 "a hash of the entry",
 	"audit.previous":             "a hash of the entry before",
@@ -39,13 +39,13 @@ var notSealed = map[string]string{
 	"token.hash":                 "a hash",
 }
 
-// Every column, as table.column.type.
+// Queries for every column, as table.column.type.
 const (
 	columnsOfSQLite   = `SELECT m.name || '.' || c.name || '.' || c.type FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY 1`
 	columnsOfPostgres = `SELECT table_name || '.' || column_name || '.' || data_type FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY 1`
 )
 
-// schema is the types of all columns, by table and column.
+// schema returns the types of all columns, by table and column.
 func (s fixture) schema() map[string]map[string]string {
 	s.t.Helper()
 	query := columnsOfSQLite
@@ -72,8 +72,8 @@ func isBytes(kind string) bool { return kind == "blob" || kind == "bytea" }
 // words are values that some columns need in a row with an encrypted value.
 var words = map[string]string{"only_row": "1", "type": "'oauth'", "kind": "'initiation'", "act": "'order'"}
 
-// fill is a statement that makes a row of a table: numbers are 7, and the given values are used
-// as they are.
+// fill returns a statement that inserts a row into a table: numbers are 7, and the given values
+// are used as they are.
 func (s fixture) fill(table string, columns map[string]string, values map[string][]byte) string {
 	literal := func(name, kind string) string {
 		value := append([]byte{}, values[name]...)
@@ -99,8 +99,8 @@ func (s fixture) fill(table string, columns map[string]string, values map[string
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(names, ", "), strings.Join(literals, ", "))
 }
 
-// TestRewrap puts an encrypted value into every such column, rotates the master key, and
-// decrypts all with the new one alone.
+// TestRewrap stores an encrypted value in every sealed column, rotates the master key, and
+// decrypts all values with only the new key.
 func TestRewrap(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)
@@ -144,7 +144,7 @@ func (s fixture) opensWith(ring *keys.Ring) {
 	}
 }
 
-// A value that does not open stops the work: its row would be lost with the key.
+// A value that cannot be decrypted stops the work, because it would be lost with the old key.
 func TestRewrapStopsAtWhatDoesNotOpen(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)
@@ -155,8 +155,8 @@ func TestRewrapStopsAtWhatDoesNotOpen(t *testing.T) {
 	})
 }
 
-// TestEveryColumnOfBytesIsAccountedFor keeps a new sealed column from being left
-// behind by a rotation.
+// TestEveryColumnOfBytesIsAccountedFor ensures that a key rotation covers every new sealed
+// column.
 func TestEveryColumnOfBytesIsAccountedFor(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var got []string

@@ -18,7 +18,7 @@ type sandboxOrder struct {
 }
 
 // Submit records the arrival of an order: it stores a new one, and counts a repeated one. It
-// returns the stored order, its version, and how often the order arrived.
+// returns the stored order, its version, and the number of times that the order arrived.
 func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) ([]byte, int64, int64, error) {
 	var (
 		stored      []byte

@@ -55,7 +55,7 @@ func TestSandboxOrderOfAnotherDomain(t *testing.T) {
 	})
 }
 
-// TestSandboxSubmissionsAreCounted: tests of "at most once" rely on the ledger.
+// TestSandboxSubmissionsAreCounted: tests that an order is sent at most once rely on this count.
 func TestSandboxSubmissionsAreCounted(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		ledger := store.SandboxLedger{s.db}

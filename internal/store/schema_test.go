@@ -40,9 +40,8 @@ var dumps = map[string]string{
 	SELECT replace(text, current_schema() || '.', '') FROM line ORDER BY relname COLLATE "C", part, position, name COLLATE "C"`,
 }
 
-// TestSchema compares the schema that the migrations lead to with the one on
-// record, so that a change of either database is seen by who reviews it. The
-// flag -update records the present one.
+// TestSchema compares the schema that the migrations create with the recorded one, so that
+// reviewers see a change of either database. The flag -update records the present schema.
 func TestSchema(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		db := openOnly(t, url)

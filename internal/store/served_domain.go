@@ -7,7 +7,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// ServedDomain is a domain with what each request and each webhook sender needs of it: its
+// ServedDomain is a domain with the data that each request and each webhook sender needs: its
 // settings, and whether the API is closed for all domains. All of it is read at one instant.
 type ServedDomain struct {
 	passerelle.Domain

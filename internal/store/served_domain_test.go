@@ -26,7 +26,7 @@ func TestDomainComesBack(t *testing.T) {
 	})
 }
 
-// TestServedDomain reads at once what a request needs of a domain.
+// TestServedDomain reads the data that a request needs of a domain in one query.
 func TestServedDomain(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		want := store.ServedDomain{
@@ -85,7 +85,7 @@ func TestDomainsDiffer(t *testing.T) {
 	})
 }
 
-// TestClockIsComparedAndSet goes from each kind of clock to each other.
+// TestClockIsComparedAndSet changes each kind of clock to each other kind.
 func TestClockIsComparedAndSet(t *testing.T) {
 	frozen, epoch := now.Add(time.Hour), time.UnixMicro(-1).UTC()
 	clocks := []passerelle.Clock{{}, {Offset: 400 * 24 * time.Hour}, {Frozen: &frozen}, {Offset: time.Second, Frozen: &epoch}, {Frozen: &epoch}, {}}

@@ -35,12 +35,12 @@ func (r *Reader) Settings(ctx context.Context, domain passerelle.DomainID) (map[
 // Setting is the value that a domain has set for a configuration key.
 type Setting struct {
 	Value string
-	// By is who set it, empty when unknown.
+	// By is the actor who set the value, empty when unknown.
 	By string
 	At time.Time
 }
 
-// SettingRecords is Settings with who set each value, and when.
+// SettingRecords returns the settings like Settings, with the actor and time of each change.
 func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID) (map[string]Setting, error) {
 	type named struct {
 		key string
@@ -62,14 +62,14 @@ func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID)
 	return records, err
 }
 
-// HoldSettings lets one unit at a time change the settings of a domain, so that
-// the record of each change begins where the one before ended.
+// HoldSettings allows only one unit at a time to change the settings of a domain, so that the
+// old value in each record equals the new value in the record before.
 func (tx *Tx) HoldSettings(domain passerelle.DomainID) {
 	tx.unit.Exec(`UPDATE domain SET created = created WHERE id = $1`, int64(domain))
 }
 
-// SetSetting stores a configuration value, and on record who changed it from
-// what. A value that is stored already is no change.
+// SetSetting stores a configuration value, and records the change with its actor and the
+// previous value. Storing the same value again is no change.
 func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value, by string, now time.Time) {
 	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, new_value, type, changed_by, at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS TEXT), previous.value, CAST($3 AS TEXT), CASE WHEN previous.value IS NULL THEN 'add' ELSE 'update' END,
@@ -83,8 +83,8 @@ func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value, by string, now 
 		int64(domain), key, value, by, database.Micros(now))
 }
 
-// DeleteSetting returns a key to its default, and records who did so. A key that has its
-// default is left alone.
+// DeleteSetting resets a key to its default, and records the actor. A key that already has its
+// default does not change.
 func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key, by string, now time.Time) {
 	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, type, changed_by, at)
 		SELECT domain_id, key, value, 'delete', CAST($1 AS TEXT), CAST($2 AS BIGINT) FROM setting WHERE domain_id = $3 AND key = $4`,
@@ -92,8 +92,8 @@ func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key, by string, now time
 	tx.unit.Exec(`DELETE FROM setting WHERE domain_id = $1 AND key = $2`, int64(domain), key)
 }
 
-// SettingChange is one change of a configuration value. Previous is nil for a key with its
-// default, and New for one that returned to it.
+// SettingChange is one change of a configuration value. Previous is nil when the key had its
+// default before, and New when it has its default afterwards.
 type SettingChange struct {
 	ID            int64
 	Key           string
@@ -103,11 +103,11 @@ type SettingChange struct {
 	At            time.Time
 }
 
-// SettingChanges selects changes of one domain. The zero value of every other
-// field selects nothing away.
+// SettingChanges selects changes of one domain. The zero value of every other field does not
+// filter.
 type SettingChanges struct {
 	Domain passerelle.DomainID
-	// Key is the only one, empty for all.
+	// Key is the exact key, empty for all.
 	Key string
 	// A change is selected when its key contains the text Name or is one of Keys. An empty Name
 	// selects all keys.
@@ -158,7 +158,7 @@ func scanSettingChange(row database.Row) (SettingChange, error) {
 // Place is the position of a change in the list.
 func (c SettingChange) Place() []any { return []any{database.Micros(c.At), c.ID} }
 
-// containing is a pattern of LIKE for texts in small letters that contain one.
+// containing returns a LIKE pattern for texts in small letters that contain the given text.
 func containing(text string) string {
 	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(text)) + "%"
 }

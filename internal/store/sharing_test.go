@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUnitsOfSharedTransactions: units that only add rows share a transaction, except those
-// that a limit may undo.
+// TestUnitsOfSharedTransactions: units that only add rows share a transaction, except units that
+// a limit may undo.
 func TestUnitsOfSharedTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for name, c := range map[string]struct {
@@ -51,7 +51,7 @@ func TestUnitsOfSharedTransactions(t *testing.T) {
 }
 
 // TestOrdersToOneBankDoNotWaitForEachOther: the name of a bank is stored with every order. Once
-// it is there, an order neither locks it nor waits for one that does.
+// the name is stored, an order neither locks it nor waits for a transaction that locks it.
 func TestOrdersToOneBankDoNotWaitForEachOther(t *testing.T) {
 	url := storetest.Postgres(t)
 	s := newFixture(t, url)

@@ -14,7 +14,7 @@ import (
 type SignKey struct {
 	ID     int64
 	Domain passerelle.DomainID
-	// Number counts the keys of a domain from 1. The highest signs.
+	// Number counts the keys of a domain from 1. The key with the highest number signs.
 	Number int64
 	// Public is PEM, Private PKCS #8.
 	Public  string
@@ -28,8 +28,8 @@ func signKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "sign_key", Column: "private", Row: id}
 }
 
-// AddSignKey stores a key pair, its private half sealed, and deprecates those
-// before it. A number that is taken is ErrDuplicate.
+// AddSignKey stores a key pair, with its private key sealed, and deprecates earlier keys. A
+// number in use is ErrDuplicate.
 func (tx *Tx) AddSignKey(k *SignKey) error {
 	id, err := tx.unit.NewID("sign_key")
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Reader) NewestSignKey(ctx context.Context, domain passerelle.DomainID) 
 
 const selectSignKey = `SELECT id, domain_id, number, public, created, deprecated FROM sign_key WHERE domain_id = $1 `
 
-// scanSignKey reads a key pair without its private half.
+// scanSignKey reads a key pair without its private key.
 func scanSignKey(from database.Row) (SignKey, error) {
 	var k SignKey
 	var created int64
@@ -80,13 +80,12 @@ func scanSignKey(from database.Row) (SignKey, error) {
 	return k, err
 }
 
-// SignKeys lists the keys of a domain without their private halves, the newest
-// first.
+// SignKeys lists the keys of a domain without their private keys, the newest first.
 func (r *Reader) SignKeys(ctx context.Context, domain passerelle.DomainID, limit int) ([]SignKey, error) {
 	return database.Collect(ctx, r.rows, scanSignKey, selectSignKey+`ORDER BY number DESC LIMIT $2`, int64(domain), limit)
 }
 
-// SignKey is a key of a domain without its private half, or ErrNotFound.
+// SignKey returns a key of a domain without its private key, or ErrNotFound.
 func (r *Reader) SignKey(ctx context.Context, domain passerelle.DomainID, id int64) (SignKey, error) {
 	return database.One(ctx, r.rows, scanSignKey, selectSignKey+`AND id = $2`, int64(domain), id)
 }

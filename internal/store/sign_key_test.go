@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The newest key signs, those before it are deprecated, and the private half is
-// sealed and only for signing.
+// The newest key signs, earlier keys are deprecated, and the private key is sealed and read only
+// for signing.
 func TestSignKeys(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		none, err := s.db.NewestSignKey(t.Context(), s.domain)

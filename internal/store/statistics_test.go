@@ -10,8 +10,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestStatisticsArrive: PostgreSQL has no statistics of a restored dump until they are
-// collected.
+// TestStatisticsArrive: after a dump is restored, PostgreSQL has no statistics until the service
+// collects them.
 func TestStatisticsArrive(t *testing.T) {
 	url := storetest.Postgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)
@@ -46,7 +46,7 @@ func TestStatisticsArrive(t *testing.T) {
 	}
 }
 
-// uncounted are the tables whose statistics are missing or old.
+// uncounted returns the tables whose statistics are missing or old.
 func (s fixture) uncounted() []string {
 	s.t.Helper()
 	tables, err := s.db.Database.Uncounted(s.t.Context())
@@ -56,7 +56,7 @@ func (s fixture) uncounted() []string {
 	return tables
 }
 
-// hold keeps what a statement locks until the function is called.
+// hold keeps the locks of a statement until the returned function is called.
 func (p *planned) hold(text string) (free func()) {
 	p.t.Helper()
 	tx, err := p.pool.BeginTx(p.t.Context(), nil)
@@ -69,8 +69,8 @@ func (p *planned) hold(text string) (free func()) {
 	return func() { _ = tx.Rollback() }
 }
 
-// TestATableInUseIsCountedLater: a migration that locks a table does not keep others from being
-// analyzed.
+// TestATableInUseIsCountedLater: a migration that locks a table does not prevent the analysis of
+// other tables.
 func TestATableInUseIsCountedLater(t *testing.T) {
 	url := storetest.Postgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)
@@ -87,7 +87,8 @@ func TestATableInUseIsCountedLater(t *testing.T) {
 	}
 }
 
-// TestSQLitePlansByRule: statistics of when a table was small have it read from end to end.
+// TestSQLitePlansByRule: with statistics from a time when a table was small, SQLite would read
+// it completely.
 func TestSQLitePlansByRule(t *testing.T) {
 	url := storetest.SQLite(t)
 	s := newFixture(t, url)
@@ -117,7 +118,7 @@ func TestSQLitePlansByRule(t *testing.T) {
 	}
 }
 
-// firstMinuteLimit is how long a path may take after a dump was restored, in a long run.
+// firstMinuteLimit limits the time of a path after a dump was restored, in a long run.
 const firstMinuteLimit = 50 * time.Millisecond
 
 // TestMillionOfARestoredDump measures each operation before and after PostgreSQL collects

@@ -15,9 +15,10 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Options has what a store needs in addition to the address of its database.
+// Options are the settings of a store in addition to the address of its database.
 type Options struct {
-	// Keys encrypt sensitive columns. A store without them works where none is read or written.
+	// Keys encrypt sensitive columns. A store without keys works as long as no sensitive column
+	// is read or written.
 	Keys *keys.Ring
 	// Log, MaxConns, Alone and Limit are as in database.Config.
 	Log      *slog.Logger
@@ -30,18 +31,18 @@ type Options struct {
 type DB struct {
 	Reader
 
-	Database   *database.Handle // its health, its schema and its statistics
+	Database   *database.Handle // for its health, its schema and its statistics
 	log        *slog.Logger
-	keyRenewal time.Duration          // zero, but in tests
-	proof      atomic.Pointer[[]byte] // that the keys are those of the database, as it was last seen
+	keyRenewal time.Duration          // zero except in tests
+	proof      atomic.Pointer[[]byte] // the last read value that proves that the keys are those of the database
 }
 
 // Reader reads committed rows and cannot write.
 type Reader struct {
-	// rows is nil in the zero Reader, whose questions read elsewhere.
+	// rows is nil in the zero Reader, whose queries use another reader.
 	rows *database.Querier
 	keys *keys.Ring
-	// sealing is set once it is known that account numbers are sealed.
+	// sealing is set once the database has confirmed that account numbers are sealed.
 	sealing *atomic.Bool
 }
 
@@ -55,7 +56,7 @@ type Tx struct {
 	seals bool
 }
 
-// Open opens the database at an address, see [database.Open]. The schema is not touched.
+// Open opens the database at an address, see [database.Open]. It does not change the schema.
 func Open(ctx context.Context, url string, options Options) (*DB, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
@@ -69,36 +70,38 @@ func Open(ctx context.Context, url string, options Options) (*DB, error) {
 	return &DB{Reader: Reader{rows: &handle.Querier, keys: options.Keys, sealing: &atomic.Bool{}}, Database: handle, log: options.Log}, nil
 }
 
-// Write executes what fn collects as one unit, all or nothing, see [database.Handle.Write].
+// Write executes the statements that fn collects as one unit, all or nothing, see
+// [database.Handle.Write].
 func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	return db.Database.Write(ctx, func(unit *database.Unit) error {
 		return fn(&Tx{ctx: ctx, unit: unit, db: db, keys: db.keys})
 	})
 }
 
-// Unit is the unit itself, for packages with SQL about tables of their own.
+// Unit returns the underlying unit, for packages with SQL for tables of their own.
 func (tx *Tx) Unit() *database.Unit { return tx.unit }
 
-// Rows is what the reader reads through, for packages with SQL about tables of their own.
+// Rows returns the querier that the reader uses, for packages with SQL for tables of their own.
 func (r *Reader) Rows() *database.Querier { return r.rows }
 
-// RowSource is an open store or a reader of one, for packages with SQL about tables of their own.
+// RowSource is an open store or a reader of one, for packages with SQL for tables of their own.
 type RowSource interface {
 	Rows() *database.Querier
 	Unseal(place keys.Place, sealed []byte) ([]byte, error)
 }
 
-// Keys seal columns of packages with SQL about tables of their own; nil when there are none.
+// Keys seal columns of packages with SQL for tables of their own; nil when the store has no
+// keys.
 func (r *Reader) Keys() *keys.Ring { return r.keys }
 
-// Keys are those of the store.
+// Keys returns the keys of the store.
 func (tx *Tx) Keys() *keys.Ring { return tx.keys }
 
-// AfterCommit has fn called in the caller's goroutine once the unit is durable,
-// and never when it is not. Functions are called in the order of registration.
+// AfterCommit makes the store call fn in the caller's goroutine once the unit is durable. When
+// the unit fails, fn is not called. Functions are called in the order of registration.
 func (tx *Tx) AfterCommit(fn func()) { tx.unit.AfterCommit(fn) }
 
-// Together answers several questions at once, see [database.Querier.Together].
+// Together executes several queries at once, see [database.Querier.Together].
 func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) error) error {
 	rows := r.rows
 	if rows == nil {

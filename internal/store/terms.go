@@ -16,15 +16,15 @@ type Terms struct {
 	ID      int64
 	Domain  passerelle.DomainID
 	Version string
-	// Content is the text by language, as "en".
+	// Content is the text by language, such as "en".
 	Content map[string]string
 	Created time.Time
-	// Deleted is when the next version took its place.
+	// Deleted is the time at which the next version replaced it.
 	Deleted *time.Time
 }
 
-// PublishTerms puts a new version in force, in place of the present one. Write fails with
-// ErrDuplicate when the domain has had the version already.
+// PublishTerms puts a new version into force, in place of the present one. Write fails with
+// ErrDuplicate when the domain already had this version.
 func (tx *Tx) PublishTerms(t *Terms) error {
 	id, err := tx.unit.NewID("terms")
 	if err != nil {

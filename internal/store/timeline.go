@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// TimelineRow is one event of a payment: a transition or a note; the other is nil.
+// TimelineRow is one event of a payment, either a transition or a note. The other field is nil.
 type TimelineRow struct {
 	Transition *payment.Transition
 	Note       *payment.Note
@@ -35,8 +35,8 @@ func (r *Reader) Timeline(ctx context.Context, domain passerelle.DomainID, ids [
 	return lines, nil
 }
 
-// placedRow is a row with its place: transitions have number 0, so that the
-// notes after a transition follow it.
+// placedRow is a row with its position. Transitions have number 0, so that the notes after a
+// transition follow it.
 type placedRow struct {
 	TimelineRow
 	payment     passerelle.PaymentID
@@ -85,7 +85,7 @@ func scanPlacedTransition(row database.Row) (placedRow, error) {
 	return line, err
 }
 
-// withFirst scans one more column, before those of the row.
+// withFirst scans one more column before those of the row.
 type withFirst struct {
 	row   database.Row
 	first any
@@ -112,11 +112,11 @@ func (r *Reader) Transitions(ctx context.Context, domain passerelle.DomainID, id
 		int64(domain), int64(id))
 }
 
-// AddNotes stores notes about a payment that is otherwise left as it is, and takes them. It does
-// not store a note that says the same as the last one: a bank that repeats itself must not fill
-// the table.
+// AddNotes stores the notes of a payment without other changes, and removes them from the
+// payment. It does not store a note that repeats the last one: a bank that repeats itself must
+// not fill the table.
 func (tx *Tx) AddNotes(p *payment.Payment) {
-	tx.unit.Exec(`UPDATE payment SET next_check = next_check WHERE +domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // holds the row
+	tx.unit.Exec(`UPDATE payment SET next_check = next_check WHERE +domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // locks the row
 	for _, note := range p.TakeNotes() {
 		tx.unit.Exec(insertNote+`
 			WHERE NOT EXISTS (SELECT 1 FROM payment_note WHERE payment_id = $1 AND kind = $4 AND text = $7
@@ -128,7 +128,7 @@ func (tx *Tx) insertNote(p *payment.Payment, seq int64, note payment.Note) {
 	tx.unit.ExecOne(ErrConflict, insertNote, noteArgs(p, seq, note)...)
 }
 
-// insertNote numbers a note within a transaction that holds the payment's row.
+// insertNote numbers a note, in a transaction that has locked the payment's row.
 const insertNote = `INSERT INTO payment_note (payment_id, number, domain_id, seq, kind, actor, bank_status, text, day, at)
 	SELECT CAST($1 AS BIGINT), COALESCE((SELECT MAX(number) FROM payment_note WHERE payment_id = $1), 0) + 1,
 		CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT),

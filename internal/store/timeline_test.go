@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// lines writes a timeline in words.
+// lines renders a timeline as text.
 func lines(rows []store.TimelineRow) []string {
 	var all []string
 	for _, row := range rows {
@@ -58,8 +58,8 @@ func TestTimeline(t *testing.T) {
 	})
 }
 
-// TestNotesAreNotRepeated: a bank that repeats the same nonsense is noted once, until it says
-// something else.
+// TestNotesAreNotRepeated: a bank that repeats the same answer causes one note, until its answer
+// differs.
 func TestNotesAreNotRepeated(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)
@@ -94,7 +94,7 @@ func TestNotesAreNotRepeated(t *testing.T) {
 	})
 }
 
-// TestForeignNotes cannot be stored with another domain's payment.
+// TestForeignNotes: a note cannot be stored with another domain's payment.
 func TestForeignNotes(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)

@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Token is a stored credential: its rights, and the hash by which it is found.
+// Token is a stored credential: its rights, and the hash by which it is looked up.
 type Token struct {
 	ID      int64
 	Domain  passerelle.DomainID
@@ -18,13 +18,13 @@ type Token struct {
 	Scopes  string
 	User    passerelle.UserID
 	Payment passerelle.PaymentID
-	// Single marks a code that is good for one exchange.
+	// Single marks a code that is valid for one exchange.
 	Single  bool
 	Created time.Time
 	// Expires is nil for a token that is valid until revoked.
 	Expires *time.Time
 	Revoked *time.Time
-	// Used is about when it was last used, for tokens that do not expire.
+	// Used is the approximate time of its last use, for tokens that do not expire.
 	Used *time.Time
 }
 
@@ -45,15 +45,16 @@ func scanToken(row database.Row) (Token, error) {
 	return t, err
 }
 
-// TokenByHash loads the token of a hash within a domain, revoked or expired ones included, or
-// ErrNotFound. The tokens of a deleted user are gone at once, even before they are erased.
+// TokenByHash loads the token with a hash within a domain, including revoked and expired tokens,
+// or returns ErrNotFound. The tokens of a deleted user are not found, even before they are
+// erased.
 func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, hash []byte) (Token, error) {
 	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1 AND domain_id = $2
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
 }
 
-// TokenShown loads the token of a hash of any domain, like TokenByHash. The caller must compare
-// the token's domain with the domain that received the token.
+// TokenShown loads the token with a hash in any domain, like TokenByHash. The caller must
+// compare the token's domain with the domain that received the token.
 func (r *Reader) TokenShown(ctx context.Context, hash []byte) (Token, error) {
 	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash)
@@ -63,20 +64,19 @@ func (r *Reader) TokenShown(ctx context.Context, hash []byte) (Token, error) {
 // programs, of kind config and users.
 type TokenFilter struct {
 	Domain passerelle.DomainID
-	// Only is the token of that id, zero for all.
+	// Only is the id of a single token, zero for all.
 	Only int64
 	All  bool
 }
 
-// Tokens lists tokens by id. The tokens of deleted users are among them until
-// they are erased.
+// Tokens lists tokens by id. It includes the tokens of deleted users until they are erased.
 func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, error) {
 	s := database.Selection{From: "token"}.And("domain_id = $%d", int64(f.Domain))
 	if f.Only != 0 {
 		s = s.And("id = $%d", f.Only)
 	}
 	if !f.All {
-		s = s.And("kind IN ('config', 'users')") // as in the index
+		s = s.And("kind IN ('config', 'users')") // written as in the index
 	}
 	p := w.ByID()
 	s = s.And("id "+p.Sign+" $%d", p.From)
@@ -98,28 +98,28 @@ func (tx *Tx) CreateToken(t *Token) error {
 	return nil
 }
 
-// NoteTokenUse notes that a token was used at an instant, unless that was noted
-// since another.
+// NoteTokenUse records that a token was used at an instant, unless a use after the instant since
+// is recorded already.
 func (tx *Tx) NoteTokenUse(domain passerelle.DomainID, id int64, at, since time.Time) {
 	tx.unit.Exec(`UPDATE token SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		database.Micros(at), int64(domain), id, database.Micros(since))
 }
 
-// RevokeToken ends a token's validity. Write fails with ErrNotFound for a revoked one.
+// RevokeToken revokes a token. Write fails with ErrNotFound for a token that is already revoked.
 func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE +domain_id = $2 AND id = $3 AND revoked IS NULL`, database.Micros(now), int64(domain), id)
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND token_id = $2`, int64(domain), id)
 }
 
-// RevokeUserTokens ends the permanent tokens that a client, or no client in
-// particular, has for a user.
+// RevokeUserTokens revokes the permanent tokens of a user that belong to a client, or to no
+// client.
 func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID, now time.Time) {
 	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND user_id = $3 AND kind = 'user' AND expires IS NULL
 		AND (client_id IS NULL OR client_id = $4) AND revoked IS NULL`, database.Micros(now), int64(domain), int64(user), int64(client))
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND user_id = $2 AND (client_id IS NULL OR client_id = $3)`, int64(domain), int64(user), int64(client))
 }
 
-// EndPaymentTokens lets the tokens of a payment live no longer than a while.
+// EndPaymentTokens limits the remaining lifetime of the tokens of a payment.
 func (tx *Tx) EndPaymentTokens(domain passerelle.DomainID, payment passerelle.PaymentID, in time.Duration) {
 	tx.unit.Exec(`UPDATE token SET expires = {now} + $1 WHERE domain_id = $2 AND payment_id = $3 AND expires > {now} + $1`,
 		in.Microseconds(), int64(domain), int64(payment))

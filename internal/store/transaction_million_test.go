@@ -12,14 +12,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// lengthOfHistory is how many transactions the lists are read from:
-// PASSERELLE_TEST_TRANSACTIONS in a long run, when times are compared as well.
+// lengthOfHistory returns the number of transactions that the lists are read from:
+// PASSERELLE_TEST_TRANSACTIONS in a long run, which also compares times.
 func lengthOfHistory(t *testing.T) (transactions int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_TRANSACTIONS", 20_000)
 }
 
-// fewTransactions is the number of transactions of the second connection, all of the oldest
+// fewTransactions is the number of transactions of the second connection, all on the oldest
 // days.
 const fewTransactions = 20
 
@@ -32,8 +32,7 @@ const bookMany = `INSERT INTO bank_transaction (id, domain_id, user_id, account_
 	FROM (SELECT i, CAST(2001 + i % 7000 / 336 - CASE WHEN i <= 20 THEN 1 ELSE 0 END AS TEXT) || '-' || SUBSTR(CAST(101 + i % 7000 / 28 % 12 AS TEXT), 2, 2) || '-'
 		|| SUBSTR(CAST(101 + i % 28 AS TEXT), 2, 2) AS day FROM n) AS days`
 
-// longHistory is a user with many transactions and a second connection with
-// few.
+// longHistory creates a user with many transactions and a second connection with few.
 func longHistory(t *testing.T, s fixture, n int) (h *userAccounts, few *userAccounts) {
 	t.Helper()
 	h, few = newUserAccounts(t, s), newUserAccounts(t, s)
@@ -58,9 +57,9 @@ func longHistory(t *testing.T, s fixture, n int) (h *userAccounts, few *userAcco
 	return h, few
 }
 
-// TestMillionTransactions reads the first page of every list and the last full one: neither
-// reads more than the other, or much more than it shows, and in a long run it takes no more
-// than half as long again.
+// TestMillionTransactions reads the first page of every list and the last full one: neither may
+// read more rows than the other, or many more than it shows, and in a long run it may take at
+// most half as long again.
 func TestMillionTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := lengthOfHistory(t)
@@ -104,7 +103,7 @@ func (s fixture) readTransactions(t *testing.T, f bankstore.TransactionFilter, w
 	return rows
 }
 
-// within gives the filter its accounts.
+// within sets the accounts of the filter.
 func (s fixture) within(t *testing.T, f bankstore.TransactionFilter) bankstore.TransactionFilter {
 	t.Helper()
 	span, err := bankstore.From(s.db).TransactionSpan(t.Context(), f)
@@ -123,7 +122,7 @@ func (s fixture) countTransactions(t *testing.T, f bankstore.TransactionFilter) 
 	return n
 }
 
-// compareEnds reads the first page and the last full one of a list.
+// compareEnds compares the first page and the last full page of a list.
 func (s fixture) compareEnds(t *testing.T, f bankstore.TransactionFilter, long bool) {
 	t.Helper()
 	total := s.countTransactions(t, f)
@@ -142,7 +141,7 @@ func (s fixture) compareEnds(t *testing.T, f bankstore.TransactionFilter, long b
 	measure{1.5, pageTimeout}.hold(t, long, func() { s.readTransactions(t, f, first) }, func() { s.readTransactions(t, f, last) })
 }
 
-// pageOf is the statement that lists a page of transactions, with its arguments.
+// pageOf returns the statement that lists a page of transactions, with its arguments.
 func (s fixture) pageOf(t *testing.T, f bankstore.TransactionFilter, w store.Window) (string, []any) {
 	t.Helper()
 	var page database.Statement
@@ -155,9 +154,9 @@ func (s fixture) pageOf(t *testing.T, f bankstore.TransactionFilter, w store.Win
 	return page.SQL, page.Args
 }
 
-// readsFew holds a page to reading little more than it shows: PostgreSQL counts
-// its rows, once they are too many to be read without an index, and SQLite walks
-// an index in its order.
+// readsFew checks that a page reads few rows more than it shows: it counts PostgreSQL's rows,
+// once there are too many to be read without an index, and checks that SQLite reads an index in
+// its order.
 func (s fixture) readsFew(t *testing.T, f bankstore.TransactionFilter, w store.Window, long bool) {
 	t.Helper()
 	sql, args := s.pageOf(t, f, w)
@@ -194,7 +193,7 @@ func (s fixture) steps(t *testing.T, sql string, args []any) []string {
 	return plan
 }
 
-// rowsOf adds up what all scans of a plan read.
+// rowsOf returns the number of rows that all scans of a plan read.
 func rowsOf(plan []string) (total int) {
 	for _, step := range plan {
 		if found := scanned.FindStringSubmatch(step); found != nil && !strings.Contains(step, "Subquery Scan") {

@@ -18,18 +18,18 @@ import (
 	"passerelle/internal/store"
 )
 
-// heldAccount is an account as the reference knows it.
+// heldAccount is an account in the reference list.
 type heldAccount struct {
 	bankstore.StoredAccount
 	domain passerelle.DomainID
-	// gone means that its connection is deleted, and hidden that it is not shared or no longer
-	// listed by the institution.
+	// gone means that its connection is deleted, and hidden that the user does not share it or
+	// the institution no longer lists it.
 	gone, hidden bool
-	// bill is a document of some of its transactions; nil for most.
+	// bill is a document that belongs to some of its transactions; nil for most accounts.
 	bill *passerelle.Document
 }
 
-// heldTransaction is a transaction as the reference knows it.
+// heldTransaction is a transaction in the reference list.
 type heldTransaction struct {
 	passerelle.Transaction
 	*heldAccount
@@ -45,7 +45,7 @@ type accountSet struct {
 	transactions []*heldTransaction
 }
 
-// saver is a user with fewer accounts than a query lists, and spender one with more.
+// saver is a user with fewer accounts than a query lists, and spender a user with more.
 const saver, spender = 7, 8
 
 func newAccountSet(t *testing.T, s fixture) *accountSet {
@@ -79,8 +79,8 @@ func (h *accountSet) connect(domain passerelle.DomainID, user passerelle.UserID,
 	}
 }
 
-// open adds an account with transactions of two epochs; those of the former are hidden and not
-// erased yet.
+// open adds an account with transactions of two epochs. Those of the former epoch are hidden and
+// not erased yet.
 func (h *accountSet) open(c bankstore.Connection, n int, gone bool) {
 	h.t.Helper()
 	a := &heldAccount{domain: c.Domain, gone: gone, StoredAccount: bankstore.StoredAccount{BankAccount: passerelle.BankAccount{
@@ -116,7 +116,7 @@ func (h *accountSet) open(c bankstore.Connection, n int, gone bool) {
 	h.accounts = append(h.accounts, a)
 }
 
-// values have equal amounts in different spellings.
+// values contains equal amounts in different spellings.
 var values = []string{"-5", "5.00", "0.1", "0.10000", "12.34", "-12.340", "0", "7.0000000001", "1234567890123.45"}
 
 var wordings = []string{"Shop", "shop 5", "Café Été", "50%_off!", "Straße", "Shop"}
@@ -147,7 +147,7 @@ func (h *accountSet) fill(a *heldAccount, rows int) {
 	h.transactions = append(h.transactions, made...)
 }
 
-// change changes some transactions in every possible way.
+// change changes a transaction in every possible way.
 func (h *accountSet) change(one *heldTransaction, i int) {
 	h.t.Helper()
 	switch i % 5 {
@@ -203,7 +203,7 @@ func (one *heldTransaction) label() string {
 	return database.Fold(cmp.Or(one.CustomWording, one.Wording))
 }
 
-// meets is the rest of the filter in other words than SQL.
+// meets applies the rest of the filter in Go.
 func (one *heldTransaction) meets(f bankstore.TransactionFilter) bool {
 	date, sign := f.DayOf(one.Transaction), one.Value.Sign()
 	return one.inAccounts(f) && (f.IDs == nil || slices.Contains(f.IDs, one.Transaction.ID)) && (f.Deleted || one.Transaction.Deleted == nil) &&
@@ -254,7 +254,7 @@ func (h *accountSet) drawBounds(t *rapid.T, f *bankstore.TransactionFilter) {
 	maybe(t, "values", &f.Values, []decimal.Decimal{}, []decimal.Decimal{*one("5"), *one("-5")}, []decimal.Decimal{*one("0.1"), *one("12.340"), *one("0")})
 }
 
-// listing has a filter asked for as it is, or within the accounts of its span.
+// listing draws a filter and reads the list with it, or with the accounts of its span.
 func (h *accountSet) listing(t *rapid.T) listing {
 	f := h.drawFilter(t)
 	at := func(one *heldTransaction) spot {
@@ -315,8 +315,8 @@ func TestTransactionsAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// TestValuesAreComparedExactly: even values of 18 digits, which exceed 64 bits in the smallest
-// compared unit.
+// TestValuesAreComparedExactly: values are compared exactly, even values of 18 digits, which
+// exceed 64 bits in the smallest compared unit.
 func TestValuesAreComparedExactly(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newAccountSet(t, s)

@@ -89,8 +89,8 @@ func (h *userAccounts) filter() bankstore.TransactionFilter {
 	return bankstore.TransactionFilter{Domain: h.domain, User: 7}
 }
 
-// days are the days of the selected transactions, read in pages of two and compared with the
-// count.
+// days returns the days of the selected transactions, reads them in pages of two and compares
+// their number with the count.
 func (h *userAccounts) days(f bankstore.TransactionFilter) string {
 	h.t.Helper()
 	days := h.daysBy(f)
@@ -173,8 +173,8 @@ func TestTransactionsOfAUser(t *testing.T) {
 	})
 }
 
-// TestWithdrawnTransactions: withheld transactions are hidden at once and erased later, and
-// nobody can add to them.
+// TestWithdrawnTransactions: withdrawn transactions are hidden at once and erased later, and no
+// transaction can be added to a withdrawn account.
 func TestWithdrawnTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)
@@ -210,8 +210,8 @@ func TestWithdrawnTransactions(t *testing.T) {
 	})
 }
 
-// TestErasersAtOnce: simultaneous erasers leave nothing behind, although rows below an account
-// cannot be found without it.
+// TestErasersAtOnce: simultaneous erasers erase everything, although the rows that belong to an
+// account cannot be found without the account.
 func TestErasersAtOnce(t *testing.T) {
 	days := make([]int, 3000)
 	for i := range days {
@@ -261,8 +261,8 @@ func (h *userAccounts) rows(table string) int64 {
 	return n
 }
 
-// TestChangesOfTransactions: a change keeps the person's values, a deleted transaction can come
-// back, and a sync finds its changes.
+// TestChangesOfTransactions: a change keeps the user's values, a deleted transaction can
+// reappear, and a sync finds its changes.
 func TestChangesOfTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)
@@ -340,7 +340,7 @@ func TestConnections(t *testing.T) {
 	})
 }
 
-// TestPlansOfTransactions: a page comes from an index in its order, for any number of
+// TestPlansOfTransactions: a page is read from an index in its order, for any number of
 // transactions.
 func TestPlansOfTransactions(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
@@ -368,8 +368,8 @@ func TestPlansOfTransactions(t *testing.T) {
 	}
 }
 
-// TestTransactionsOfAConnection: the list of a connection is that of all its accounts, for any
-// number.
+// TestTransactionsOfAConnection: the list of a connection contains the transactions of all its
+// accounts, for any number of accounts.
 func TestTransactionsOfAConnection(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, other := newUserAccounts(t, s), newUserAccounts(t, s)
@@ -399,7 +399,7 @@ func TestTransactionsOfAConnection(t *testing.T) {
 }
 
 // TestLabelsInAnyCase checks that the case of letters does not matter, in any script, and that
-// accents do. A wording of the person hides the wording of the bank.
+// accents do. A wording set by the user replaces the wording of the bank.
 func TestLabelsInAnyCase(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

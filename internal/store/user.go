@@ -21,12 +21,12 @@ func scanUser(row database.Row) (passerelle.User, error) {
 	return u, err
 }
 
-// User loads a user, temporary ones included, or ErrNotFound.
+// User loads a user, including temporary users, or returns ErrNotFound.
 func (r *Reader) User(ctx context.Context, domain passerelle.DomainID, id passerelle.UserID) (passerelle.User, error) {
 	return database.One(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// UserWindow selects part of the list of users: those after From, or those before it when
+// UserWindow selects part of the list of users: the users after From, or those before it when
 // Backward is set, nearest first.
 type UserWindow struct {
 	Limit    int
@@ -45,7 +45,7 @@ func (r *Reader) Users(ctx context.Context, domain passerelle.DomainID, w UserWi
 		int64(domain), int64(w.From), w.Limit, w.Offset)
 }
 
-// CountUsers is how many users a domain has.
+// CountUsers returns the number of users of a domain.
 func (r *Reader) CountUsers(ctx context.Context, domain passerelle.DomainID) (int64, error) {
 	return r.rows.Total(ctx, int64(domain), countedUsers)
 }
@@ -73,29 +73,29 @@ func (tx *Tx) CreateUser(u *passerelle.User) error {
 }
 
 // KeepUser makes a temporary user permanent at an instant of the domain's time. Write fails with
-// ErrConflict when the user is permanent already, has expired at the real instant realNow, or was
-// deleted.
+// ErrConflict when the user is already permanent, has expired at the real instant realNow, or
+// was deleted.
 func (tx *Tx) KeepUser(domain passerelle.DomainID, id passerelle.UserID, at, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET permanent = $1, expires = NULL WHERE +domain_id = $2 AND id = $3 AND expires > $4`,
 		database.Micros(at), int64(domain), int64(id), database.Micros(realNow))
 }
 
-// BumpUser writes the version of an event about a user over the version that was read. Write
-// fails with ErrConflict when the user changed meanwhile.
+// BumpUser stores the version of an event about a user, if the user still has the version that
+// was read. Write fails with ErrConflict when the user has changed since.
 func (tx *Tx) BumpUser(u passerelle.User) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $1 - 1`, u.Version, int64(u.Domain), int64(u.ID))
 }
 
-// HoldUser keeps a user from being deleted until the unit is written. Write fails with
+// HoldUser prevents the deletion of a user until the unit is written. Write fails with
 // ErrConflict when the user was deleted already.
 func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// RemoveUser removes a user as it was read, drops its held events, and has Erase erase the
-// rest. A user who changed meanwhile, by an event or by becoming permanent, is ErrConflict. The
-// user's connections are withdrawn in the same unit by package bankstore, whose DeleteUser
-// calls this.
+// RemoveUser removes a user, drops its held events, and leaves the erasure of the other data to
+// Erase. Write fails with ErrConflict when the user has changed since it was read, by an event
+// or by becoming permanent. Package bankstore, whose DeleteUser calls this, withdraws the user's
+// connections in the same unit.
 func (tx *Tx) RemoveUser(u passerelle.User, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `DELETE FROM end_user WHERE +domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
 		int64(u.Domain), int64(u.ID), u.Version, u.Permanent == nil)
@@ -104,14 +104,14 @@ func (tx *Tx) RemoveUser(u passerelle.User, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO erasure (user_id, domain_id, since, due) VALUES ($1, $2, $3, $3)`, int64(u.ID), int64(u.Domain), database.Micros(realNow))
 }
 
-// KnownUsers returns those of the ids that are users of the domain.
+// KnownUsers returns the given ids that belong to users of the domain.
 func (r *Reader) KnownUsers(ctx context.Context, domain passerelle.DomainID, ids []passerelle.UserID) (map[passerelle.UserID]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	list, args := idList(domain, ids)
-	// The query selects whole rows: for the id alone PostgreSQL would read an index from end to
-	// end.
+	// The query selects whole rows: if it selected the id alone, PostgreSQL would read an index
+	// completely.
 	found, err := database.Collect(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, err

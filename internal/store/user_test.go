@@ -48,7 +48,8 @@ func (s fixture) wantWebhookToken(client passerelle.ClientID, user passerelle.Us
 	wantSame(s.t, want, got, err)
 }
 
-// emitted stores an event of a user about itself and returns the webhook that receives it.
+// emitted stores an event of a user whose subject is the user, and returns the webhook that
+// receives it.
 func (s fixture) emitted(u passerelle.User, name webhook.Event, version int64) {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
@@ -106,7 +107,8 @@ func TestUsersAreListed(t *testing.T) {
 	})
 }
 
-// TestKeepingAUser counts who wins: an exchange, a second one, the end of time.
+// TestKeepingAUser checks which of several simultaneous changes succeeds: an exchange, a second
+// exchange, or the expiry.
 func TestKeepingAUser(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		keep := func(domain passerelle.DomainID, id passerelle.UserID, realNow time.Time) error {
@@ -187,8 +189,8 @@ func TestKeptTokensAreSealedWhereTheyAre(t *testing.T) {
 	})
 }
 
-// TestErasure follows a deleted user until nothing is left except the events that a receiver must
-// still be sent.
+// TestErasure follows a deleted user until nothing is left except the events that must still be
+// sent to a receiver.
 func TestErasure(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u, neighbour := s.user(true), s.user(true)
@@ -237,7 +239,7 @@ func TestErasure(t *testing.T) {
 }
 
 // TestFarewellToADeletedWebhook checks that a webhook that is deleted and restored within a day
-// still gets the event, with the token. A webhook that stays deleted keeps nothing.
+// still gets the event, with the token. A webhook that stays deleted does not delay the erasure.
 func TestFarewellToADeletedWebhook(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(true)
@@ -285,7 +287,7 @@ func (s fixture) eraseDue(realNow, next time.Time, want int) {
 	}
 }
 
-// A temporary user leaves no event behind, since no webhook was to receive it.
+// A temporary user leaves no events, because no webhook was to receive them.
 func TestATemporaryUserTakesItsEventsAlong(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(false)
@@ -297,7 +299,8 @@ func TestATemporaryUserTakesItsEventsAlong(t *testing.T) {
 	})
 }
 
-// A payment outlives the user of its identities and does not show whose it was.
+// A payment stays when the user of its identities is deleted, and no longer shows which user
+// that was.
 func TestIdentitiesForgetTheirUser(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(true)

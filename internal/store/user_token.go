@@ -13,8 +13,8 @@ func userTokenPlace(domain passerelle.DomainID, token int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "user_token", Column: "sealed", Row: token}
 }
 
-// KeepUserToken keeps the text of a permanent user token, sealed, so that
-// webhooks can carry it. The token has been created in the same unit.
+// KeepUserToken stores the text of a permanent user token, sealed, so that webhooks can carry
+// it. The same unit must have created the token.
 func (tx *Tx) KeepUserToken(t Token, text string) error {
 	sealed, err := tx.Seal(userTokenPlace(t.Domain, t.ID), []byte(text))
 	if err != nil {
@@ -25,9 +25,9 @@ func (tx *Tx) KeepUserToken(t Token, text string) error {
 	return nil
 }
 
-// WebhookToken returns, in clear, the newest permanent token issued to a client for a user that
-// is not revoked, or ErrNotFound. The token of a deleted user is still found while a webhook
-// about the deletion is to be delivered. A token that cannot be opened is ErrSealed.
+// WebhookToken returns, decrypted, the newest permanent token issued to a client for a user that
+// is not revoked, or ErrNotFound. The token of a deleted user is still found as long as a
+// webhook about the deletion must be delivered. A token that cannot be decrypted is ErrSealed.
 func (r *Reader) WebhookToken(ctx context.Context, domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID) (string, error) {
 	type row struct {
 		token  int64

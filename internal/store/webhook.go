@@ -13,43 +13,44 @@ import (
 type Webhook struct {
 	ID     passerelle.WebhookID
 	Domain passerelle.DomainID
-	// Client is the application it belongs to, zero for none in particular.
+	// Client is the application that the webhook belongs to, zero for none.
 	Client passerelle.ClientID
-	// User limits it to the events of one user. Zero is no limit.
+	// User limits the webhook to the events of one user. Zero means no limit.
 	User  passerelle.UserID
 	Event webhook.Event
 	URL   string
 	Auth  int64 // id of the authentication provider, zero for none
 	// AuthDeleted is set when the provider was deleted. Nothing is sent until the webhook has
-	// another provider, and events are kept for it meanwhile.
+	// another provider, and its events are stored until then.
 	AuthDeleted bool
 	Created     time.Time
 	Updated     *time.Time
 	Deleted     *time.Time
-	// Disabled is the time since when the webhook is paused. Nothing is sent and new events are
-	// not for it, but undelivered ones are kept.
+	// Disabled is the time at which the webhook was paused. Nothing is sent and it gets no new
+	// events, but undelivered events stay.
 	Disabled *time.Time
-	// NextFlush is when the flusher is due, in the domain's time. It is nil when the flusher
-	// has no work. FlushAfter is the last delivery it tried.
+	// NextFlush is the time at which the flusher is due, in the domain's time. It is nil when
+	// the flusher has no work. FlushAfter is the last delivery it tried.
 	NextFlush  *time.Time
 	FlushAfter passerelle.DeliveryID
-	// FirstTriesAfter is the last delivery that is left to the flusher even if it was
-	// never tried: deliveries after it get their first try at once. It means nothing
-	// while NextFlush is nil.
+	// FirstTriesAfter is the last delivery that only the flusher sends, even if it was never
+	// tried: deliveries after it get their first try at once. It is not used while NextFlush is
+	// nil.
 	FirstTriesAfter passerelle.DeliveryID
-	// Stopped is set when failures ended the last run. Only the flusher sends until something
-	// is accepted or nothing is left.
+	// Stopped is set when failures ended the last run. Only the flusher sends then, until a
+	// receiver accepts a request or no delivery is left.
 	Stopped bool
 	// ConsecutiveFailures counts the failed requests since the last accepted one. LastSuccess
-	// and LastFailure are the latest of each, in the domain's time.
+	// and LastFailure are the times of the latest accepted and failed request, in the domain's
+	// time.
 	ConsecutiveFailures      int64
 	LastSuccess, LastFailure *time.Time
-	// Alerted is when the last mail of alarm was written. Alarmed is true until the mail of
-	// recovery is written.
+	// Alerted is the time at which the last alarm mail was written. Alarmed is true from the
+	// alarm mail until the recovery mail is written.
 	Alerted *time.Time
 	Alarmed bool
-	// AddToData are members that are added to each payload, with the keys under which
-	// their values are noted about the user of the event. It may be nil.
+	// AddToData maps members that are added to each payload to the keys of the event's user
+	// under which their values are stored. It may be nil.
 	AddToData map[string]string
 }
 
@@ -93,14 +94,14 @@ func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id pas
 	return database.One(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// A webhook to which another worker is sending comes last in lists of work: a lease of it would
-// most likely be refused.
+// A webhook that another worker is sending to is last in lists of work, because a lease of it
+// would most likely be refused.
 const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 
 // A delivery waits while an earlier one of the same webhook and subject is held back. This
-// condition, like others about one row at a time, is a scalar subquery that reads the first row.
-// PostgreSQL would turn EXISTS into a join, which reads the whole backlog while there are no
-// statistics.
+// condition, like other conditions on single rows, is a scalar subquery that reads the first
+// row. PostgreSQL would turn EXISTS into a join, which reads the whole backlog while there are
+// no statistics.
 const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND p.subject = d.subject AND p.subject_id = d.subject_id
 	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
@@ -117,43 +118,43 @@ func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.D
 		ORDER BY `+freeFirst+`, CASE WHEN next_flush IS NULL THEN 0 ELSE 1 END, id LIMIT $2`, int64(domain), limit)
 }
 
-// WebhooksToFlush lists the webhooks of a domain whose failed deliveries are
-// due at the domain's instant, the longest overdue first, at most limit.
+// WebhooksToFlush lists the webhooks of a domain whose failed deliveries are due at the domain's
+// instant, those overdue for the longest time first, at most limit.
 func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook
 		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL AND disabled IS NULL AND NOT auth_deleted ORDER BY `+freeFirst+`, next_flush, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// LeaseWebhook makes holder the only sender to a webhook for a while. Write fails with
-// ErrConflict while somebody holds a lease.
+// LeaseWebhook makes holder the only sender to a webhook for the time of the lease. Write fails
+// with ErrConflict while another holder has a lease.
 func (tx *Tx) LeaseWebhook(w Webhook, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET holder = $1, lease_until = {now} + $2 WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`,
 		holder, lease.Microseconds(), int64(w.Domain), int64(w.ID))
 }
 
-// KeepWebhook renews a lease. Write fails with ErrConflict when it has
-// lapsed, so that a late worker cannot overwrite what its successor did.
+// KeepWebhook renews a lease of a webhook. Write fails with ErrConflict when the lease has
+// lapsed, so that a late worker cannot overwrite the results of its successor.
 func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now}`,
 		lease.Microseconds(), int64(w.Domain), int64(w.ID), holder)
 }
 
-// Unwanted sees, when the unit is written, whether a webhook is deleted or
-// disabled, or its provider deleted.
+// Unwanted checks, when the unit is written, whether a webhook is deleted or disabled, or its
+// provider deleted.
 func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(unwanted) },
 		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE +domain_id = $1 AND id = $2`,
 		int64(w.Domain), int64(w.ID))
 }
 
-// ReleaseWebhook ends a lease. A lapsed lease is left alone.
+// ReleaseWebhook ends a lease. A lapsed lease does not change.
 func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 	tx.unit.Exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
 }
 
 // PlanFlush ends a run of the flusher. The next run is due at next, unless another run was
-// requested since this one, whose NextFlush was due. When nothing is undelivered, no run is
+// requested since this run began, which was due at due. When nothing is undelivered, no run is
 // planned and the webhook is no longer stopped.
 func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
@@ -162,8 +163,8 @@ func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 }
 
 // LeaveToFlusher leaves the deliveries of a webhook up to last to the flusher, tried or not,
-// while it has something to do. It does nothing when held back deliveries were freed since
-// the webhook was loaded.
+// while the flusher has work. It does nothing when held back deliveries were freed since the
+// webhook was loaded.
 func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryID) {
 	tx.unit.Exec(`UPDATE webhook SET news_after = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
 		int64(last), int64(w.Domain), int64(w.ID), holder, int64(w.FirstTriesAfter))
@@ -171,16 +172,16 @@ func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryI
 
 const dueHeldBack = `FROM delivery WHERE domain_id = $1 AND not_before <= $2 AND delivered IS NULL AND dropped IS NULL AND not_before > 0`
 
-// AnyHeldBackDue reports whether deliveries of a domain are still held back
-// although their time has come at the domain's instant.
+// AnyHeldBackDue reports whether deliveries of a domain are still held back although they may be
+// sent at the domain's instant.
 func (r *Reader) AnyHeldBackDue(ctx context.Context, domain passerelle.DomainID, now time.Time) (bool, error) {
 	due, err := database.One(ctx, r.rows, database.ScanInt, `SELECT CASE WHEN (SELECT id `+dueHeldBack+` ORDER BY not_before, id LIMIT 1) IS NULL THEN 0 ELSE 1 END`, int64(domain), database.Micros(now))
 	return due == 1, err
 }
 
-// FreeHeldBack frees at most limit held back deliveries that are due at the domain's
-// instant: they get their first try at once. It always moves the place up to which
-// deliveries are left to the flusher, so that a concurrent LeaveToFlusher does nothing.
+// FreeHeldBack releases at most limit held back deliveries that are due at the domain's instant:
+// they get their first try at once. It always changes FirstTriesAfter, so that a concurrent
+// LeaveToFlusher does nothing.
 func (tx *Tx) FreeHeldBack(domain passerelle.DomainID, now time.Time, limit int) {
 	some := dueHeldBack + ` ORDER BY not_before, id` + database.UpTo(limit)
 	tx.unit.Exec(`UPDATE webhook SET news_after = CASE WHEN news_after < due.first THEN news_after ELSE due.first END - 1

@@ -12,10 +12,10 @@ import (
 	"passerelle/webhook"
 )
 
-// WebhookState is how far a delivery is.
+// WebhookState is the state of a delivery.
 type WebhookState string
 
-// The states of deliveries. A delivery that was given up is dropped.
+// The states of deliveries. A dropped delivery was given up.
 const (
 	WebhookPending   WebhookState = "pending"
 	WebhookDropped   WebhookState = "dropped"
@@ -27,7 +27,7 @@ func (WebhookState) Values() []string {
 	return []string{string(WebhookPending), string(WebhookDelivered), string(WebhookDropped)}
 }
 
-// stateNumber is the expression of the index of states.
+// stateNumber is the expression in the index of states.
 const stateNumber = `(CASE WHEN d.delivered IS NOT NULL THEN 2 WHEN d.dropped IS NOT NULL THEN 1 ELSE 0 END)`
 
 var stateNumbers = map[WebhookState]int{WebhookPending: 0, WebhookDropped: 1, WebhookDelivered: 2}
@@ -36,8 +36,7 @@ var stateNumbers = map[WebhookState]int{WebhookPending: 0, WebhookDropped: 1, We
 type WebhookData struct {
 	ID    passerelle.DeliveryID
 	Event webhook.Event
-	// Resource is the id of what the event is about, User whose it is, zero
-	// when it belongs to no user.
+	// Resource is the id of the event's object. User is the user it belongs to, zero for none.
 	Resource  int64
 	User      passerelle.UserID
 	MediaType string
@@ -46,7 +45,7 @@ type WebhookData struct {
 	Body []byte
 	// Created is when the event happened.
 	Created time.Time
-	// NotBefore is until when it is held back, nil when it is not.
+	// NotBefore is the end of the time for which it is held back, nil when it is not held back.
 	NotBefore          *time.Time
 	Attempts           int64
 	Delivered, Dropped *time.Time
@@ -56,7 +55,7 @@ type WebhookData struct {
 // MaxShownBody is the longest body that lists show.
 const MaxShownBody = 16 << 10
 
-// State is how far the delivery is.
+// State returns the state of the delivery.
 func (d WebhookData) State() WebhookState {
 	switch {
 	case d.Delivered != nil:
@@ -67,14 +66,14 @@ func (d WebhookData) State() WebhookState {
 	return WebhookPending
 }
 
-// Test reports whether the event is only a test, and is about no object.
+// Test reports whether the event is only a test, without an object.
 func (d WebhookData) Test() bool { return d.DropReason == testReason }
 
 // Place is the position of a delivery in lists.
 func (d WebhookData) Place() []any { return []any{database.Micros(d.Created), int64(d.ID)} }
 
-// WebhookDataFilter selects deliveries of one webhook. The zero value of every
-// other field selects nothing away.
+// WebhookDataFilter selects deliveries of one webhook. The zero value of every other field does
+// not filter.
 type WebhookDataFilter struct {
 	Domain  passerelle.DomainID
 	Webhook passerelle.WebhookID
@@ -90,8 +89,8 @@ func (f WebhookDataFilter) selection() database.Selection {
 	return s.During("d.created", f.From, f.Until)
 }
 
-// inState is the condition on the state. The number is part of the text: only
-// then does an index of an expression serve.
+// inState is the condition on the state. The number is part of the text, because a database uses
+// an index of an expression only then.
 func (f WebhookDataFilter) inState() string {
 	if f.State == "" {
 		return stateNumber + " IN (0, 1, 2)"
@@ -100,8 +99,8 @@ func (f WebhookDataFilter) inState() string {
 }
 
 // window writes the query for a window of rows, the newest first. Without a state the page is
-// put together from as many rows of each state. The index has each state in order, but not all
-// states together.
+// merged from as many rows of each state. The index has each state in order, but not all states
+// together.
 func (f WebhookDataFilter) window(w Window) (string, []any) {
 	var args []any
 	if f.State != "" {
@@ -173,15 +172,15 @@ type WebhookLog struct {
 	DeliveryAttempt
 	// User is the user of the event, zero when it belongs to no user.
 	User passerelle.UserID
-	// Pending is set while the delivery is not over.
+	// Pending is set until the delivery is delivered or given up.
 	Pending bool
 }
 
 // Place is the position of a request in lists.
 func (l WebhookLog) Place() []any { return []any{database.Micros(l.At), l.ID} }
 
-// WebhookLogFilter selects requests to one webhook. The zero value of every
-// other field selects nothing away.
+// WebhookLogFilter selects requests to one webhook. The zero value of every other field does not
+// filter.
 type WebhookLogFilter struct {
 	Domain  passerelle.DomainID
 	Webhook passerelle.WebhookID
@@ -190,7 +189,7 @@ type WebhookLogFilter struct {
 	From, Until time.Time
 }
 
-// logColumns are the columns of a request and of its delivery, which has an alias.
+// logColumns returns the columns of a request and of its delivery, whose alias is given.
 func logColumns(delivery string) string {
 	return fmt.Sprintf(`a.id, a.delivery_id, e.user_id, a.at, a.duration, a.status, a.failure, a.answer, a.detail, a.signed, a.signature, a.next_signature,
 		CASE WHEN %[1]s.delivered IS NULL AND %[1]s.dropped IS NULL THEN TRUE ELSE FALSE END`, delivery)
@@ -210,7 +209,7 @@ func (r *Reader) WebhookLogs(ctx context.Context, f WebhookLogFilter, w Window) 
 	return r.logs(ctx, f.selection(), w)
 }
 
-// logs go by time: ids do not, as each process has its own.
+// logs are ordered by time and not by id, because each process reserves its own ids.
 func (r *Reader) logs(ctx context.Context, s database.Selection, w Window) ([]WebhookLog, error) {
 	page, args := s.Newest("a.id AS id, a.at AS at", "a.at", "a.id", w)
 	direction := "DESC"
@@ -227,8 +226,8 @@ func (r *Reader) CountWebhookLogs(ctx context.Context, f WebhookLogFilter) (int6
 	return f.selection().Count(ctx, r.rows)
 }
 
-// LastAttempts reads the last requests of at most 1000 deliveries, ten of each
-// at most, the oldest of them first.
+// LastAttempts reads the last requests of at most 1000 deliveries, at most ten of each, the
+// oldest first.
 func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, deliveries []passerelle.DeliveryID) (map[passerelle.DeliveryID][]WebhookLog, error) {
 	found := make(map[passerelle.DeliveryID][]WebhookLog, len(deliveries))
 	if len(deliveries) == 0 {
@@ -236,8 +235,8 @@ func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, d
 	}
 	list, args := idList(domain, deliveries)
 	const tenth = "FROM delivery_attempt b WHERE b.delivery_id = d.id ORDER BY b.at DESC, b.id DESC LIMIT 1 OFFSET 9"
-	// When the table of deliveries is joined as well, PostgreSQL may read all requests of each
-	// delivery and check their times afterwards.
+	// If the query also joined the table of deliveries, PostgreSQL might read all requests of
+	// each delivery and check their times afterwards.
 	all, err := database.Collect(ctx, r.rows, scanWebhookLog, fmt.Sprintf(`SELECT %s
 		FROM (SELECT d.id AS id, d.event_id AS event_id, d.delivered AS delivered, d.dropped AS dropped, (SELECT b.at %s) AS at, (SELECT b.id %s) AS first
 			FROM delivery d WHERE +d.domain_id = $1 AND d.id IN (%s) LIMIT 1000) AS place
@@ -270,15 +269,14 @@ func scanWebhookLog(row database.Row) (WebhookLog, error) {
 	return l, err
 }
 
-// CountUndelivered is how many deliveries of a webhook are undelivered whose
-// events happened since an instant, counted up to a bound.
+// CountUndelivered counts the undelivered deliveries of a webhook whose events happened since an
+// instant, up to a limit.
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+` LIMIT `+s.Bind(bound)+`) AS due`, s.Args...)
 }
 
-// Pending is how many deliveries of each of some webhooks are undelivered,
-// counted up to a bound.
+// Pending counts the undelivered deliveries of each of some webhooks, up to a limit.
 func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound int, webhooks ...passerelle.WebhookID) (map[passerelle.WebhookID]int64, error) {
 	found := make(map[passerelle.WebhookID]int64, len(webhooks))
 	if len(webhooks) == 0 {
@@ -296,14 +294,14 @@ func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound 
 	return found, err
 }
 
-// WebhookOfDelivery is the webhook to which a delivery belongs, or ErrNotFound.
+// WebhookOfDelivery returns the webhook to which a delivery belongs, or ErrNotFound.
 func (r *Reader) WebhookOfDelivery(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID) (passerelle.WebhookID, error) {
 	webhook, err := database.One(ctx, r.rows, database.ScanInt, `SELECT webhook_id FROM delivery WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 	return passerelle.WebhookID(webhook), err
 }
 
-// OneDelivery loads a delivery of a webhook, whatever its state, with what is needed to send
-// it, or returns ErrNotFound.
+// OneDelivery loads a delivery of a webhook in any state, with the data that sending it needs,
+// or returns ErrNotFound.
 func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (Delivery, error) {
 	return database.One(ctx, r.rows, scanDelivery, `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted,
 			CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id, e.trace
@@ -311,7 +309,7 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
-// BeforeDelivery returns the delivery that an undelivered one waits for. This is an earlier
+// BeforeDelivery returns the delivery that an undelivered delivery waits for. This is an earlier
 // delivery of its subject, or the delivery itself while it is held back. The result is zero when
 // the delivery waits for none or was accepted.
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
@@ -327,23 +325,22 @@ func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.De
 	return passerelle.DeliveryID(first), err
 }
 
-// CountAgain counts a request for a delivery that is delivered already, which
-// RecordBatch leaves as it is.
+// CountAgain counts a request for a delivery that was already delivered, because RecordBatch
+// does not change such a delivery.
 func (tx *Tx) CountAgain(w Webhook, id passerelle.DeliveryID) {
 	tx.unit.Exec(`UPDATE delivery SET attempts = attempts + 1 WHERE domain_id = $1 AND webhook_id = $2 AND id = $3 AND delivered IS NOT NULL`,
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
-// The subject of test payloads, and why they are not tried again: they are given up before they
-// are sent.
+// The subject of test payloads, and the reason why they are not tried again. Test payloads are
+// given up before they are sent.
 const (
 	testSubject = "test"
 	testReason  = "a test is sent once"
 )
 
-// CreateTest stores an event of a webhook that is only a test, and a delivery of
-// it that no sender will find. The id of the delivery is known once the unit is
-// written.
+// CreateTest stores a test event of a webhook, and a delivery of it that no sender finds. The id
+// of the delivery is known once the unit is written.
 func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.DeliveryID) error {
 	event, err := tx.unit.NewID("event")
 	if err != nil {
@@ -357,13 +354,14 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 	return nil
 }
 
-// RecoverWebhook makes the flusher of a webhook due now and ends its stop. The flusher goes on at
-// the first pending delivery since an instant. Without such a delivery nothing changes.
+// RecoverWebhook makes the flusher of a webhook due now and clears the webhook's stop. The
+// flusher continues at the first pending delivery since an instant. Without such a delivery
+// nothing changes.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.Bind(database.Micros(now))
-	// next_flush must differ from its previous value: a run that began at that value would
-	// otherwise take the new instant for its own and overwrite flush_after.
+	// next_flush must differ from its previous value: a run that was due at the previous value
+	// would otherwise match the new value and overwrite flush_after.
 	tx.unit.Exec(`UPDATE webhook SET stopped = FALSE, next_flush = CASE WHEN next_flush <= `+at+` THEN next_flush - 1 ELSE `+at+` END, flush_after = due.id - 1
 		FROM (SELECT d.id FROM `+s.From+` WHERE `+s.Conditions()+` ORDER BY d.created, d.id LIMIT 1) AS due
 		WHERE +webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.Args...)

@@ -9,11 +9,12 @@ import (
 	"passerelle/webhook"
 )
 
-// WebhookFilter selects webhooks of one domain: those neither deleted nor disabled, or all.
+// WebhookFilter selects webhooks of one domain: webhooks that are neither deleted nor disabled,
+// or all.
 type WebhookFilter struct {
 	Domain passerelle.DomainID
 	All    bool
-	// Failing selects those whose last request failed, that are stopped, or whose
+	// Failing selects webhooks whose last request failed, that are stopped, or whose
 	// authentication provider was deleted.
 	Failing bool
 }
@@ -47,12 +48,12 @@ func (r *Reader) CountWebhooks(ctx context.Context, f WebhookFilter) (int64, err
 	return f.selection().Count(ctx, r.rows)
 }
 
-// MaxWebhooks is how many webhooks that are not deleted a domain may have. Every event is
-// matched with all of them.
+// MaxWebhooks limits the webhooks of a domain that are not deleted. Every event is compared with
+// all of them.
 const MaxWebhooks = 1000
 
-// CreateWebhook stores a registration and gives it its id. Write fails with
-// ErrConflict when the domain has MaxWebhooks already.
+// CreateWebhook stores a registration and gives it its id. Write fails with ErrConflict when the
+// domain already has MaxWebhooks.
 func (tx *Tx) CreateWebhook(w *Webhook) error {
 	id, err := tx.unit.NewID("webhook")
 	if err != nil {
@@ -68,7 +69,7 @@ func (tx *Tx) CreateWebhook(w *Webhook) error {
 	return nil
 }
 
-// WebhookChange is a change of a registration. A nil member is left as it is, a zero one is
+// WebhookChange is a change of a registration. A nil field does not change, and a zero field is
 // cleared.
 type WebhookChange struct {
 	Event             *webhook.Event
@@ -80,9 +81,9 @@ type WebhookChange struct {
 }
 
 // ChangeWebhook changes a registration. Write fails with ErrNotFound for a deleted registration,
-// unless the change restores it. Write fails with ErrConflict when the change restores one and
-// the domain has MaxWebhooks others. The flusher is due at once for what a webhook was not sent
-// while it was deleted or disabled.
+// unless the change restores it. Write fails with ErrConflict when the change restores a
+// registration and the domain has MaxWebhooks others. The flusher is due at once for deliveries
+// that were not sent while the webhook was deleted or disabled.
 func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID, c WebhookChange, now time.Time) {
 	const resumes = `(CASE WHEN $1 = 0 AND deleted IS NOT NULL OR $2 = 0 AND disabled IS NOT NULL THEN TRUE ELSE FALSE END)`
 	event, url := (*string)(c.Event), c.URL
@@ -107,8 +108,9 @@ func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID,
 	}
 }
 
-// SetAdditions replaces what is added to the payloads of a webhook. Write fails with ErrConflict
-// when the webhook is deleted, or its additions changed since it was loaded.
+// SetAdditions replaces the members that are added to the payloads of a webhook. Write fails
+// with ErrConflict when the webhook is deleted, or when its additions have changed since it was
+// loaded.
 func (tx *Tx) SetAdditions(w Webhook, additions map[string]string, now time.Time) error {
 	before, err := storedTexts(w.AddToData)
 	if err != nil {
@@ -123,7 +125,7 @@ func (tx *Tx) SetAdditions(w Webhook, additions map[string]string, now time.Time
 	return nil
 }
 
-// answer is 1 for yes, 0 for no and -1 when the value is not set.
+// answer returns 1 for true, 0 for false and -1 for nil.
 func answer(b *bool) int64 {
 	switch {
 	case b == nil:
@@ -141,7 +143,7 @@ func orNone[T ~int64](id *T) *int64 {
 	return database.OptionalID(*id)
 }
 
-// DeleteWebhooks ends all registrations of a domain.
+// DeleteWebhooks deletes all registrations of a domain.
 func (tx *Tx) DeleteWebhooks(domain passerelle.DomainID, now time.Time) {
 	tx.unit.Exec(`UPDATE webhook SET deleted = $1, next_flush = NULL, stopped = FALSE WHERE domain_id = $2 AND deleted IS NULL`, database.Micros(now), int64(domain))
 }
