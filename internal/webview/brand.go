@@ -11,11 +11,11 @@ import (
 	"passerelle/internal/web"
 )
 
-// logoPath is where the pictures of applications are: below it, the numbers of
-// the application and of its picture, which changes with it.
+// logoPath is the path of applications' logos. Below it, an address has the numbers of the
+// application and of its picture, so that the address changes with the picture.
 const logoPath = web.AssetPath + "logos/"
 
-// brandOf is how an application presents itself on pages.
+// brandOf returns the name, colours and logo of an application for pages.
 func brandOf(c store.Client) web.Brand {
 	brand := web.Brand{Name: c.Name, Primary: c.PrimaryColor, Secondary: c.SecondaryColor}
 	if c.Logo != 0 {
@@ -24,12 +24,12 @@ func brandOf(c store.Client) web.Brand {
 	return brand
 }
 
-// logo serves the picture of an application, which everybody may see. A picture that is no
-// longer there is answered like any other missing asset.
+// logo serves the picture of an application, which everybody may see. A picture that no longer
+// exists is answered like any other missing asset.
 func (w *Webview) logo(writer http.ResponseWriter, request *http.Request) {
 	first, second, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, logoPath), "-")
 	client, _ := strconv.ParseInt(first, 10, 64)
-	number, _ := strconv.ParseInt(second, 10, 64) // 0, which nothing has, where it is no number
+	number, _ := strconv.ParseInt(second, 10, 64) // 0 for text that is no number; no logo has this id
 	domain, err := w.Domain(request.Context(), request.Host)
 	if err == nil && client > 0 && number > 0 {
 		logo, err := w.DB.Logo(request.Context(), domain.ID, passerelle.ClientID(client))

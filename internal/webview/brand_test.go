@@ -27,7 +27,7 @@ func drawn(t *testing.T, width, height int) []byte {
 	return out.Bytes()
 }
 
-// brand gives the client of a stack its own brand.
+// brand gives the client of a stack a brand.
 func (s *stack) brand(t *testing.T, primary, secondary string) {
 	t.Helper()
 	var err error

@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// shop is a client's site, which shows that a payer has arrived.
+// shop serves a client's site, whose page shows that a payer has arrived.
 func shop(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -30,8 +30,8 @@ func shop(t *testing.T) string {
 	return server.URL + "/back"
 }
 
-// A payer who comes back from the app of the bank need not press anything: the page asks the
-// bank and leads to the shop, in a real browser.
+// A payer who comes back from the app of the bank does not need to press a button: the page asks
+// the bank and leads to the shop, in a real browser.
 func TestThePageAsksTheBankByItself(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	client, _, err := s.access.Register(t.Context(), s.domain.ID, "Shop", []string{shop(t)})
@@ -58,8 +58,8 @@ func TestThePageAsksTheBankByItself(t *testing.T) {
 	}
 }
 
-// The list follows what somebody types, by the service and without a click, in the country or
-// in all of them, and says when there is none.
+// While somebody types, the service filters the list without a click, in the country or in all
+// countries, and the page says when no bank matches.
 func TestASearchForABankWhileTyping(t *testing.T) {
 	s := start(t, storetest.SQLite(t), crowd)
 	p := s.create(t, nil)
@@ -91,8 +91,8 @@ func TestASearchForABankWhileTyping(t *testing.T) {
 	said.Silent(t)
 }
 
-// pageInspection is a browser in a window of some size, in which pages of payments are
-// held against all that pages have to be.
+// pageInspection is a browser with a given window size, in which the rules for all pages are
+// checked on payment pages.
 type pageInspection struct {
 	*stack
 	t       *testing.T
@@ -101,7 +101,7 @@ type pageInspection struct {
 	lang    string
 }
 
-// at opens the page of a payment, or one of its pages by a step.
+// at opens and checks the page of a payment, or one of its pages with a step.
 func (l pageInspection) at(name string, p *payment.Payment, more, visible string) {
 	l.t.Helper()
 	must(l.t, chromedp.Do(l.browser,
@@ -120,7 +120,7 @@ func (l pageInspection) inspect(name, visible string) {
 	servicetest.Inspect(l.browser, l.t, "webview-"+l.window+"-"+name)
 }
 
-// Every page of a payment is accessible, light and without browser messages, in a wide window
+// Every page of a payment is accessible, small and without browser messages, in a wide window
 // and on a phone, in two languages.
 func TestEveryPaymentPageIsForEverybody(t *testing.T) {
 	for _, window := range []struct {
@@ -132,7 +132,8 @@ func TestEveryPaymentPageIsForEverybody(t *testing.T) {
 			s.brand(t, "#7a1f5c", "#0f62ac")
 			l := pageInspection{s, t, servicetest.Browser(t, window.width, window.height), window.name, window.lang}
 			said := servicetest.Listen(l.browser, t)
-			// Pages that go on without the payer would do so while they are checked.
+			// Pages that continue without the payer would do so while they are checked, so this
+			// is disabled.
 			_, err := chromedp.Call(l.browser, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `window.setTimeout = () => 0`})
 			must(t, err)
 			l.orders()
@@ -143,7 +144,7 @@ func TestEveryPaymentPageIsForEverybody(t *testing.T) {
 	}
 }
 
-// orders are the pages on which payments are ordered.
+// orders checks the pages on which payments are ordered.
 func (l pageInspection) orders() {
 	p := l.create(l.t, nil)
 	l.at("few-banks", p, "", `.banks`)
@@ -174,7 +175,7 @@ func (l pageInspection) orders() {
 	l.offer(l.t, again...)
 }
 
-// steps are the pages on which payers approve and answer.
+// steps checks the pages on which payers approve and answer.
 func (l pageInspection) steps() {
 	for name, report := range map[string]payment.Report{
 		"onward":  {Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.example/approve"},
@@ -196,7 +197,7 @@ func (l pageInspection) ends() {
 	able := l.Connectors.Initiators()[1]
 	l.offer(l.t, silent{bank{able, able.Profile()}})
 	p := l.create(l.t, nil)
-	l.Now = func() time.Time { return time.Now().Add(-time.Hour) } // who has waited long is looked after less often
+	l.Now = func() time.Time { return time.Now().Add(-time.Hour) } // after a long wait the page asks less often
 	_, err := l.Validate(l.t.Context(), l.domain, p.ID, initiation.Choice{Connector: able.Profile().UUID, Validated: true, WebviewURL: l.origin + "/before"})
 	must(l.t, err)
 	l.at("wait", p, "", `.progress`)

@@ -13,8 +13,8 @@ import (
 	"passerelle/payment"
 )
 
-// wantEvidence compares the stored evidence of a payment with what its payer saw. Its instant
-// has to be within this test.
+// wantEvidence compares the stored evidence of a payment with the page that the payer saw. The
+// instant of the evidence must be within this test.
 func (s *stack) wantEvidence(t *testing.T, p *payment.Payment, want ...payment.Evidence) {
 	t.Helper()
 	for i := range want {
@@ -40,7 +40,8 @@ func shownIn(amount, when, terms string) payment.ShownPayment {
 	}
 }
 
-// What the payer saw is stored with the act. Nothing is stored for a refused or repeated act.
+// The content of the page that the payer saw is stored with the act. Nothing is stored for a
+// refused or repeated act.
 func TestWhatThePayerSawIsKept(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)
@@ -71,7 +72,7 @@ func TestWhatThePayerSawWhenCancelling(t *testing.T) {
 	})
 }
 
-// The last word of the payer is an act of its own.
+// The payer's final answer to the bank is an act of its own.
 func TestWhatThePayerSawWhenAsked(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for word, act := range map[string]payment.Act{"yes": payment.ActAgree, "no": payment.ActRefuse} {
@@ -88,8 +89,8 @@ func TestWhatThePayerSawWhenAsked(t *testing.T) {
 	})
 }
 
-// An act that loses the race for the payment leaves neither a trace of its own
-// nor one at all.
+// An act that loses against a concurrent change of the payment stores no evidence, and changes
+// no other.
 func TestEvidenceIsKeptWithTheActOrNotAtAll(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

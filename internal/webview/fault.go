@@ -17,7 +17,7 @@ func fault(status int, name string) *web.FaultPage {
 	return &web.FaultPage{Status: status, Title: "fault." + name + ".title", Text: "fault." + name + ".text"}
 }
 
-// The faults a person can meet.
+// The errors that any page can show.
 var (
 	errLink     = fault(http.StatusUnauthorized, "link")
 	errNoPage   = fault(http.StatusNotFound, "page")
@@ -31,7 +31,7 @@ var (
 	errBusy     = fault(http.StatusServiceUnavailable, "busy")
 	errBug      = fault(http.StatusInternalServerError, "bug")
 
-	// The faults that a person can meet on the way to a connection.
+	// The errors that pages about connections can show.
 	errWrong     = fault(http.StatusBadRequest, "wrong")
 	errElsewhere = fault(http.StatusForbidden, "elsewhere")
 	errOver      = fault(http.StatusUnauthorized, "over")
@@ -41,8 +41,8 @@ var (
 	errCrammed   = fault(http.StatusBadRequest, "crammed")
 )
 
-// explained is a fault with its exact cause, in the words of the API, for developers of the
-// link.
+// explained is an error page with the exact cause, in the words of the API, for the developers
+// who made the link.
 type explained struct {
 	fault  *web.FaultPage
 	detail string
@@ -54,7 +54,8 @@ func (e *explained) Error() string { return e.fault.Error() + ": " + e.detail }
 // Unwrap is the fault.
 func (e *explained) Unwrap() error { return e.fault }
 
-// wrongLink is what is wrong with a link, or nil. Internal errors are returned unchanged.
+// wrongLink turns an error of a link into an error page. It returns nil for nil. Internal errors
+// are returned unchanged.
 func wrongLink(err error) error {
 	if errors.Is(err, passerelle.Invalid) {
 		return &explained{errWrong, messageOf(err)}
@@ -71,20 +72,21 @@ func messageOf(err error) string {
 	return ""
 }
 
-// faultBody is what the page of a fault shows.
+// faultBody is the content of an error page.
 type faultBody struct {
 	frame
 	Title, Text string
 	// Detail is the exact cause, for developers of the link.
 	Detail string
-	// Request is the id with which support finds the request in the log.
+	// Request is the id by which support finds the request in the log.
 	Request string
-	// Back leads to the application, empty where it is not known for sure.
+	// Back is the address of the application, empty when the application is not certain.
 	Back string
 }
 
-// wayBack is where a person who cannot go on came from, and the name of the application: the address that the
-// link names, when the application may use it, or the one that this browser had the right to.
+// wayBack returns the address and the name of the application to which a person who cannot
+// continue can return: the address in the link, when the application may use it, or the address
+// of the flow or payment to which this browser had access.
 func (w *Webview) wayBack(pc *pageContext) (string, string) {
 	query := pc.request.URL.Query()
 	if client, err := w.namedClient(pc, query); err == nil && w.acceptable(pc, access.Principal{Client: client.ID}, query.Get(redirectParameter)) {
@@ -106,7 +108,7 @@ func (w *Webview) wayBack(pc *pageContext) (string, string) {
 	return reported.at(cmp.Or(s.RedirectURI, s.payment.ClientRedirectURI)), s.client.Name
 }
 
-// stateOf is what an application gets back with nothing but its own state.
+// stateOf returns a result that contains only the application's own state parameter.
 func stateOf(state string) result {
 	if state == "" {
 		return result{}
@@ -114,7 +116,7 @@ func stateOf(state string) result {
 	return result{stateParameter: {state}}
 }
 
-// fail sends the page of a fault, and logs what the page does not show.
+// fail sends an error page, and logs the details that the page does not show.
 func (w *Webview) fail(pc *pageContext, err error) {
 	ctx, request := pc.context(), w.RequestID(pc.context())
 	faults := web.Faults{Pages: pages, Log: w.Log, Failure: "a payment page could not be served", NoPage: errNoPage, Busy: errBusy, Bug: errBug, Method: errMethod}

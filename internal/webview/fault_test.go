@@ -10,8 +10,9 @@ import (
 	"passerelle"
 )
 
-// A link that does not work says what to do and leads back to the application: to where the
-// link itself says, if the application may use that, or to where the browser had the right to.
+// A link that does not work shows advice and a link back to the application: to the address in
+// the link, if the application may use it, or to the address of the flow to which the browser
+// had access.
 func TestBrokenLinksLeadBack(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		client := number(passerelle.PaymentID(s.client.ID))
@@ -40,7 +41,8 @@ func TestBrokenLinksLeadBack(t *testing.T) {
 	})
 }
 
-// Who paid, or was about to, and comes again when the right has ended, finds the way back.
+// A person who paid, or was about to pay, and opens the page after their access has ended finds
+// a link back to the application.
 func TestAnEndedRightLeadsBack(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

@@ -11,12 +11,12 @@ import (
 	"passerelle/internal/webview/chooser"
 )
 
-// choosing is what a list of institutions is made for on a page.
+// choosing describes the chooser of institutions on a page.
 func (w *Webview) choosing(pc *pageContext, favourites []string, hints ...string) chooser.Inquiry {
 	return chooser.Inquiry{HTTP: pc.request, Words: pc.words, Recent: w.recent(pc), Favourites: favourites, Hints: hints}
 }
 
-// countriesBody is what the page shows on which a country is chosen.
+// countriesBody is the content of the page on which a person chooses a country.
 type countriesBody struct {
 	frame
 	Title   string
@@ -24,14 +24,14 @@ type countriesBody struct {
 	Back    string
 }
 
-// newCountries is the content of the page on which a country is chosen.
+// newCountries makes the content of the page on which a person chooses a country.
 func (w *Webview) newCountries(pc *pageContext, f frame, all []chooser.Institution, hints ...string) countriesBody {
 	query := pc.request.URL.Query()
 	query.Del("step")
 	return countriesBody{frame: f, Title: pc.words.Say("countries.title"), Nations: w.choosing(pc, nil, hints...).Nations(all), Back: "?" + query.Encode()}
 }
 
-// markOf is the mark of an institution: the operator's picture, or a drawn one.
+// markOf returns the mark of an institution: the operator's logo, or a generated one.
 func (w *Webview) markOf(uuid, name string) chooser.Mark {
 	if _, version := w.Logos.Find(uuid); version != "" {
 		return chooser.Mark{Logo: bankLogoPath + uuid + "." + version + ".png"}
@@ -39,11 +39,11 @@ func (w *Webview) markOf(uuid, name string) chooser.Mark {
 	return chooser.NewMark(name)
 }
 
-// bankLogoPath is where the operator's pictures of institutions are.
+// bankLogoPath is the path of the operator's logos of institutions.
 const bankLogoPath = web.AssetPath + "banks/"
 
-// bankLogo serves the operator's picture of an institution. The address of another version is
-// answered like any asset that is not there.
+// bankLogo serves the operator's logo of an institution. An address with another version of the
+// logo is answered like any missing asset.
 func (w *Webview) bankLogo(writer http.ResponseWriter, request *http.Request) {
 	uuid, version, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, bankLogoPath), ".")
 	content, current := w.Logos.Find(uuid)
@@ -54,7 +54,7 @@ func (w *Webview) bankLogo(writer http.ResponseWriter, request *http.Request) {
 	web.Picture(writer, request, picture.MediaType, content)
 }
 
-// The banks with which a person paid before are stored only in their browser.
+// The banks with which a person paid before are stored only in a cookie of their browser.
 const (
 	recentCookie = "recent_banks"
 	recentLife   = 180 * 24 * time.Hour
@@ -63,12 +63,12 @@ const (
 
 func (w *Webview) recent(pc *pageContext) []string {
 	var uuids []string
-	_ = w.sealer.Read(pc.request, recentCookie, &uuids) // without one nothing is remembered
+	_ = w.sealer.Read(pc.request, recentCookie, &uuids) // without a cookie the list is empty
 	return uuids
 }
 
-// rememberBank puts a bank first in the list that this browser keeps. The cookie is never too
-// long. If it were, the ordered payment would matter more.
+// rememberBank puts a bank first in the list in this browser's cookie. The cookie is always
+// short enough. An error is ignored, because the payment is already ordered.
 func (w *Webview) rememberBank(pc *pageContext, uuid string) {
 	others := slices.DeleteFunc(w.recent(pc), func(other string) bool { return other == uuid })
 	uuids := append([]string{uuid}, others...)

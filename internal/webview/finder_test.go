@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// european are banks in countries of Europe, enough to be searched.
+// european makes banks in several countries of Europe, so many that the page offers a search.
 func european(p connector.Profile) []connector.Profile {
 	all := several(9)(p)
 	for i, place := range []struct {
@@ -49,8 +49,8 @@ func seen(body string) (names []string) {
 	return names
 }
 
-// Without a script, the service searches: by the words of a name, accents and case apart, in
-// the country of the payee at first, and in another or in all of them on demand.
+// Without a script, the service searches: by the words of a name, ignoring accents and case,
+// first in the country of the payee, and on request in another country or in all of them.
 func TestBanksAreFoundByNameAndCountry(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
@@ -89,7 +89,8 @@ func TestBanksAreFoundByNameAndCountry(t *testing.T) {
 	})
 }
 
-// The country is preset: that of the browser, or else of the payee, as far as there are banks.
+// A country is preselected: the country of the browser's language, or else of the payee, if it
+// has banks.
 func TestTheCountryIsPreset(t *testing.T) {
 	s := start(t, storetest.SQLite(t), european)
 	page := s.open(t, s.create(t, nil).ID, nil)
@@ -104,7 +105,7 @@ func TestTheCountryIsPreset(t *testing.T) {
 	}
 }
 
-// Favourites of the operator come after the banks that were used before, and before others.
+// Favourites of the operator come after the banks that were used before, and before other banks.
 func TestFavouriteBanks(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		must(t, settings.Set(t.Context(), s.DB, s.domain.ID, map[string]string{settings.Favourites: fmt.Sprintf("00000000-0000-4000-8000-%012d", 7)}, s.Now()))
@@ -116,7 +117,7 @@ func TestFavouriteBanks(t *testing.T) {
 	})
 }
 
-// numberedBanks are banks in France with UUIDs of their own.
+// numberedBanks makes banks in France with different UUIDs.
 func numberedBanks(s *stack, n int) []connector.Connector {
 	able := s.simulated.Connectors()[0].(connector.Initiator)
 	all := make([]connector.Connector, n)
@@ -128,8 +129,8 @@ func numberedBanks(s *stack, n int) []connector.Connector {
 	return all
 }
 
-// Countries are chosen on a page of their own. They have the names that readers of the page
-// have for them, and are in their order.
+// Countries are chosen on a separate page. They have their names in the language of the page,
+// and are sorted in that language.
 func TestCountriesOfBanks(t *testing.T) {
 	s := start(t, storetest.SQLite(t), european)
 	page := s.open(t, s.create(t, nil).ID, nil)
@@ -159,7 +160,8 @@ func TestCountriesOfBanks(t *testing.T) {
 	}
 }
 
-// The banks with which a person paid come first the next time, and only their browser knows.
+// The banks with which a person paid come first the next time, and only their browser stores
+// them.
 func TestBanksArePaidWithAgain(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		pay := func(bank string) {

@@ -22,7 +22,7 @@ import (
 	"passerelle/internal/webview/chooser"
 )
 
-// The flows about connections, as the last word of an address.
+// The names of the flows about connections, which are the last segment of an address.
 const (
 	flowConnect   = "connect"
 	flowReconnect = "reconnect"
@@ -30,44 +30,45 @@ const (
 )
 
 // flowLife is how long a flow lasts from its link on. The cookie lives longer, so that the
-// client of an ended flow can be told.
+// service can still report to the client that the flow has ended.
 const flowLife = 2 * time.Hour
 
-// flowState is what a person's browser keeps, sealed, of a flow that a client began: who the
-// person is, what the client wants, and where the person goes in the end. The present step is
-// in the address and in the store.
+// flowState is the sealed state of a flow in the person's browser: who the person is, what the
+// client requested, and where the person is redirected at the end. The present step is in the
+// address and in the store.
 type flowState struct {
-	// handle names the flow in addresses. It gives no access alone.
+	// handle identifies the flow in addresses. The handle alone gives no access.
 	handle string
 	Flow   string `json:"f"`
-	// Form comes back with every form of the flow.
+	// Form is a token in every form of the flow.
 	Form   string              `json:"k"`
 	Client passerelle.ClientID `json:"a"`
-	// User is zero until the person has come with a code or has done something.
+	// User is zero until the person has arrived with a code or has acted.
 	User passerelle.UserID `json:"u,omitempty"`
-	// New is set for a user that was made on the way. The client receives a code for it.
+	// New is set for a user that was created during the flow. The client receives a code for it.
 	New         bool   `json:"n,omitempty"`
 	RedirectURI string `json:"r,omitempty"`
 	State       string `json:"s,omitempty"`
-	// Until is when the flow ends, in real time.
+	// Until is the end of the flow, in real time.
 	Until time.Time `json:"e"`
-	// Framed flows are shown inside a page of the client's.
+	// Framed flows run in a frame inside a page of the client.
 	Framed bool `json:"w,omitempty"`
-	// Connection is the one the link is about, zero for none, and Sync the number
-	// of its last read at that time.
+	// Connection is the connection of the link, zero for none, and Sync the number of its last
+	// read when the link was opened.
 	Connection passerelle.ConnectionID `json:"c,omitempty"`
 	Sync       int64                   `json:"y,omitempty"`
-	// Reset asks for credentials even when the stored ones work.
+	// Reset requests new credentials even when the stored ones work.
 	Reset bool `json:"x,omitempty"`
-	// Sources names the sources that the client wants repaired, among those of the connection.
-	// None means all.
+	// Sources lists the sources of the connection that the client wants to be repaired. An empty
+	// list means all.
 	Sources []string `json:"o,omitempty"`
 	// Most is how many connections may be made.
 	Most int `json:"m,omitempty"`
-	// Parent is the handle of the flow that began this one, to add a connection to those
-	// managed there. It is empty for a flow with its own link.
+	// Parent is the handle of the flow from which this one was started, to add a connection to
+	// the managed ones. It is empty for a flow with its own link.
 	Parent string `json:"h,omitempty"`
-	// Made are the connections of which something was shared. Deleted is the last deleted one.
+	// Made are the connections of which the person has shared something. Deleted is the last
+	// deleted one.
 	Made    []passerelle.ConnectionID `json:"d,omitempty"`
 	Deleted passerelle.ConnectionID   `json:"l,omitempty"`
 	Filter  filter                    `json:"i"`
@@ -81,7 +82,7 @@ type flowSession struct {
 
 func randomText() string {
 	raw := make([]byte, 16)
-	rand.Read(raw) // never fails, by its documentation
+	rand.Read(raw) // never returns an error, according to its documentation
 	return hex.EncodeToString(raw)
 }
 
@@ -89,8 +90,8 @@ const flowCookiePrefix = "journey_"
 
 func flowCookieName(handle string) string { return flowCookiePrefix + handle }
 
-// serveFlow is every address of the flows about connections. A link made by a client begins a
-// flow. A link made by us names one.
+// serveFlow handles all addresses of the flows about connections. A link from a client begins a
+// flow. A link from these pages contains the handle of a flow.
 func (w *Webview) serveFlow(pc *pageContext) error {
 	if pc.request.Method == http.MethodPost {
 		if hasFiles(pc.request) {
@@ -121,8 +122,8 @@ func (w *Webview) serveFlow(pc *pageContext) error {
 
 const handleParameter = "session"
 
-// openLink receives a person who comes back from an institution to a waiting flow. In another
-// window than the flow's, a page shows the result.
+// openLink handles a person who comes back from an institution to a waiting flow. In another
+// window than the flow's window, it shows a page with the result.
 func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	t, err := w.findFlow(pc, query.Get(stateParameter))
 	if err != nil {
@@ -132,8 +133,8 @@ func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	return nil
 }
 
-// refuseLink answers a person whose flow has ended or belongs to another browser. It informs
-// a client that waits for them.
+// refuseLink shows a page to a person whose flow has ended or belongs to another browser. If the
+// client has a redirect address, or shows the flow in a frame, the client gets an error.
 func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	why := "The person took too long."
 	switch {
@@ -151,11 +152,11 @@ func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	return w.finishFlow(pc, t, failure("session_expired", why))
 }
 
-// startFlow begins a flow. It exchanges the code in the address for a cookie, and the browser
-// goes on to an address without it.
+// startFlow begins a flow. It exchanges the code in the address for a cookie, and redirects the
+// browser to an address without the code.
 func (w *Webview) startFlow(pc *pageContext, query url.Values) error {
 	if pc.request.Method != http.MethodGet {
-		return errMethod // a code for one use is used up by whoever means it
+		return errMethod // only a GET may use up a code for one use
 	}
 	if w.returnToClient(pc) {
 		return nil
@@ -165,7 +166,7 @@ func (w *Webview) startFlow(pc *pageContext, query url.Values) error {
 		return err
 	}
 	if err := w.fits(t); err != nil {
-		return err // before a code for one use is used up
+		return err // checked before a code for one use is used up
 	}
 	if err := w.identify(pc, t, query.Get("code")); err != nil {
 		return err
@@ -178,8 +179,8 @@ func (w *Webview) startFlow(pc *pageContext, query url.Values) error {
 	return nil
 }
 
-// named reports whether a domain parameter means the domain that was called: by
-// its host, the first part of that, or its name.
+// named reports whether a domain parameter refers to the domain of the request: by its host, the
+// first label of its host, or its name.
 func (pc *pageContext) named(domain string) bool {
 	_, parent, _ := strings.Cut(web.Origin(pc.domain.BaseURL), "://")
 	bare, _, _ := strings.Cut(parent, ":")
@@ -187,7 +188,7 @@ func (pc *pageContext) named(domain string) bool {
 	return domain == "" || slices.ContainsFunc([]string{parent, bare, first, pc.domain.Name}, func(name string) bool { return strings.EqualFold(name, domain) })
 }
 
-// newFlowSession reads a link, apart from the code.
+// newFlowSession reads the parameters of a link, except the code.
 func (w *Webview) newFlowSession(pc *pageContext, query url.Values) (*flowSession, error) {
 	client, err := w.linkedBy(pc, query)
 	if err != nil {
@@ -212,7 +213,7 @@ func (w *Webview) newFlowSession(pc *pageContext, query url.Values) (*flowSessio
 	return t, wrongLink(t.count(query))
 }
 
-// checkDomain refuses a link that means another service.
+// checkDomain refuses a link whose domain parameter refers to another domain.
 func (pc *pageContext) checkDomain(query url.Values) error {
 	if domain := query.Get("domain"); !pc.named(domain) {
 		return &explained{errSender, fmt.Sprintf("domain: %q is not this service; leave it out, or name the host", domain)}
@@ -220,9 +221,9 @@ func (pc *pageContext) checkDomain(query url.Values) error {
 	return nil
 }
 
-// linkedBy is the client that sent the person by a link to this domain. The client must be
-// allowed to receive people at the given address. The address may be missing when the person
-// only manages what they share.
+// linkedBy returns the client whose link the person followed. The client must be allowed to
+// redirect to the given address. The address may be missing when the person only manages
+// connections.
 func (w *Webview) linkedBy(pc *pageContext, query url.Values) (store.Client, error) {
 	if err := pc.checkDomain(query); err != nil {
 		return store.Client{}, err
@@ -234,7 +235,7 @@ func (w *Webview) linkedBy(pc *pageContext, query url.Values) (store.Client, err
 	return client, w.checkRedirect(pc, client.ID, query)
 }
 
-// checkRedirect refuses an address that the client may not send people to.
+// checkRedirect refuses an address to which the client may not redirect people.
 func (w *Webview) checkRedirect(pc *pageContext, client passerelle.ClientID, query url.Values) error {
 	uri := query.Get(redirectParameter)
 	_, err := passerelle.ParseRedirectURI(redirectParameter, uri)
@@ -247,7 +248,7 @@ func (w *Webview) checkRedirect(pc *pageContext, client passerelle.ClientID, que
 	return err
 }
 
-// flagged reads a parameter without a value, or with a value that means yes or no.
+// flagged reads a boolean parameter, which may have no value.
 func flagged(query url.Values, name string) bool {
 	return query.Has(name) && !slices.Contains([]string{"0", "false"}, strings.ToLower(query.Get(name)))
 }
@@ -276,8 +277,8 @@ func (t *flowSession) count(query url.Values) error {
 	return nil
 }
 
-// identify exchanges a code for the user it stands for. Without a code, a person who makes a
-// connection is a new user from their first act.
+// identify exchanges a code for its user. Without a code, a person who makes a connection
+// becomes a new user with their first act.
 func (w *Webview) identify(pc *pageContext, t *flowSession, text string) error {
 	if text == "" {
 		return nil
@@ -300,12 +301,12 @@ func (w *Webview) identify(pc *pageContext, t *flowSession, text string) error {
 	return nil
 }
 
-// flowCookie is where the browser keeps a flow.
+// flowCookie is the cookie in which the browser keeps a flow.
 func (pc *pageContext) flowCookie(handle string, framed bool) web.Cookie {
 	return web.Cookie{Name: flowCookieName(handle), Path: pc.root, Secure: pc.secure(), Framed: framed, Life: sessionLife}
 }
 
-// storeFlow makes the browser keep the present flow.
+// storeFlow stores the present flow in the browser's cookie.
 func (w *Webview) storeFlow(pc *pageContext, t *flowSession) error {
 	err := w.sealer.Set(pc.writer, pc.flowCookie(t.handle, t.Framed), t.flowState)
 	if errors.Is(err, web.ErrLongCookie) {
@@ -314,7 +315,8 @@ func (w *Webview) storeFlow(pc *pageContext, t *flowSession) error {
 	return err
 }
 
-// fits refuses a flow that would outgrow its cookie with all that may be added on the way.
+// fits refuses a flow that would exceed the size of its cookie with all data that may be added
+// during the flow.
 func (w *Webview) fits(t *flowSession) error {
 	const long = math.MaxInt64
 	most := t.flowState
@@ -331,12 +333,12 @@ func (w *Webview) fits(t *flowSession) error {
 // request, and a server limits the headers of a request.
 const maxFlows = 8
 
-// dropOldestFlow makes room for a flow. It drops the oldest of the flows that were never ended.
+// dropOldestFlow makes room for a new flow. It drops the oldest of the unfinished flows.
 func (w *Webview) dropOldestFlow(pc *pageContext, t *flowSession) {
 	var former []flowState
 	for _, cookie := range pc.request.Cookies() {
 		if handle, is := strings.CutPrefix(cookie.Name, flowCookiePrefix); is {
-			j := flowState{Framed: t.Framed} // unless it can be read
+			j := flowState{Framed: t.Framed} // used unless the cookie can be read
 			_ = w.sealer.Open(cookie.Name, cookie.Value, &j)
 			j.handle = handle
 			former = append(former, j)
@@ -348,8 +350,8 @@ func (w *Webview) dropOldestFlow(pc *pageContext, t *flowSession) {
 	}
 }
 
-// findFlow finds the flow of a handle. It is over with its time, with its user
-// and with its client.
+// findFlow finds the flow with a handle. A flow ends when its time ends, or when its user or its
+// client is deleted.
 func (w *Webview) findFlow(pc *pageContext, handle string) (*flowSession, error) {
 	t := &flowSession{}
 	if err := w.sealer.Read(pc.request, flowCookieName(handle), &t.flowState); err != nil {
@@ -382,7 +384,7 @@ func (w *Webview) resumed(pc *pageContext, t *flowSession) (*flowSession, error)
 	return t, err
 }
 
-// settle makes a user for a person who has none yet.
+// settle creates a user for a person who is no user yet.
 func (w *Webview) settle(pc *pageContext, t *flowSession) error {
 	if t.User != 0 {
 		return nil
@@ -402,7 +404,7 @@ func (t *flowSession) ownsForm(form url.Values) bool {
 
 const formParameter = "csrf"
 
-// The parameters of our own addresses besides the handle.
+// The parameters of these pages' own addresses, in addition to the handle.
 const (
 	connectionStep = "connection"
 	bankStep       = "bank"
@@ -424,8 +426,7 @@ func (pc *pageContext) along(t *flowSession) string {
 	return pc.inTongue(cmp.Or(pc.lang, pc.words.Lang), pc.where(t))
 }
 
-// where are the parameters of the page that was called, or that a form was sent
-// from.
+// where returns the parameters of the requested page, or of the page from which a form was sent.
 func (pc *pageContext) where(t *flowSession) url.Values {
 	query := url.Values{handleParameter: {t.handle}}
 	for _, name := range []string{connectionStep, bankStep, "by", chooser.CountryParameter, chooser.SearchParameter, chooser.FromParameter, "step", "after"} {
@@ -443,7 +444,7 @@ func (pc *pageContext) inTongue(lang string, query url.Values) string {
 // flowAddress returns the address of the pages of the flow, without parameters.
 func (pc *pageContext) flowAddress(lang string) string { return pc.root + "/" + lang + "/" + pc.flow }
 
-// landing is where a person comes back to from an institution.
+// landing is the address to which an institution sends the person back.
 func (pc *pageContext) landing(t *flowSession) aggregation.Landing {
 	return aggregation.Landing{RedirectURI: web.Origin(pc.domain.BaseURL) + pc.flowAddress(cmp.Or(pc.lang, pc.words.Lang)), State: t.handle}
 }

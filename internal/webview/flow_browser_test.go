@@ -59,7 +59,7 @@ func (p *browserWalker) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// see waits for something on a page, and checks the page against all rules for pages.
+// see waits for an element on a page, and checks the page against all rules for pages.
 func (p *browserWalker) see(selector, name string) {
 	p.t.Helper()
 	p.do(servicetest.Shown(selector))
@@ -113,7 +113,8 @@ func TestJourneysInABrowser(t *testing.T) {
 	}
 }
 
-// By the institution's page on another site, and with a list to choose from.
+// A flow through the institution's page on another site, with a list of institutions to choose
+// from.
 func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 	for _, w := range windows {
 		t.Run(w.name, func(t *testing.T) {
@@ -136,8 +137,8 @@ func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 	}
 }
 
-// A code behind a # reaches us although no browser sends it, and leaves the
-// address.
+// A code in the fragment reaches the service although browsers do not send fragments, and is
+// removed from the address.
 func TestACodeBehindAHash(t *testing.T) {
 	p := startBrowserWalker(t, windows[0])
 	p.connection("anna")
@@ -152,8 +153,8 @@ func TestACodeBehindAHash(t *testing.T) {
 	}
 }
 
-// parent is a page of the application's, on a site of its own, that shows a link
-// inside and takes the last message for its title.
+// parent serves a page of the application, on a separate site, that shows a link in a frame and
+// sets its title to the last message.
 func parent(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -184,7 +185,7 @@ func (p *browserWalker) inside() context.Context {
 	return nil
 }
 
-// Inside a page of the application's, the end is a message to that page.
+// Inside a page of the application, the flow ends with a message to that page.
 func TestInsideAPageOfTheApplication(t *testing.T) {
 	p, origin := startBrowserWalker(t, windows[0]), parent(t)
 	p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"config": map[string]string{"webview.origins": "https://other.example " + origin}}))

@@ -17,26 +17,26 @@ import (
 	"passerelle/payment"
 )
 
-// entryOf is an institution as a list shows it.
+// entryOf returns an institution as a list entry.
 func (w *Webview) entryOf(b wire.Bank, address string) chooser.Institution {
 	return chooser.Institution{
 		UUID: b.UUID, Name: b.Name, Mark: w.markOf(b.UUID, b.Name), Countries: b.Countries, Address: address, Disturbed: b.Disturbed, Apart: b.Peculiar,
 	}
 }
 
-// institutionsBody is what the page shows on which an institution is chosen.
+// institutionsBody is the content of the page on which a person chooses an institution.
 type institutionsBody struct {
 	flowBody
 	Chooser *chooser.List
-	// None is set when there is nothing to choose.
+	// None is set when there is no institution to choose.
 	None bool
-	// Unknown is set while nobody has come with a code, which may be in the part
-	// of the address that browsers keep to themselves.
+	// Unknown is set while the code of the person is not known. The code may be in the fragment
+	// of the address, which browsers do not send.
 	Unknown bool
 }
 
-// chooseInstitution shows the institutions to choose from, or the form of the chosen one. A
-// single institution is chosen without asking.
+// chooseInstitution shows the list of institutions, or the form of the chosen one. A single
+// institution counts as chosen.
 func (w *Webview) chooseInstitution(pc *pageContext, t *flowSession) error {
 	all, err := w.offered(pc, t.Filter)
 	if err != nil {
@@ -53,7 +53,7 @@ func (w *Webview) chooseInstitution(pc *pageContext, t *flowSession) error {
 	return w.listInstitutions(pc, t, all)
 }
 
-// listInstitutions shows the institutions to choose from, or the countries they are in.
+// listInstitutions shows the institutions, or the countries to choose from.
 func (w *Webview) listInstitutions(pc *pageContext, t *flowSession, all []wire.Bank) error {
 	favourites, err := w.favourites(pc)
 	if err != nil {
@@ -82,17 +82,17 @@ func (w *Webview) listInstitutions(pc *pageContext, t *flowSession, all []wire.B
 type credentialsBody struct {
 	flowBody
 	Institution chooser.Institution
-	// Others are the ways to the same institution besides this one.
+	// Others are the other ways to give access to the same institution.
 	Others []otherWay
-	// Unknown is as on the page with all institutions.
+	// Unknown has the same meaning as in institutionsBody.
 	Unknown bool
 }
 
-// otherWay leads to the form of another way.
+// otherWay is a link to the form of another way.
 type otherWay struct{ Text, Address string }
 
-// askCredentials shows the form of an institution. With others, the page offers to choose another
-// institution.
+// askCredentials shows the form for the credentials of an institution. With others, the page
+// offers to choose another institution.
 func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, others bool) error {
 	on := wayBy(b, pc.request.URL.Query().Get("by"))
 	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: w.entryOf(b, ""), Unknown: t.User == 0}
@@ -116,8 +116,8 @@ func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, o
 
 func (w way) key() string { return "credentials." + string(w.Mechanism) }
 
-// entries are fields as a person fills them in, with what the client filled in
-// before. Its secrets are kept back: they are added when the form comes.
+// entries returns fields as form inputs, with the values that the client supplied. Secret values
+// of the client are not shown. They are added when the form is submitted.
 func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string]string, wrong string) []question {
 	shown, held := map[string]string{}, f.Values[b.ID]
 	fields = slices.Clone(fields)
@@ -163,8 +163,8 @@ func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error 
 	return w.connect(pc, t, b, on, values)
 }
 
-// connect begins a connection in the background, or asks the institution at once
-// for its page, and sends the browser to where the connection stands.
+// connect begins a connection in the background, or asks the institution for the address of its
+// page, and redirects the browser to the page of the connection's state.
 func (w *Webview) connect(pc *pageContext, t *flowSession, b wire.Bank, on way, values map[string]string) error {
 	id, err := w.underWay(pc, t, b)
 	if err != nil {
@@ -179,7 +179,7 @@ func (w *Webview) connect(pc *pageContext, t *flowSession, b wire.Bank, on way, 
 		case pc.problem.key != "" || pc.notice != "":
 			return w.askCredentials(pc, t, b, true)
 		case errors.Is(err, passerelle.NotFound):
-			return w.refuseLink(pc, t, errOver) // the user is gone
+			return w.refuseLink(pc, t, errOver) // the user was deleted
 		case err != nil:
 			return fmt.Errorf("connect user %d: %w", t.User, err)
 		}

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// The whole way is an institution, its login, the choice of what is shared, and back to the
-// application with the connection.
+// A complete flow: a person chooses an institution, logs in, chooses what to share, and returns
+// to the application with the connection.
 func TestConnect(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect")).shows(t, "Connect to Banque Exemple", "For test application", `type="password"`)
@@ -39,7 +39,7 @@ func TestConnect(t *testing.T) {
 	})
 }
 
-// checkConsents wants so many consents stored, all given on these pages.
+// checkConsents expects a number of stored consents, all with the origin of these pages.
 func checkConsents(t *testing.T, p *walker, count int) {
 	t.Helper()
 	var out struct {
@@ -60,8 +60,8 @@ func checkConsents(t *testing.T, p *walker, count int) {
 	}
 }
 
-// A person who comes without a code becomes a new user. The application takes the user over
-// with the code that it receives.
+// A person who arrives without a code becomes a new user. The application gets a code for the
+// new user and exchanges it for a token.
 func TestConnectMakesAUser(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.connecting("one", "code", "")
@@ -85,12 +85,12 @@ func TestConnectMakesAUser(t *testing.T) {
 	})
 }
 
-// What an institution asks is asked, in as many steps as it takes.
+// The pages ask everything that an institution asks, in as many steps as the institution needs.
 func TestConnectStates(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		for _, c := range []struct {
 			login string
-			steps []string // what is shown, the step, a field and its value
+			steps []string // a text of the page, the step, a field and its value
 			ends  string
 		}{
 			{"otp", []string{"Banque Exemple needs more information", "fill", "field.otp", "123456"}, "What do you want to share"},
@@ -120,15 +120,15 @@ func TestConnectStates(t *testing.T) {
 	})
 }
 
-// in is the same person in a subtest.
+// in returns the same person for a subtest.
 func (p *walker) in(t *testing.T) *walker {
 	other := *p
 	other.t = t
 	return &other
 }
 
-// Wrong codes are asked for again on the same connection. Missing values are asked for before
-// anything is sent.
+// After wrong codes, the pages ask for codes again for the same connection. Missing values are
+// reported before anything is sent.
 func TestConnectWithAWrongPassword(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
@@ -148,7 +148,7 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 	})
 }
 
-// Institutions with a page of their own are visited there.
+// When an institution has a page of its own, the person is sent to it.
 func TestConnectByThePageOfTheInstitution(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
@@ -176,7 +176,7 @@ func TestConnectByThePageOfTheInstitution(t *testing.T) {
 	})
 }
 
-// decide is the address to which the form of the bank's page leads.
+// decide submits the form of the bank's page and returns the address to which it leads.
 func (p *walker) decide(bank string, with url.Values) string {
 	p.t.Helper()
 	body := p.open(bank).body
@@ -188,8 +188,8 @@ func (p *walker) decide(bank string, with url.Values) string {
 	return action + "?" + with.Encode()
 }
 
-// In a sandbox, the root leads newcomers to a first connection, unless the only
-// application receives people at addresses of its own.
+// In a sandbox, the root offers newcomers a first connection, unless the only application has
+// registered redirect URIs.
 func TestATryFromTheRoot(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		p := newWalker(t, s)

@@ -17,26 +17,26 @@ import (
 	"passerelle/internal/wire"
 )
 
-// More steps that an address may name.
+// More values of the step parameter.
 const (
 	// stepMore: something was shared, and another connection may be made.
 	stepMore = "more"
 	// stepDone: the person goes back to the client after something was shared.
 	stepDone = "done"
-	// stepRepair: a person who manages their connections goes on with one.
+	// stepRepair: a person who manages their connections repairs one.
 	stepRepair = "repair"
-	// stepForget: the person wants to delete a connection and is asked to confirm it.
+	// stepForget: the person wants to delete a connection and is asked to confirm.
 	stepForget = "forget"
 )
 
-// flowConnection is the connection that a flow is about, with its institution.
+// flowConnection is the connection of a flow, with its institution.
 type flowConnection struct {
 	*flowSession
 	c    bankstore.Connection
 	bank wire.Bank
 }
 
-// showFlow answers with the page on which a flow is at this moment.
+// showFlow shows the page for the present state of a flow.
 func (w *Webview) showFlow(pc *pageContext, t *flowSession) error {
 	if left, err := w.leaveFlow(pc, t); left {
 		return err
@@ -58,8 +58,8 @@ func (w *Webview) showFlow(pc *pageContext, t *flowSession) error {
 	return w.chooseInstitution(pc, t)
 }
 
-// leaveFlow sends a person to the client who does not go on, or who is done, and reports
-// whether it did.
+// leaveFlow redirects a person who stops or has finished to the client, and reports whether it
+// did.
 func (w *Webview) leaveFlow(pc *pageContext, t *flowSession) (bool, error) {
 	switch {
 	case !pc.reading():
@@ -72,7 +72,7 @@ func (w *Webview) leaveFlow(pc *pageContext, t *flowSession) (bool, error) {
 	return false, nil
 }
 
-// about is the connection that the address is about, or else the link; zero for
+// about returns the connection in the address, or else the connection of the link; zero for
 // none.
 func (t *flowSession) about(pc *pageContext) (passerelle.ConnectionID, error) {
 	text := pc.request.URL.Query().Get(connectionStep)
@@ -96,8 +96,8 @@ func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.
 	return &flowConnection{t, c, b}, err
 }
 
-// showConnection shows the state of a connection: what prevents reading or, when nothing does,
-// what the flow is for.
+// showConnection shows the state of a connection: the reason why it cannot be read or, without
+// one, the page that the flow is for.
 func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.ConnectionID) error {
 	s, err := w.loadConnection(pc, t, id)
 	if errors.Is(err, passerelle.NotFound) && t.Deleted == id {
@@ -120,13 +120,13 @@ func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.
 	return w.showSharing(pc, s)
 }
 
-// needsNothing reports whether there is nothing to be done about a connection.
+// needsNothing reports whether the person need not do anything for a connection.
 func (w *Webview) needsNothing(pc *pageContext, s *flowConnection) (bool, error) {
 	concerned, err := w.usesLinkedSource(pc, s)
 	return !concerned || s.c.State == "" && !s.wantsNewCredentials(), err
 }
 
-// showProblem shows what keeps a connection from being read, as soon as that is known.
+// showProblem shows the reason why a connection cannot be read, once that reason is known.
 func (w *Webview) showProblem(pc *pageContext, s *flowConnection) error {
 	if s.c.State == passerelle.Validating || s.c.Locked && s.c.State != "" {
 		return w.waitForBank(pc, s)
@@ -134,8 +134,8 @@ func (w *Webview) showProblem(pc *pageContext, s *flowConnection) error {
 	return w.showState(pc, s)
 }
 
-// wantsNewCredentials reports whether the client wants new credentials, and there have been
-// none since the link was opened.
+// wantsNewCredentials reports whether the client requests new credentials, and the person has
+// not entered any since the link was opened.
 func (s *flowConnection) wantsNewCredentials() bool {
 	return s.Flow == flowReconnect && s.Reset && s.c.Sync <= s.Sync
 }
@@ -152,32 +152,33 @@ func (w *Webview) usesLinkedSource(pc *pageContext, s *flowConnection) (bool, er
 	return slices.ContainsFunc(sources, func(one bankstore.ConnectionSource) bool { return slices.Contains(s.Sources, one.Name) }), nil
 }
 
-// flowBody is what every page of a flow shows.
+// flowBody is the content that every page of a flow has.
 type flowBody struct {
 	frame
 	Title, Text string
-	// Bank is the name of the institution. Message is what it says.
+	// Bank is the name of the institution. Message is the institution's message.
 	Bank, Message   string
 	Problem, Notice string
-	// Done says what was just done, and Slow is set for a wait that is longer than usual.
+	// Done confirms the last action. Slow is set for a wait that is longer than usual.
 	Done string
 	Slow bool
-	// Action is the target of forms, Step what they carry, and Button the text of the only
-	// button.
+	// Action is the target of forms, Step the value of their step field, and Button the text of
+	// the only button.
 	Action, Step, Button string
 	Questions            []question
-	// After is in how many seconds the page sends its form by a script. 0 is never.
+	// After is the number of seconds after which the page's script sends the form. 0 means
+	// never.
 	After int
-	// Address is where the person goes on. Apart is set when it opens in another window, with
-	// Ticket instead of a cookie.
+	// Address is the address at which the person continues. Apart is set when the address opens
+	// in another window, which gets Ticket instead of a cookie.
 	Address, Ticket string
 	Apart           bool
-	// Back and Leave lead to the previous page and to the client. LeaveText is the text of
-	// the latter.
+	// Back is the address of the previous page, and Leave the address that leaves the flow.
+	// LeaveText is the text of the link Leave.
 	Back, Leave, LeaveText string
 }
 
-// flowFrame surrounds the pages of a flow.
+// flowFrame is the frame of the pages of a flow.
 func (pc *pageContext) flowFrame(t *flowSession) frame {
 	f := frame{Seller: t.client.Name, Form: t.Form}
 	for _, other := range words.Languages() {
@@ -188,7 +189,7 @@ func (pc *pageContext) flowFrame(t *flowSession) frame {
 	return f
 }
 
-// body returns the body of a page whose texts have a key.
+// body returns the body of a page whose texts begin with a key.
 func (pc *pageContext) body(t *flowSession, key string) flowBody {
 	leaving := "journey.leave"
 	if t.Flow == flowManage {
@@ -215,8 +216,7 @@ func (s *flowConnection) address(pc *pageContext, pairs ...string) string {
 	return pc.to(s.flowSession, append([]string{connectionStep, strconv.FormatInt(int64(s.c.ID), 10)}, pairs...)...)
 }
 
-// flowPage is a page of a flow, which pages of the client may show inside
-// them.
+// flowPage makes a page of a flow, which pages of the client may show in a frame.
 func (w *Webview) flowPage(pc *pageContext, t *flowSession, name, title string, body any) web.Page {
 	page := web.Page{Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(t.client), Ancestors: framers(t.client), Sheets: sheets}
 	if origin := web.Origin(t.RedirectURI); origin != "" && origin != web.Origin(pc.domain.BaseURL) {
@@ -228,15 +228,15 @@ func (w *Webview) flowPage(pc *pageContext, t *flowSession, name, title string, 
 	return page
 }
 
-// polls counts how often a page has looked whether something has happened.
+// polls is how often the page has asked for news.
 func (pc *pageContext) polls() int {
 	n, _ := strconv.Atoi(pc.request.URL.Query().Get("look"))
 	return max(n, 0)
 }
 
-// The page that waits for an institution asks again less and less often, down to once in
-// slowestPoll. After manyPolls it says that the person can leave and come back later. The page
-// that waits for an approval elsewhere asks at most maxPolls times without a click.
+// The page that waits for an institution asks at growing intervals, up to slowestPoll. After
+// manyPolls it says that the person can leave and come back later. The page that waits for an
+// approval in another app asks at most maxPolls times without a click.
 const (
 	slowestPoll = 15 * time.Second
 	manyPolls   = 10
@@ -257,8 +257,8 @@ func (w *Webview) waitForBank(pc *pageContext, s *flowConnection) error {
 	return pages.Send(pc.writer, page)
 }
 
-// stateText is what the person can do about a state, and the step of the form of its page.
-// Without one, the person can do nothing.
+// stateText is the key of the text about a state, and the step of the form of its page. Without
+// a step, the person can do nothing.
 type stateText struct{ key, step string }
 
 var stateTexts = map[passerelle.ConnectionState]stateText{
@@ -276,7 +276,7 @@ var stateTexts = map[passerelle.ConnectionState]stateText{
 	"":                                     {"stand.reset", "fill"},
 }
 
-// showState says what prevents the reading of a connection, and what to do about it.
+// showState shows the reason why a connection cannot be read, and what the person can do.
 func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 	body, err := w.stateBody(pc, s, pc.step())
 	if err != nil {
@@ -295,8 +295,8 @@ func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 	return pages.Send(pc.writer, page)
 }
 
-// stateBody is what a person can do about the state of a connection. Its form leads to the
-// page of a step.
+// stateBody is the content about what a person can do about the state of a connection. Its form
+// leads to the page with the step.
 func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (flowBody, error) {
 	here := stateTexts[s.c.State]
 	if s.bank.UUID == "" {
@@ -329,8 +329,8 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 	return body, nil
 }
 
-// leadApart has the way to the institution's own page lead to another window, inside a page
-// of the client's: no institution shows itself inside of others.
+// leadApart makes the link to the institution's page open another window when the flow is in a
+// frame of the client, because institutions do not allow frames.
 func (w *Webview) leadApart(s *flowConnection, body *flowBody) error {
 	if !s.Framed {
 		return nil
@@ -341,8 +341,8 @@ func (w *Webview) leadApart(s *flowConnection, body *flowBody) error {
 	return err
 }
 
-// showBankLink leads to the institution's own page. A page that leads to another window
-// finds out by itself what came of it.
+// showBankLink shows the link to the institution's own page. When the link opens another window,
+// this page checks the result by itself.
 func (w *Webview) showBankLink(pc *pageContext, s *flowConnection, body flowBody) error {
 	page := w.flowPage(pc, s.flowSession, "stand", body.Title, body)
 	switch {
@@ -354,8 +354,8 @@ func (w *Webview) showBankLink(pc *pageContext, s *flowConnection, body flowBody
 	return pages.Send(pc.writer, page)
 }
 
-// ticket is what a flow in a frame takes into another window, where the browser has other
-// cookies.
+// ticket is the access that a flow in a frame passes to another window, where the browser uses
+// other cookies.
 type ticket struct {
 	Handle string
 	Flow   flowState
@@ -363,8 +363,8 @@ type ticket struct {
 
 const ticketName = "ticket"
 
-// redirectToBank takes the person to the page of the institution, in the browser that is
-// expected back from there.
+// redirectToBank redirects the person to the page of the institution, and marks this browser as
+// the one that must come back.
 func (w *Webview) redirectToBank(pc *pageContext, s *flowConnection, body flowBody) error {
 	if web.Origin(s.c.URL) == "" {
 		return fmt.Errorf("connection %d is to be allowed at an address that no browser can open", s.c.ID)
@@ -378,9 +378,9 @@ func (w *Webview) redirectToBank(pc *pageContext, s *flowConnection, body flowBo
 	return pages.Send(pc.writer, page)
 }
 
-// resumeConnection goes on with a connection and sends the browser to its present page. A
-// connection that is being read already is only shown. What the person can correct is shown at
-// once.
+// resumeConnection continues a connection and redirects the browser to its present page. A
+// connection that is being read already is only shown. Mistakes that the person can correct are
+// shown at once.
 func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggregation.Request) error {
 	r.Background, r.Landing = true, pc.landing(s.flowSession)
 	_, err := w.Aggregation.Resume(pc.context(), pc.domain, s.User, s.c.ID, r)
@@ -395,7 +395,7 @@ func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggrega
 	return nil
 }
 
-// entryProblem is what a person can correct in their values.
+// entryProblem returns the mistake in the values of a person that an error reports.
 func entryProblem(err error) problem {
 	var reported *passerelle.Error
 	switch {
@@ -407,7 +407,7 @@ func entryProblem(err error) problem {
 	return problem{key: "problem.entry", field: reported.Field}
 }
 
-// fillIn sends the institution the values it asked for, and no others.
+// fillIn sends the institution only the values that it asked for.
 func (w *Webview) fillIn(pc *pageContext, s *flowConnection, form url.Values) error {
 	fields, err := w.wanted(pc, s.c, s.bank)
 	if err != nil {
@@ -426,17 +426,17 @@ func (w *Webview) fillIn(pc *pageContext, s *flowConnection, form url.Values) er
 	return w.resumeConnection(pc, s, aggregation.Request{Values: values})
 }
 
-// tryAgain makes the service read the institution with the person present.
+// tryAgain makes the service read the institution again as a read with the user present.
 func (w *Webview) tryAgain(pc *pageContext, s *flowConnection, _ url.Values) error {
 	return w.resumeConnection(pc, s, aggregation.Request{})
 }
 
-// confirmed says that the person has approved elsewhere.
+// confirmed continues a connection after the person has approved in another app.
 func (w *Webview) confirmed(pc *pageContext, s *flowConnection, _ url.Values) error {
 	return w.resumeConnection(pc, s, aggregation.Request{Resume: true})
 }
 
-// openBankPage asks the institution for the address of its page and leads there.
+// openBankPage requests the address of the institution's page and redirects the person to it.
 func (w *Webview) openBankPage(pc *pageContext, s *flowConnection, form url.Values) error {
 	wish := aggregation.Webauth{Connection: s.c.ID, Landing: pc.landing(s.flowSession)}
 	c, _, err := w.Aggregation.BeginWebauth(pc.context(), pc.domain, s.User, wish)
@@ -473,8 +473,7 @@ var flowActions = map[string]func(*Webview, *pageContext, *flowSession, url.Valu
 	"add":   (*Webview).add,
 }
 
-// reply takes a form that was sent. Whatever comes of it, a page of the flow
-// shows it.
+// reply handles a submitted form. Whatever the result, a page of the flow shows it.
 func (w *Webview) reply(pc *pageContext) error {
 	if web.Forged(pc.request) {
 		return errStrange
@@ -505,8 +504,7 @@ func (w *Webview) reply(pc *pageContext) error {
 	return answer(w, pc, s, form)
 }
 
-// sentBy is the flow that a form belongs to: by the cookie, or in a window of its own by the
-// ticket.
+// sentBy finds the flow of a form: by the cookie, or by the ticket in a separate window.
 func (w *Webview) sentBy(pc *pageContext, form url.Values) (*flowSession, error) {
 	if !form.Has(ticketName) {
 		return w.findFlow(pc, pc.request.URL.Query().Get(handleParameter))
@@ -520,8 +518,8 @@ func (w *Webview) sentBy(pc *pageContext, form url.Values) (*flowSession, error)
 	return w.resumed(pc, t)
 }
 
-// underWay is a connection to the institution that the person has just begun, so
-// that pressing a button twice makes one.
+// underWay returns a connection to the institution that the person began a moment ago, so that a
+// second click on the button makes no second connection.
 func (w *Webview) underWay(pc *pageContext, t *flowSession, b wire.Bank) (passerelle.ConnectionID, error) {
 	latest, err := bankstore.From(w.DB).Connections(pc.context(), pc.domain.ID, t.User, store.Window{Limit: 10, Descending: true})
 	if err != nil {

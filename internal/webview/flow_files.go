@@ -22,11 +22,11 @@ import (
 	"passerelle/statementfile"
 )
 
-// stepFiles: the person wants to hand over statement files.
+// stepFiles: the person wants to upload statement files.
 const stepFiles = "files"
 
-// The bounds of what a person hands over at once. The page with their contents sends the files
-// again, so nothing is stored before the person confirms.
+// The limits of one upload. The page that shows the contents sends the files again, so nothing
+// is stored before the person confirms.
 const (
 	maxFiles     = 20
 	maxFileBytes = 8 << 20
@@ -34,24 +34,24 @@ const (
 	megabyte     = 1 << 20
 )
 
-// filesBody is what the page shows on which a person uploads statement files.
+// filesBody is the content of the page on which a person uploads statement files.
 type filesBody struct {
 	flowBody
-	// Limit is how much can be sent at once. Files are the chosen files. Import is set when
-	// they can be imported, and Done when they were.
+	// Limit is the largest size of an upload. Files are the chosen files. Import is set when
+	// they can be imported, and Done when they were imported.
 	Limit        string
 	Files        []shownFile
 	Import, Done bool
 }
 
-// shownFile is what a file has. Refused is why it is not taken, Where the line and the field,
-// and Content the file in base64 unless it is done with.
+// shownFile is the content of a file on the page. Refused is the reason why the file is refused,
+// Where its line and field. Content is the file in base64, empty once it is imported.
 type shownFile struct {
 	Name, Refused, Where, Content string
 	Accounts                      []shownFileAccount
 }
 
-// shownFileAccount is what the page shows of an account in a file.
+// shownFileAccount is an account of a file on the page.
 type shownFileAccount struct {
 	Name, Period, Counts, Balance string
 	Disabled                      bool
@@ -64,7 +64,7 @@ type handed struct {
 	content []byte
 }
 
-// handOver shows the page on which files are chosen.
+// handOver shows the page on which a person chooses files.
 func (w *Webview) handOver(pc *pageContext, s *flowConnection, files []shownFile, done bool) error {
 	body := filesBody{flowBody: pc.body(s.flowSession, "files"), Files: files, Done: done, Limit: pc.words.Say("files.limit", maxFiles, maxFileBytes/megabyte)}
 	body.Action, body.Back, body.Import = s.address(pc, "step", stepFiles), s.address(pc), len(files) > 0 && !done
@@ -75,11 +75,11 @@ func (w *Webview) handOver(pc *pageContext, s *flowConnection, files []shownFile
 	return pages.Send(pc.writer, w.flowPage(pc, s.flowSession, "files", body.Title, body))
 }
 
-// takesFiles reports whether a person can hand over files on the page of a connection.
+// takesFiles reports whether a person can upload files on the page of a connection.
 func (s *flowConnection) takesFiles() bool { return s.Flow == flowManage && imports.Takes(s.c) }
 
-// hasFiles reports whether a form may have files. Then it is read only for the person of a
-// flow.
+// hasFiles reports whether a form may contain files. Such a form is read only when it comes from
+// the person of a flow.
 func hasFiles(r *http.Request) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && media == "multipart/form-data"
@@ -121,10 +121,11 @@ func (w *Webview) replyWithFiles(pc *pageContext) error {
 	return w.takeFiles(pc, s, form.Get("step") == "import", files)
 }
 
-// maxFileParts is more parts than a form of ours has.
+// maxFileParts is higher than the number of parts of any form of these pages.
 const maxFileParts = 2*maxFiles + 10
 
-// readFiles reads the fields and files of a form. A file in a field is in base64, after its name.
+// readFiles reads the fields and files of a form. A field that contains a file has its name, and
+// then its content in base64.
 func readFiles(r *http.Request) (url.Values, []handed, error) {
 	parts, err := r.MultipartReader()
 	if err != nil {
@@ -133,7 +134,7 @@ func readFiles(r *http.Request) (url.Values, []handed, error) {
 	form, files := url.Values{}, []handed(nil)
 	for range maxFileParts {
 		part, err := parts.NextPart()
-		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a body cut short, the bare one its end
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF means that the body was cut off, a bare EOF that it is complete
 			return form, files, nil
 		}
 		if err != nil {
@@ -166,8 +167,8 @@ func readPart(part *multipart.Part, form url.Values) (handed, bool, error) {
 	return handed{}, false, nil
 }
 
-// takeFiles shows the contents of files, or imports them one after the other, in the order in
-// which they were chosen. When one is refused, none is imported.
+// takeFiles shows the contents of files, or imports them in the order in which they were chosen.
+// When one file is refused, no file is imported.
 func (w *Webview) takeFiles(pc *pageContext, s *flowConnection, confirmed bool, files []handed) error {
 	size := 0
 	for _, f := range files {
@@ -197,7 +198,7 @@ func (w *Webview) takeFiles(pc *pageContext, s *flowConnection, confirmed bool, 
 	return w.handOver(pc, s, shown, done)
 }
 
-// checkFiles checks files together, and imports them when the person has confirmed and none is
+// checkFiles checks files together. It imports them when the person has confirmed and no file is
 // refused.
 func (w *Webview) checkFiles(pc *pageContext, confirmed bool, files []imports.File) ([]imports.CheckedFile, bool, error) {
 	use := &imports.Imports{DB: w.DB, Aggregation: w.Aggregation}
@@ -216,7 +217,8 @@ func (w *Webview) checkFiles(pc *pageContext, confirmed bool, files []imports.Fi
 	return checked, true, nil
 }
 
-// shownFile is what a file would bring, or why it is refused, in the words of the person.
+// shownFile describes what an import of a file would add, or why the file is refused, in the
+// person's language.
 func (pc *pageContext) shownFile(f handed, c imports.CheckedFile) shownFile {
 	one := shownFile{Name: f.name, Content: base64.StdEncoding.EncodeToString(f.content)}
 	if c.Refused == nil {
@@ -238,7 +240,7 @@ func (pc *pageContext) shownFile(f handed, c imports.CheckedFile) shownFile {
 	return one
 }
 
-// fileAccounts are the accounts of a file in words.
+// fileAccounts describes the accounts of a file in words.
 func (pc *pageContext) fileAccounts(r imports.FileReport) []shownFileAccount {
 	var all []shownFileAccount
 	for i, of := range r.Summary.Accounts {
@@ -266,8 +268,8 @@ func (pc *pageContext) fileAccounts(r imports.FileReport) []shownFileAccount {
 	return all
 }
 
-// money is an amount as the language writes it, or plainly when it has parts of the smallest
-// unit.
+// money formats an amount in the page's language, or as plain decimal when it has more digits
+// than the currency.
 func (pc *pageContext) money(of statementfile.AccountSummary, amount decimal.Decimal) string {
 	c := of.Account.Currency
 	minor, err := amount.Mul(decimal.MustNew(pow10(c.Digits()), 0))

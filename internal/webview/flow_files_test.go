@@ -20,7 +20,7 @@ import (
 
 const (
 	november = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2026-11-02,-10.00,90.00,Rent\nFR7630006000011234567890189,EUR,2026-11-03,5.00,95.00,Tea\n"
-	// january begins with another balance than november ends with.
+	// january begins with a balance that differs from the last balance of november.
 	january = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2027-01-02,-10.00,70.00,Rent\n"
 	damaged = "account,currency,date,amount,wording\nFR7630006000011234567890189,EUR,2026-11-31,-10.00,<b>Rent</b>\n"
 )
@@ -33,7 +33,7 @@ func (p *walker) fileConnection() string {
 	return out.ID.String()
 }
 
-// choose sends the form of a page with files, by their names and contents.
+// choose submits the form of a page with files, given by names and contents.
 func (p *walker) choose(s shown, step string, files ...string) shown {
 	p.t.Helper()
 	action, form := p.form(s, step)
@@ -41,7 +41,7 @@ func (p *walker) choose(s shown, step string, files ...string) shown {
 	w := multipart.NewWriter(&body)
 	for _, input := range carried.FindAllStringSubmatch(s.body[strings.Index(s.body, `value="`+step+`"`):], -1) {
 		if input[1] == "csrf" {
-			break // the next form begins
+			break // the next form begins here
 		}
 		must(p.t, w.WriteField(input[1], html.UnescapeString(input[2])))
 	}
@@ -63,7 +63,7 @@ func (p *walker) choose(s shown, step string, files ...string) shown {
 	return p.follow(request)
 }
 
-// transactions is how many a person has.
+// transactions is the number of transactions of the person.
 func (p *walker) transactions() int {
 	p.t.Helper()
 	var out struct{ Accounts []struct{ ID json.Number } }
@@ -95,7 +95,8 @@ func TestFilesAreHandedOver(t *testing.T) {
 	})
 }
 
-// A refused file holds the other files back. The page says why and shows nothing as code.
+// When one file is refused, the others are not imported either. The page shows the reason, and
+// shows no content of files as markup.
 func TestFilesThatAreRefused(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
@@ -115,7 +116,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		if n := p.transactions(); n != 0 {
 			t.Errorf("%d transactions are stored", n)
 		}
-		// Connections to institutions take no files, and strangers' forms are not read.
+		// Connections to institutions accept no files, and forms of other people are not read.
 		other := p.click(p.open(p.link("manage", "connection_id", p.connection("anna"))).lacks(t, "Hand over"), "End this connection")
 		other.body = strings.ReplaceAll(other.body, `value="forget"`, `value="preview"`)
 		if a := p.choose(other, "preview", "november.csv", november); a.status < 400 {
@@ -128,8 +129,9 @@ func TestFilesThatAreRefused(t *testing.T) {
 	})
 }
 
-// Several files are compared as if they came one after the other: what two of them have is new
-// once, and nothing is missing that a later one has.
+// Several files are compared as if they were imported one after the other: transactions that two
+// of them contain are counted as new once, and transactions of a later file are not reported as
+// missing.
 func TestFilesTogether(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		const december = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2026-12-01,-15.00,80.00,Salt\n"
@@ -163,7 +165,8 @@ func TestRefusalsInALanguage(t *testing.T) {
 	})
 }
 
-// The page in a real browser, in the sizes and colours of the other pages.
+// The page in a real browser, with the window sizes and colours that are used for the other
+// pages.
 func TestFilesInABrowser(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"november.csv": november, "january.csv": january, "damaged.csv": damaged} {

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// The codes with which a client is told that a flow ended without a result.
+// The error codes that a client gets for a flow that ended without a result.
 const (
 	accessDenied = "access_denied"
 	serverError  = "server_error"
@@ -27,12 +27,12 @@ func failure(code, description string) url.Values {
 
 func connectionText(id passerelle.ConnectionID) string { return strconv.FormatInt(int64(id), 10) }
 
-// reconnected says which connection works again.
+// reconnected returns the parameters with the connection that works again.
 func (t *flowSession) reconnected(c bankstore.Connection) url.Values {
 	return url.Values{"connection_id": {connectionText(c.ID)}}
 }
 
-// managed says which connection was deleted, if any.
+// managed returns the parameters with the deleted connection, if any.
 func (t *flowSession) managed() url.Values {
 	if t.Deleted == 0 {
 		return url.Values{}
@@ -40,7 +40,7 @@ func (t *flowSession) managed() url.Values {
 	return url.Values{"connection_id": {connectionText(t.Deleted)}, "connection_deleted": {"true"}}
 }
 
-// connected says which connections were made.
+// connected returns the parameters with the new connections.
 func (t *flowSession) connected() url.Values {
 	reported := url.Values{"connection_id": {connectionText(t.Made[0])}}
 	if t.Most > 1 {
@@ -53,7 +53,7 @@ func (t *flowSession) connected() url.Values {
 	return reported
 }
 
-// finishConnect sends a person to the client who has done what they came for.
+// finishConnect redirects a person who has finished the flow to the client.
 func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 	switch {
 	case t.Flow == flowManage:
@@ -77,8 +77,8 @@ func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 	return w.finishFlow(pc, t, reported)
 }
 
-// cancelFlow sends a person who does not go on to the client. When the state of the connection is
-// not the person's fault, the client is told that state.
+// cancelFlow redirects a person who leaves the flow to the client. When the person did not cause
+// the state of the connection, the client gets that state.
 func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	if t.Flow == flowManage {
 		return w.finishFlow(pc, t, t.managed())
@@ -98,22 +98,22 @@ func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	return w.finishFlow(pc, t, reported)
 }
 
-// finishedBody is the content of the last page of a flow when there is no address to go to,
-// or when a page of the client surrounds it.
+// finishedBody is the content of the last page of a flow when there is no address to redirect
+// to, or when a page of the client contains the flow in a frame.
 type finishedBody struct {
 	frame
 	Title, Text string
-	// Message is the message to the surrounding page, and Origins the origins that may
-	// receive it.
+	// Message is the message to the containing page, and Origins the origins that may receive
+	// it.
 	Message, Origins string
-	// Address is the client's. A button leads to it, in case no message reaches the surrounding
-	// page.
+	// Address is the client's address. A button leads to it, in case the message does not reach
+	// the containing page.
 	Address string
 }
 
-// finishFlow ends a flow and removes its cookies, because the next person at the browser may
-// be another. It sends the person to the client's address, or a message to the client's
-// surrounding page. A flow that was started from another one returns to that.
+// finishFlow ends a flow and removes its cookies, because another person may use the browser
+// next. It redirects the person to the client's address, or sends a message to the client's page
+// that contains the frame. A flow that was started from another flow returns to that flow.
 func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Values) error {
 	pc.flowCookie(t.handle, t.Framed).Forget(pc.writer)
 	if t.Flow == flowManage {
@@ -156,16 +156,16 @@ func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Value
 // framed reports whether the flow is made inside a page of the client's.
 func (t *flowSession) framed() bool { return t.Framed && len(framers(t.client)) > 0 }
 
-// framers returns the origins whose pages may show the pages of a client's flows.
+// framers returns the origins whose pages may show a client's flows in a frame.
 func framers(client store.Client) []string { return access.FrameOrigins(client) }
 
-// members are the names that the parameters of a callback have in the message.
+// members maps parameters of a callback to their names in the message.
 var members = map[string]string{
 	"connection_id": "connectionId", "connection_ids": "connectionIds", "code": "code", "state": "state",
 	"error": "error", "error_description": "errorDescription",
 }
 
-// termination is the message by which pages of this API family end, as JSON.
+// termination is the message, as JSON, that pages of this API family send at the end of a flow.
 func termination(reported url.Values) (string, error) {
 	data := map[string]any{}
 	for parameter, member := range members {
@@ -183,17 +183,19 @@ func termination(reported url.Values) (string, error) {
 	return string(raw), nil
 }
 
-// moreBody is what the page shows on which another connection can be made.
+// moreBody is the content of the page on which another connection can be made.
 type moreBody struct {
 	flowBody
-	// Made says what was shared, connection by connection, and Stop how to end it.
+	// Made lists what was shared, connection by connection, and Stop explains how to stop
+	// sharing.
 	Made []string
 	Stop string
-	// Another leads to the institutions, as long as more connections may be made.
+	// Another is the address of the list of institutions, as long as more connections may be
+	// made.
 	Another string
 }
 
-// offerMore asks whether another connection is to be made.
+// offerMore shows a page that asks whether to make another connection.
 func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 	if len(t.Made) == 0 {
 		web.Redirect(pc.writer, pc.to(t))
@@ -229,11 +231,10 @@ func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// acknowledgement is how long a page that says what was done stays, for those who press no
-// button.
+// acknowledgement is how long a confirmation page is shown before it continues by itself.
 const acknowledgement = 8 * time.Second
 
-// sharedOf says in one line what is shared of a connection.
+// sharedOf describes in one line what is shared of a connection.
 func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
 	all, err := w.shareable(pc, s)
 	if err != nil {
@@ -253,9 +254,9 @@ func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
 	return pc.words.Say("more.made", s.bank.Name, newCounted(pc.words, false).things(accounts, contracts)), nil
 }
 
-// askForCode asks for the code of a person who came without one. The code may be in the fragment
-// of the address, where old programs put it. Browsers do not send fragments, so the script of the
-// page hands it over.
+// askForCode shows a page that gets the code of a person who arrived without one. The code may
+// be in the fragment of the address, where older programs put it. Browsers do not send
+// fragments, so the script of the page sends the code.
 func (w *Webview) askForCode(pc *pageContext, t *flowSession) error {
 	body := pc.body(t, "code")
 	page := w.flowPage(pc, t, "code", body.Title, body)
@@ -263,7 +264,7 @@ func (w *Webview) askForCode(pc *pageContext, t *flowSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// takeCode exchanges a code that came by a form.
+// takeCode exchanges a code that was sent by a form.
 func (w *Webview) takeCode(pc *pageContext, t *flowSession, form url.Values) error {
 	if t.User == 0 {
 		if err := w.identify(pc, t, strings.TrimPrefix(strings.TrimSpace(form.Get("code")), "#")); err != nil {

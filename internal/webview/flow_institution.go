@@ -12,13 +12,13 @@ import (
 	"passerelle/payment"
 )
 
-// way is how people give access to an institution: a mechanism, through a source.
+// way is a way to give access to an institution: an authentication mechanism through a source.
 type way struct {
 	Mechanism passerelle.AuthMechanism
 	source    string
 }
 
-// waysOf returns the ways to an institution, the usual one first, as connections use them.
+// waysOf returns the ways to give access to an institution, the default of connections first.
 func waysOf(b wire.Bank) []way {
 	var all []way
 	sources := slices.SortedStableFunc(slices.Values(b.Sources), func(a, b wire.Source) int { return a.Priority - b.Priority })
@@ -35,14 +35,14 @@ func waysOf(b wire.Bank) []way {
 	return all
 }
 
-// wayBy returns the way with a mechanism, or the usual way when there is none.
+// wayBy returns the way with a mechanism, or the default when no way has it.
 func wayBy(b wire.Bank, mechanism string) way {
 	all := waysOf(b)
 	i := slices.IndexFunc(all, func(w way) bool { return string(w.Mechanism) == mechanism })
 	return all[max(i, 0)]
 }
 
-// asked returns the fields of an institution that are asked for on a way.
+// asked returns the fields of an institution that a form for a way must contain.
 func asked(b wire.Bank, w way) []payment.Field {
 	return asForms(slices.DeleteFunc(slices.Clone(b.ConnectionFields), func(f wire.ConnectorField) bool {
 		other := w.Mechanism != "" && len(f.AuthMechanisms) > 0 && !slices.Contains(f.AuthMechanisms, w.Mechanism)
@@ -50,7 +50,7 @@ func asked(b wire.Bank, w way) []payment.Field {
 	}))
 }
 
-// asForms are fields as forms show them. Their patterns match the whole value.
+// asForms converts fields for forms. Their patterns match the whole value.
 func asForms(fields []wire.ConnectorField) []payment.Field {
 	shown := make([]payment.Field, len(fields))
 	for i, f := range fields {
@@ -67,7 +67,7 @@ func asForms(fields []wire.ConnectorField) []payment.Field {
 	return shown
 }
 
-// offered are the institutions of the domain that a client wants to be offered.
+// offered returns the institutions of the domain that match the client's filter.
 func (w *Webview) offered(pc *pageContext, f filter) ([]wire.Bank, error) {
 	all, err := w.Aggregation.Banks(pc.context(), pc.domain)
 	if err != nil {
@@ -76,8 +76,8 @@ func (w *Webview) offered(pc *pageContext, f filter) ([]wire.Bank, error) {
 	return slices.DeleteFunc(all, func(b wire.Bank) bool { return !f.offers(b) }), nil
 }
 
-// bankOf returns the institution of a connection. An institution that is no longer there has
-// only a name.
+// bankOf returns the institution of a connection. An institution that no longer exists has only
+// a name.
 func (w *Webview) bankOf(pc *pageContext, c bankstore.Connection) (wire.Bank, error) {
 	all, err := w.Aggregation.Banks(pc.context(), pc.domain)
 	if err != nil {
@@ -90,8 +90,8 @@ func (w *Webview) bankOf(pc *pageContext, c bankstore.Connection) (wire.Bank, er
 	return all[i], nil
 }
 
-// wanted returns the fields that a connection waits for: those the institution named, or all
-// fields of its source.
+// wanted returns the fields that a connection waits for: the fields that the institution named,
+// or all fields of its source.
 func (w *Webview) wanted(pc *pageContext, c bankstore.Connection, b wire.Bank) ([]payment.Field, error) {
 	if c.Fields != "" {
 		var fields []wire.ConnectorField

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// institutionConnector is an institution of a test, which says what the test wants it to.
+// institutionConnector is a test institution whose answers the test sets.
 type institutionConnector struct {
 	profile connector.Profile
 	read    func(req connector.DataRequest, out connector.Sink) (connector.Outcome, error)
@@ -27,8 +27,8 @@ func (i institutionConnector) Read(_ context.Context, req connector.DataRequest,
 	return i.read(req, out)
 }
 
-// newInstitutionConnector is an institution of a number and a name in some countries, which asks
-// for nothing.
+// newInstitutionConnector makes an institution with a number and a name in some countries, which
+// asks for no fields.
 func newInstitutionConnector(id int64, name string, countries ...string) institutionConnector {
 	return institutionConnector{
 		profile: connector.Profile{
@@ -58,7 +58,7 @@ func (s *stack) journey(t *testing.T) answer {
 	return s.walk(t, s.get(t, "/webview/en/connect?"+query.Encode()))
 }
 
-// walk follows redirects of our own.
+// walk follows redirects within the service.
 func (s *stack) walk(t *testing.T, a answer) answer {
 	t.Helper()
 	for a.location != "" {
@@ -67,8 +67,8 @@ func (s *stack) walk(t *testing.T, a answer) answer {
 	return a
 }
 
-// A long list can be narrowed to a country, leaves out hidden institutions, and shows the country
-// of each.
+// A long list can be filtered by country, excludes hidden institutions, and shows the country of
+// each.
 func TestInstitutionsToChooseFrom(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		hidden := newInstitutionConnector(3, "Hidden Bank", "FR")
@@ -102,7 +102,7 @@ func TestInstitutionsToChooseFrom(t *testing.T) {
 	})
 }
 
-// The names and texts of an institution, its fields and its accounts are only shown as text.
+// The names and texts of an institution, its fields and its accounts are escaped in HTML.
 func TestHostileInstitutions(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		const hostile = `<script id=planted>1</script>"><img src=x onerror=1>`

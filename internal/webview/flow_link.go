@@ -10,19 +10,20 @@ import (
 	"passerelle/internal/wire"
 )
 
-// The bounds of what a link may carry. All of it also has to fit into a cookie.
+// The limits of the parameters of a link. All parameters together must also fit into a cookie.
 const (
 	maxState       = 2000
 	maxNamed       = 500
 	maxConnections = 20
 )
 
-// filter is what a client wants to be offered and shared. Empty members want nothing in
-// particular.
+// filter selects the institutions and data that a client wants to be offered and shared. Empty
+// fields do not filter.
 type filter struct {
-	// Connectors are the numbers of those to choose from. 0 is one that is not here.
+	// Connectors are the numbers of the connectors to choose from. 0 stands for an unknown
+	// connector.
 	Connectors []int64 `json:"c,omitempty"`
-	// Capabilities are those that a connector must have, all of them.
+	// Capabilities lists capabilities of which a connector must have all.
 	Capabilities []string `json:"p,omitempty"`
 	Country      string   `json:"o,omitempty"`
 	// IBANs, Types and Usages select accounts.
@@ -33,10 +34,10 @@ type filter struct {
 	Values map[int64]map[string]string `json:"v,omitempty"`
 }
 
-// usualCapability is the capability that is wanted when a client names none.
+// usualCapability is the required capability when a client names none.
 const usualCapability = "bank"
 
-// readFilter reads what a link wants to be offered. Unknown institutions match nothing.
+// readFilter reads the filter of a link. Unknown institutions match nothing.
 func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
 	f := filter{
 		Capabilities: listOf(query, "connector_capabilities"), Country: strings.ToUpper(strings.TrimSpace(query.Get("connector_country"))),
@@ -72,12 +73,12 @@ func listOf(query url.Values, name string) []string {
 	return all
 }
 
-// plainNumber is an account number without the spaces that people write in it.
+// plainNumber is an account number without spaces.
 func plainNumber(number string) string {
 	return strings.ToUpper(strings.Join(strings.Fields(number), ""))
 }
 
-// numberOf is the number of a connector that is named by number or UUID, or 0.
+// numberOf returns the number of the connector with a given number or UUID, or 0.
 func numberOf(banks []wire.Bank, name string) int64 {
 	i := slices.IndexFunc(banks, func(b wire.Bank) bool {
 		return strings.EqualFold(b.UUID, name) || strconv.FormatInt(b.ID, 10) == name
@@ -88,8 +89,7 @@ func numberOf(banks []wire.Bank, name string) int64 {
 	return banks[i].ID
 }
 
-// prefilled are the parameters {connector_uuid}.{field}, for fields that there
-// are.
+// prefilled reads the parameters {connector_uuid}.{field} of existing fields.
 func prefilled(query url.Values, banks []wire.Bank) map[int64]map[string]string {
 	values := map[int64]map[string]string{}
 	for name := range query {
@@ -106,8 +106,8 @@ func prefilled(query url.Values, banks []wire.Bank) map[int64]map[string]string 
 	return values
 }
 
-// offers reports whether an institution is among the wanted ones. Institutions that are hidden
-// or accept no new connections never are.
+// offers reports whether an institution matches the filter and may be offered. Institutions that
+// are hidden or accept no new connections are never offered.
 func (f filter) offers(b wire.Bank) bool {
 	wanted := f.Capabilities
 	if len(wanted) == 0 {
@@ -121,27 +121,27 @@ func (f filter) offers(b wire.Bank) bool {
 	return !b.Hidden && !b.Restricted && len(waysOf(b)) > 0 && f.suits(b)
 }
 
-// suits reports whether an institution matches the filter apart from its capabilities.
+// suits reports whether an institution matches the filter, without its capabilities.
 func (f filter) suits(b wire.Bank) bool {
 	return (len(f.Connectors) == 0 || slices.Contains(f.Connectors, b.ID)) &&
 		(f.Country == "" || slices.Contains(b.Countries, f.Country)) &&
 		overlap(f.Types, b.AccountTypes) && overlap(f.Usages, b.Usages)
 }
 
-// overlap reports whether one of the wanted values exists. It is true when none is wanted, or
-// when the existing values are unknown.
+// overlap reports whether at least one of the wanted values exists. It is true when no value is
+// wanted, or when the existing values are unknown.
 func overlap[T ~string](wanted []string, there []T) bool {
 	return len(wanted) == 0 || len(there) == 0 || slices.ContainsFunc(there, func(one T) bool { return slices.Contains(wanted, string(one)) })
 }
 
-// account reports whether an account may be offered to be shared.
+// account reports whether the filter allows an account to be shared.
 func (f filter) account(a passerelle.BankAccount) bool {
 	among := func(wanted []string, one string) bool { return len(wanted) == 0 || slices.Contains(wanted, one) }
 	return f.accounts() && among(f.IBANs, plainNumber(a.IBAN)) && among(f.Types, string(a.Type)) && among(f.Usages, string(a.Usage))
 }
 
-// accounts and subscriptions report whether any may be offered. A client that names
-// capabilities gets only the data of these.
+// accounts and subscriptions report whether the filter allows any to be shared. A client that
+// names capabilities gets only the data of these capabilities.
 func (f filter) accounts() bool {
 	return len(f.Capabilities) == 0 || slices.ContainsFunc(f.Capabilities, func(c string) bool { return c != documentCapability })
 }

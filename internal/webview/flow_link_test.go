@@ -10,8 +10,8 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// Both forms of the address are accepted, with a language and without, and every parameter that
-// selects what is offered.
+// Both forms of the address are accepted, with and without a language, with every parameter that
+// filters the offer.
 func TestLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		query := func(pairs ...string) string {
@@ -67,7 +67,7 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-// A link that is incomplete or impossible gets a page that says what is wrong, and no redirect.
+// A link that is incomplete or invalid shows a page with the mistake, and does not redirect.
 func TestWrongLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		other := newWalker(t, p.Instance)
@@ -109,7 +109,7 @@ func TestWrongLinks(t *testing.T) {
 	})
 }
 
-// A code for one use opens one browser. Any other code can be used until it expires.
+// A code for one use gives access to one browser. Any other code can be used until it expires.
 func TestCodesOfLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		var single struct{ Code string }
@@ -119,22 +119,21 @@ func TestCodesOfLinks(t *testing.T) {
 		if got := p.open(link); got.status != http.StatusUnauthorized {
 			t.Errorf("a code for one use is good twice: %d", got.status)
 		}
-		p.open(page.at.String()).shows(t, "Connect to") // the flow goes on
+		p.open(page.at.String()).shows(t, "Connect to") // the flow continues
 		stranger := newWalker(t, p.Instance)
 		if got := stranger.open(page.at.String()); got.status != http.StatusUnauthorized {
 			t.Errorf("another browser is on the journey: %d", got.status)
 		}
 		p.JSON(p.OK(p.Call("GET", "/auth/token/code?type=singleAccess", p.token, nil)), &single)
 		p.open(p.link("connect", "code", single.Code, "account_ibans", strings.Repeat("FR7630006000011234567890189,", 500))).shows(t, "This link is too long")
-		p.open(p.link("connect", "code", single.Code)).shows(t, "Connect to") // which has not cost the code
+		p.open(p.link("connect", "code", single.Code)).shows(t, "Connect to") // the refused link has not used up the code
 		many := p.link("connect")
 		p.open(many).shows(t, "Connect to")
 		p.open(many).shows(t, "Connect to")
 	})
 }
 
-// The values of a form count only when the form is the one that was shown, and was sent from the
-// page itself.
+// A form is accepted only when its token is the shown one, and when the page itself sent it.
 func TestFormsOfOthers(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))

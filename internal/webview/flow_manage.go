@@ -18,24 +18,24 @@ import (
 	"passerelle/internal/wire"
 )
 
-// listBody is what the page shows that lists a person's connections.
+// listBody is the content of the page that lists a person's connections.
 type listBody struct {
 	flowBody
 	Connections []managed
-	// Next leads to the next connections.
+	// Next is the address of the next part of the list.
 	Next string
 }
 
 // managed is a connection on the list.
 type managed struct {
 	chooser.Institution
-	// Standing says how it fares, and Bad that it needs the person. Detail tells it from
-	// others at the same institution.
+	// Standing describes its state, and Bad is set when the person must act. Detail
+	// distinguishes it from other connections to the same institution.
 	Standing, Detail string
 	Bad              bool
 }
 
-// managedPage is how many connections are looked at for a page of the list.
+// managedPage is how many connections are read for one page of the list.
 const managedPage = 100
 
 // list shows the connections of a person, oldest first.
@@ -77,7 +77,7 @@ func (w *Webview) list(pc *pageContext, t *flowSession) error {
 	return pages.Send(pc.writer, w.flowPage(pc, t, "list", body.Title, body))
 }
 
-// acknowledged says what was just done on another page.
+// acknowledged returns a confirmation of what was done on another page.
 func (pc *pageContext) acknowledged(t *flowSession) string {
 	switch step := pc.step(); {
 	case step == stepEnded && t.Deleted != 0:
@@ -88,18 +88,18 @@ func (pc *pageContext) acknowledged(t *flowSession) string {
 	return ""
 }
 
-// The steps that acknowledge what was done.
+// The step values for which a page shows a confirmation.
 const (
 	stepEnded = "ended"
 	stepAdded = "added"
 	stepSaved = "saved"
 )
 
-// mostNamed is how many accounts are named of a connection on a list.
+// mostNamed is how many accounts of a connection a list names.
 const mostNamed = 3
 
-// describe tells connections apart: by the accounts and, where two are to the same
-// institution, by a part of the login.
+// describe adds texts that distinguish connections: the accounts and, when two belong to the
+// same institution, a part of the login.
 func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Connection) (map[passerelle.ConnectionID]string, error) {
 	ids, same := make([]passerelle.ConnectionID, len(all)), map[string]int{}
 	for i, c := range all {
@@ -135,7 +135,7 @@ func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Conn
 	return details, nil
 }
 
-// shortName is the name of an account with its last four characters.
+// shortName is the name of an account with the last four characters of its number.
 func shortName(a passerelle.BankAccount) string {
 	name, number := cmp.Or(a.CustomName, a.Name), cmp.Or(plainNumber(a.IBAN), a.Number)
 	if len(number) > 4 {
@@ -144,8 +144,8 @@ func shortName(a passerelle.BankAccount) string {
 	return name
 }
 
-// loginHint is as much of the login of a connection as its person needs to know it again.
-// There is none of one that was allowed on the institution's page.
+// loginHint is a part of the login of a connection, enough for the person to recognise it. There
+// is no hint for a connection that was authorised on the institution's page.
 func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, error) {
 	values, _, err := bankstore.From(w.DB).ConnectionSecrets(pc.context(), pc.domain.ID, c.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -161,11 +161,12 @@ func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, 
 	return []string{pc.words.Say("list.login", string(login[:min(2, (len(login)+1)/2)])+"…")}, nil
 }
 
-// added ends the handle of a flow that was begun on another.
+// added is the suffix of the handle of a flow that was started from another flow.
 const added = "-add"
 
-// add begins a flow to another connection of a person who manages theirs, which leads back
-// here. There is one at a time, or browsers would keep ever more of them.
+// add begins a flow for another connection of a person who manages connections. At its end the
+// person returns to the first flow. There is one such flow at a time, because otherwise the
+// number of cookies would grow without limit.
 func (w *Webview) add(pc *pageContext, t *flowSession, _ url.Values) error {
 	if t.Flow != flowManage || t.User == 0 {
 		return errUnread
@@ -186,8 +187,8 @@ func (pc *pageContext) onward(flow, handle string) string {
 	return pc.root + "/" + cmp.Or(pc.lang, pc.words.Lang) + "/" + flow + "?" + url.Values{handleParameter: {handle}}.Encode()
 }
 
-// covers reports whether connections to an institution are among those a client wants to be
-// managed.
+// covers reports whether connections to an institution are among those that the client wants to
+// be managed.
 func (f filter) covers(b wire.Bank) bool {
 	for _, capability := range f.Capabilities {
 		if !slices.Contains(b.Capabilities, capability) {
@@ -197,7 +198,7 @@ func (f filter) covers(b wire.Bank) bool {
 	return overlap(f.Types, b.AccountTypes)
 }
 
-// stateText returns the state of a connection in words, and whether it needs the person.
+// stateText returns the state of a connection in words, and whether the person must act.
 func (s *flowConnection) stateText(words web.Words) (string, bool) {
 	switch {
 	case s.c.State == "" && s.c.LastUpdate != nil:
@@ -210,7 +211,7 @@ func (s *flowConnection) stateText(words web.Words) (string, bool) {
 	return words.Say("standing.person"), true
 }
 
-// manage adds what only those see who manage their connections.
+// manage adds the content for people who manage their connections.
 func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) error {
 	text, bad := s.stateText(pc.words)
 	b.Standing, b.Forget = text, s.address(pc, "step", stepForget)
@@ -239,7 +240,7 @@ func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) err
 	return nil
 }
 
-// manageConnection shows what is shared of a connection, or asks whether it is to be deleted.
+// manageConnection shows what is shared of a connection, or asks whether to delete it.
 func (w *Webview) manageConnection(pc *pageContext, s *flowConnection) error {
 	switch {
 	case pc.step() == stepForget:
@@ -250,7 +251,7 @@ func (w *Webview) manageConnection(pc *pageContext, s *flowConnection) error {
 	return w.showSharing(pc, s)
 }
 
-// confirmDeletion asks whether a connection is to be deleted, before anything is done.
+// confirmDeletion shows a page that asks whether to delete a connection, and deletes nothing.
 func (w *Webview) confirmDeletion(pc *pageContext, s *flowConnection) error {
 	body := s.body(pc, "forget")
 	body.Message, body.Step, body.Back = "", "forget", s.address(pc)
@@ -258,7 +259,7 @@ func (w *Webview) confirmDeletion(pc *pageContext, s *flowConnection) error {
 	return pages.Send(pc.writer, w.flowPage(pc, s.flowSession, "forget", body.Title, body))
 }
 
-// deleteConnection deletes a connection with everything that was read through it.
+// deleteConnection deletes a connection with all data that was read through it.
 func (w *Webview) deleteConnection(pc *pageContext, s *flowConnection, _ url.Values) error {
 	if s.Flow != flowManage {
 		return errUnread
@@ -274,7 +275,7 @@ func (w *Webview) deleteConnection(pc *pageContext, s *flowConnection, _ url.Val
 	return w.showDeleted(pc, s.flowSession)
 }
 
-// showDeleted goes on after a deletion: with the other connections, unless the link is about
+// showDeleted shows the page after a deletion: the other connections, unless the link is about
 // the deleted one.
 func (w *Webview) showDeleted(pc *pageContext, t *flowSession) error {
 	if t.Connection == t.Deleted {

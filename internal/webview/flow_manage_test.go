@@ -44,7 +44,7 @@ func TestManage(t *testing.T) {
 		if all := p.connections(p.token); len(all) != 1 || all[0].ID.String() != second {
 			t.Errorf("left are %+v", all)
 		}
-		p.open(one.at.String()).shows(t, "Your connections") // the page of what is gone leads there
+		p.open(one.at.String()).shows(t, "Your connections") // the page of a deleted connection redirects to the list
 		back := p.click(rest, "Done").back(t)
 		if want := (url.Values{"connection_id": {first}, "connection_deleted": {"true"}, "state": {"a b&c=ü"}}); sprint(back) != sprint(want) {
 			t.Errorf("back with %v, want %v", back, want)
@@ -52,8 +52,8 @@ func TestManage(t *testing.T) {
 	})
 }
 
-// A person who manages their connections adds one and comes back to the list, whatever the
-// result. The application is told of it as of any other connection.
+// A person who manages connections adds one and returns to the list, whatever the result. The
+// application gets the new connection like any other connection.
 func TestManageAddsAConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.connection("anna")
@@ -73,14 +73,14 @@ func TestManageAddsAConnection(t *testing.T) {
 	})
 }
 
-// quiet waits until nothing is being read.
+// quiet waits until no connection is being read.
 func (p *walker) quiet() {
 	p.t.Helper()
 	p.OK(p.Call("POST", "/sandbox/run", p.ConfigToken, nil))
 }
 
-// A link about one connection shows that one, and ends with it. Without an address of the
-// application the last page says so.
+// A link about one connection shows that connection, and the flow ends with it. When the
+// application has no address, the flow ends on a last page.
 func TestManageOneConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -93,7 +93,7 @@ func TestManageOneConnection(t *testing.T) {
 	})
 }
 
-// Parameters narrow what is managed.
+// Parameters filter the managed connections.
 func TestManageSome(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -103,7 +103,8 @@ func TestManageSome(t *testing.T) {
 	})
 }
 
-// A connection that needs its person can be repaired on the way and from the list.
+// A connection that needs an action of the person can be repaired through its link and from the
+// list.
 func TestReconnect(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -129,7 +130,7 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
-// waiting makes a connection that asks for something, and returns its number.
+// waiting makes a connection that asks for input, and returns its number.
 func (p *walker) waiting(login string) string {
 	p.t.Helper()
 	p.OK(p.Call("POST", "/connections?source=directaccess", p.token, map[string]any{"connector_uuid": sandbox.TestConnector, "login": login, "password": customers.Password}))
@@ -137,7 +138,7 @@ func (p *walker) waiting(login string) string {
 	return all[len(all)-1].ID.String()
 }
 
-// New codes are asked for when the application wants that, once.
+// New credentials are asked for once when the application requests it.
 func TestReconnectWithNewCredentials(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -151,7 +152,7 @@ func TestReconnectWithNewCredentials(t *testing.T) {
 	})
 }
 
-// Sources that the connection does not use do not concern its person.
+// Sources that the connection does not use need no action of the person.
 func TestReconnectOfSources(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.waiting("otp")
@@ -162,7 +163,7 @@ func TestReconnectOfSources(t *testing.T) {
 	})
 }
 
-// Old programs put the code behind a #. A form sends it.
+// Older programs put the code into the fragment. A form sends it.
 func TestCodeByForm(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -178,7 +179,8 @@ func TestCodeByForm(t *testing.T) {
 		if got := p.send(page, "code", "code", stranger.code()); got.status != http.StatusNotFound {
 			t.Errorf("another's connection: %d", got.status)
 		}
-		// On the way to a connection the code identifies the person, and no new user is made.
+		// While a person makes a connection, the code identifies them, and no new user is
+		// created.
 		page = p.open(p.link("connect", "code", ""))
 		_, form := p.form(page, "begin")
 		form.Set("step", "code")
@@ -210,8 +212,8 @@ func TestConnectSeveral(t *testing.T) {
 	})
 }
 
-// A person who leaves comes back with the reason. Failures that are not their fault have a code
-// of their own.
+// A person who leaves returns to the application with the reason. Failures that the person did
+// not cause have codes of their own.
 func TestLeaving(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		for login, want := range map[string]string{"": "access_denied", "otp": "access_denied", "down": "server_error", "unsupported": "server_error"} {
@@ -227,7 +229,7 @@ func TestLeaving(t *testing.T) {
 	})
 }
 
-// Only what the application asks about is offered.
+// The person is offered only data that the application asks for.
 func TestSharingSome(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.connecting("anna")
@@ -269,7 +271,7 @@ func TestSharingAll(t *testing.T) {
 	})
 }
 
-// A flow ends after two hours. The flow of a new user ends at the latest with that user.
+// A flow ends after two hours. The flow of a new user ends at the latest when the user expires.
 func TestJourneysTakeTooLong(t *testing.T) {
 	for _, c := range []struct {
 		code  bool
@@ -296,7 +298,7 @@ func TestJourneysTakeTooLong(t *testing.T) {
 	}
 }
 
-// A flow ends with its user, and the application is told.
+// A flow ends when its user is deleted, and the application gets an error.
 func TestJourneysEnd(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))
@@ -315,7 +317,7 @@ func TestJourneysEnd(t *testing.T) {
 	})
 }
 
-// remembers checks that the browser keeps so many flows.
+// remembers checks how many flows the browser stores.
 func (p *walker) remembers(want int) {
 	p.t.Helper()
 	at, err := url.Parse(p.Origin + "/webview/en/connect")
@@ -325,8 +327,8 @@ func (p *walker) remembers(want int) {
 	}
 }
 
-// A person who ends a flow, in whichever way, leaves nothing in the browser. The next person
-// there finds a link that was used.
+// When a person ends a flow, in any way, the browser keeps no data of it. The next person who
+// opens the link there sees that it was already used.
 func TestEndedJourneysAreForgotten(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		sharing := func(pairs ...string) shown { return p.connecting("one", pairs...) }
@@ -364,8 +366,8 @@ func TestEndedJourneysAreForgotten(t *testing.T) {
 	})
 }
 
-// A browser in which many flows begin and none ends keeps the last of them, and its requests
-// stay short.
+// A browser in which many flows begin and none ends keeps the latest ones, and its requests stay
+// short.
 func TestJourneysThatNobodyEnds(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		var pages []shown

@@ -16,28 +16,30 @@ import (
 	"passerelle/internal/webview/chooser"
 )
 
-// fromWebview is the origin of consents that are given here.
+// fromWebview is the origin of consents that are given on these pages.
 const fromWebview = "webview"
 
-// sharingBody is what the page shows on which a person chooses what they share.
+// sharingBody is the content of the page on which a person chooses what to share.
 type sharingBody struct {
 	flowBody
-	// Standing says how a connection that is managed fares, Forget leads to where the person
-	// can delete it, and Files to where they can hand over statement files.
+	// Standing describes the state of a managed connection, Forget is the address for deleting
+	// it, and Files the address for uploading statement files.
 	Standing, Forget, Files string
-	// Mend is what the person can do about a connection that needs them.
+	// Mend describes what the person can do about a connection that needs them.
 	Mend *flowBody
-	// What, Until and Stop say what is agreed to: what is seen, how long, and how to end it.
+	// What, Until and Stop are the terms of the consent: which data is read, how long, and how
+	// to end it.
 	What, Until, Stop string
-	// PickAll ticks all of the page, and PickNone nothing that is not shared.
+	// PickAll is the address that ticks everything on the page, and PickNone the address that
+	// ticks nothing that is not shared yet.
 	PickAll, PickNone string
-	// Count is the text of the button, and Counted what a script needs to count.
+	// Count is the text of the button, and Counted the texts from which a script composes it.
 	Count                   string
 	Counted                 counted
 	Accounts, Subscriptions []item
 	Search                  bool
-	// Paged is set when there is more than fits on a page. Then each page is a choice of its
-	// own, and Next is where the next page begins, empty for the last.
+	// Paged is set when there are more items than fit on a page. Then each page is a choice of
+	// its own. Next is the address of the next page, empty on the last.
 	Paged bool
 	Next  string
 	chooser.Part
@@ -57,7 +59,7 @@ type shareable struct {
 	subscriptions []bankstore.StoredSubscription
 }
 
-// mostItems is more than an institution may show of either.
+// mostItems is higher than the number of accounts, or of subscriptions, of any institution.
 const mostItems = 1000
 
 func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, error) {
@@ -83,8 +85,8 @@ func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, erro
 	return all, nil
 }
 
-// showSharing shows what can be shared. Only what is shared already is ticked: consent is an
-// act of the person and not an omission.
+// showSharing shows the items that can be shared. Only items that are shared already are ticked,
+// because consent must be an explicit act of the person.
 func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	all, err := w.shareable(pc, s)
 	if err != nil {
@@ -103,13 +105,13 @@ func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	}
 	page := w.flowPage(pc, s.flowSession, "share", body.Title, body)
 	page.Module = "share.mjs"
-	if body.Mend != nil && body.Mend.After > 0 { // then the page has the other script besides
+	if body.Mend != nil && body.Mend.After > 0 { // then the page uses the other script in addition
 		page.Module, page.Fallback = "resume.mjs", readAgain
 	}
 	return pages.Send(pc.writer, page)
 }
 
-// agree says what a person agrees to, and counts what is ticked.
+// agree sets the terms of the consent, and counts the ticked items.
 func (b *sharingBody) agree(pc *pageContext, s *flowConnection) {
 	b.What, b.Stop = pc.words.Say("agree.what", s.client.Name), pc.words.Say("agree.stop", s.client.Name)
 	b.Until = pc.words.Say("agree.open")
@@ -136,10 +138,11 @@ func (b *sharingBody) ticked() (int, int) {
 	return count(b.Accounts), count(b.Subscriptions)
 }
 
-// pickParameter names what of a page is ticked at first, instead of what is shared.
+// pickParameter is the parameter that ticks items of a page at first, in place of the shared
+// ones.
 const pickParameter = "pick"
 
-// picked is what is ticked at first.
+// picked reports whether an item is ticked at first.
 func (pc *pageContext) picked(shared bool) bool {
 	switch pc.request.URL.Query().Get(pickParameter) {
 	case "all":
@@ -150,7 +153,7 @@ func (pc *pageContext) picked(shared bool) bool {
 	return shared
 }
 
-// counted has the texts in which a number of accounts and contracts is said.
+// counted has the texts for a number of accounts and contracts.
 type counted struct {
 	Nothing, Share, And                          string
 	OneAccount, Accounts, OneContract, Contracts string
@@ -167,7 +170,7 @@ func newCounted(words web.Words, managed bool) counted {
 	}
 }
 
-// things says how many accounts and contracts, empty for none.
+// things describes the number of accounts and contracts, empty for none.
 func (c counted) things(accounts, contracts int) string {
 	number := func(n int, one, many string) string {
 		if n == 1 {
@@ -186,7 +189,7 @@ func (c counted) things(accounts, contracts int) string {
 	return fmt.Sprintf(c.And, number(accounts, c.OneAccount, c.Accounts), number(contracts, c.OneContract, c.Contracts))
 }
 
-// text is that of the button.
+// text is the text of the button.
 func (c counted) text(accounts, contracts int) string {
 	if things := c.things(accounts, contracts); things != "" {
 		return fmt.Sprintf(c.Share, things)
@@ -194,7 +197,7 @@ func (c counted) text(accounts, contracts int) string {
 	return c.Nothing
 }
 
-// list has the page show what there is, or the part that the address names.
+// list makes the page show all items, or the part in the address.
 func (b *sharingBody) list(pc *pageContext, s *flowConnection, all shareable) {
 	accounts := len(all.accounts)
 	b.Part = chooser.NewPart(pc.request.URL.Query(), accounts+len(all.subscriptions), mostShown)
@@ -218,7 +221,7 @@ func (b *sharingBody) list(pc *pageContext, s *flowConnection, all shareable) {
 // mostShown is how many items are on one page.
 const mostShown = 150
 
-// manyItems is from how many accounts on a list is easier to search than to read.
+// manyItems is the number of accounts from which the list gets a search field.
 const manyItems = 20
 
 func newAccountItem(words web.Words, a passerelle.BankAccount) item {
@@ -235,7 +238,7 @@ func newAccountItem(words web.Words, a passerelle.BankAccount) item {
 	return i
 }
 
-// kindOf is the usual word for accounts of a type.
+// kindOf is the usual name for accounts of a type.
 func kindOf(t passerelle.AccountType) string {
 	details := t.Details()
 	switch {
@@ -253,8 +256,8 @@ func kindOf(t passerelle.AccountType) string {
 	return "other"
 }
 
-// share applies a person's choice: what is ticked is shared from now on, and what is not ticked
-// is no longer shared.
+// share applies a person's choice: ticked items are shared from now on, and items that are not
+// ticked are no longer shared.
 func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) error {
 	if s.Flow == flowReconnect {
 		return errUnread
@@ -276,7 +279,7 @@ func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) err
 		pc.notice = "notice.reading"
 		return w.showSharing(pc, s)
 	case errors.Is(err, passerelle.NotFound):
-		web.Redirect(pc.writer, s.address(pc)) // gone meanwhile
+		web.Redirect(pc.writer, s.address(pc)) // deleted since the page was shown
 		return nil
 	case err != nil:
 		return fmt.Errorf("share what connection %d has: %w", s.c.ID, err)
@@ -288,7 +291,7 @@ func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) err
 	return w.shared(pc, s)
 }
 
-// shared goes on after a choice: to the client, or to the next thing that can be done.
+// shared shows the page after a choice: it redirects to the client, or shows the next step.
 func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	if s.Flow == flowManage {
 		web.Redirect(pc.writer, s.address(pc, "step", stepSaved))
@@ -307,14 +310,13 @@ func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	return nil
 }
 
-// selection is a choice, without what stays as it is.
+// selection is a choice, without the items that do not change.
 type selection struct {
 	accounts      picked[passerelle.AccountID]
 	subscriptions picked[passerelle.SubscriptionID]
 }
 
-// picked are things of one kind that are to be shared or no longer shared, and how many are
-// ticked.
+// picked lists items of one kind to be shared or no longer shared, and counts the ticked ones.
 type picked[T ~int64] struct {
 	shared, withheld []T
 	ticked           int
@@ -337,7 +339,7 @@ func newSelection(all shareable, form url.Values) selection {
 	ticked := func(name string, id int64, shared bool) bool {
 		number := strconv.FormatInt(id, 10)
 		if form.Has("paged") && !slices.Contains(form["listed"], name+" "+number) {
-			return shared || form.Has("all") // another part of the list has it
+			return shared || form.Has("all") // the item is on another part of the list
 		}
 		return form.Has("all") || slices.Contains(form[name], number)
 	}
@@ -354,8 +356,8 @@ func newSelection(all shareable, form url.Values) selection {
 
 func (c selection) nothing() bool { return c.accounts.ticked+c.subscriptions.ticked == 0 }
 
-// changeSharing withholds first, so that nothing the person no longer shares is read once more
-// because of this act.
+// changeSharing stops sharing first, so that this act never causes a read of data that the
+// person no longer shares.
 func (w *Webview) changeSharing(pc *pageContext, s *flowConnection, c selection) error {
 	yes, no := false, true
 	steps := []func() error{

@@ -15,9 +15,8 @@ type domainTransport struct {
 	cookies map[string]string
 }
 
-// RoundTrip adds what browsers send from inside other pages. A jar of Go's would
-// keep the cookies from a host without https, which browsers trust when it is
-// their own machine.
+// RoundTrip adds the headers that browsers send from a frame. A cookie jar of Go would not send
+// secure cookies to a host without https, but browsers do when the host is their own machine.
 func (i domainTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header.Set("Sec-Fetch-Dest", "iframe")
@@ -44,8 +43,8 @@ func (p *walker) framed(origins string) *walker {
 	return &other
 }
 
-// Only pages of the origins that the application names may show these pages in a frame. None
-// may show those of payments.
+// Only pages of the origins that the application has registered may show these pages in a frame.
+// No page may show the payment pages in a frame.
 func TestWhoMayShowThePages(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		closed := p.open(p.link("connect")).header
@@ -80,7 +79,7 @@ func mustRequest(t *testing.T, address string) *http.Request {
 	return request
 }
 
-// message is what a page sends to the page around it.
+// message is the message that a page sends to the page that contains it.
 func (s shown) message(t *testing.T) string {
 	t.Helper()
 	text := html.UnescapeString(regexpOne(t, `data-message="([^"]*)"`, s.body))
@@ -97,7 +96,7 @@ func (s shown) message(t *testing.T) string {
 	return string(raw)
 }
 
-// Inside a page every journey ends with a message, whatever came of it.
+// In a frame every flow ends with a message, whatever the result.
 func TestMessages(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p = p.framed("https://app.example")
@@ -124,7 +123,7 @@ func TestMessages(t *testing.T) {
 }
 
 // The page of an institution opens in another window, which has other cookies. The person comes
-// back to a page that says so, and the page in the frame goes on.
+// back to a page that confirms the result, and the page in the frame continues.
 func TestTheInstitutionInAWindowOfItsOwn(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		inside, window := p.framed("https://app.example"), p

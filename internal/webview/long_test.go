@@ -18,7 +18,7 @@ import (
 
 var belonging = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
 
-// light checks that a page with all its files has fewer than 100 kB.
+// light checks that a page with all its files has less than 100 kB.
 func (s *stack) light(t *testing.T, a answer) {
 	t.Helper()
 	total := len(a.body)
@@ -30,14 +30,14 @@ func (s *stack) light(t *testing.T, a answer) {
 	}
 }
 
-// turned is where a page leads to another part of its list.
+// turned returns the address of another part of a page's list.
 func turned(t *testing.T, a answer, rel string) string {
 	t.Helper()
 	return html.UnescapeString(regexpOne(t, `<a href="([^"]*)" rel="`+rel+`"`, a.body))
 }
 
-// A chooser of 2,000 banks with long names in 40 countries: light, on pages of its own, and
-// searched by the service.
+// A chooser of 2,000 banks with long names in 40 countries: small pages, split into parts, with
+// a search by the service.
 const (
 	thousands   = 2000
 	inCountries = 40
@@ -45,7 +45,7 @@ const (
 
 var codes = strings.Fields("AT BE BG CH CY CZ DE DK EE ES FI FR GB GR HR HU IE IS IT LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS SE SI SK SM UA VA")
 
-// crowd makes so many banks, fifty in each country.
+// crowd makes many banks, fifty in each country.
 func crowd(p connector.Profile) []connector.Profile {
 	all := several(thousands)(p)
 	for i := range all {
@@ -131,7 +131,7 @@ func TestManyInstitutionsToConnect(t *testing.T) {
 	})
 }
 
-// Four hundred accounts are shared part by part. A form changes only the part on its page.
+// Four hundred accounts are shared in parts. A form changes only the part on its page.
 func TestManyAccountsToShare(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		const accounts = 400

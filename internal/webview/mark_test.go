@@ -19,7 +19,7 @@ import (
 
 var marks = regexp.MustCompile(`<span class="mark ([^"]*)" aria-hidden="true">([^<]*)</span>`)
 
-// Marks differ in shape, colour and letters, and are the same on every page.
+// Marks differ in shape, colour and letters, and each bank has the same mark on every page.
 func TestMarksOfBanks(t *testing.T) {
 	s := start(t, storetest.SQLite(t), crowd)
 	page := s.open(t, s.create(t, nil).ID, nil)
@@ -46,7 +46,7 @@ func TestMarksOfBanks(t *testing.T) {
 	}
 }
 
-// An operator's own logo takes the place of a mark, under an address that changes with it.
+// An operator's own logo replaces the mark, with an address that changes when the logo changes.
 func TestLogosOfBanks(t *testing.T) {
 	s := start(t, storetest.SQLite(t), func(p connector.Profile) []connector.Profile {
 		all := several(2)(p)

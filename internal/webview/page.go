@@ -12,32 +12,32 @@ import (
 	"passerelle/payment"
 )
 
-// frame is what surrounds every page of a payment.
+// frame is the data of every page around its content.
 type frame struct {
-	// Seller is the application that asks to be paid.
+	// Seller is the application that requests the payment.
 	Seller    string
 	Payment   passerelle.PaymentID
 	Languages []translation
 	// Form is the token that every form contains.
 	Form string
-	// Steps are those of the journey, none where there is nothing to go through.
+	// Steps are the steps of the flow, empty when it has only one.
 	Steps []journeyStep
 }
 
-// journeyStep is one step of a journey: Name is the key of its text.
+// journeyStep is one step of a flow. Name is the key of its text.
 type journeyStep struct {
 	Name          string
 	Done, Current bool
 }
 
-// The steps of journeys that have several.
+// The flows that have several steps.
 const (
 	stepsOfPayment = "steps.pay"
 	stepsOfConnect = "steps.connect"
 	stepsOfEither  = 3
 )
 
-// at says at which step of a journey the page is, counted from 1.
+// at sets the step of the flow that the page belongs to, counted from 1.
 func (f frame) at(journey string, current int) frame {
 	f.Steps = nil
 	for n := 1; n <= stepsOfEither; n++ {
@@ -46,7 +46,7 @@ func (f frame) at(journey string, current int) frame {
 	return f
 }
 
-// translation leads to the same page in another language.
+// translation is a link to the same page in another language.
 type translation struct {
 	Lang, Name, Address string
 }
@@ -61,8 +61,7 @@ func (pc *pageContext) frame(s *payerSession) frame {
 	return f
 }
 
-// currentStep is the part of the address that a page in another language needs to be the same
-// page.
+// currentStep is the query that links to other languages need to show the same page.
 func (pc *pageContext) currentStep() string {
 	query, kept := pc.request.URL.Query(), ""
 	for _, name := range []string{"bank", chooser.SearchParameter, chooser.CountryParameter} {
@@ -76,12 +75,12 @@ func (pc *pageContext) currentStep() string {
 	return kept
 }
 
-// summary is a payment in words.
+// summary describes a payment in words.
 type summary struct {
 	payment.ShownPayment
-	// Repeated is set when the amount is paid again and again.
+	// Repeated is set for a periodic payment.
 	Repeated bool
-	// Payee is who is paid, in one line.
+	// Payee is the beneficiary in one line.
 	Payee string
 }
 
@@ -106,17 +105,17 @@ func (pc *pageContext) summary(s *payerSession) summary {
 	return summary{ShownPayment: shown, Repeated: p.DateType() == payment.Periodic, Payee: payee}
 }
 
-// evidenceOf returns what was on the page on which the payer acted.
+// evidenceOf returns the content of the page on which the payer acted.
 func evidenceOf(pc *pageContext, s *payerSession, act payment.Act, bank, terms string) *payment.Evidence {
 	shown := pc.summary(s).ShownPayment
 	shown.Bank, shown.Terms = bank, terms
 	return &payment.Evidence{Payment: s.payment.ID, Act: act, Language: pc.words.Lang, Shown: shown}
 }
 
-// sheets are the style sheets of these pages besides the common one.
+// sheets are the style sheets of these pages in addition to the common one.
 var sheets = []string{"payer.css"}
 
-// page is a page about a payment, shown again when a problem is named.
+// page makes a page about a payment. With a problem, the page is shown again.
 func (pc *pageContext) page(s *payerSession, name, title string, body any, problem string) web.Page {
 	page := web.Page{
 		Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(s.client),
@@ -128,9 +127,9 @@ func (pc *pageContext) page(s *payerSession, name, title string, body any, probl
 	return page
 }
 
-// formTargets are where sending a form may lead at once: to the client, when the payment is
-// refused or cancelled, or needs nothing more. The bank's own site is not among them, because
-// it is not known yet. A page of ours leads there.
+// formTargets lists the origins to which the answer to a form may redirect: the client's, when
+// the payment is refused or cancelled, or needs no further step. The bank's own site is not
+// among them, because it is not known yet. A page of this service redirects to the bank.
 func formTargets(pc *pageContext, s *payerSession) []string {
 	var targets []string
 	for _, uri := range []string{s.payment.ClientRedirectURI, s.RedirectURI} {

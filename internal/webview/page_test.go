@@ -76,7 +76,8 @@ func TestAmountsAndDaysInWords(t *testing.T) {
 	}
 }
 
-// Days are written as each language does, the first of a month unlike the others.
+// Dates follow the rules of each language, including a special form for the first day of a
+// month.
 func TestDaysInEveryLanguage(t *testing.T) {
 	s := start(t, storetest.SQLite(t), generous)
 	year := time.Now().Year() + 1
@@ -110,7 +111,7 @@ func pay(m passerelle.Money) func(*payment.Draft) {
 	return func(d *payment.Draft) { d.Instructions[0].Amount = m }
 }
 
-// generous makes a bank that takes any currency.
+// generous makes a bank that accepts any currency.
 func generous(p connector.Profile) []connector.Profile {
 	settings := *p.Payments
 	settings.Currencies = []passerelle.Currency{"EUR", "GBP", "JPY", "BHD"}
@@ -134,7 +135,7 @@ func TestHostileTextIsOnlyText(t *testing.T) {
 	})
 }
 
-// The root itself has no payment, and says for whom the pages below it are.
+// The root itself shows no payment, and explains for whom the pages below it are.
 func TestTheRootSaysWhatIsBelowIt(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for _, root := range []string{"/webview", "/webview/", "/2.0/auth/webview/"} {
@@ -173,8 +174,8 @@ func TestEveryStateHasItsPage(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		reports []payment.Report
-		// page is a text of the page shown; without one the payer is sent back
-		// to an address, with state and code.
+		// page is a text of the shown page. When it is empty, the payer is redirected to an
+		// address, with state and code.
 		page            string
 		at, state, code string
 	}{
@@ -229,7 +230,7 @@ func TestPartialAndExpiredGoBack(t *testing.T) {
 	})
 }
 
-// checkBack checks the way back to the client: the path and the query. The query has no empty
+// checkBack checks the redirect to the client: the path and the query. The query has no empty
 // values.
 func checkBack(t *testing.T, got answer, path string, id passerelle.PaymentID, reported url.Values) {
 	t.Helper()
@@ -276,14 +277,14 @@ func TestTheWholeWayThroughTheBank(t *testing.T) {
 	}
 }
 
-// settle lets the loop ask the bank until there is nothing left to ask.
+// settle lets the loop ask the bank until no more questions are due.
 func (s *stack) settle(t *testing.T) error {
 	t.Helper()
 	_, err := s.RunDue(t.Context(), s.domain)
 	return err
 }
 
-// onward returns where a page takes the payer without a click.
+// onward returns the address to which a page leads the payer without a click.
 func (s *stack) onward(t *testing.T, address string) string {
 	t.Helper()
 	got := s.get(t, address)
@@ -296,7 +297,7 @@ func (s *stack) onward(t *testing.T, address string) string {
 
 var hiddenValue = regexp.MustCompile(`name="bank" value="([^"]+)"`)
 
-// form returns what the page sends when its button is pressed.
+// form returns the form that the page sends when its button is pressed.
 func (s *stack) form(t *testing.T, page string) url.Values {
 	t.Helper()
 	found := hiddenValue.FindStringSubmatch(s.get(t, page).body)
@@ -330,8 +331,8 @@ func TestFormsOfOtherSitesOrderNothing(t *testing.T) {
 	})
 }
 
-// Browsers may hide where a form came from, as our pages ask them to, and say nothing else
-// about it. Then the token in the form decides.
+// Browsers may omit the origin of a form, because these pages ask them to, and send no other
+// header about it. Then the token in the form is checked.
 func TestFormsOfBrowsersThatSayNothing(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
@@ -354,7 +355,7 @@ func TestFormsOfBrowsersThatSayNothing(t *testing.T) {
 	})
 }
 
-// silent is a bank whose answer to an order never comes.
+// silent is a bank that never answers an order.
 type silent struct{ bank }
 
 func (silent) Initiate(context.Context, connector.Order) (payment.Report, error) {

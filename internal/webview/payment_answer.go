@@ -28,8 +28,7 @@ var paymentActions = map[string]func(*Webview, *pageContext, *payerSession, url.
 	"cancel": (*Webview).cancel,
 }
 
-// submit takes a form that was sent. Whatever comes of it, the payment's page
-// shows it.
+// submit handles a submitted form. Whatever the result, the payment's page shows it.
 func (w *Webview) submit(pc *pageContext) error {
 	if web.Forged(pc.request) {
 		return errForeign
@@ -52,7 +51,7 @@ func (w *Webview) submit(pc *pageContext) error {
 	return reply(w, pc, s, form)
 }
 
-// form reads the body of a request, and nothing from its address.
+// form reads the form in the body of a request, and ignores the parameters of its address.
 func (pc *pageContext) form() (url.Values, error) {
 	raw, err := io.ReadAll(httpd.Bounded(pc.writer, pc.request.Body, maxForm))
 	var over *http.MaxBytesError
@@ -60,7 +59,7 @@ func (pc *pageContext) form() (url.Values, error) {
 		return nil, errTooLarge
 	}
 	if errors.Is(err, passerelle.Unavailable) {
-		return nil, err // there is no room for it
+		return nil, err // the service has no room for the body now
 	}
 	if err != nil {
 		return nil, errForm
@@ -85,8 +84,8 @@ func fieldValues(form url.Values) map[string]string {
 	return values
 }
 
-// fill sends the bank the values it asked for. When it asks for the same fields again and says
-// nothing else, the values were wrong.
+// fill sends the bank the values that it asked for. When it asks for the same fields again and
+// says nothing else, the values were wrong.
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form)
 	before := s.payment
@@ -102,8 +101,9 @@ func sameFields(a, b []payment.Field) bool {
 	return slices.EqualFunc(a, b, func(a, b payment.Field) bool { return a.Name == b.Name && !b.Further })
 }
 
-// approved asks the bank whether it has seen the payer's approval. The page also sends the form
-// without the payer. Then it does not say that the bank has not seen the approval yet.
+// approved asks the bank whether it has registered the payer's approval. The page's script also
+// sends this form without a click. In that case no message says that the bank has not registered
+// the approval yet.
 func (w *Webview) approved(pc *pageContext, s *payerSession, form url.Values) error {
 	p, err := w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true})
 	next := stepOnward
@@ -113,7 +113,7 @@ func (w *Webview) approved(pc *pageContext, s *payerSession, form url.Values) er
 	return w.proceed(pc, s, err, next)
 }
 
-// decide tells the bank the payer's decision.
+// decide sends the payer's decision to the bank.
 func (w *Webview) decide(pc *pageContext, s *payerSession, form url.Values) error {
 	word := form.Get("word")
 	if word != "yes" && word != "no" {
@@ -132,8 +132,9 @@ func (w *Webview) answer(pc *pageContext, s *payerSession, act payment.Act, a in
 	return w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, a)
 }
 
-// proceed sends the browser to where the payment stands after a form. When the payment has
-// changed meanwhile, its present page is shown. What the payer can correct is shown at once.
+// proceed redirects the browser to the page of the payment's state after a form. When the
+// payment has changed since the form was shown, its present page is shown. Mistakes that the
+// payer can correct are shown at once.
 func (w *Webview) proceed(pc *pageContext, s *payerSession, err error, step string) error {
 	pc.problem, pc.notice = problemOf(err), noticeOf(err)
 	switch {
@@ -162,8 +163,8 @@ var problems = []struct{ field, key string }{
 	{"id_terms", "problem.terms"},
 }
 
-// problemOf returns the part of an error that the payer can correct. Without a key there is
-// none.
+// problemOf returns the text for an error that the payer can correct. The key is empty for other
+// errors.
 func problemOf(err error) problem {
 	var reported *passerelle.Error
 	if !errors.As(err, &reported) || reported.Kind != passerelle.Invalid {
@@ -177,8 +178,8 @@ func problemOf(err error) problem {
 	return problem{}
 }
 
-// noticeOf returns the key of a text about an error that is not the payer's mistake and after
-// which the payer can try the same again. Without such an error it is empty.
+// noticeOf returns the key of a text about an error that is not the payer's mistake, after which
+// the payer can try again. For other errors it returns "".
 func noticeOf(err error) string {
 	if errors.Is(err, passerelle.Unavailable) {
 		return "notice.unreached"

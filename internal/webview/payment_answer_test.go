@@ -21,7 +21,7 @@ import (
 	"passerelle/payment"
 )
 
-// sorry is where the client receives payers who do not pay.
+// sorry contains the client's redirect URI for payers who do not pay.
 var sorry = url.Values{"redirect_uri": {"https://shop.example/sorry"}}
 
 // ordered orders a payment through the page, with a use case that the client chose before, and
@@ -47,7 +47,7 @@ func labelled(script string) func(*payment.Draft) {
 	}
 }
 
-// move is a page, recognized by a text on it, and the form that is sent from it.
+// move is a page, identified by a text on it, and the form that is sent from it.
 type move struct {
 	shows string
 	form  url.Values
@@ -109,7 +109,7 @@ func TestPayersAnswerTheirBanks(t *testing.T) {
 	}
 }
 
-// play sends one form after the other, each from the page that is shown.
+// play sends one form after the other, each from the page that is shown then.
 func (s *stack) play(t *testing.T, page string, moves []move) {
 	t.Helper()
 	for _, m := range moves {
@@ -204,8 +204,8 @@ func TestAnApprovalNobodyHasSeenYet(t *testing.T) {
 
 var timeLeft = regexp.MustCompile(`role="timer" data-left="(\d+)">(\d+):(\d\d)<`)
 
-// secondsLeft is the time left that a page says. It is -1 when the page says none, or says
-// another time to its script than to its readers.
+// secondsLeft is the remaining time on a page. It is -1 when the page shows none, or when its
+// script has another value than its text.
 func secondsLeft(page string) int {
 	found := timeLeft.FindStringSubmatch(page)
 	if found == nil {
@@ -220,13 +220,13 @@ func secondsLeft(page string) int {
 	return left
 }
 
-// broken is a bank that fails when it is answered.
+// broken is a bank whose answers to the payer's input always fail.
 type broken struct {
 	connector.Responder
 	failure error
 }
 
-// Profile is that of a bank that offers only payments.
+// Profile returns the profile of a bank that offers only payments.
 func (b broken) Profile() connector.Profile {
 	profile := b.Responder.Profile()
 	profile.Data = nil
@@ -299,7 +299,7 @@ func TestWhatTheBankSaysIsShown(t *testing.T) {
 	}
 }
 
-// What a bank wants to be typed is said in words, and nobody is shown a regular expression.
+// Hints describe in words what a bank expects as input, and no page shows a regular expression.
 func TestHintsInWords(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	for regex, want := range map[string]string{

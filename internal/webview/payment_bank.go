@@ -9,18 +9,18 @@ import (
 	"passerelle/payment"
 )
 
-// bank is a connector as a payer sees it.
+// bank is a connector with the data that payment pages show.
 type bank struct {
 	chooser.Institution
 	// Fields are what the payer has to fill in before the order can be sent.
 	Fields []payment.Field
-	// Account is how the bank identifies the paying account. It is set when the payer has to
-	// choose one.
+	// Account is the scheme by which the bank identifies the paying account. It is set when the
+	// payer has to choose one.
 	Account passerelle.AccountScheme
 }
 
-// banks lists the banks that can carry the payment. A bank that was chosen before is among
-// them, and may be one that is not offered to everybody.
+// banks lists the banks that can make the payment. It includes a bank that was chosen before,
+// even one that is not offered to everybody.
 func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, error) {
 	var (
 		all    []bank
@@ -66,7 +66,7 @@ func required(fields []payment.Field) []payment.Field {
 	return needed
 }
 
-// entries are banks as a list shows them.
+// entries returns banks as list entries.
 func entries(banks []bank) []chooser.Institution {
 	all := make([]chooser.Institution, len(banks))
 	for i, b := range banks {
@@ -93,7 +93,7 @@ func find(all []bank, uuid string) (bank, bool) {
 	return all[i], true
 }
 
-// bankName is the name of the chosen bank, empty when this program no longer has it.
+// bankName is the name of the chosen bank, empty when its connector is no longer installed.
 func (w *Webview) bankName(p *payment.Payment) string {
 	c, known := w.Initiation.Connectors.Initiator(p.Connector)
 	if !known {
@@ -102,7 +102,7 @@ func (w *Webview) bankName(p *payment.Payment) string {
 	return c.Profile().Name
 }
 
-// settings returns what the chosen bank can do, or nil.
+// settings returns the capabilities of the chosen bank, or nil.
 func (w *Webview) settings(p *payment.Payment) *payment.Settings {
 	c, known := w.Initiation.Connectors.Initiator(p.Connector)
 	if !known {

@@ -13,7 +13,7 @@ import (
 
 var cancel = url.Values{"step": {"cancel"}}
 
-// byPayer is what the client is told of a payment that its payer cancelled.
+// byPayer contains the parameters that the client gets for a payment that its payer cancelled.
 var byPayer = url.Values{"payment_state": {"rejected"}, "error": {"cancelled"}, "error_code": {"CancelledByUser"}}
 
 // question opens the question whether to cancel from the link on the page.
@@ -52,7 +52,7 @@ func TestAPaymentThatNoBankHasIsCancelledAtOnce(t *testing.T) {
 func TestThePayerApprovesTheCancellationAtTheBank(t *testing.T) {
 	for _, c := range []struct {
 		name, label string
-		// pending is set when the payment was approved before.
+		// pending is set when the payment was approved before the cancellation.
 		pending bool
 	}{
 		{"while validating", "actn(redirect)/done", false},
@@ -83,7 +83,7 @@ func withMessage(reported url.Values, message string) url.Values {
 	return more
 }
 
-// cancelAtBank cancels on the page and approves that on the bank's.
+// cancelAtBank cancels on the page and approves the cancellation on the bank's page.
 func (s *stack) cancelAtBank(t *testing.T, page string) {
 	t.Helper()
 	got := s.post(t, page, "same-origin", cancel)
@@ -153,8 +153,8 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 	}
 }
 
-// A payer who has approved at the bank, for example in another window, can no longer abandon:
-// the bank is asked, and the payment goes on.
+// A payer who has approved at the bank, for example in another window, can no longer cancel
+// without the bank: the bank is asked, and the payment goes on.
 func TestWhatWasApprovedIsNotAbandoned(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		s.offer(t, s.numbered(t, 58))

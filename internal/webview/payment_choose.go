@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// draft is what a payer has filled in so far.
+// draft contains the payer's input so far.
 type draft struct {
 	Bank   string
 	Fields map[string]string
@@ -21,22 +21,22 @@ type draft struct {
 	Holder, Number string
 	// Terms is the number of the terms that were shown.
 	Terms int64
-	// Problem is the key of the text that says what is wrong with it. Wrong is the field at
-	// fault, if any.
+	// Problem is the key of the text about a mistake in the input. Wrong is the field with the
+	// mistake, if any.
 	Problem, Wrong string
 }
 
-// listBanksBody is what the page shows on which a bank is chosen.
+// listBanksBody is the content of the page on which the payer chooses a bank.
 type listBanksBody struct {
 	frame
 	summary
 	Title, Problem string
 	Chooser        *chooser.List
-	// Cancel leads to where the payment is cancelled.
+	// Cancel is the address of the page that cancels the payment.
 	Cancel string
 }
 
-// orderBody is what the page shows on which a payment is ordered with a bank.
+// orderBody is the content of the page on which the payer orders the payment with a bank.
 type orderBody struct {
 	frame
 	summary
@@ -46,16 +46,16 @@ type orderBody struct {
 	Questions     []question
 	// InForce are the terms that are accepted by going on.
 	InForce initiation.LocalizedTerms
-	// Others leads to the list, when there is more on it.
+	// Others is the address of the list, when it has more banks.
 	Others string
 	Cancel string
 }
 
-// listed, as the bank of an address, asks for the whole list.
+// listed is the value of the bank parameter that requests the complete list.
 const listed = "any"
 
-// choose shows the banks that a payment can be made with, or what is to be paid with the one
-// that the draft or an earlier choice names. A bank that is alone is chosen.
+// choose shows the banks with which a payment can be made, or the page of the bank that the
+// draft or an earlier choice names. A single bank counts as chosen.
 func (w *Webview) choose(pc *pageContext, s *payerSession, d draft) error {
 	all, chosen, err := w.banks(pc, s.payment)
 	if err != nil {
@@ -73,7 +73,7 @@ func (w *Webview) choose(pc *pageContext, s *payerSession, d draft) error {
 	return w.listBanks(pc, s, d, all)
 }
 
-// listBanks shows the banks to choose from, or the countries they are in.
+// listBanks shows the banks, or the countries to choose from.
 func (w *Webview) listBanks(pc *pageContext, s *payerSession, d draft, all []bank) error {
 	favourites, err := w.favourites(pc)
 	if err != nil {
@@ -101,14 +101,14 @@ func countryOf(a passerelle.Account) string {
 	return a.Identification[:min(2, len(a.Identification))]
 }
 
-// noBank says that no bank can make the payment.
+// noBank shows a page which says that no bank can make the payment.
 func (w *Webview) noBank(pc *pageContext, s *payerSession) error {
 	body := w.step(pc, s, "nobank")
 	body.Leave, body.Steps = pc.awayAddress(s.payment), nil
 	return w.send(pc, s, "nobank", body)
 }
 
-// confirm shows what is paid with a bank, asks what the bank needs, and orders.
+// confirm shows the payment with a bank and asks for the fields that the bank needs.
 func (w *Webview) confirm(pc *pageContext, s *payerSession, d draft, chosen bank, others bool) error {
 	terms, err := w.Initiation.Terms(pc.context(), pc.domain, pc.words.Lang)
 	if err != nil {
@@ -124,7 +124,7 @@ func (w *Webview) confirm(pc *pageContext, s *payerSession, d draft, chosen bank
 	return pages.Send(pc.writer, pc.page(s, "confirm", body.Title, body, body.Problem))
 }
 
-// favourites are the institutions that the operator wants to be listed first.
+// favourites are the institutions that the operator lists first.
 func (w *Webview) favourites(pc *pageContext) ([]string, error) {
 	values, err := settings.Load(pc.context(), &w.DB.Reader, pc.domain.ID)
 	if err != nil {
@@ -133,7 +133,7 @@ func (w *Webview) favourites(pc *pageContext) ([]string, error) {
 	return values.List(settings.Favourites), nil
 }
 
-// pay orders the payment with the bank that was chosen.
+// pay orders the payment with the chosen bank.
 func (w *Webview) pay(pc *pageContext, s *payerSession, form url.Values) error {
 	all, _, err := w.banks(pc, s.payment)
 	if err != nil {
@@ -157,14 +157,14 @@ func (w *Webview) retry(pc *pageContext, s *payerSession, d draft) error {
 }
 
 func readDraft(form url.Values) draft {
-	terms, _ := strconv.ParseInt(form.Get("terms"), 10, 64) // no number is no terms
+	terms, _ := strconv.ParseInt(form.Get("terms"), 10, 64) // 0 for text that is no number; no terms have this id
 	return draft{
 		Bank: form.Get("bank"), Holder: form.Get("holder"), Number: form.Get("number"), Fields: fieldValues(form), Terms: terms,
 	}
 }
 
-// choice is a draft in the words of the use case. Without own fields to ask for, the values
-// that the client gave before are kept.
+// choice converts a draft for the use case. When the page asks for no fields, the values that
+// the client supplied before stay.
 func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 	choice := initiation.Choice{Connector: chosen.UUID, WebviewURL: webviewURL, Validated: true}
 	if len(chosen.Fields) > 0 {
@@ -176,8 +176,8 @@ func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 	return choice
 }
 
-// order sends the order, for which the payer has accepted the terms. It then sends the browser
-// to the page of the payment.
+// order records that the payer has accepted the terms, and sends the order. It then sends the
+// browser to the page of the payment.
 func (w *Webview) order(pc *pageContext, s *payerSession, chosen bank, d draft) error {
 	p, err := w.Initiation.AcceptTerms(pc.context(), pc.domain, s.payment.ID, d.Terms)
 	if err == nil {

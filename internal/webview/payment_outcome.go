@@ -7,14 +7,14 @@ import (
 	"passerelle/payment"
 )
 
-// maxBankMessage is how many characters of a bank's message travel in an address. Addresses of
-// more than some thousand bytes do not arrive everywhere, and one character can become twelve
-// bytes.
+// maxBankMessage is how many characters of a bank's message are put into an address. Some
+// programs refuse addresses of more than some thousand bytes, and one character can become
+// twelve bytes.
 const maxBankMessage = 120
 
-// leave returns where the payer goes from a payment in its present state: to where the client
-// receives payers or, when the payment will not be made, to where it receives payers who could
-// not pay.
+// leave returns the address to which the payer is redirected in the payment's present state: the
+// client's redirect address or, when the payment will not be made, the client's address for
+// payers who could not pay.
 func (s *payerSession) leave() string {
 	if s.payment.State == payment.Rejected || s.payment.State == payment.Expired {
 		return s.giveUp()
@@ -22,7 +22,7 @@ func (s *payerSession) leave() string {
 	return s.outcome().at(s.payment.ClientRedirectURI)
 }
 
-// giveUp is where a payer goes who cannot pay here.
+// giveUp is the address for a payer who cannot pay here.
 func (s *payerSession) giveUp() string {
 	return s.outcome().at(cmp.Or(s.RedirectURI, s.payment.ClientRedirectURI))
 }
@@ -31,11 +31,11 @@ func (s *payerSession) outcome() result {
 	return outcome(s.payment, cmp.Or(s.payment.ClientState, s.State))
 }
 
-// result is what the address where the payer arrives says to the client.
+// result contains the parameters that the client gets with the redirected payer.
 type result url.Values
 
-// outcome returns the state of a payment and, for a rejected one, the reason. Clients read
-// error as the payer's own decision, whoever learned of it first.
+// outcome returns the state of a payment and, for a rejected one, the reason. Clients treat the
+// parameter error as the payer's own decision, whoever reported the decision first.
 func outcome(p *payment.Payment, state string) result {
 	reported := url.Values{"id_payment": {paymentText(p.ID)}, "payment_state": {string(p.State)}}
 	add := func(name, value string) {
@@ -54,8 +54,7 @@ func outcome(p *payment.Payment, state string) result {
 	return result(reported)
 }
 
-// at is the address of a client, which has no query of its own, with the
-// result.
+// at returns a client's address, which has no query, with the result as query.
 func (r result) at(uri string) string {
 	if len(r) == 0 {
 		return uri
@@ -63,7 +62,7 @@ func (r result) at(uri string) string {
 	return uri + "?" + url.Values(r).Encode()
 }
 
-// excerpt returns the beginning of a text, at most so many characters.
+// excerpt returns the beginning of a text, with at most length characters.
 func excerpt(text string, length int) string {
 	letters := []rune(text)
 	if len(letters) <= length {

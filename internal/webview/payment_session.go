@@ -18,24 +18,24 @@ import (
 	"passerelle/payment"
 )
 
-// sessionLife is how long a browser keeps the right to a payment. The token
-// behind it ends it earlier.
+// sessionLife is how long a browser keeps access to a payment. The token of the session usually
+// expires earlier.
 const sessionLife = 24 * time.Hour
 
 // session is the encrypted cookie of a payer's browser for one payment. Its token is checked
-// again for every page, so that a revoked token loses its effect at once.
+// again for every page, so that a revoked token has no effect from then on.
 type session struct {
 	Code    string               `json:"code"`
 	Payment passerelle.PaymentID `json:"payment"`
-	// RedirectURI is where the person goes when the payment cannot be made. It is one that the
-	// client may use, or empty.
+	// RedirectURI is the address to which the person is redirected when the payment cannot be
+	// made. It is an address that the client may use, or empty.
 	RedirectURI string `json:"redirect_uri,omitempty"`
 	State       string `json:"state,omitempty"`
-	// Form is in every form that was made for this session, and nowhere else.
+	// Form is a token in every form of this session.
 	Form string `json:"form"`
 }
 
-// owns reports whether a form was made for the session.
+// owns reports whether a form belongs to the session.
 func (s session) owns(token string) bool {
 	return s.Form != "" && subtle.ConstantTimeCompare([]byte(s.Form), []byte(token)) == 1
 }
@@ -44,13 +44,13 @@ func (s session) owns(token string) bool {
 type payerSession struct {
 	session
 	payment *payment.Payment
-	// client is the application that asks to be paid.
+	// client is the application that requests the payment.
 	client store.Client
 }
 
-// enter exchanges the code in the address for a cookie, and sends the browser
-// to an address without it. Where banks send people back is on the configured
-// host, so the cookie has to be set there.
+// enter exchanges the code in the address for a cookie, and redirects the browser to an address
+// without the code. Banks send people back to the configured host, so the cookie must be set
+// there.
 func (w *Webview) enter(pc *pageContext) error {
 	if w.returnToClient(pc) {
 		return nil
@@ -72,7 +72,8 @@ func (w *Webview) enter(pc *pageContext) error {
 	return nil
 }
 
-// returnToClient sends a browser to the configured host, and reports whether it had to.
+// returnToClient redirects a browser on another host to the configured host, and reports whether
+// it did.
 func (w *Webview) returnToClient(pc *pageContext) bool {
 	parent := web.Origin(pc.domain.BaseURL)
 	if _, host, _ := strings.Cut(parent, "://"); strings.EqualFold(host, pc.request.Host) {
@@ -85,7 +86,7 @@ func (w *Webview) returnToClient(pc *pageContext) bool {
 // secure reports whether people reach the domain over https.
 func (pc *pageContext) secure() bool { return strings.HasPrefix(pc.domain.BaseURL, "https://") }
 
-// exchange checks the code and takes over the other parameters of the address.
+// exchange checks the code and stores the other parameters of the address.
 func (w *Webview) exchange(pc *pageContext, query url.Values) (session, error) {
 	s := session{Code: query.Get("code"), State: query.Get("state"), RedirectURI: query.Get(redirectParameter), Form: rand.Text()}
 	if err := w.checkAddress(pc, query); err != nil {
@@ -106,7 +107,7 @@ func (w *Webview) exchange(pc *pageContext, query url.Values) (session, error) {
 	return s, nil
 }
 
-// checkAddress refuses a link to another service, and one of an unknown application.
+// checkAddress refuses a link for another domain, and a link of an unknown application.
 func (w *Webview) checkAddress(pc *pageContext, query url.Values) error {
 	if err := pc.checkDomain(query); err != nil || !query.Has(clientParameter) {
 		return err
@@ -115,9 +116,9 @@ func (w *Webview) checkAddress(pc *pageContext, query url.Values) error {
 	return err
 }
 
-// checkSender refuses a link of another application than its code's, and a link that leads
-// where the application may not send people. A link may leave out both: the code names the
-// application, and the payment the address.
+// checkSender refuses a link of another application than the code's, and a redirect address that
+// the application may not use. A link may omit both: then the application comes from the code,
+// and the address from the payment.
 func (w *Webview) checkSender(pc *pageContext, client passerelle.ClientID, query url.Values) error {
 	if named := query.Get(clientParameter); named != "" && client != 0 && named != strconv.FormatInt(int64(client), 10) {
 		return &explained{errSender, "client_id: the code is of another application"}
@@ -128,7 +129,7 @@ func (w *Webview) checkSender(pc *pageContext, client passerelle.ClientID, query
 	return w.checkRedirect(pc, client, query)
 }
 
-// principal is who a code stands for, provided it may validate one payment.
+// principal returns the principal of a code, if it may validate one payment.
 func (w *Webview) principal(pc *pageContext, code string) (access.Principal, error) {
 	principal, err := w.Access.Authenticate(pc.context(), pc.domain.ID, code)
 	if errors.Is(err, passerelle.Unauthenticated) {
@@ -143,8 +144,8 @@ func (w *Webview) principal(pc *pageContext, code string) (access.Principal, err
 	return principal, nil
 }
 
-// acceptable reports whether the client may send people to the URI. An address that it may not
-// use is ignored, so that no link of ours leads to an address of a stranger.
+// acceptable reports whether the client may redirect people to the URI. An address that it may
+// not use is ignored, so that these pages never redirect to a stranger's address.
 func (w *Webview) acceptable(pc *pageContext, by access.Principal, uri string) bool {
 	if uri == "" {
 		return false
@@ -183,13 +184,13 @@ func (w *Webview) resume(pc *pageContext) (*payerSession, error) {
 	return s, nil
 }
 
-// cookieName differs between payments, so that two of them can be made in two
-// tabs of one browser.
+// cookieName is different for each payment, so that two payments can be made in two tabs of one
+// browser.
 func cookieName(id passerelle.PaymentID) string { return "payment_" + paymentText(id) }
 
 func paymentText(id passerelle.PaymentID) string { return strconv.FormatInt(int64(id), 10) }
 
-// address is the page of a payment, without the code. It has no host.
+// address is the path of a payment's page, without the code. It contains no host.
 func (pc *pageContext) address(id passerelle.PaymentID) string {
 	return pc.inLanguage(cmp.Or(pc.lang, pc.words.Lang), id)
 }
@@ -198,7 +199,7 @@ func (pc *pageContext) inLanguage(lang string, id passerelle.PaymentID) string {
 	return pc.root + "/" + lang + "/payment?payment_id=" + paymentText(id)
 }
 
-// returnURL is the page of a payment as banks send people back to it.
+// returnURL is the address of a payment's page to which banks send people back.
 func (pc *pageContext) returnURL(id passerelle.PaymentID) string {
 	return web.Origin(pc.domain.BaseURL) + pc.address(id)
 }

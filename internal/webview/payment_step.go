@@ -12,23 +12,22 @@ import (
 	"passerelle/payment"
 )
 
-// The steps that an address may name. Stored state decides whether there is
-// anything to them.
+// The values of the step parameter. The stored state decides whether a step applies.
 const (
-	// stepOnward: the payer has just acted and is taken to the bank without another click, if
-	// that comes next. A payer who comes back from the bank undecided stays, or two redirects
-	// would repeat for ever.
+	// stepOnward: the payer has just acted and is redirected to the bank without another click,
+	// if that is the next step. A payer who comes back from the bank without a decision stays on
+	// the page, because otherwise two redirects would repeat for ever.
 	stepOnward = "onward"
 	// stepAgain: the payer has approved, but the bank has not registered it yet.
 	stepAgain = "again"
-	// stepCancel: the payer wants to cancel and is asked to confirm it.
+	// stepCancel: the payer wants to cancel and is asked to confirm.
 	stepCancel = "cancel"
 	// stepLeave: the payer goes back to the client without an outcome.
 	stepLeave = "leave"
 )
 
-// actions says where a payment that waits for its payer is shown. Confirmation is up to the
-// client.
+// actions maps the action that a payment waits for to the page that shows it. The client does
+// the confirmation.
 var actions = map[payment.Action]func(*Webview, *pageContext, *payerSession) error{
 	payment.Redirect:      (*Webview).onward,
 	payment.Decoupled:     (*Webview).approve,
@@ -36,8 +35,8 @@ var actions = map[payment.Action]func(*Webview, *pageContext, *payerSession) err
 	payment.PSUValidation: (*Webview).consent,
 }
 
-// show answers with the page on which the payment is at this moment. Where the
-// payer has nothing to do, the payment is left to the client.
+// show shows the page for the payment's present state. When the payer has nothing to do, it
+// redirects the payer to the client.
 func (w *Webview) show(pc *pageContext, s *payerSession) error {
 	p := s.payment
 	if p.State.Final() {
@@ -71,16 +70,15 @@ func (w *Webview) goBack(pc *pageContext, s *payerSession) error {
 	return nil
 }
 
-// goAway sends a payer to the client who cannot pay here, or does not want to
-// wait.
+// goAway redirects a payer who cannot pay here, or does not want to wait, to the client.
 func (w *Webview) goAway(pc *pageContext, s *payerSession) error {
 	s.payment = w.Initiation.Returned(pc.context(), pc.domain, s.payment)
 	web.Redirect(pc.writer, s.giveUp())
 	return nil
 }
 
-// awayAddress leads to where the payer gives up. It is a page of ours, which
-// sees the payer go.
+// awayAddress is the address that a payer who gives up follows. It is a page of this service, so
+// that the service can record that the payer leaves.
 func (pc *pageContext) awayAddress(p *payment.Payment) string {
 	return pc.address(p.ID) + "&step=" + stepLeave
 }
@@ -101,40 +99,40 @@ func awaited(last store.Attempt, p *payment.Payment) bool {
 	return last.Live() && last.By != payment.ByClient || last.Number > 0 && (p.State == payment.Created || p.State == payment.Validating && p.Action == "")
 }
 
-// stepBody is what a page shows on which a payment waits.
+// stepBody is the content of a page on which a payment waits.
 type stepBody struct {
 	frame
 	summary
 	Title, Text string
-	// Bank is the name of the bank. Message is what it says to the payer.
+	// Bank is the name of the bank. Message is the bank's message to the payer.
 	Bank, Message string
-	// Problem is the key of the text that says what is wrong with the values. Notice is the key
-	// of a text about another result of the form, such as a bank that cannot be reached.
+	// Problem is the key of a text about a mistake in the values. Notice is the key of a text
+	// about another result of the form, such as a bank that cannot be reached.
 	Problem, Notice string
-	// Action is where forms go.
+	// Action is the target of forms.
 	Action string
-	// Address is where the payer goes on.
+	// Address is the address at which the payer continues.
 	Address string
-	// Questions are what the bank asks.
+	// Questions are the bank's questions.
 	Questions []question
-	// After is in how many seconds the page asks the bank again, 0 for never. Left is for how
-	// many more seconds it goes on doing so.
+	// After is the number of seconds until the page asks the bank again, 0 for never. Left is
+	// the number of seconds for which the page continues to ask.
 	After, Left int
-	// Leave is the way out where the payment cannot be cancelled any more, and Long that the
-	// wait has been longer than usual.
+	// Leave is the address that leaves the page when the payment can no longer be cancelled.
+	// Long means that the wait is longer than usual.
 	Leave string
 	Long  bool
-	// Cancel leads to where the payment can be cancelled, while it can.
+	// Cancel is the address for cancelling the payment, empty when that is impossible.
 	Cancel string
 }
 
-// LeftText is Left as clocks show it.
+// LeftText is Left in minutes and seconds.
 func (b stepBody) LeftText() string { return fmt.Sprintf("%d:%02d", b.Left/60, b.Left%60) }
 
 // Late is set when the page no longer asks the bank without a click.
 func (b stepBody) Late() bool { return b.After == 0 && b.Notice == "" }
 
-// step is the body of a page whose texts are under a key.
+// step is the body of a page whose texts begin with a key.
 func (w *Webview) step(pc *pageContext, s *payerSession, key string) stepBody {
 	body := stepBody{
 		frame: pc.frame(s).at(stepsOfPayment, 3), summary: pc.summary(s), Title: pc.words.Say(key + ".title"), Text: pc.words.Say(key + ".text"),
@@ -147,20 +145,20 @@ func (w *Webview) step(pc *pageContext, s *payerSession, key string) stepBody {
 	return body
 }
 
-// send answers with the page of a step.
+// send sends the page of a step.
 func (w *Webview) send(pc *pageContext, s *payerSession, name string, body stepBody) error {
 	return pages.Send(pc.writer, pc.page(s, name, body.Title, body, body.Problem))
 }
 
-// The pages that wait ask again after a quarter of the wait so far: quick banks stay quick and
-// slow ones cost little.
+// Waiting pages ask again after a quarter of the time waited so far: the result of a fast bank
+// is shown quickly, and a slow bank causes few requests.
 const (
 	shortestPoll = 2 * time.Second
 	longestCheck = time.Minute
 	longWait     = 20 * time.Second
 )
 
-// wait shows that the bank is at work since an instant of the domain.
+// wait shows that the bank has been working since an instant of the domain.
 func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error {
 	body := w.step(pc, s, "wait")
 	waited := pc.domain.Clock.Now(w.Now()).Sub(since)
@@ -171,7 +169,7 @@ func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error 
 	return pages.Send(pc.writer, page)
 }
 
-// onward leads to the bank, to approve the payment or its cancellation.
+// onward redirects to the bank, to approve the payment or its cancellation.
 func (w *Webview) onward(pc *pageContext, s *payerSession) error {
 	if web.Origin(s.payment.ValidateURI) == "" {
 		return fmt.Errorf("payment %d is to be validated at an address that no browser can open", s.payment.ID)
@@ -186,7 +184,7 @@ func (w *Webview) onward(pc *pageContext, s *payerSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// during is the key of a step's texts, which during a cancellation are others.
+// during returns the key of a step's texts, which differ during a cancellation.
 func during(p *payment.Payment, key string) string {
 	if p.Detail == payment.Cancelling {
 		return "cancelling." + key
@@ -194,8 +192,8 @@ func during(p *payment.Payment, key string) string {
 	return key
 }
 
-// While a payer approves elsewhere, the script of the page asks the bank every few seconds.
-// Without scripts, the browser only reads the page again, and the bank is asked when the payer
+// While a payer approves in another app, the script of the page asks the bank every few seconds.
+// Without scripts, the browser only reloads the page, and the bank is asked when the payer
 // presses a button. After payerTimeout both stop, because the payer has probably left.
 const (
 	askAgain     = 7 * time.Second
@@ -222,14 +220,14 @@ func (w *Webview) approve(pc *pageContext, s *payerSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// ask asks the payer what the bank wants to know.
+// ask shows the bank's questions to the payer.
 func (w *Webview) ask(pc *pageContext, s *payerSession) error {
 	body := w.step(pc, s, "fields")
 	body.Questions = questions(s.payment.Fields, pc.values, pc.problem.field)
 	return w.send(pc, s, "fields", body)
 }
 
-// consent asks the payer for a yes or a no.
+// consent asks the payer to answer yes or no.
 func (w *Webview) consent(pc *pageContext, s *payerSession) error {
 	body := w.step(pc, s, "psu")
 	return w.send(pc, s, "psu", body)

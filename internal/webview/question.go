@@ -10,36 +10,36 @@ import (
 	"passerelle/payment"
 )
 
-// fieldPrefix is how the names of payment fields begin in forms.
+// fieldPrefix is the prefix of payment fields' names in forms.
 const fieldPrefix = "field."
 
-// fewChoices is up to how many choices are read faster side by side than from
-// a list that has to be opened.
+// fewChoices is the largest number of choices that are shown side by side instead of in a list
+// to be opened.
 const fewChoices = 5
 
-// passwordType is the type of a field whose value is not shown while it is filled in.
+// passwordType is the type of a field whose value is hidden while it is typed.
 const passwordType = "password"
 
-// question is a field as a person sees it.
+// question is a field of a form with the data that the page shows.
 type question struct {
 	payment.Field
 	// Input is the name of the field in the form.
 	Input string
-	// Value is what was filled in before. Wrong is set when it was not right.
+	// Value is the earlier input. Wrong is set when the earlier input was refused.
 	Value string
 	Wrong bool
-	// Pattern is what browsers hold a text against, and Hint says it in words.
+	// Pattern is the pattern by which browsers check the input, and Hint describes it in words.
 	Pattern string
 	Hint    hint
-	// Open is set for lists that are shown as they are.
+	// Open is set for choices that are shown side by side.
 	Open bool
-	// Picture is what a person needs for the value. Its media type has been checked.
+	// Picture is a picture that a person needs to answer. Its media type has been checked.
 	Picture template.URL
 	// Code is set for a code of a single use.
 	Code bool
 }
 
-// Said is the label in the words of the page, where it is one of those that mean the same at
+// Said is the label in the page's language, if it is one of the labels with a fixed meaning at
 // every institution.
 func (q question) Said(words web.Words) string {
 	key := "label." + strings.ToLower(q.Label)
@@ -49,7 +49,7 @@ func (q question) Said(words web.Words) string {
 	return q.Label
 }
 
-// Filled is what browsers may fill a field with.
+// Filled is the autocomplete attribute: the kind of stored value that browsers may fill in.
 func (q question) Filled() string {
 	if q.Code {
 		return "one-time-code"
@@ -57,8 +57,8 @@ func (q question) Filled() string {
 	return "off"
 }
 
-// Kind is the type of the input. Fields of payments are all text, and a password is recognized
-// by its name.
+// Kind is the type of the input element. Fields of payments are all text, and a password is
+// recognized by its name.
 func (q question) Kind() string {
 	if q.Type == "text" && q.Name == passwordType {
 		return passwordType
@@ -70,21 +70,21 @@ func (q question) Kind() string {
 	return "text"
 }
 
-// questions returns fields with what was filled in before. wrong names the field at fault.
+// questions returns fields with the earlier input. wrong is the name of the refused field.
 func questions(fields []payment.Field, supplied map[string]string, wrong string) []question {
 	all := make([]question, len(fields))
 	for i, field := range fields {
 		all[i] = question{
 			Field: field, Input: fieldPrefix + field.Name, Value: supplied[field.Name], Wrong: field.Name == wrong && wrong != "",
-			Pattern: pattern(field.Regex), Hint: hintOf(field.Regex), Picture: template.URL(field.Image), //nolint:gosec // payment.Field has pictures alone
+			Pattern: pattern(field.Regex), Hint: hintOf(field.Regex), Picture: template.URL(field.Image), //nolint:gosec // a payment.Field has pictures only
 			Open: field.Type == "list" && len(field.Values) <= fewChoices, Code: code(field),
 		}
 	}
 	return all
 }
 
-// pattern is a pattern as browsers want it. Browsers match the whole text, and Go any part of
-// it. Browsers ignore a pattern that they cannot read.
+// pattern converts a pattern for browsers. Browsers match the whole text, and Go any part of it.
+// Browsers ignore a pattern that they cannot parse.
 func pattern(perl string) string {
 	if perl == "" {
 		return ""
@@ -92,8 +92,8 @@ func pattern(perl string) string {
 	return `[\s\S]*(?:` + perl + `)[\s\S]*`
 }
 
-// shapes are the commonest patterns of what people type, with the key of the words for each.
-// The submatches are how many characters there are: one number, or the ends of a range.
+// shapes are the most frequent patterns of input, with the key of a text for each. The
+// submatches contain the number of characters: one number, or the limits of a range.
 var shapes = []struct {
 	pattern *regexp.Regexp
 	key     string
@@ -106,14 +106,14 @@ var shapes = []struct {
 	{regexp.MustCompile(`^\^\.\{(\d+)(?:,(\d*))?\}\$$`), "fields.characters", false},
 }
 
-// hint is what a pattern wants, in words: the key of a text, and the number in it.
+// hint describes a pattern in words: the key of a text, and the number in it.
 type hint struct {
 	Key, Count string
-	// Digits is set when nothing but digits is wanted.
+	// Digits is set when the input may contain only digits.
 	Digits bool
 }
 
-// Text is the hint in the words of the page.
+// Text is the hint in the page's language.
 func (h hint) Text(words web.Words) string {
 	if h.Count == "" {
 		return words.Say(h.Key)
@@ -121,8 +121,8 @@ func (h hint) Text(words web.Words) string {
 	return words.Say(h.Key, h.Count)
 }
 
-// hintOf finds the words for a pattern. There are none for most of those that banks invent:
-// the label then has to do, and nobody is shown a regular expression.
+// hintOf returns the description of a pattern. Most patterns of banks have none. Then only the
+// label is shown, and the person never sees a regular expression.
 func hintOf(perl string) hint {
 	for _, s := range shapes {
 		found := s.pattern.FindStringSubmatch(perl)
@@ -141,11 +141,10 @@ func hintOf(perl string) hint {
 	return hint{}
 }
 
-// codes are parts of the names that banks have for codes of a single use.
+// codes are parts of banks' field names for one-time codes.
 var codes = []string{"otp", "code", "tan", "sms", "pin"}
 
-// code reports whether a field is for a code that a bank sends or shows, which browsers and
-// phones can fill in.
+// code reports whether a field is for a one-time code, which browsers and phones can fill in.
 func code(f payment.Field) bool {
 	name := strings.ToLower(f.Name)
 	return f.Type != "list" && slices.ContainsFunc(codes, func(part string) bool { return strings.Contains(name, part) })

@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// A wrong link gets the same page in every flow, under both roots, with and without a language
-// or a final slash. A right link is followed.
+// A wrong link shows the same page in every flow, under both roots, with and without a language
+// or a final slash. A valid link is followed.
 func TestWrongLinksOfEveryFlow(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

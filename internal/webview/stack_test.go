@@ -30,7 +30,7 @@ import (
 	"passerelle/payment"
 )
 
-// bank is a connector to the sandbox bank with a profile of the test's own.
+// bank is a connector to the sandbox bank with a profile that the test sets.
 type bank struct {
 	connector.Initiator
 	profile connector.Profile
@@ -38,11 +38,11 @@ type bank struct {
 
 func (b bank) Profile() connector.Profile {
 	profile := b.profile
-	profile.Data = nil // it carries payments alone
+	profile.Data = nil // the connector offers only payments
 	return profile
 }
 
-// stack is the part of the service that these pages need, on a real database and behind a real
+// stack is the part of the service that these pages need, on a real database and with a real
 // listener, with a browser that follows no redirects.
 type stack struct {
 	*initiation.Initiation
@@ -51,23 +51,23 @@ type stack struct {
 	client  store.Client
 	origin  string
 	browser *http.Client
-	// simulated is the bank behind all connectors.
+	// simulated is the sandbox bank that all connectors use.
 	simulated *sandbox.Bank
-	// tokens are the tokens of the forms of each payment, by the payment's number.
+	// tokens are the form tokens of each payment, by the payment's number.
 	tokens map[string]string
-	// data reads what the connectors offer.
+	// data contains the use cases for connections.
 	data *aggregation.Aggregation
-	// logos are the operator's own.
+	// logos are the operator's logos.
 	logos picture.Logos
 }
 
-// each runs a subtest on each kind of database, with a stack of its own.
+// each runs a subtest on each kind of database, with a new stack.
 func each(t *testing.T, tune func(connector.Profile) []connector.Profile, run func(t *testing.T, s *stack)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, start(t, url, tune)) })
 }
 
-// start starts a stack. Tune changes the profiles of its banks. Nil leaves the bank with which
-// everything can be paid.
+// start starts a stack. Tune changes the profiles of its banks. Nil leaves the default bank,
+// which can make every kind of payment.
 func start(t *testing.T, database string, tune func(connector.Profile) []connector.Profile) *stack {
 	t.Helper()
 	ring := keys.Generate()
@@ -162,7 +162,7 @@ func (s *stack) populate(t *testing.T) {
 	s.domain, s.client = d, client
 }
 
-// draft is a payment of one instruction, which change may alter.
+// draft is a payment with one instruction, which change may modify.
 func draft(change func(*payment.Draft)) payment.Draft {
 	d := payment.Draft{
 		ClientRedirectURI: "https://shop.example/back", ClientState: "a&b=ü",
@@ -193,8 +193,7 @@ func (s *stack) code(t *testing.T, id passerelle.PaymentID, scopes ...passerelle
 	return grant.Text
 }
 
-// open lets the browser follow the link of a payment, and returns the address
-// of its page.
+// open makes the browser follow the link of a payment, and returns the address of its page.
 func (s *stack) open(t *testing.T, id passerelle.PaymentID, more url.Values) string {
 	t.Helper()
 	query := url.Values{"code": {s.code(t, id, passerelle.ScopePaymentsValidate)}}
@@ -208,7 +207,7 @@ func (s *stack) open(t *testing.T, id passerelle.PaymentID, more url.Values) str
 	return a.location
 }
 
-// answer is what the browser received.
+// answer is the response that the browser received.
 type answer struct {
 	status         int
 	location, body string
@@ -227,8 +226,8 @@ func (s *stack) request(t *testing.T, method, address string) *http.Request {
 	return request
 }
 
-// post sends a form as a browser does from a page of the given site, with what forms on the
-// page contain.
+// post sends a form like a browser on a page of the given site, with the hidden fields of the
+// page's forms.
 func (s *stack) post(t *testing.T, address, site string, form url.Values) answer {
 	t.Helper()
 	if token := s.token(t, address); token != "" && !form.Has("csrf") {
@@ -242,8 +241,8 @@ func (s *stack) post(t *testing.T, address, site string, form url.Values) answer
 	return s.do(t, request)
 }
 
-// token returns the token of the forms of the payment of an address. It reads the page when no
-// page has shown the token before.
+// token returns the form token of the payment of an address. It reads the page when the token is
+// not known yet.
 func (s *stack) token(t *testing.T, address string) string {
 	t.Helper()
 	page, query, _ := strings.Cut(address, "?")

@@ -17,23 +17,23 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// returnURL is where the application of these tests receives people.
+// returnURL is the redirect address of the application in these tests.
 const returnURL = "https://app.example/back"
 
-// walker is a person with a browser on the pages of the whole service, and the application that
-// sends them there.
+// walker is a person with a browser on the pages of the complete service, and the application
+// that sends the person there.
 type walker struct {
 	*servicetest.Instance
 	t       *testing.T
 	browser *http.Client
-	// token is the person's, for the application's part.
+	// token is the token of the person, for calls by the application.
 	token string
-	// acknowledged is the last page that said what was done.
+	// acknowledged is the last confirmation page.
 	acknowledged string
 }
 
-// eachWalker runs a test on each kind of database, with an application that is
-// registered for home and nothing else.
+// eachWalker runs a test on each kind of database, with an application whose only registered
+// redirect address is home.
 func eachWalker(t *testing.T, run func(t *testing.T, p *walker)) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
@@ -58,8 +58,8 @@ func (p *walker) code() string {
 	return out.Code
 }
 
-// link returns the address the application sends the person to, with pairs of further
-// parameters. An empty value leaves one out.
+// link returns the address to which the application sends the person, with additional parameters
+// in pairs. An empty value omits a parameter.
 func (p *walker) link(flow string, pairs ...string) string {
 	p.t.Helper()
 	query := url.Values{"client_id": {p.ClientID}, "redirect_uri": {returnURL}, "code": {p.code()}, "state": {"a b&c=ü"}}
@@ -72,13 +72,13 @@ func (p *walker) link(flow string, pairs ...string) string {
 	return p.Origin + "/webview/en/" + flow + "?" + query.Encode()
 }
 
-// shown returns what the browser shows in the end, and where.
+// shown is the page that the browser shows after redirects, and its address.
 type shown struct {
 	answer
 	at *url.URL
 }
 
-// open opens an address and follows where it leads, up to another site.
+// open opens an address and follows redirects within the service.
 func (p *walker) open(address string) shown {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, address, nil)
@@ -92,7 +92,7 @@ func (p *walker) follow(request *http.Request) shown {
 		got := p.once(request)
 		if _, done, said := strings.Cut(got.header.Get("Refresh"), "url="); said && strings.Contains(done, "step=done") {
 			p.acknowledged = got.body
-			got.location = done // as the page does by itself, once it has said what was done
+			got.location = done // as the page does by itself after it has shown the confirmation
 		}
 		if got.location == "" {
 			return shown{got, request.URL}
@@ -124,8 +124,8 @@ var (
 	carried = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 )
 
-// form returns the form of a page that is about a step, as the browser would send it with
-// nothing filled in.
+// form returns the form of a page with a step, with the values that a browser would send if
+// nothing was filled in.
 func (p *walker) form(s shown, step string) (action string, form url.Values) {
 	p.t.Helper()
 	for _, found := range posted.FindAllStringSubmatch(s.body, -1) {
@@ -141,7 +141,7 @@ func (p *walker) form(s shown, step string) (action string, form url.Values) {
 	return "", nil
 }
 
-// send fills in a form of a page, sends it, and follows where that leads.
+// send fills in a form of a page, submits it, and follows the redirects.
 func (p *walker) send(s shown, step string, pairs ...string) shown {
 	p.t.Helper()
 	action, form := p.form(s, step)
@@ -162,7 +162,7 @@ func (p *walker) post(s shown, action string, form url.Values) shown {
 	return p.follow(request)
 }
 
-// settled follows a page that waits until it shows something else.
+// settled follows a waiting page until it shows another page.
 func (p *walker) settled(s shown) shown {
 	p.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
@@ -176,7 +176,7 @@ func (p *walker) settled(s shown) shown {
 	return s
 }
 
-// shows checks that a page says something.
+// shows checks that a page contains texts.
 func (s shown) shows(t *testing.T, texts ...string) shown {
 	t.Helper()
 	body := html.UnescapeString(s.body)
@@ -188,7 +188,7 @@ func (s shown) shows(t *testing.T, texts ...string) shown {
 	return s
 }
 
-// lacks checks that a page does not say something.
+// lacks checks that a page does not contain texts.
 func (s shown) lacks(t *testing.T, texts ...string) shown {
 	t.Helper()
 	for _, text := range texts {
@@ -208,7 +208,7 @@ func (s shown) back(t *testing.T) url.Values {
 	return s.at.Query()
 }
 
-// follows is the address of a link of a page by its text.
+// click follows the link of a page with a text.
 func (p *walker) click(s shown, text string) shown {
 	p.t.Helper()
 	for _, found := range regexp.MustCompile(`(?s)<a [^>]*href="([^"]*)"[^>]*>(.*?)</a>`).FindAllStringSubmatch(s.body, -1) {
@@ -222,14 +222,14 @@ func (p *walker) click(s shown, text string) shown {
 	return shown{}
 }
 
-// connecting returns a person who has sent the test connector their login.
+// connecting returns the page of a person who has sent the test connector their login.
 func (p *walker) connecting(login string, pairs ...string) shown {
 	p.t.Helper()
 	page := p.open(p.link("connect", append([]string{"connector_uuids", sandbox.TestConnector}, pairs...)...))
 	return p.settled(p.send(page, "begin", "field.login", login, "field.password", customers.Password))
 }
 
-// connection makes a connection by the interface and returns its number.
+// connection makes a connection through the API and returns its number.
 func (p *walker) connection(login string) string {
 	p.t.Helper()
 	var out struct{ ID json.Number }
@@ -237,7 +237,7 @@ func (p *walker) connection(login string) string {
 	return out.ID.String()
 }
 
-// connected returns a connection of which something is shared.
+// connected is a connection of which something is shared.
 type connected struct {
 	ID            json.Number
 	State         *string
@@ -245,7 +245,7 @@ type connected struct {
 	Subscriptions []struct{ Label string }
 }
 
-// connections returns those of a token's person.
+// connections returns the connections of a token's user.
 func (p *walker) connections(token string) []connected {
 	p.t.Helper()
 	var out struct{ Connections []connected }

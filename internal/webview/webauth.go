@@ -16,14 +16,14 @@ import (
 	"passerelle/internal/web"
 )
 
-// WebauthPath is where a browser sets out for the page of an institution.
+// WebauthPath is the path at which a browser begins the redirect to the page of an institution.
 const WebauthPath = "/2.0/webauth"
 
-// maxReturn is how many bytes an institution may send along with a person.
+// maxReturn is how many bytes an institution may send back with a person.
 const maxReturn = 8 << 10
 
-// The parameters of the address with which a browser begins. All others are values of the
-// connector's fields.
+// The parameters of the address at which a browser begins. All other parameters are values of
+// the connector's fields.
 const (
 	tokenParameter      = "token"
 	clientParameter     = "client_id"
@@ -35,9 +35,9 @@ const (
 	connectionParameter = "id_connection"
 )
 
-// webauth sends a person to the page of their institution, for a new connection or for one that
-// waits for them. It shows a page when the client may not receive the person, and otherwise
-// informs the client.
+// webauth redirects a person to the page of their institution, for a new connection or for a
+// connection that waits for them. When it fails, it shows a page if the client may not receive
+// the person, and otherwise redirects the person to the client with the error.
 func (w *Webview) webauth(pc *pageContext) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod
@@ -50,8 +50,8 @@ func (w *Webview) webauth(pc *pageContext) error {
 	if err != nil {
 		return err
 	}
-	// Nobody is redirected before their code is checked. An application without registered
-	// addresses would otherwise let a stranger redirect people anywhere.
+	// The person is redirected only after the code is checked. Otherwise a stranger could
+	// redirect people anywhere through an application without registered addresses.
 	code, err := w.redeem(pc, client, query.Get(tokenParameter))
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (w *Webview) webauth(pc *pageContext) error {
 	return nil
 }
 
-// redeem finds what a code that came with a person stands for.
+// redeem finds the user of a code in the address.
 func (w *Webview) redeem(pc *pageContext, client store.Client, text string) (store.Token, error) {
 	code, err := w.Access.Redeem(pc.context(), client, text)
 	if errors.Is(err, passerelle.Unauthenticated) || err == nil && code.Kind != string(access.CodeToken) {
@@ -89,8 +89,8 @@ func (w *Webview) redeem(pc *pageContext, client store.Client, text string) (sto
 	return code, nil
 }
 
-// departure is the cookie of a browser that set out for a connection's institution. It contains
-// only its name, under which it is sealed.
+// departure is the name of the cookie of a browser that was redirected to a connection's
+// institution. The cookie contains only its name, and is sealed under it.
 func departure(id passerelle.ConnectionID) string {
 	return "departure_" + strconv.FormatInt(int64(id), 10)
 }
@@ -99,8 +99,8 @@ func (pc *pageContext) departureCookie(id passerelle.ConnectionID) web.Cookie {
 	return web.Cookie{Name: departure(id), Path: WebauthPath, Secure: pc.secure(), Life: sessionLife}
 }
 
-// markDeparture sets the cookie that marks this browser as the one that left. Only it is
-// received when the person comes back.
+// markDeparture sets the cookie that marks this browser as the one that was redirected. When the
+// person comes back, only this browser is accepted.
 func (w *Webview) markDeparture(pc *pageContext, id passerelle.ConnectionID) error {
 	return w.sealer.Set(pc.writer, pc.departureCookie(id), true)
 }
@@ -111,8 +111,8 @@ func (w *Webview) departed(pc *pageContext, id passerelle.ConnectionID) bool {
 	return w.sealer.Read(pc.request, departure(id), &did) == nil && did
 }
 
-// clientOf is the client that sent the person, provided that it may receive people
-// where it wants them in the end.
+// clientOf returns the client that sent the person, if it may receive people at the requested
+// address.
 func (w *Webview) clientOf(pc *pageContext, query url.Values) (store.Client, error) {
 	client, err := w.namedClient(pc, query)
 	if err != nil {
@@ -140,7 +140,7 @@ func (w *Webview) namedClient(pc *pageContext, query url.Values) (store.Client, 
 	return client, nil
 }
 
-// newWish reads what the client asks for.
+// newWish reads the client's request.
 func newWish(query url.Values) (aggregation.Webauth, error) {
 	wish := aggregation.Webauth{
 		Connector: query.Get(uuidParameter), Source: query.Get(sourceParameter), Values: map[string]string{},
@@ -165,8 +165,8 @@ func newWish(query url.Values) (aggregation.Webauth, error) {
 	return wish, wish.Check()
 }
 
-// sendBack tells the client what was wrong with its request, or the problem of the connection.
-// Faults of our own are shown.
+// sendBack redirects to the client with the mistake in its request, or with the problem of the
+// connection. Internal errors are shown on a page.
 func (w *Webview) sendBack(pc *pageContext, wish aggregation.Webauth, err error) error {
 	var reported *passerelle.Error
 	if !errors.As(err, &reported) {
@@ -176,8 +176,8 @@ func (w *Webview) sendBack(pc *pageContext, wish aggregation.Webauth, err error)
 	return nil
 }
 
-// returned receives a person from the page of their institution. When no client waits for them, a
-// page shows the result.
+// returned handles a person who comes back from the page of their institution. When no client
+// waits for them, a page shows the result.
 func (w *Webview) returned(pc *pageContext, state string) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod
@@ -211,8 +211,8 @@ func (w *Webview) returned(pc *pageContext, state string) error {
 	return w.arrived(pc, arrival.State == "")
 }
 
-// arrived tells a person without a waiting page, in the window they came to, whether the
-// institution can be read now.
+// arrived shows a person without a waiting page, in the present window, whether the institution
+// can be read now.
 func (w *Webview) arrived(pc *pageContext, well bool) error {
 	name := "arrived"
 	if !well {

@@ -6,14 +6,15 @@
 // Files about payments begin with payment_, and files about connections with flow_. A flow is
 // what a person does from one link on: connect, reconnect or manage.
 //
-// It owns the addresses of these pages, the cookies that give access to one payment or one
-// flow, and which page shows a payment or connection in a given state. The stored state alone
-// decides the page, so that every page survives reloading, going back and returning. It does
-// not own the rules of payments and connections, does not call banks (packages initiation and
-// aggregation do), and does not decide how pages look and are sent (package web).
+// It owns the addresses of these pages, the cookies that give access to one payment or one flow,
+// and the choice of the page for each state of a payment or connection. The stored state alone
+// decides the page, so that every page can be reloaded, and works when people go back or return
+// later. It does not own the rules of payments and connections, does not call banks (packages
+// initiation and aggregation do), and does not own the design and sending of pages (package web
+// does).
 //
-// It fails with a page in plain words and the number of the request. A person without the
-// right to a payment learns nothing about it, not even whether it exists.
+// Every failure shows a page in plain words with the id of the request. A person without access
+// to a payment gets no information about it, not even whether it exists.
 package webview
 
 import (
@@ -41,14 +42,14 @@ import (
 	"passerelle/internal/web"
 )
 
-// CallbackPath is where banks send people back.
+// CallbackPath is the path to which banks send people back.
 const CallbackPath = "/2.0/webauth/callback"
 
-// NotificationPath is where banks report that an order or a consent has changed.
+// NotificationPath is the path to which banks report that an order or a consent has changed.
 const NotificationPath = "/2.0" + notification.Path
 
-// PageRoots lists the roots of the pages, without trailing slashes. The second is where older
-// programs of this API family expect them.
+// PageRoots lists the roots of the pages, without trailing slashes. Older programs of this API
+// family use the second.
 func PageRoots() []string { return []string{"/webview", "/2.0/auth/webview"} }
 
 // flowPayment is the flow in which a payment is made.
@@ -59,7 +60,7 @@ var flows = []string{flowPayment, flowConnect, flowReconnect, flowManage}
 //go:embed all:pages words
 var embedded embed.FS
 
-// An address may name each language that has a file in words.
+// An address may contain any language with a file of texts.
 var (
 	pages = web.MustPages(embeddedIn("pages"))
 	words = web.MustDictionary(embeddedIn("words"), "en")
@@ -68,7 +69,7 @@ var (
 func embeddedIn(directory string) fs.FS {
 	files, err := fs.Sub(embedded, directory)
 	if err != nil {
-		panic(fmt.Sprintf("webview: %v", err)) // only for a malformed name
+		panic(fmt.Sprintf("webview: %v", err)) // only for a malformed file name
 	}
 	return files
 }
@@ -77,16 +78,16 @@ func embeddedIn(directory string) fs.FS {
 type Config struct {
 	// Domain finds the domain of a host. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
-	// RequestID gives the identifier of the request.
+	// RequestID returns the id of the request.
 	RequestID  func(ctx context.Context) string
 	Access     *access.Access
 	DB         *store.DB
 	Initiation *initiation.Initiation
-	// Aggregation owns the connections of people.
+	// Aggregation has the use cases of connections.
 	Aggregation *aggregation.Aggregation
-	// Notifications receives what banks report.
+	// Notifications handles reports of banks.
 	Notifications *notification.Notifications
-	// Logos are the operator's own; nil for none.
+	// Logos are the operator's logos; nil for none.
 	Logos *picture.Logos
 	// MAC derives the key of the cookies from a secret of the deployment: at
 	// least 32 bytes, or New panics.
@@ -104,7 +105,7 @@ type Webview struct {
 }
 
 // New returns the handler of the pages, the callback and the assets of pages (below
-// web.AssetPath). Every other address gets a page that says so.
+// web.AssetPath). Every other address shows a page which says that it does not exist.
 func New(config Config) *Webview {
 	key := [32]byte(config.MAC("cookies of the payment webview", nil))
 	return &Webview{Config: config, sealer: web.NewSealer(key), assets: web.Assets()}
@@ -124,13 +125,13 @@ func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 		return
 	}
 	pc := &pageContext{writer: writer, request: unslashed(request)}
-	if err := w.serve(pc); err != nil { //nolint:contextcheck // it carries its request, which carries the context
+	if err := w.serve(pc); err != nil { //nolint:contextcheck // pc contains the request, which contains the context
 		w.fail(pc, err) //nolint:contextcheck // as above
 	}
 }
 
-// unslashed is a request without the slash with which some programs end the address of
-// a page.
+// unslashed returns the request without the slash that some programs add to the address of a
+// page.
 func unslashed(r *http.Request) *http.Request {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	if path == r.URL.Path || strings.HasSuffix(path, "/") {
@@ -142,20 +143,21 @@ func unslashed(r *http.Request) *http.Request {
 	return &same
 }
 
-// pageContext is a request, with what its page needs.
+// pageContext is a request, with the data that its page needs.
 type pageContext struct {
 	writer  http.ResponseWriter
 	request *http.Request
 	// root is the entry of PageRoots that the request used.
 	root   string
 	domain passerelle.Domain
-	// flow is the flow that the address names, empty for other addresses.
+	// flow is the name of the flow in the address, empty for other addresses.
 	flow string
-	// lang is the language of the address. Words are its texts.
+	// lang is the language of the address. words are its texts.
 	lang  string
 	words web.Words
-	// problem is what is wrong with the sent form, and given what was filled in, for the page
-	// that shows it again. notice is the key of a text about another result of the form.
+	// problem is a mistake in the submitted form, and given the input, for the page that shows
+	// the form again. notice is the key of a text about another result of the form. notice is
+	// the key of a text about another result of the form.
 	problem problem
 	values  map[string]string
 	notice  string
@@ -163,7 +165,7 @@ type pageContext struct {
 
 func (pc *pageContext) context() context.Context { return pc.request.Context() }
 
-// step is the step that the address asks for. The payment may no longer be at it.
+// step is the value of the step parameter. The payment may have left that step.
 func (pc *pageContext) step() string { return pc.request.URL.Query().Get("step") }
 
 func (pc *pageContext) reading() bool {
@@ -171,7 +173,7 @@ func (pc *pageContext) reading() bool {
 }
 
 // simulated reports whether a page has to say that no money moves. Pages about connections never
-// have to: they move none in any domain.
+// have to, because they move no money in any domain.
 func (pc *pageContext) simulated() bool {
 	reads := pc.flow != flowPayment || pc.request.URL.Path == WebauthPath || aggregation.IsReturn(pc.request.URL.Query().Get("state"))
 	return pc.domain.Kind == passerelle.Sandbox && !reads
@@ -200,15 +202,15 @@ func (w *Webview) serve(pc *pageContext) error {
 	return w.payment(pc)
 }
 
-// aboutBody is what the page at a root shows.
+// aboutBody is the content of the page at a root.
 type aboutBody struct {
 	frame
 	Title, Text string
-	// Try leads to a first connection, in which nothing is real.
+	// Try is the address of a simulated first connection.
 	Try string
 }
 
-// about says what is below a root to a person who opens the root itself.
+// about explains the pages below a root to a person who opens the root itself.
 func (w *Webview) about(pc *pageContext) error {
 	if !pc.reading() {
 		return errMethod
@@ -223,8 +225,9 @@ func (w *Webview) about(pc *pageContext) error {
 	})
 }
 
-// tryLink is a link with which a newcomer sees these pages. It works in a sandbox domain with
-// one application, and ends at a shop that does not exist. Elsewhere there is none.
+// tryLink is a link with which a newcomer can try these pages. It works in a sandbox domain with
+// one application, and ends at the address of a shop that does not exist. In other domains it is
+// empty.
 func (w *Webview) tryLink(pc *pageContext) (string, error) {
 	if pc.domain.Kind != passerelle.Sandbox {
 		return "", nil
@@ -244,7 +247,7 @@ func (w *Webview) tryLink(pc *pageContext) (string, error) {
 	return PageRoots()[0] + "/" + pc.words.Lang + "/" + flowConnect + "?" + query.Encode(), nil
 }
 
-// parse splits the address of a page, and reports whether it is one.
+// parse splits the address of a page, and reports whether it is a valid one.
 func (pc *pageContext) parse() bool {
 	for _, root := range PageRoots() {
 		below, ours := strings.CutPrefix(pc.request.URL.Path, root+"/")
@@ -279,7 +282,7 @@ func (w *Webview) locate(pc *pageContext) error {
 	return nil
 }
 
-// speak has banks be asked in the language of the page, before those of the browser.
+// speak makes requests to banks prefer the language of the page to those of the browser.
 func (pc *pageContext) speak() {
 	ctx := pc.context()
 	device := connector.DeviceOf(ctx)
@@ -287,8 +290,8 @@ func (pc *pageContext) speak() {
 	pc.request = pc.request.WithContext(connector.WithDevice(ctx, device))
 }
 
-// payment is every address of the payment pages: with a code the right to see a
-// payment is established, without one it is looked for in the cookie.
+// payment handles all addresses of the payment pages: a code in the address gives access to a
+// payment, and without a code access comes from the cookie.
 func (w *Webview) payment(pc *pageContext) error {
 	if pc.reading() && pc.request.URL.Query().Has("code") {
 		return w.enter(pc)
@@ -310,7 +313,7 @@ func (w *Webview) payment(pc *pageContext) error {
 	return w.show(pc, s)
 }
 
-// notified receives what banks report. The body is not read.
+// notified handles reports of banks. It does not read the body.
 func (w *Webview) notified(pc *pageContext) error {
 	if pc.request.Method != http.MethodPost {
 		return errMethod
@@ -322,10 +325,10 @@ func (w *Webview) notified(pc *pageContext) error {
 	return nil
 }
 
-// callback receives people from their banks. When a payer comes back, the bank is asked for the
-// state of the payment, and the payer returns to the page that they left, which decides how it
-// goes on. After a cancellation that a client asked for, the payer goes to the address that the
-// client named for it, if any.
+// callback handles people who come back from their banks. When a payer comes back, the service
+// asks the bank for the state of the payment, and redirects the payer to the payment's page,
+// which shows the next step. After a cancellation through the API, the payer is redirected to
+// the address that the client gave for it, if any.
 func (w *Webview) callback(pc *pageContext) error {
 	if !pc.reading() {
 		return errMethod

@@ -58,8 +58,8 @@ func TestLanguagesSayTheSame(t *testing.T) {
 	}
 }
 
-// TestALanguageIsWhole lists what a language needs besides its file of texts. See
-// docs/checklists/language.md.
+// TestALanguageIsWhole checks the data that a language needs in addition to its file of texts.
+// See docs/checklists/language.md.
 func TestALanguageIsWhole(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	page := s.open(t, s.create(t, nil).ID, nil)
@@ -109,7 +109,7 @@ func TestEveryTextIsThere(t *testing.T) {
 	}
 }
 
-// keysOfJourneys are the keys that are composed on the way to a connection.
+// keysOfJourneys returns the keys that pages about connections compose.
 func keysOfJourneys() (keys []string) {
 	for _, page := range []string{"institutions", "share", "more", "code", "list", "forget", "reading", "finished"} {
 		keys = append(keys, page+".title", page+".text")
