@@ -14,23 +14,24 @@ import (
 	"passerelle/webhook"
 )
 
-// Notes about a user can be added to the payloads of a webhook: each addition names a member of
-// the payload and the key of the note that is its value. Statements are not JSON and get none.
+// Texts stored for a user can be added to the payloads of a webhook: each addition names a
+// member of the payload and the key of the user's text that becomes its value. Statements are
+// not JSON and get no additions.
 
-// The bounds of additions.
+// The limits of additions.
 const (
 	maxAdditions   = 20
 	maxAddition    = 100
 	maxAdditionKey = 255
 )
 
-// deliveryMember is the member that every payload has in addition to those of its event.
+// deliveryMember is the member that every payload has in addition to the members of its event.
 const deliveryMember = "id_webhook_data"
 
-// AddToData adds a member to the payloads of a webhook: the note about the user under a key, or
-// null without a note or user. The addition replaces an earlier one of the same member. AddToData
-// fails with Invalid for a member that payloads already have, with Conflict beyond the limit, and
-// with Missing when there is no such webhook.
+// AddToData adds a member to the payloads of a webhook. Its value is the user's text with a key,
+// or null without a text or a user. The addition replaces an earlier addition of the same
+// member. AddToData fails with Invalid for a member that payloads already have, with Conflict
+// beyond the limit, and with Missing for an unknown webhook.
 func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string, acts ...store.Audit) error {
 	if err := checkAddition(member, key); err != nil {
 		return err
@@ -44,7 +45,7 @@ func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id p
 }
 
 // RemoveFromData removes an addition of a webhook, or all when the member is empty. It fails
-// with Missing when there is none.
+// with Missing when there is no such addition.
 func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string, acts ...store.Audit) error {
 	return d.changeAdditions(ctx, domain, id, "changed: less is added to its payloads", by, acts, func(all map[string]string) error {
 		if member == "" {
@@ -70,7 +71,7 @@ func checkAddition(member, key string) error {
 	return passerelle.CheckLine("value", key, maxAdditionKey)
 }
 
-// changeAdditions changes the present additions.
+// changeAdditions changes the additions of a webhook and stores them.
 func (d *Delivery) changeAdditions(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, what, by string, acts []store.Audit, change func(map[string]string) error) error {
 	w, err := d.registered(ctx, domain, id)
 	if err == nil && w.Deleted != nil {
@@ -99,7 +100,7 @@ func (d *Delivery) changeAdditions(ctx context.Context, domain passerelle.Domain
 	return nil
 }
 
-// additions are the members that are added to a payload, each with a comma behind it.
+// additions returns the members that are added to a payload, each followed by a comma.
 func (d *Delivery) additions(ctx context.Context, w store.Webhook, user passerelle.UserID) ([]byte, error) {
 	if len(w.AddToData) == 0 {
 		return nil, nil
@@ -126,7 +127,7 @@ func (d *Delivery) additions(ctx context.Context, w store.Webhook, user passerel
 	return out, nil
 }
 
-// additions are the notes about a user, which a page reads once.
+// additions returns the texts of a user. It reads them once for each page of deliveries.
 func (a *authority) additions(ctx context.Context, user passerelle.UserID) ([]byte, error) {
 	if len(a.webhook.AddToData) == 0 {
 		return nil, nil

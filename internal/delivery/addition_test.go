@@ -14,8 +14,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestAdditions: each JSON payload of a webhook with an addition has the note about the user,
-// signed, as it is at the time of the request. Nothing else has it.
+// TestAdditions: each JSON payload of a webhook with an addition contains, signed, the user's
+// text at the time of the request. No other payload contains it.
 func TestAdditions(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)
@@ -90,7 +90,8 @@ func TestAdditionsOfNobody(t *testing.T) {
 	})
 }
 
-// TestAdditionsAreBounded: names cannot repeat a member, and their number is limited.
+// TestAdditionsAreBounded: an addition cannot repeat a member of the payload, and the number of
+// additions is limited.
 func TestAdditionsAreBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		w := r.webhook("https://client.example/", "")

@@ -10,9 +10,9 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// closed are the addresses that no allow-list opens: those at which cloud providers hand out
-// credentials of the machine, or reach into it. The link-local ones are closed completely,
-// because further ones may be assigned and no receiver is there.
+// closed lists the addresses that no allow-list opens: addresses at which cloud providers offer
+// credentials of the machine or access to it. All link-local addresses are closed, because more
+// of them may be assigned and receivers have none.
 var closed = prefixes(
 	"169.254.0.0/16", "fe80::/10",
 	"100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
@@ -33,8 +33,8 @@ func within(addr netip.Addr, prefixes []netip.Prefix) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// guard checks each address just before it is dialled. What a name resolved to earlier does
-// not matter.
+// guard checks each address just before the connection is opened. Results of earlier name
+// resolution do not count.
 func (o Outbound) guard() func(network, address string, conn syscall.RawConn) error {
 	v4, v6 := o.allowed()
 	guardian := ssrf.New(o.ports(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
@@ -54,8 +54,8 @@ func (o Outbound) guard() func(network, address string, conn syscall.RawConn) er
 	}
 }
 
-// Refuses returns why nothing would be sent to an address and port, such as 192.0.2.1:443; nil
-// when it would.
+// Refuses returns the reason why nothing is sent to an address and port, such as 192.0.2.1:443;
+// nil when requests are sent.
 func (o Outbound) Refuses(address string) error {
 	network := "tcp4"
 	if strings.HasPrefix(address, "[") {
@@ -72,7 +72,7 @@ func (o Outbound) ports() ssrf.Option {
 }
 
 // carriesOpen reports whether every IPv4 address that an open address may contain is open too. A
-// vague one counts as open unless no list could open it.
+// vague address counts as open unless no allow-list could open it.
 func (o Outbound) carriesOpen(addr netip.Addr, guardian *ssrf.Guardian) bool {
 	for _, inner := range carried(addr) {
 		if within(inner.addr, closed) || inner.certain && guardian.SafeAddr(inner.addr) != nil {
@@ -82,7 +82,7 @@ func (o Outbound) carriesOpen(addr netip.Addr, guardian *ssrf.Guardian) bool {
 	return true
 }
 
-// allowed splits the open networks by family.
+// allowed splits the open networks into IPv4 and IPv6.
 func (o Outbound) allowed() ([]netip.Prefix, []netip.Prefix) {
 	var (
 		v4 []netip.Prefix
@@ -102,17 +102,17 @@ func (o Outbound) allowed() ([]netip.Prefix, []netip.Prefix) {
 	return v4, v6
 }
 
-// carrier is a form of IPv6 address that holds an IPv4 address, which a gateway
-// or the end of a tunnel would dial in its place.
+// carrier is a form of IPv6 address that contains an IPv4 address, to which a gateway or the end
+// of a tunnel would connect.
 type carrier struct {
 	prefix netip.Prefix
-	// mark is at the eighth byte, if any.
+	// mark is the required content from the eighth byte on, if any.
 	mark []byte
-	// at are the four bytes, each to be combined with mask.
+	// at are the positions of the four bytes, each to be combined with mask by exclusive or.
 	at   [4]int
 	mask byte
-	// vague means that addresses with the prefix may also have another form. The IPv4 address that
-	// they seem to contain is then refused only when no list could open it.
+	// vague means that addresses with the prefix may also be normal addresses. The IPv4 address
+	// that they seem to contain is then refused only when no allow-list could open it.
 	vague bool
 }
 
@@ -122,14 +122,14 @@ var carriers = []carrier{
 	{prefix: netip.MustParsePrefix("::/96"), at: last, vague: true}, // IPv4-compatible, RFC 4291
 	{prefix: netip.MustParsePrefix("::ffff:0:0:0/96"), at: last},    // IPv4-translated, RFC 2765
 	{prefix: netip.MustParsePrefix("64:ff9b::/96"), at: last},       // NAT64, RFC 6052
-	// NAT64 of a network's own, RFC 8215, with prefixes of any length.
+	// NAT64 with the prefix of a network, RFC 8215, of any length.
 	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{6, 7, 9, 10}, vague: true},
 	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{7, 9, 10, 11}, vague: true},
 	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{9, 10, 11, 12}, vague: true},
 	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: last, vague: true},
 	{prefix: netip.MustParsePrefix("2002::/16"), at: [4]int{2, 3, 4, 5}},              // 6to4, RFC 3056
-	{prefix: netip.MustParsePrefix("2001::/32"), at: [4]int{4, 5, 6, 7}},              // the server of Teredo, RFC 4380
-	{prefix: netip.MustParsePrefix("2001::/32"), at: last, mask: 0xff},                // and its client
+	{prefix: netip.MustParsePrefix("2001::/32"), at: [4]int{4, 5, 6, 7}},              // the Teredo server, RFC 4380
+	{prefix: netip.MustParsePrefix("2001::/32"), at: last, mask: 0xff},                // and the Teredo client
 	{prefix: netip.MustParsePrefix("::/0"), mark: []byte{0, 0, 0x5e, 0xfe}, at: last}, // ISATAP, RFC 5214
 	{prefix: netip.MustParsePrefix("::/0"), mark: []byte{2, 0, 0x5e, 0xfe}, at: last},
 }
@@ -140,7 +140,7 @@ type inner struct {
 	certain bool
 }
 
-// carried are the IPv4 addresses that an IPv6 address may stand for.
+// carried returns the IPv4 addresses that an IPv6 address may contain.
 func carried(addr netip.Addr) []inner {
 	if addr.Is4() {
 		return nil

@@ -20,15 +20,15 @@ import (
 	"passerelle/webhook"
 )
 
-// names is a DNS server. For each name it has the answers to successive questions. The last one
-// stays.
+// names is a DNS server. For each name it has a list of answers to successive questions. After
+// the last answer of a list it repeats that answer.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][][]netip.Addr
 	asked   map[string]int
 }
 
-// resolve lets the process resolve names with a DNS server that has the answers.
+// resolve makes the process resolve names with a DNS server that has the given answers.
 func resolve(t *testing.T, answers map[string][][]netip.Addr) {
 	t.Helper()
 	n := &names{answers: answers, asked: map[string]int{}}
@@ -64,8 +64,8 @@ const (
 	recordAAAA = 28
 )
 
-// answer is the message for a question: its own words, then the addresses of
-// the type that it asks for.
+// answer is the response to a question: the question itself, then the addresses of the requested
+// type.
 func (n *names) answer(question []byte) []byte {
 	var labels []string
 	at := 12
@@ -112,7 +112,7 @@ func TestNamesOfInternalAddressesAreRefused(t *testing.T) {
 			for _, host := range list {
 				addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
 				if err != nil || addr.Zone() != "" {
-					continue // it is a name itself, or none can stand for it
+					continue // a name itself, or an address without another form
 				}
 				name := fmt.Sprintf("h%d.receiver.example", len(answers))
 				answers[name] = [][]netip.Addr{{addr}}
@@ -127,15 +127,15 @@ func TestNamesOfInternalAddressesAreRefused(t *testing.T) {
 	refused(t, delivery.NewClient(anywhere), of)
 }
 
-// outside stands for a public address: it is on this machine, but open. within
-// is not.
+// outside stands for a public address: it is an open loopback address. within is a loopback
+// address that is not open. within is not.
 var (
 	outside = netip.MustParseAddr("127.0.0.2")
 	private = netip.MustParseAddr("127.0.0.1")
 )
 
-// sides returns a client that may reach outside. It starts a server outside and one within, on the
-// same port, and returns how many requests each got.
+// sides returns a client that may reach the address outside. It starts a server on outside and
+// one on within, with the same port, and returns the number of requests that each got.
 func sides(t *testing.T) (client *http.Client, port string, reached, entered *atomic.Int64) {
 	t.Helper()
 	reached, entered = new(atomic.Int64), new(atomic.Int64)
@@ -155,7 +155,7 @@ func sides(t *testing.T) (client *http.Client, port string, reached, entered *at
 	return delivery.NewClient(delivery.Outbound{Networks: []netip.Prefix{netip.PrefixFrom(outside, 32)}}), port, reached, entered
 }
 
-// A name may resolve differently at any moment, so each connection is checked by its address.
+// A name may resolve differently at any moment, so the address of each connection is checked.
 func TestNamesThatChange(t *testing.T) {
 	client, port, reached, entered := sides(t)
 	resolve(t, map[string][][]netip.Addr{"receiver.example": {{outside}, {private}}})
@@ -176,7 +176,7 @@ func TestNamesThatChange(t *testing.T) {
 
 func TestNamesOfSeveralAddresses(t *testing.T) {
 	client, port, reached, entered := sides(t)
-	away := netip.MustParseAddr("127.0.0.3") // closed, and nobody listens
+	away := netip.MustParseAddr("127.0.0.3") // an open address without a listener
 	resolve(t, map[string][][]netip.Addr{
 		"first.example":  {{private, outside}},
 		"last.example":   {{outside, private}},
@@ -197,8 +197,8 @@ func TestNamesOfSeveralAddresses(t *testing.T) {
 	}
 }
 
-// In a live domain, nothing is sent to a receiver or a token endpoint whose address is of the
-// operator's network or of a metadata service.
+// In a live domain, nothing is sent to a receiver or a token endpoint whose address belongs to
+// the operator's network or to a metadata service.
 func TestLiveDomainsSendNothingInside(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("live", passerelle.Live)

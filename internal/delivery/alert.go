@@ -19,13 +19,13 @@ import (
 const (
 	// AlertMail reports that failures ended a run.
 	AlertMail = "alert"
-	// RecoveryMail reports that everything has arrived since.
+	// RecoveryMail reports that all deliveries have been accepted since.
 	RecoveryMail = "recovery"
 	// HeldMail reports that webhooks lost their authentication provider.
 	HeldMail = "held"
 )
 
-// notice has the mails about a webhook after a run.
+// notice contains the mails about a webhook after a run.
 type notice struct {
 	// webhook is the webhook after the run, with the alarm to be stored.
 	webhook store.Webhook
@@ -46,9 +46,10 @@ func (n *notice) write(tx *store.Tx) error {
 	return nil
 }
 
-// notice decides which mail to send after a run. It reports a webhook that failures have stopped,
-// unless a mail about it was sent within the interval of its domain. It reports the recovery of a
-// reported webhook when nothing waits for it any more. Only the holder of the lease calls it.
+// notice decides which mail to send after a run. It reports a webhook that failures have
+// stopped, unless a mail about the webhook was written within the interval of its domain. It
+// reports the recovery of such a webhook when the webhook has no waiting deliveries any more.
+// Only the holder of the lease may call it.
 func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
 	if !stopped && !to.webhook.Alarmed {
 		return nil, nil
@@ -82,27 +83,27 @@ type mailContent struct {
 	now     time.Time
 }
 
-// due reports whether there are recipients, and whether the last mail about the webhook is
-// old enough.
+// due reports whether there are recipients, and whether the last mail about the webhook is older
+// than the interval.
 func (l mailContent) due() bool {
 	last := l.webhook.Alerted
 	return len(l.recipients()) > 0 && (last == nil || !l.now.Before(last.Add(l.values.Days(settings.AlertsFrequency))))
 }
 
-// solved reports whether the reported failures are over. Deliveries that were dropped do not
-// count as arrived.
+// solved reports whether the reported failures are over. Dropped deliveries do not count as
+// accepted.
 func (l mailContent) solved() bool {
 	return l.webhook.Alarmed && l.webhook.ConsecutiveFailures == 0 && l.outage.Waiting == 0
 }
 
-// recipients returns the current manager addresses of the domain. It leaves out values that
-// are no addresses.
+// recipients returns the present manager addresses of the domain. It omits values that are no
+// addresses.
 func (l mailContent) recipients() []string {
 	return slices.DeleteFunc(l.values.List(settings.ManagerEmail), func(one string) bool { return !passerelle.IsEmail(one) })
 }
 
-// notice is one mail to each recipient, so that a server that refuses one does not affect the
-// others. Without recipients, only the alarm ends.
+// notice makes one mail for each recipient, so that a mail server's refusal of one recipient
+// does not affect the others. Without recipients, only the alarm ends.
 func (l mailContent) notice(kind string) *notice {
 	n := &notice{webhook: l.webhook}
 	n.webhook.Alarmed = kind == AlertMail
@@ -150,7 +151,7 @@ func (l mailContent) name() string {
 	}, l.domain.Name)
 }
 
-// receiver is the address of a webhook without path and query, which may have secrets.
+// receiver is the address of a webhook without path and query, which may contain secrets.
 func (l mailContent) receiver() string {
 	u, err := url.Parse(l.webhook.URL)
 	if err != nil {
@@ -159,7 +160,7 @@ func (l mailContent) receiver() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// write fills a text in.
+// write fills in the variables of a text.
 func (l mailContent) write(text string) string {
 	seconds := func(key string) string { return strconv.FormatInt(l.values.Int(key), 10) }
 	since := l.webhook.Created
@@ -182,7 +183,7 @@ func (l mailContent) write(text string) string {
 	).Replace(text)
 }
 
-// days is a number of days after "every".
+// days renders a number of days to follow the word "every".
 func days(number string) string {
 	if number == "1" {
 		return "day"
@@ -190,7 +191,7 @@ func days(number string) string {
 	return number + " days"
 }
 
-// quoted is one argument of a shell command, with any content.
+// quoted quotes any text as one argument of a shell command.
 func quoted(argument string) string {
 	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestTheCommandOfAnAlertRecoversAll has events that happened hours before the
-// first request failed, in a domain whose name a shell would not take as it is.
+// TestTheCommandOfAnAlertRecoversAll has events that happened hours before the first request
+// failed, in a domain whose name must be quoted in a shell.
 func TestTheCommandOfAnAlertRecoversAll(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("it's mine", passerelle.Sandbox)

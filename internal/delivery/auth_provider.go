@@ -33,14 +33,14 @@ const (
 	maxProviderName = 64
 	secretSize      = 32
 	updateTries     = 5
-	// shownUsers is how many webhooks that had a provider are named.
+	// shownUsers is how many webhooks with a deleted provider a mail names.
 	shownUsers = 10
 )
 
-// RegisterProvider creates a provider that signs requests with a random secret. The caller
-// shows the secret once. The key of the signature is the text of the secret. The name has 1
-// to 64 letters, digits, spaces, hyphens and underscores. It fails with Conflict when the
-// name is in use or the domain has store.MaxAuthProviders.
+// RegisterProvider creates a provider that signs requests with a random secret. The caller must
+// show the secret once. The key of the signature is the secret as text. The name has 1 to 64
+// letters, digits, spaces, hyphens and underscores. It fails with Conflict when the name is in
+// use or the domain has store.MaxAuthProviders.
 func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name, by string, acts ...store.Audit) (store.AuthProvider, error) {
 	secret, err := d.newSecret()
 	if err != nil {
@@ -49,8 +49,8 @@ func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domai
 	return d.keepProvider(ctx, domain, store.AuthProvider{Domain: domain.ID, Type: HMAC, Name: name, Secret: secret, Created: d.now(domain)}, by, acts)
 }
 
-// RegisterOAuth creates a provider that gets access tokens at a token endpoint. Every field
-// of the endpoint is required, except certificate and key. Names are as for
+// RegisterOAuth creates a provider that gets access tokens at a token endpoint. Every field of
+// the endpoint is required, except certificate and key. Names follow the rules of
 // RegisterProvider.
 func (d *Delivery) RegisterOAuth(ctx context.Context, domain passerelle.Domain, name string, c EndpointChange, by string, acts ...store.Audit) (store.AuthProvider, error) {
 	a := store.AuthProvider{Domain: domain.ID, Type: OAuth, Name: name, Created: d.now(domain)}
@@ -91,24 +91,24 @@ func (d *Delivery) keepProvider(ctx context.Context, domain passerelle.Domain, a
 	return a, nil
 }
 
-// logProviderAct logs who did what to a provider. It leaves out the configuration, which may
-// have secrets.
+// logProviderAct logs an act on a provider, with the actor. It omits the configuration, which
+// may contain secrets.
 func (d *Delivery) logProviderAct(ctx context.Context, domain passerelle.Domain, what string, id int64, by string) {
 	d.Log.InfoContext(ctx, "provider "+what, "domain", domain.ID, "provider", id, "by", by)
 }
 
-// ProviderChange is a change of a provider; nil leaves a field as it is.
+// ProviderChange is a change of a provider. A nil field does not change.
 type ProviderChange struct {
 	Name *string
-	// Endpoint is for oauth providers alone.
+	// Endpoint is only for oauth providers.
 	Endpoint EndpointChange
-	// By is who changes it, for the log.
+	// By is the actor of the change, for the log.
 	By string
 }
 
-// UpdateProvider changes a provider. Access tokens of the former endpoint are no longer
-// used. It fails with Missing when the provider does not exist, and with Conflict when too
-// many changes happen at once. No change is lost.
+// UpdateProvider changes a provider. Access tokens of the former endpoint are no longer used. It
+// fails with Missing when the provider does not exist, and with Conflict when too many changes
+// happen at the same time. Simultaneous changes do not overwrite each other.
 func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange, acts ...store.Audit) (store.AuthProvider, error) {
 	for range updateTries {
 		a, err := d.tryUpdate(ctx, domain, id, c, acts)
@@ -167,7 +167,7 @@ func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id in
 }
 
 // DeleteProvider deletes a provider. It fails with Missing when the provider does not exist.
-// Webhooks with this provider send nothing until they get another one, and the managers of
+// Webhooks with this provider send nothing until they get another provider, and the managers of
 // the domain get a mail.
 func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain, id int64, by string, acts ...store.Audit) error {
 	err := d.endProviders(ctx, domain, id, func(tx *store.Tx) error {
@@ -181,7 +181,7 @@ func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain,
 	return nil
 }
 
-// DeleteProviders ends all providers of a domain, as DeleteProvider does one.
+// DeleteProviders deletes all providers of a domain, like DeleteProvider.
 func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain, by string) error {
 	err := d.endProviders(ctx, domain, 0, func(tx *store.Tx) error {
 		tx.DeleteAuthProviders(domain.ID, d.now(domain))
@@ -194,8 +194,8 @@ func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain
 	return nil
 }
 
-// endProviders writes the end of a provider, or of all when it is zero, together with
-// mails about the webhooks that it holds up.
+// endProviders stores the deletion of a provider, or of all providers when it is zero, together
+// with mails about the webhooks that use them.
 func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, provider int64, end func(*store.Tx) error) error {
 	held, err := d.DB.WebhooksWithProvider(ctx, domain.ID, provider, shownUsers+1)
 	if err != nil {
@@ -217,10 +217,10 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 }
 
 // Rotate replaces the secret of a signing provider with a random one, and returns it with the
-// provider. The caller shows it once. During the overlap, in real time, both secrets sign
-// requests, the new one in the header for the next signature. After it they are signed with the
-// new one only. A zero overlap replaces the secret at once. During an overlap, Rotate replaces
-// the next secret. The overlap is from zero to MaxOverlap.
+// provider. The caller must show the secret once. During the overlap, in real time, both secrets
+// sign requests, the new one in the header for the next signature. After the overlap, only the
+// new secret signs. A zero overlap replaces the secret at once. During an overlap, Rotate
+// replaces the next secret. The overlap is from zero to MaxOverlap.
 func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string, acts ...store.Audit) (store.AuthProvider, string, error) {
 	var (
 		a      store.AuthProvider
@@ -256,7 +256,7 @@ func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int6
 	return a, secret, nil
 }
 
-// replace makes a secret the next one of a provider, or the present one without an overlap.
+// replace sets the next secret of a provider, or the present secret without an overlap.
 func replace(a *store.AuthProvider, secret string, real time.Time, overlap time.Duration) {
 	if overlap == 0 {
 		a.Secret, a.NextSecret, a.NextFrom = secret, "", nil
@@ -282,8 +282,8 @@ func providerFault(verb string, a store.AuthProvider, err error) error {
 	return fmt.Errorf("%s provider %d: %w", verb, a.ID, err)
 }
 
-// provider finds a provider by id or, failing that, by name. The empty name is no provider, and
-// returns zero.
+// provider finds a provider by id or, failing that, by name. The empty name means no provider,
+// and returns zero.
 func (d *Delivery) provider(ctx context.Context, domain passerelle.Domain, name string) (int64, error) {
 	if name == "" {
 		return 0, nil
@@ -308,8 +308,8 @@ func noProvider() error {
 	return passerelle.InvalidField("id_auth", "no provider of that id or name")
 }
 
-// useProvider keeps the provider of a webhook from being deleted until the
-// webhook has it.
+// useProvider prevents the deletion of a webhook's provider until the unit has stored the
+// webhook.
 func useProvider(tx *store.Tx, w store.Webhook) {
 	if w.Auth != 0 && !w.AuthDeleted {
 		tx.UseAuthProvider(w.Domain, w.Auth)

@@ -19,7 +19,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The log names who changed a provider. It has no configuration and no refused changes.
+// The log contains the actor of each change of a provider. It contains neither the configuration
+// nor refused changes.
 func TestChangesOfProvidersAreAudited(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var log strings.Builder
@@ -69,7 +70,8 @@ func TestChangesOfProvidersAreAudited(t *testing.T) {
 	})
 }
 
-// meanwhile runs a function each time a provider has been read for a change, before the change.
+// meanwhile calls a function each time after a provider is read for a change, and before the
+// change.
 func (r *fixture) meanwhile(do func()) {
 	real, within := r.Now, false
 	r.Now = func() time.Time {
@@ -82,7 +84,7 @@ func (r *fixture) meanwhile(do func()) {
 	}
 }
 
-// Of two simultaneous updates, each changes what it names, and neither undoes the other.
+// Of two simultaneous updates, each changes its own fields, and neither undoes the other.
 func TestUpdatesAtOnceAreBothMade(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		a := r.oauth("p", endpointAt("https://first.example/token"))
@@ -108,7 +110,7 @@ func TestUpdatesAtOnceAreBothMade(t *testing.T) {
 	})
 }
 
-// An update that others always overtake is refused, and changes nothing.
+// An update that concurrent changes overtake every time is refused, and changes nothing.
 func TestAnUpdateGivesUp(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		a, n := r.oauth("p", endpointAt("https://first.example/token")), 0
@@ -127,8 +129,8 @@ func TestAnUpdateGivesUp(t *testing.T) {
 	})
 }
 
-// Without the signature of its deleted provider nothing is sent: events are kept, managers of
-// the domain get a mail, and another provider then signs all.
+// After its provider was deleted, a webhook sends nothing: its events are stored, the managers
+// of the domain get a mail, and another provider later signs all requests.
 func TestADeletedProviderHoldsItsWebhooks(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.ManagerEmail: "ops@bank.example, it@bank.example"}, r.clock.Now()))
@@ -154,7 +156,7 @@ func TestADeletedProviderHoldsItsWebhooks(t *testing.T) {
 			r.emit(id+2, 1)
 		}
 		r.clock.advance(3 * time.Hour)
-		r.run(3, 0) // to the other webhook
+		r.run(3, 0) // sent to the other webhook
 		mails, err := r.DB.Mails(t.Context(), r.domain.ID, store.Window{Limit: 9})
 		must(t, err)
 		mails = slices.DeleteFunc(mails, func(m store.Mail) bool { return m.Kind != delivery.HeldMail })

@@ -15,12 +15,12 @@ import (
 
 // credential identifies the service to a receiver.
 type credential struct {
-	// secret signs. next also signs while it is about to replace secret. Each is empty when
-	// there is none.
+	// secret signs requests. During a rotation, next also signs them. Each is empty when there
+	// is none.
 	secret, next string
 	// bearer is the token of the Authorization header, empty for none.
 	bearer string
-	// detail is a sentence for the log of requests, without secrets; it may be empty.
+	// detail is a sentence for the request log, without secrets; it may be empty.
 	detail string
 }
 
@@ -30,22 +30,22 @@ type authority struct {
 	d        *Delivery
 	domain   passerelle.Domain
 	webhook  store.Webhook
-	provider *store.AuthProvider // nil for none
-	// client trusts the authorities of the domain.
+	provider *store.AuthProvider // nil without a provider
+	// client trusts the certificate authorities of the domain.
 	client      *http.Client
 	authorities string
-	// limit is how long getting an access token may take.
+	// limit is the longest time of a request for an access token.
 	limit time.Duration
 
 	mu sync.Mutex
-	// users are the credentials found so far for events of users.
+	// users caches the credentials for events of users.
 	users map[passerelle.UserID]credential
-	// added are the additions found so far, by user.
+	// added caches the additions, by user.
 	added map[passerelle.UserID][]byte
 }
 
-// errHeldUp stops the work for a webhook whose provider was deleted: it must not send
-// requests without its signature.
+// errHeldUp stops work for a webhook whose provider was deleted, because requests must not be
+// sent without the provider's signature.
 var errHeldUp = passerelle.Conflicting("The authentication provider of the webhook was deleted; give it another one first.")
 
 // authority makes the authority of a webhook.
@@ -65,8 +65,8 @@ func (s *leaseSession) authority(to store.Addressee, values settings.Values) (*a
 }
 
 // credential returns the credential for a request about a user's event; the user is zero for
-// other events. Its error is a short sentence without a secret: it is kept as the failure of
-// the request.
+// other events. Its error is a short sentence without a secret, which is stored as the failure
+// of the request.
 func (a *authority) credential(ctx context.Context, user passerelle.UserID) (credential, error) {
 	switch {
 	case a.provider != nil && a.provider.Type == OAuth:
@@ -81,11 +81,11 @@ func (a *authority) credential(ctx context.Context, user passerelle.UserID) (cre
 	return a.ofUser(ctx, user)
 }
 
-// renewedToken marks the second request of an exchange, which is the recorded one.
+// renewedToken marks the second request of an exchange. Only the second request is recorded.
 const renewedToken = "A first request was refused with status 401; this one has a new access token."
 
-// renew answers a receiver that has refused a credential with status 401. It reports whether
-// another request with the returned credential should be made.
+// renew handles the answer of a receiver that has refused a credential with status 401. It
+// reports whether to send another request with the returned credential.
 func (a *authority) renew(ctx context.Context, refused credential) (credential, bool, error) {
 	if a.provider == nil || a.provider.Type != OAuth {
 		return refused, false, nil
@@ -98,10 +98,11 @@ func (a *authority) endpoint() endpoint {
 	return endpoint{*a.provider, a.client, a.authorities, a.d.Now, a.limit, a.d.Log, a.d.agent}
 }
 
-// errUserToken hides its cause, which is ours and not the receiver's.
+// errUserToken hides its cause, which is a fault of the service and not of the receiver.
 var errUserToken = errors.New("the token of the user cannot be read")
 
-// ofUser returns the token of the event's user. A page asks the database once for each user.
+// ofUser returns the credential with the token of the event's user. For each page of deliveries,
+// the database is queried once for each user.
 func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credential, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,8 +118,8 @@ func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credent
 	return found, nil
 }
 
-// userToken is the newest permanent token that the application of the webhook has of a user. A
-// request without one is sent anyway.
+// userToken is the newest permanent token of a user that was issued to the application of the
+// webhook. Without such a token, the request is sent without a token.
 func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (credential, error) {
 	client, err := a.application(ctx)
 	switch {
@@ -134,8 +135,8 @@ func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (cred
 	return credential{bearer: token}, err
 }
 
-// application is the webhook's application or, when the webhook has none, the only one of the
-// domain. It is zero when the domain has none or several.
+// application is the webhook's application or, when the webhook has none, the only application
+// of the domain. It is zero when the domain has none or several.
 func (a *authority) application(ctx context.Context) (passerelle.ClientID, error) {
 	if a.webhook.Client != 0 {
 		return a.webhook.Client, nil

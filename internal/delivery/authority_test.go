@@ -23,7 +23,7 @@ func (r *fixture) application(domain passerelle.DomainID, name string) passerell
 	return c.ID
 }
 
-// permanent keeps a permanent token of a user.
+// permanent issues a permanent token for a user.
 func (r *fixture) permanent(client passerelle.ClientID, user passerelle.UserID, text string) store.Token {
 	r.t.Helper()
 	token := store.Token{Domain: r.domain.ID, Client: client, Kind: "user", User: user, Hash: []byte(text), Created: r.clock.Now()}
@@ -47,16 +47,17 @@ func (r *fixture) emitFor(user passerelle.UserID, version int64) {
 	})
 }
 
-// TestUserTokens: without a provider, a request about a user has the newest permanent token of the
-// webhook's application for the user. When there is no such token, the log says why.
+// TestUserTokens: without a provider, a request about a user has the newest permanent token of
+// the webhook's application for the user. When there is no such token, the request log contains
+// the reason.
 func TestUserTokens(t *testing.T) {
 	const (
 		none   = "No user token: the webhook belongs to no application, and the domain has not exactly one."
 		absent = "No user token: application %d has no permanent token of user 7 that is valid."
 	)
 	for name, test := range map[string]struct {
-		// clients are the applications of the domain. The webhook belongs to the first one when
-		// owned.
+		// clients are the applications of the domain. When owned is set, the webhook belongs to
+		// the first one.
 		clients int
 		owned   bool
 		tokens  func(r *fixture, clients []passerelle.ClientID)
@@ -108,7 +109,7 @@ func TestUserTokens(t *testing.T) {
 				_, err := r.Register(t.Context(), r.domain, registration)
 				must(t, err)
 				r.emitFor(7, 1)
-				r.emitFor(7, 2) // of one page, and found once
+				r.emitFor(7, 2) // both are on one page, so the token is read once
 				r.run(2, 0)
 				in.want(t, test.want, test.want)
 				for id := range passerelle.DeliveryID(2) {
@@ -123,13 +124,13 @@ func TestUserTokens(t *testing.T) {
 	}
 }
 
-// A provider replaces user tokens, events without a user have none, and a receiver that refuses
-// a user's token gets no second request.
+// A provider replaces user tokens, requests about events without a user carry no token, and a
+// receiver that refuses a user's token gets no second request.
 func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		client, in := r.application(r.domain.ID, "c"), newGuarded(t)
 		r.permanent(client, 7, "user token")
-		w := r.webhook(in.url, "") // of payments
+		w := r.webhook(in.url, "") // for events of payments
 		r.emit(1, 1)
 		r.run(1, 0)
 		in.want(t, "")
@@ -151,8 +152,8 @@ func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
 	})
 }
 
-// signers returns which secrets sign a request, as a receiver with that secret alone finds
-// under either prefix.
+// signers returns the secrets that sign a request, checked with each secret alone under both
+// header prefixes.
 func signers(t *testing.T, r *fixture, req *http.Request, body []byte, secrets map[string]string) (names string) {
 	t.Helper()
 	for _, name := range []string{"first", "second", "third", "fourth"} {
@@ -171,7 +172,7 @@ func signers(t *testing.T, r *fixture, req *http.Request, body []byte, secrets m
 	return fmt.Sprintf("%s%d", names, len(req.Header["Svc-Signature-Next"]))
 }
 
-// Secrets that are rotated overlap for as long as was asked for, in real time.
+// During a rotation, both secrets sign for the requested overlap, in real time.
 func TestRotatedSecretsOverlap(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		secrets := map[string]string{}
@@ -219,7 +220,7 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 		send("second 0")
 		rotate("third", time.Hour)
 		send("second third 1")
-		rotate("fourth", 2*time.Hour) // takes the place of the third
+		rotate("fourth", 2*time.Hour) // replaces the third secret
 		send("second fourth 1")
 		r.clock.advance(time.Hour)
 		send("second fourth 1")
@@ -263,7 +264,7 @@ func TestRotationsAreChecked(t *testing.T) {
 	})
 }
 
-// The built-in receiver knows both secrets of a rotation.
+// The built-in receiver accepts both secrets of a rotation.
 func TestReceiverJudgesBothSignatures(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")

@@ -7,19 +7,19 @@ import (
 	"passerelle"
 )
 
-// maxAwaited is how many clients of a domain may wait for receivers at once, in this
-// process. A receiver may be silent for as long as its domain allows, and without a limit
+// maxAwaited is how many clients of a domain may wait for receivers at the same time, in this
+// process. A receiver may delay its answer for as long as its domain allows, and without a limit
 // one domain could occupy every request of the process.
 const maxAwaited = 8
 
-// waiting counts these clients by domain. The zero value is ready to use.
+// waiting counts the waiting clients by domain. The zero value is ready to use.
 type waiting struct {
 	mu sync.Mutex
 	in map[passerelle.DomainID]int
 }
 
-// Await counts a client that waits for a receiver of the domain, until leave is called once.
-// It fails with passerelle.Unavailable when maxAwaited clients wait.
+// Await counts a client that waits for a receiver of the domain, until the client calls leave
+// once. It fails with passerelle.Unavailable when maxAwaited clients are waiting.
 func (d *Delivery) Await(domain passerelle.DomainID) (func(), error) {
 	w := &d.process.waiting
 	w.mu.Lock()

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// body is the body of a request. It can be read several times, to sign it, to send it and to
-// send it again. A large one is never in memory completely.
+// body is the body of a request. It can be read several times: to sign it, to send it and to
+// send it again. A large body is never completely in memory.
 type body struct {
 	size int64
 	open func() io.Reader
@@ -30,7 +30,7 @@ func (s *leaseSession) body(ctx context.Context, d store.Delivery, added []byte)
 	if d.MediaType != store.JSON {
 		return body{d.Parted, stored}, nil
 	}
-	const enough = 512 // to see how the object begins
+	const enough = 512 // to see the beginning of the object
 	begins := make([]byte, min(d.Parted, enough))
 	if _, err := io.ReadFull(stored(), begins); err != nil {
 		return body{}, err
@@ -41,7 +41,7 @@ func (s *leaseSession) body(ctx context.Context, d store.Delivery, added []byte)
 	}}, nil
 }
 
-// whole is the body of an event in one piece.
+// whole is the body of an event that is stored in one piece.
 func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte) (body, error) {
 	whole, err := d.Body, error(nil)
 	if len(whole) == 0 {
@@ -58,11 +58,11 @@ func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte
 	return body{int64(len(whole)), func() io.Reader { return bytes.NewReader(whole) }}, nil
 }
 
-// errEmpty reports a missing JSON body, which only a broken row has.
+// errEmpty reports a missing JSON body, which can only come from a corrupt row.
 var errEmpty = errors.New("the body is empty")
 
-// withID returns an event's body, a JSON object, with the delivery's id as its first member,
-// and then the additions. An empty body stays empty.
+// withID returns an event's body, a JSON object, with the delivery's id as its first member, and
+// then the additions. An empty body is returned unchanged.
 func withID(body []byte, id passerelle.DeliveryID, added []byte) []byte {
 	if len(body) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func withID(body []byte, id passerelle.DeliveryID, added []byte) []byte {
 	return append(out, rest...)
 }
 
-// tail is the rest after the first bytes.
+// tail is a body after its first bytes.
 type tail struct {
 	io.Reader
 	skip int64
@@ -102,7 +102,7 @@ var compressors = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) 
 func compressed(plain io.Reader) io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {
-		z := compressors.Get().(*gzip.Writer) //nolint:errcheck // the pool holds nothing else
+		z := compressors.Get().(*gzip.Writer) //nolint:errcheck // the pool contains only such writers
 		defer compressors.Put(z)
 		z.Reset(in)
 		_, err := io.Copy(z, plain)

@@ -26,7 +26,7 @@ import (
 	"passerelle/webhook"
 )
 
-// emitEvent stores an event of user 7, whose body a function may write in parts.
+// emitEvent stores an event of user 7. A function may write its body in parts.
 func (r *fixture) emitEvent(e store.EmittedEvent, write func(io.Writer)) {
 	r.t.Helper()
 	e.Domain, e.Name, e.User, e.Created = r.domain.ID, webhook.PaymentStateUpdated, 7, r.clock.Now()
@@ -41,7 +41,7 @@ func (r *fixture) emitEvent(e store.EmittedEvent, write func(io.Writer)) {
 	r.write(func(tx *store.Tx) error { return tx.Emit(e) })
 }
 
-// request is what a receiver got, with the body uncompressed.
+// request is a request that a receiver got, with the decompressed body.
 type request struct {
 	header http.Header
 	length int64
@@ -49,7 +49,7 @@ type request struct {
 	fault  error
 }
 
-// verifyingReceiver keeps complete requests and verifies their signatures.
+// verifyingReceiver stores complete requests and verifies their signatures.
 func (r *fixture) verifyingReceiver(secret string) (url string, got *[]request) {
 	got = &[]request{}
 	url = receiver(r.t, func(_ http.ResponseWriter, req *http.Request) {
@@ -138,7 +138,7 @@ func wantRequest(t *testing.T, got request, body string, e store.EmittedEvent, c
 	}
 }
 
-// peak is a writer that hashes, and remembers how large the heap was meanwhile.
+// peak is a writer that hashes its input, and records the largest size of the heap at that time.
 type peak struct {
 	hash.Hash
 	seen int
@@ -154,8 +154,8 @@ func (p *peak) Write(piece []byte) (int, error) {
 	return p.Hash.Write(piece)
 }
 
-// alive is how much of the heap is in use. Allocations of others between a collection and the
-// count are garbage; the smallest of several counts has the least of them.
+// alive is the size of the live heap. Other goroutines may allocate between a collection and the
+// count, so the smallest of several counts is used.
 func alive() uint64 {
 	least := uint64(math.MaxUint64)
 	for range 3 {
@@ -209,7 +209,7 @@ func TestALargeBodyIsNeverInMemory(t *testing.T) {
 	})
 }
 
-// without leaves out the first bytes.
+// without removes the first bytes of its input.
 type without struct {
 	io.Writer
 	skip int
@@ -222,7 +222,7 @@ func (w *without) Write(piece []byte) (int, error) {
 	return len(piece), err
 }
 
-// body reads the present parts of a delivery's body.
+// body returns the stored parts of a delivery's body.
 func (r *fixture) body(w store.Webhook, id passerelle.DeliveryID) string {
 	r.t.Helper()
 	d, err := r.DB.OneDelivery(r.t.Context(), w, id)
@@ -271,8 +271,8 @@ func (r *fixture) wantBodies(w store.Webhook, want ...string) {
 	}
 }
 
-// TestAnErasedBodyIsNotSent erases the next body of a webhook and a held one: the first
-// delivery is given up, the held one never comes, and later ones go out.
+// TestAnErasedBodyIsNotSent erases the body of a webhook's next delivery and of a held back one:
+// the first delivery is given up, the held back one is never sent, and later ones are sent.
 func TestAnErasedBodyIsNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -293,8 +293,8 @@ func TestAnErasedBodyIsNotSent(t *testing.T) {
 	})
 }
 
-// TestDeletedWebhooksKeepNoBodies deletes the only webhook that was still to get
-// an event of a user.
+// TestDeletedWebhooksKeepNoBodies deletes the only webhook that still had to receive an event of
+// a user.
 func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -319,7 +319,7 @@ func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
 }
 
 // TestADeletedWebhookThatComesBackGetsWhatItMissed: the body of an event stays for a deleted
-// webhook, although the other webhook of the event has got it.
+// webhook, although the event's other webhook has already received it.
 func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)
@@ -339,8 +339,8 @@ func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
 	})
 }
 
-// TestPartsAreWritten counts the parts that an unfinished body leaves, and refuses bodies that
-// cannot be sent.
+// TestPartsAreWritten counts the parts of an unfinished body, and refuses bodies that cannot be
+// sent.
 func TestPartsAreWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		emit := func(e store.EmittedEvent) error {
@@ -371,8 +371,8 @@ func TestPartsAreWritten(t *testing.T) {
 	})
 }
 
-// TestAuthoritiesOfADomain trusts a receiver's authority in one domain only, and only while the
-// key says so.
+// TestAuthoritiesOfADomain: a receiver's certificate authority is trusted in one domain only,
+// and only while the domain's setting contains it.
 func TestAuthoritiesOfADomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(ok))
@@ -398,8 +398,8 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 	})
 }
 
-// TestWhatNobodyGetsHasNoBody: a user's event without a webhook, or a held one without a
-// webhook at its release, has no body.
+// TestWhatNobodyGetsHasNoBody: a user's event without a webhook has no body. Neither has a held
+// event without a webhook at its release.
 func TestWhatNobodyGetsHasNoBody(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		eyes := storetest.Inspect(t, r.url)
@@ -407,7 +407,7 @@ func TestWhatNobodyGetsHasNoBody(t *testing.T) {
 		write := func(w io.Writer) { w.Write(secret) }
 		r.emitEvent(store.EmittedEvent{Version: 1, Body: secret}, nil)
 		r.emitEvent(store.EmittedEvent{Version: 2}, write)
-		r.emitBody(8, 1, string(secret)) // of no user
+		r.emitBody(8, 1, string(secret)) // without a user
 		r.emitEvent(store.EmittedEvent{Version: 3, Held: true, Body: secret}, nil)
 		r.emitEvent(store.EmittedEvent{Version: 4, Held: true}, write)
 		want := func(parts int64, bodies ...string) {

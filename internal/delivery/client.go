@@ -1,3 +1,18 @@
+// Package delivery sends webhooks.
+//
+// It owns guarded requests to addresses that clients name; registration of webhooks and
+// providers; the time and order in which events are sent, and the handling of failures; the form
+// and signature of a request; and the built-in receiver. It does not own events or their bodies,
+// nor the loop that calls it.
+//
+// Each webhook has one sender at a time, with a lease in the database, and webhooks never wait
+// for each other. A request is recorded after its answer arrives. When a sender dies before it
+// records a request, or its lease lapses, the next sender repeats the request, so every event
+// arrives at least once.
+//
+// Registrations fail with *passerelle.Error that names the field. A failing receiver is not an
+// error but a recorded attempt, and deliveries are given up only when their webhook is deleted
+// or their body is erased. A refused address is ErrAddress.
 package delivery
 
 import (
@@ -11,10 +26,10 @@ import (
 	"time"
 )
 
-// The bounds of an exchange with a receiver.
+// The limits of an exchange with a receiver.
 const (
-	// MaxTimeout is from dialling to the last byte of the answer, and as much
-	// as a domain can set.
+	// MaxTimeout limits the time from the connection to the last byte of the answer. It is also
+	// the largest value that a domain can set.
 	MaxTimeout = 300 * time.Second
 	// MaxAnswer is how many bytes of an answer's body can be read.
 	MaxAnswer = 64 << 10
@@ -23,16 +38,16 @@ const (
 	maxHeader   = 64 << 10
 )
 
-// ErrAddress means that a host stands for an address that may not be dialled.
+// ErrAddress means that the address of a host is not allowed.
 var ErrAddress = errors.New("delivery: the address is not open to outgoing requests")
 
-// Outbound is what the operator allows for outgoing requests. The zero value allows public
-// addresses alone.
+// Outbound defines the destinations that the operator allows for outgoing requests. The zero
+// value allows public addresses only.
 type Outbound struct {
 	// Timeout limits a complete exchange; zero means MaxTimeout. The context of a request
-	// shortens it to what its domain has set.
+	// shortens it to the setting of its domain.
 	Timeout time.Duration
-	// Loopback opens this machine, for development.
+	// Loopback allows the addresses of this machine, for development.
 	Loopback bool
 	// Networks opens private networks of the operator's.
 	Networks []netip.Prefix
@@ -40,11 +55,12 @@ type Outbound struct {
 	Ports []uint16
 }
 
-// NewClient makes the client for requests to addresses that clients of the service chose: webhooks
-// and the token endpoints of their providers. It checks every address that it connects to, after
-// resolving. It follows no redirect, so that a 3xx is the answer and a failed delivery. It reads
-// at most MaxAnswer bytes of a body, which then ends without an error. It uses no proxy of the
-// environment. It is safe for concurrent use and keeps connections: make one and share it.
+// NewClient makes the client for requests to addresses that clients of the service chose:
+// webhooks and the token endpoints of their providers. The client checks every address that it
+// connects to, after name resolution. It follows no redirects, so an answer with status 3xx is a
+// failed delivery. It reads at most MaxAnswer bytes of a body, which then ends without an error.
+// It uses no proxy of the environment. It is safe for concurrent use and keeps connections: make
+// one and share it.
 func NewClient(o Outbound) *http.Client {
 	return &http.Client{
 		Transport: bounded{o.transport(), cmp.Or(o.Timeout, MaxTimeout)},
@@ -60,18 +76,18 @@ func (o Outbound) transport() *http.Transport {
 		DialContext:         dialer.DialContext,
 		TLSHandshakeTimeout: dialTimeout,
 		ForceAttemptHTTP2:   true,
-		MaxIdleConnsPerHost: maxInFlight, // so that none has to dial again
+		MaxIdleConnsPerHost: maxInFlight, // so that no request has to open a new connection
 
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: maxHeader,
-		// A small compressed answer could unfold to a large one.
+		// A small compressed answer could decompress to a large one.
 		DisableCompression: true,
 	}
 }
 
-// bounded limits how long an exchange takes, and how much of its answer can be read. The limit of
-// an http.Client would cost each request a goroutine, even a request whose context ends sooner and
-// which needs no limit here.
+// bounded limits the time of an exchange, and the size of the part of its answer that can be
+// read. The timeout of an http.Client would cost each request a goroutine, including requests
+// whose context ends sooner and which need no limit here.
 type bounded struct {
 	*http.Transport
 	most time.Duration
@@ -94,7 +110,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// shortened ends after MaxAnswer bytes. Closing it then drops the connection.
+// shortened ends after MaxAnswer bytes. In that case closing it closes the connection.
 type shortened struct {
 	io.LimitedReader
 	whole  io.Closer

@@ -32,8 +32,8 @@ func receiver(t *testing.T, handler http.HandlerFunc) string {
 
 func ok(http.ResponseWriter, *http.Request) {}
 
-// inside are addresses that no receiver of a live domain and no token endpoint
-// may have, each as it can be written into a URL.
+// inside lists addresses that no receiver of a live domain and no token endpoint may have, each
+// in every form that a URL may contain.
 var inside = map[string][]string{
 	"loopback":        {"127.0.0.1", "127.9.9.9", "127.255.255.254", "[::1]"},
 	"unspecified":     {"0.0.0.0", "0.0.0.1", "0.255.255.255", "[::]"},
@@ -58,8 +58,8 @@ var inside = map[string][]string{
 	"other spellings": {"localhost", "LOCALHOST"},
 }
 
-// metadata are addresses of metadata services of clouds, which nothing opens, and the forms
-// that may hide them.
+// metadata lists addresses of cloud metadata services, which no setting opens, and the forms in
+// which they may be written.
 var metadata = map[string][]string{
 	"most clouds":     {"169.254.169.254", "[fe80::a9fe:a9fe]"},
 	"of containers":   {"169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"},
@@ -83,7 +83,7 @@ var metadata = map[string][]string{
 	"ISATAP": {"[2a00:1450::5efe:a9fe:a9fe]", "[2a00:1450::200:5efe:a9fe:a9fe]", "[fd00::5efe:a9fe:a9fe]"},
 }
 
-// refused checks that a client dials none of the hosts.
+// refused checks that a client connects to none of the hosts.
 func refused(t *testing.T, client *http.Client, hosts map[string][]string) {
 	t.Helper()
 	for kind, list := range hosts {
@@ -111,8 +111,8 @@ func TestMetadataIsRefusedWhateverIsAllowed(t *testing.T) {
 	refused(t, delivery.NewClient(anywhere), metadata)
 }
 
-// An open network does not open the IPv4 addresses that its addresses may contain, nor the other
-// family.
+// A setting that opens an IPv6 network opens neither the IPv4 addresses that its addresses may
+// contain, nor any other IPv4 address.
 func TestOpenNetworksDoNotOpenWhatTheyCarry(t *testing.T) {
 	only := func(networks ...string) *http.Client {
 		var o delivery.Outbound
@@ -261,7 +261,7 @@ func hostile(t *testing.T, say func(w io.Writer) error) string {
 	return "http://" + listener.Addr().String()
 }
 
-// endless sends one text once and another one for ever.
+// endless sends one text once and then another one without end.
 func endless(once, again string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, once)
@@ -272,14 +272,13 @@ func endless(once, again string) func(io.Writer) error {
 	}
 }
 
-// The client has a great deal of time here: what ends these answers is their
-// size.
+// The client has a long timeout here: the answers end because of their size.
 func TestEndlessAnswersEnd(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\n"
 	long := strings.Repeat("x", 1<<10)
 	for name, test := range map[string]struct {
 		say func(io.Writer) error
-		// read is true when the body is what ends.
+		// read is true when the limit ends the body.
 		read bool
 	}{
 		"status line":     {endless("HTTP/1.1 200 ", long), false},
@@ -314,7 +313,7 @@ func TestEndlessAnswersEnd(t *testing.T) {
 	}
 }
 
-// A receiver that sends a little now and then gets no more time.
+// A receiver that sends a few bytes from time to time gets no more time.
 func TestDripsEnd(t *testing.T) {
 	drip := func(w io.Writer) error {
 		ticks := time.NewTicker(time.Millisecond)

@@ -6,20 +6,21 @@ import "passerelle/internal/store"
 const (
 	// maxInFlight is how many requests to one webhook may be in flight at once.
 	maxInFlight = 8
-	// maxFailures in a row, or maxTimeouts in all, end a run.
+	// maxFailures failures in a row, or maxTimeouts timeouts in all, end a run.
 	maxFailures = 10
 	maxTimeouts = 2
-	// cautiousStart is how many requests a run of the flusher begins with: as many
-	// as need to time out before the run ends. Each success in a row allows one more.
+	// cautiousStart is the number of requests with which a run of the flusher begins. It equals
+	// the number of timeouts that end the run. Each success in a row allows one more request in
+	// flight.
 	cautiousStart = maxTimeouts
 )
 
 // concurrency decides how many requests may be in flight.
 type concurrency struct {
-	// start is the limit at the beginning.
+	// start is the limit before the first success.
 	start int
 
-	successes, failed, timeouts int // the first two in a row
+	successes, failed, timeouts int // successes and failures are counted in a row
 }
 
 func (p *concurrency) ended() bool {
@@ -30,9 +31,11 @@ func (p *concurrency) room() int {
 	if p.ended() {
 		return 0
 	}
-	// A request that timed out is not replaced, because the others may time out too.
+	// A request that timed out is not replaced by a new one, because the others may also time
+	// out.
 	room := min(p.start+p.successes, maxInFlight) - p.timeouts
-	// Requests in flight count as failures, so that no more than maxFailures fail.
+	// Requests in flight are counted as if they failed, so that at most maxFailures requests
+	// fail.
 	return min(room, maxFailures-p.failed)
 }
 

@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// dbLimit is how many sessions of failing webhooks may use the database at once: as
-// many as keep half of the processors busy. The database often runs on this machine,
-// and SQLite in this process.
+// dbLimit is how many sessions of failing webhooks may use the database at the same time: enough
+// to keep half of the processors busy. The database often runs on the same machine, and SQLite
+// in the same process.
 func dbLimit() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
-// dbLimiter limits the database access of failing webhooks. A hundred runs of the
-// flusher can fall due together, and the deliveries of healthy webhooks would wait
-// behind them. No session holds a place while a request is in flight, or takes two.
+// dbLimiter limits the database access of failing webhooks. A hundred runs of the flusher can
+// become due at the same time, and would delay the deliveries of healthy webhooks. No session
+// holds a place while a request is in flight, or takes two places.
 type dbLimiter struct {
 	once sync.Once
 	room chan struct{}
 }
 
-// limitDB does work at the database. Work for a failing webhook waits for a place.
+// limitDB calls work, which uses the database. For a failing webhook it waits for a place first.
 func (s *leaseSession) limitDB(work func()) {
 	if !s.job.troubled {
 		work()

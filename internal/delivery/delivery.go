@@ -32,27 +32,28 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// maxWebhooks is how many webhooks one process works for at once. A webhook that waits for its
-// receiver costs only goroutines and connections, so the limit leaves room for healthy webhooks
-// beside many dead receivers.
+// maxWebhooks is how many webhooks one process serves at the same time. A webhook that waits for
+// its receiver costs only goroutines and connections, so the limit leaves room for healthy
+// webhooks in addition to many unreachable receivers.
 const maxWebhooks = 1000
 
-// Config has what the use cases need. Every field is required, except where it says otherwise.
+// Config contains the dependencies of the use cases. Every field is required, unless its comment
+// says otherwise.
 type Config struct {
 	DB *store.DB
 	// Client is made by NewClient.
 	Client *http.Client
-	// Now is real time. A sandbox domain's clock converts it.
+	// Now is real time. The clock of a sandbox domain converts it to the domain's time.
 	Now func() time.Time
 	// Random is the source of signing secrets.
 	Random io.Reader
-	// Name differs from the names of all other processes on the database, also of
-	// earlier ones.
+	// Name differs from the names of all other processes on the database, including earlier
+	// ones.
 	Name string
 	// Agent is the User-Agent of requests, such as "Passerelle/1.2.0"; empty means
 	// "Passerelle".
 	Agent string
-	// Tracer goes on with the traces of events; nil for no traces.
+	// Tracer continues the traces of events; nil for no traces.
 	Tracer *tracing.Tracer
 	Log    *slog.Logger
 }
@@ -62,7 +63,7 @@ type Config struct {
 type Delivery struct {
 	Config
 	process *process
-	// agent is the User-Agent as a header has it, shared by all requests.
+	// agent is the User-Agent as a header value, shared by all requests.
 	agent []string
 }
 
@@ -77,7 +78,7 @@ type process struct {
 	trusts       trusts
 }
 
-// New makes the use cases. A process makes one for its database.
+// New makes the use cases. A process calls New once for its database.
 func New(config Config) *Delivery {
 	return &Delivery{Config: config, process: &process{}, agent: []string{cmp.Or(config.Agent, "Passerelle")}}
 }
@@ -89,7 +90,7 @@ const (
 	SubjectData     = "webhook data"
 )
 
-// Counts has the results of the requests of a call.
+// Counts contains the numbers of accepted and failed requests of a call.
 type Counts struct {
 	// Delivered requests were accepted, and Failed ones were not. Both are recorded.
 	Delivered, Failed int
@@ -102,17 +103,17 @@ func (c *Counts) add(more Counts) {
 
 // jobOptions are the options of a job.
 type jobOptions struct {
-	// wait waits for the lease when another sender has it, instead of leaving the job
-	// to that sender.
+	// wait waits for the lease while another sender has it, instead of leaving the job to that
+	// sender.
 	wait bool
-	// more signals new deliveries during the job, nil when nobody signals them.
+	// more signals new deliveries during the job, and is nil without such a signal.
 	more <-chan struct{}
 }
 
-// RunDue does what is due in a domain: it sends new deliveries, and does one run of the flusher
-// for every due webhook. It waits for other senders until everything was tried, and for the
-// sessions of this process until they have stored their mails, or until its context ends. A
-// call works for at most 1,000 webhooks with new deliveries, and 1,000 for which the flusher is
+// RunDue does the work that is due in a domain: it sends new deliveries, and runs the flusher
+// once for every due webhook. It waits for other senders until every delivery was tried, and for
+// the sessions of this process until they have stored their mails, or until its context ends. A
+// call serves at most 1,000 webhooks with new deliveries, and 1,000 for which the flusher is
 // due.
 func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
 	jobs, err := d.jobs(ctx, domain)
@@ -129,9 +130,9 @@ type job struct {
 	troubled bool
 }
 
-// jobs lists the webhooks of a domain with something to do, and those that this process works for,
-// which may still have a mail to write. It lists the active ones last, so that no session begins
-// and ends unseen between the lists.
+// jobs lists the webhooks of a domain with work, and the webhooks that this process is serving,
+// which may still have to store a mail. It lists the latter after the former, so that it misses
+// no session that begins and ends between the two lists.
 func (d *Delivery) jobs(ctx context.Context, domain passerelle.Domain) ([]job, error) {
 	fresh, err := d.withNewDeliveries(ctx, domain)
 	if err != nil {
@@ -150,8 +151,8 @@ func (d *Delivery) withNewDeliveries(ctx context.Context, domain passerelle.Doma
 	return distinct(jobsOf(domain, fresh)), nil
 }
 
-// due lists the webhooks for which the flusher is due, and those with deliveries that
-// were held back until now.
+// due lists the webhooks for which the flusher is due, and those with deliveries whose hold has
+// just ended.
 func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) ([]job, error) {
 	var jobs []job
 	now := d.now(domain)
@@ -169,11 +170,11 @@ func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) ([]job, er
 	return distinct(append(jobs, jobsOf(domain, due)...)), nil
 }
 
-// freeBatch is how many held back deliveries one transaction frees.
+// freeBatch is how many held back deliveries one transaction releases.
 const freeBatch = 1000
 
-// freeHeldBack frees the held back deliveries that are due, and reports whether there
-// were any.
+// freeHeldBack releases the held back deliveries that are due, and reports whether there were
+// any.
 func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, now time.Time) (bool, error) {
 	var freed bool
 	for ; ; freed = true {
@@ -223,8 +224,8 @@ func rank(j job) int {
 	return 0
 }
 
-// serveAll does many jobs, each in its own goroutine, and returns when all are done. A failure
-// of one does not affect the others.
+// serveAll runs many jobs, each in its own goroutine, and returns when all have ended. A failed
+// job does not affect the others.
 func (d *Delivery) serveAll(ctx context.Context, jobs []job) (Counts, error) {
 	var (
 		mu      sync.Mutex

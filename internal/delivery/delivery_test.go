@@ -26,7 +26,7 @@ import (
 	"passerelle/webhook"
 )
 
-// clock is real time, which the test advances.
+// clock is the real time plus an offset that the test advances.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -67,7 +67,7 @@ func newFixture(t *testing.T, url string) *fixture {
 	return r
 }
 
-// another is one more process on the same database.
+// another returns the Delivery of another process on the same database.
 func (r *fixture) another(name string) *delivery.Delivery {
 	db, err := store.Open(r.t.Context(), r.url, store.Options{Keys: r.keys})
 	must(r.t, err)
@@ -97,7 +97,7 @@ func (r *fixture) webhook(url, auth string) store.Webhook {
 	return w
 }
 
-// emit stores an event of a payment, whose body names it.
+// emit stores an event of a payment, whose body names the payment.
 func (r *fixture) emit(paymentID, version int64) {
 	r.t.Helper()
 	r.emitBody(paymentID, version, fmt.Sprintf(`{"id":%d,"version":%d}`, paymentID, version))
@@ -113,7 +113,7 @@ func (r *fixture) emitBody(paymentID, version int64, body string) {
 	})
 }
 
-// run does what is due and checks the counts.
+// run calls RunDue and checks the numbers of delivered and failed requests.
 func (r *fixture) run(delivered, failed int) {
 	r.t.Helper()
 	got, err := r.RunDue(r.t.Context(), r.domain)
@@ -130,7 +130,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// inbox is a receiver that remembers requests as "payment.version", and answers as configured.
+// inbox is a receiver that records requests as "payment.version", and answers as configured.
 type inbox struct {
 	mu     sync.Mutex
 	got    []string
@@ -343,8 +343,9 @@ func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
 	})
 }
 
-// TestABacklogComesOnceAndInOrder: pages are read while results are stored, and a delivery in
-// both is sent once. Successors on the same page wait for the result.
+// TestABacklogComesOnceAndInOrder: pages are read while results are stored, and a delivery that
+// is on a page and among the results is sent once. Successors on the same page are sent after
+// the result.
 func TestABacklogComesOnceAndInOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		const payments, versions = 400, 3
@@ -401,8 +402,8 @@ func TestFailuresAreTriedAgainWhenDue(t *testing.T) {
 	})
 }
 
-// TestTheDomainsClockRulesRetries freezes the domain an hour ahead of real
-// time and advances it by hand.
+// TestTheDomainsClockRulesRetries stops the domain's clock an hour ahead of real time and
+// advances it by hand.
 func TestTheDomainsClockRulesRetries(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -414,7 +415,7 @@ func TestTheDomainsClockRulesRetries(t *testing.T) {
 			advance time.Duration
 			want    delivery.Counts
 		}{{0, delivery.Counts{Failed: 1}}, {59 * time.Second, delivery.Counts{}}, {time.Second, delivery.Counts{Failed: 1}}} {
-			r.clock.advance(time.Hour) // means nothing to the domain
+			r.clock.advance(time.Hour) // does not change the domain's time
 			frozen = frozen.Add(step.advance)
 			r.freeze(frozen)
 			got, err := r.RunDue(t.Context(), r.domain)
@@ -469,8 +470,8 @@ func TestASuccessMakesFailuresCountAnew(t *testing.T) {
 			r.emit(id+1, 1)
 		}
 		r.run(0, 10)
-		// Two concurrent requests may overtake each other, so the good one is where at most
-		// nine are before and after it.
+		// Two concurrent requests may arrive in either order, so the accepted request has at
+		// most nine requests before and after it.
 		in.answers(func(arrival string) int {
 			if arrival == "8.1" || arrival == "16.1" {
 				return http.StatusOK
@@ -486,7 +487,7 @@ func TestASuccessMakesFailuresCountAnew(t *testing.T) {
 	})
 }
 
-// timeouts is a network without answers, and without the wait.
+// timeouts is a network in which every request times out at once.
 type timeouts struct {
 	mu    sync.Mutex
 	tries int
@@ -522,7 +523,7 @@ func TestTwoTimeoutsEndARun(t *testing.T) {
 		r.run(0, 0)
 		r.emit(21, 1)
 		r.run(0, 0)
-		dead.want(t, 0) // the rest is the flusher's
+		dead.want(t, 0) // the flusher sends the others
 		for range 3 {
 			r.clock.advance(time.Minute)
 			r.run(0, 2)
@@ -535,7 +536,7 @@ func TestTwoTimeoutsEndARun(t *testing.T) {
 	})
 }
 
-// redirected is a network in which every name leads to one receiver.
+// redirected is a network in which every name leads to the same receiver.
 type redirected string
 
 func (to redirected) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -563,7 +564,7 @@ func TestDomainsTimeoutCoversTheWholeExchange(t *testing.T) {
 		t.Errorf("attempts %+v", attempts)
 	}
 	if took < 3*time.Second || took >= 9*time.Second {
-		t.Errorf("cut off after %v, not the 3 seconds of the domain", took) // without a word of it there would be 10
+		t.Errorf("cut off after %v, not the 3 seconds of the domain", took) // without the domain's setting it would be 10
 	}
 }
 

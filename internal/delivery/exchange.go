@@ -21,17 +21,17 @@ import (
 	"passerelle/webhook"
 )
 
-// mostHeaders is how many headers a request usually has.
+// mostHeaders is the usual largest number of headers of a request.
 const mostHeaders = 16
 
-// Headers that are the same for every request and never change.
+// Header values that are the same for every request and never change.
 var (
 	anything = []string{"*/*"}
 	ofJSON   = []string{"application/json; charset=utf-8"}
 )
 
 // exchange sends a delivery, and sends it again when the receiver refuses a credential that can
-// be renewed. The result is in the domain's time. Signature and deadlines are in real time.
+// be renewed. The result is in the domain's time. Signature and deadlines use real time.
 func (s *leaseSession) exchange(ctx context.Context, to target, d store.Delivery) (a store.DeliveryAttempt) {
 	ctx, cancel := context.WithTimeout(ctx, to.exchangeTime())
 	defer cancel()
@@ -69,7 +69,7 @@ func (s *leaseSession) recordPanic(ctx context.Context, broken error, d store.De
 	}
 }
 
-// withoutToken records that no credential could be had.
+// withoutToken records that no credential was available.
 func withoutToken(a *store.DeliveryAttempt, err error) {
 	a.Failure = err.Error()
 	if old, isOld := errors.AsType[earlierFault](err); isOld {
@@ -77,7 +77,7 @@ func withoutToken(a *store.DeliveryAttempt, err error) {
 	}
 }
 
-// post makes one request and records its result.
+// post sends one request and records its result.
 func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, shown credential, a *store.DeliveryAttempt) {
 	ctx, cancel := context.WithTimeout(s.d.Tracer.Continue(ctx, d.Trace), to.timeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, sh
 	defer func() { endSpan(span, d, *a) }()
 	sent := s.d.Now()
 	a.At, a.Detail = to.clock.Now(sent), shown.detail
-	var reached atomic.Bool // told of from another goroutine, even after the end
+	var reached atomic.Bool // set by another goroutine, even after the request has ended
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { reached.Store(true) }})
 	request, signed, err := s.request(ctx, to, d, shown, sent)
 	if err == nil {
@@ -97,7 +97,7 @@ func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, sh
 	a.Duration, a.Failure, a.Reached = s.d.Now().Sub(sent), failure(a.Status, err), reached.Load()
 }
 
-// endSpan adds to the trace of a request what is stored about it.
+// endSpan adds the stored data of a request to its trace.
 func endSpan(span tracing.TraceSpan, d store.Delivery, a store.DeliveryAttempt) {
 	span.Number("delivery_id", int64(d.ID))
 	span.Number("delivery_attempt", d.Attempts+1)
@@ -141,14 +141,14 @@ func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery,
 		r.ContentLength, r.GetBody = -1, func() (io.ReadCloser, error) { return compressed(b.open()), nil }
 	}
 	if r.ContentLength == 0 {
-		r.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil } // any other would be chunked
+		r.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil } // any other body without a length would be sent chunked
 	}
 	r.Body, err = r.GetBody()
 	return r, signed, err
 }
 
-// describe sets the headers about the subject of the request. A body without room for the
-// delivery's id has it in a header.
+// describe sets the headers about the subject of the request. When the body has no room for the
+// delivery's id, a header contains it.
 func (to target) describe(header http.Header, d store.Delivery) {
 	header["Accept"], header["User-Agent"], header["Content-Type"] = anything, to.agent, ofJSON
 	header[webhook.EventHeader] = []string{d.Event}
@@ -162,7 +162,7 @@ func (to target) describe(header http.Header, d store.Delivery) {
 	}
 }
 
-// name sets the headers with the ids that a body other than JSON has no room for.
+// name sets the headers with the ids that are missing in a body other than JSON.
 func name(header http.Header, d store.Delivery) {
 	ids := map[string]int64{webhook.UserHeader: int64(d.User), webhook.AccountHeader: int64(d.Account)}
 	if d.Subject == string(webhook.SubjectConnection) {
@@ -175,7 +175,7 @@ func name(header http.Header, d store.Delivery) {
 	}
 }
 
-// sign signs the body before compression with one or two secrets, in one pass.
+// sign signs the body before compression with one or two secrets, and reads the body once.
 func (to target) sign(r *http.Request, b body, shown credential, now time.Time) (store.Signed, error) {
 	var (
 		signed store.Signed
@@ -199,12 +199,12 @@ func (to target) sign(r *http.Request, b body, shown credential, now time.Time) 
 	return signed, err
 }
 
-// spelling has the names of the signature headers, one for each prefix.
+// spelling contains the names of the signature headers, one for each prefix.
 type spelling struct{ dates, values, nexts []string }
 
-// spell spells header names as their prefixes are written, and not as net/http does, because
-// some receivers compare the case of names. A prefix that differs from an earlier one only
-// in case adds no header.
+// spell writes header names exactly as their prefixes are configured, and not in the form of
+// net/http, because some receivers compare the case of names. A prefix that differs from an
+// earlier one only in case adds no header.
 func spell(aliases []string) spelling {
 	var names spelling
 	known := map[string]bool{}
@@ -220,7 +220,7 @@ func spell(aliases []string) spelling {
 	return names
 }
 
-// set adds the headers of a signature, and of the next one unless it is empty.
+// set sets the headers of a signature, and the header of the next signature unless it is empty.
 func (s spelling) set(header http.Header, by webhook.Signature, next string) {
 	put(header, s.dates, by.Date)
 	put(header, s.values, by.Value)
@@ -239,9 +239,10 @@ func put(header http.Header, names []string, value string) {
 // maxKept is how many bytes of a failed request's answer are stored.
 const maxKept = 2 << 10
 
-// send sends a request and returns the beginning of an answer that is no success. It reads the
-// rest, so that the connection can be used again. A receiver that does not finish its answer in
-// time has timed out. Once there is a status, other errors do not count.
+// send sends a request and returns the beginning of an answer that reports a failure. It reads
+// the rest of the answer, so that the connection can be reused. When a receiver does not finish
+// its answer in time, the request has timed out. After a status has arrived, other errors are
+// ignored.
 func send(client *http.Client, r *http.Request) (int, string, error) {
 	var kept string
 	answer, err := client.Do(r)
@@ -275,8 +276,8 @@ func readable(raw []byte) string {
 	}, strings.ToValidUTF8(string(raw), ""))
 }
 
-// failure says in a few words why a request was not accepted; empty when it was. It does not
-// repeat errors of the network, which contain addresses.
+// failure is the reason in a few words why a request was not accepted; empty when it was
+// accepted. It does not repeat network errors, because they contain addresses.
 func failure(status int, err error) string {
 	if err == nil && status/100 == 2 {
 		return ""
@@ -292,7 +293,8 @@ func failure(status int, err error) string {
 	return "request failed"
 }
 
-// reasons are tried in this order: a name that does not resolve in time is a timeout.
+// reasons are tried in this order. For example, a name that is not resolved in time counts as a
+// timeout.
 var reasons = []struct {
 	text string
 	is   func(error) bool
@@ -313,14 +315,14 @@ const AddressRefused = "address refused"
 
 const nameNotFound = "name not found"
 
-// advice is for failures that are seldom the receiver's. It contains no address, because the
-// addresses of names in the operator's network are private.
+// advice contains sentences about failures that the receiver seldom causes. The sentences
+// contain no address, because the addresses of names in the operator's network are private.
 var advice = map[string]string{
 	AddressRefused: "The name or address leads into a private or reserved network, or to a port that is not open; who operates the service opens private networks with --allow-networks and ports with --allow-ports.",
 	nameNotFound:   "The name has no address where the service asks for it; check its spelling, and that it is known there.",
 }
 
-// explained is the detail of a request beyond its failure.
+// explained is the detail of a failed request in addition to its failure.
 func explained(a store.DeliveryAttempt) string {
 	return strings.TrimSpace(a.Detail + " " + advice[strings.TrimPrefix(a.Failure, tokenEndpoint)])
 }

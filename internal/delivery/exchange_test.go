@@ -14,15 +14,15 @@ import (
 	"passerelle/webhook"
 )
 
-// lost is a network in which no name is known.
+// lost is a network in which no name can be resolved.
 type lost struct{}
 
 func (lost) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, &net.DNSError{Err: "no such host", Name: r.URL.Hostname(), Server: "10.1.2.3:53", IsNotFound: true}
 }
 
-// TestFailuresThatOperatorsMayEnd: the log has advice and no address, also when the token
-// endpoint is unreachable.
+// TestFailuresThatOperatorsMayEnd: the request log contains advice and no address, also when the
+// token endpoint is unreachable.
 func TestFailuresThatOperatorsMayEnd(t *testing.T) {
 	const (
 		refused  = "The name or address leads into a private or reserved network, or to a port that is not open; who operates the service opens private networks with --allow-networks and ports with --allow-ports."

@@ -6,15 +6,16 @@ import (
 	"runtime/debug"
 )
 
-// guard, deferred, turns a panic into an error that has the stack for the log. In a
-// goroutine of our own a panic would end the process.
+// guard is called by defer. It turns a panic into an error that contains the stack for the log.
+// In a goroutine without this, a panic would end the process.
 func guard(err *error) {
 	if cause := recover(); cause != nil {
 		*err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 	}
 }
 
-// guarded is a reader whose panics are errors, for who reads in goroutines of its own.
+// guarded is a reader whose panics become errors, for callers that read in goroutines of their
+// own.
 type guarded struct{ io.Reader }
 
 func (g guarded) Read(into []byte) (n int, err error) {

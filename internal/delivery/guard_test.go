@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestAPanicDoesNotEndTheProcess makes the clock panic once at each place that reads it after a
-// request has arrived, in whichever goroutine.
+// TestAPanicDoesNotEndTheProcess makes the clock panic once at each place that calls it after a
+// request has arrived, in every goroutine.
 func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var left atomic.Int64
@@ -59,7 +59,7 @@ func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	})
 }
 
-// endsOfItself waits until no goroutine runs a function of ours.
+// endsOfItself waits until no goroutine runs a given function.
 func endsOfItself(t *testing.T, function string) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < time.Minute; runtime.Gosched() {
@@ -72,7 +72,7 @@ func endsOfItself(t *testing.T, function string) {
 }
 
 // TestAPageThatPanicsEndsItsSession: a sender without keys reads more deliveries during a
-// request of a webhook that got a secret meanwhile.
+// request of a webhook that got a provider with a secret in between.
 func TestAPageThatPanicsEndsItsSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		db, err := store.Open(t.Context(), r.url, store.Options{})

@@ -6,14 +6,15 @@ import (
 	"passerelle"
 )
 
-// keptLeases are the sessions of this process that keep their leases with nothing to send.
+// keptLeases are the sessions of this process that keep their leases although they have nothing
+// to send.
 type keptLeases struct {
 	mu      sync.Mutex
 	giveUps map[passerelle.WebhookID]chan struct{}
 }
 
-// keep registers a session until done is called. The channel signals that another
-// session wants the lease.
+// keep registers a session until it calls done. The channel signals that another session needs
+// the lease.
 func (l *keptLeases) keep(id passerelle.WebhookID) (<-chan struct{}, func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -29,7 +30,7 @@ func (l *keptLeases) keep(id passerelle.WebhookID) (<-chan struct{}, func()) {
 	}
 }
 
-// giveUp asks the session that keeps the lease of a webhook, if any, to release it.
+// giveUp asks the session that keeps the lease of a webhook, if any, to release the lease.
 func (l *keptLeases) giveUp(id passerelle.WebhookID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// leaseReserve is added to the time of the slowest exchange and of its recording,
-	// for a slow database.
+	// leaseReserve is added to the time of the slowest exchange and of its recording, in case
+	// the database is slow.
 	leaseReserve = 30 * time.Second
-	// recordTime limits how long results are stored after the caller has left.
+	// recordTime limits the time for storing results after the caller has left.
 	recordTime = 10 * time.Second
-	// leasePause is the interval between tries to take a lease that another holds.
+	// leasePause is the interval between attempts to take a lease that another sender holds.
 	leasePause = 20 * time.Millisecond
 )
 
-// serve runs sessions for a webhook until nothing new is left. It checks again after each
-// release, because a sender that was refused the lease meanwhile left its deliveries to this
-// one. A panic becomes an error, so that one webhook does not end the process. The lease then
-// lapses by itself, because requests may be in flight.
+// serve runs sessions for a webhook until no new deliveries are left. It checks again after each
+// release, because a sender that could not take the lease has left its deliveries to this one. A
+// panic becomes an error, so that it ends only this session and not the process. The lease then
+// lapses instead of being released, because requests may be in flight.
 func (d *Delivery) serve(ctx context.Context, j job, e jobOptions) (total Counts, err error) {
 	defer guard(&err)
 	for ctx.Err() == nil {
@@ -64,21 +64,20 @@ func (d *Delivery) hasNewDeliveries(ctx context.Context, j job) (bool, error) {
 type leaseSession struct {
 	d   *Delivery
 	job job
-	// holder names this session and not the process: after the lease has lapsed,
-	// another session of the same process must not pass for it.
+	// holder identifies this session and not the process: after the lease has lapsed, another
+	// session of the same process must not be taken for this one.
 	holder string
-	// until is the earliest instant at which the lease lapses. The time counts from before the
-	// call to the database, which may have been slow.
+	// until is the earliest instant at which the lease can lapse. It is counted from the time
+	// before the database call, because the call may have been slow.
 	until  time.Time
 	counts Counts
-	// scanned is the webhook as it was before the last scan of new deliveries. left is
-	// the last delivery that this session leaves to the flusher.
+	// scanned is the webhook before the last scan of new deliveries. left is the last delivery
+	// that this session leaves to the flusher.
 	scanned store.Webhook
 	left    passerelle.DeliveryID
 }
 
-// runSession does a job under the lease. held is false when another sender has the
-// lease.
+// runSession does a job with the lease. held is false when another sender has the lease.
 func (d *Delivery) runSession(ctx context.Context, j job, e jobOptions) (Counts, bool, error) {
 	var (
 		held bool
@@ -113,7 +112,7 @@ func (h *activeSessions) add(s *leaseSession) func() {
 	}
 }
 
-// jobs lists the jobs of the sessions of a domain.
+// jobs lists the jobs of a domain's sessions.
 func (h *activeSessions) jobs(domain passerelle.Domain) []job {
 	var jobs []job
 	h.mu.Lock()
@@ -126,8 +125,8 @@ func (h *activeSessions) jobs(domain passerelle.Domain) []job {
 	return jobs
 }
 
-// work sends the new deliveries, and does a run of the flusher if one is due. When the caller
-// leaves during a run, the run stays due.
+// work sends the new deliveries, and runs the flusher if it is due. When the caller leaves
+// during a run, the flusher stays due.
 func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 	to, err := s.target(ctx)
 	if err != nil {
@@ -150,8 +149,8 @@ func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 	return s.conclude(ctx, l.to, due, l.limit.ended())
 }
 
-// reportable drops errors that callers need not see: that the caller has left, and that the
-// lease lapsed, which it logs.
+// reportable drops errors that callers do not need: that the caller has left, and that the lease
+// has lapsed. It logs the latter.
 func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	lapsed := errors.Is(err, store.ErrConflict)
 	if lapsed {
@@ -203,7 +202,7 @@ func (s *leaseSession) lease(ctx context.Context, to target) (bool, error) {
 	return true, nil
 }
 
-// pause waits, and reports false when the context ended first.
+// pause waits. It reports false when the context ended first.
 func pause(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
@@ -215,8 +214,8 @@ func pause(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// conclude ends a run that failures may have stopped. It stores mails about the webhook, and after
-// a run of the flusher it plans the next one.
+// conclude ends a run. It stores mails about the webhook, and plans the next run after a run of
+// the flusher.
 func (s *leaseSession) conclude(ctx context.Context, to target, due *time.Time, stopped bool) error {
 	var err error
 	s.limitDB(func() { err = s.finish(ctx, to, due, stopped) })
@@ -241,8 +240,8 @@ func (s *leaseSession) finish(ctx context.Context, to target, due *time.Time, st
 	return nil
 }
 
-// release ends the lease, also when the caller has left. It does nothing when the lease
-// has lapsed.
+// release ends the lease, even when the caller has left. It does nothing when the lease has
+// lapsed.
 func (s *leaseSession) release(ctx context.Context) error {
 	var err error
 	s.limitDB(func() {
@@ -267,7 +266,7 @@ func recording(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 }
 
-// target is a webhook as it is now, with what a request to it needs.
+// target is the present state of a webhook, with the data that a request to it needs.
 type target struct {
 	webhook           store.Webhook
 	clock             passerelle.Clock
@@ -280,11 +279,11 @@ type target struct {
 	agent []string
 }
 
-// exchangeTime is the longest time of an exchange. A token request and a second try
-// with another token may take as long as the receiver itself.
+// exchangeTime is the longest time of an exchange. A token request and a second request with
+// another token may each take as long as the receiver.
 func (to target) exchangeTime() time.Duration { return 2 * to.timeout }
 
-// lease is longer than an exchange and its recording together.
+// lease is the length of the lease. It is longer than an exchange and its recording together.
 func (to target) lease() time.Duration { return to.exchangeTime() + batchTime + leaseReserve }
 
 // covers reports whether an exchange that begins now is stored before the lease can
@@ -303,8 +302,8 @@ func (s *leaseSession) target(ctx context.Context) (target, error) {
 	return to, err
 }
 
-// load reads the target. It is called for each page, so that a long run notices when
-// the webhook is deleted or gets another URL.
+// load reads the target. It is called for each page, so that a long run notices when the webhook
+// is deleted or its URL changes.
 func (s *leaseSession) load(ctx context.Context) (target, error) {
 	a, err := s.d.DB.Addressee(ctx, s.job.domain.ID, s.job.webhook)
 	if err != nil {

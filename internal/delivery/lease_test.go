@@ -29,7 +29,7 @@ func takeOver(r *fixture, w store.Webhook, from, to string) error {
 }
 
 // turnedAway checks that a caller with little time sends nothing while another session has the
-// webhook.
+// lease of the webhook.
 func turnedAway(t *testing.T, r *fixture, d *delivery.Delivery) {
 	t.Helper()
 	soon, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -49,7 +49,7 @@ func TestResultsOfALapsedLeaseAreDropped(t *testing.T) {
 			if err := takeOver(r, w, "A/1", "successor"); err != nil {
 				t.Error(err)
 			}
-			leave() // or it would wait for the successor
+			leave() // otherwise it would wait for the successor
 			return http.StatusOK
 		})
 		r.emit(1, 1)
@@ -67,8 +67,8 @@ func TestResultsOfALapsedLeaseAreDropped(t *testing.T) {
 	})
 }
 
-// TestALateSenderSendsNoMore holds two requests of a run for so long that its lease lapses and a
-// successor sends everything. The late run then sends none of its other deliveries.
+// TestALateSenderSendsNoMore delays two requests of a run until its lease lapses and a successor
+// sends all deliveries. After that, the late run sends none of its other deliveries.
 func TestALateSenderSendsNoMore(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -110,7 +110,7 @@ func TestALateSenderSendsNoMore(t *testing.T) {
 	})
 }
 
-// answering accepts everything after the test saw it.
+// answering is a receiver that accepts everything and calls the test for each request.
 type answering func(arrival string)
 
 func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -122,7 +122,7 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 }
 
-// TestASlowReceiverIsServedInOneSession: each request takes most of the time that its lease lasts.
+// TestASlowReceiverIsServedInOneSession: each request takes most of the length of the lease.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -138,7 +138,7 @@ func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	})
 }
 
-// TestACrashBetweenSendingAndRecordingRepeats takes the database away from the sender during a
+// TestACrashBetweenSendingAndRecordingRepeats makes the database fail for the sender during a
 // request.
 func TestACrashBetweenSendingAndRecordingRepeats(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
@@ -155,7 +155,7 @@ func TestACrashBetweenSendingAndRecordingRepeats(t *testing.T) {
 		}
 		in.want(t, "1.1")
 		in.answers(always(http.StatusOK))
-		turnedAway(t, r, r.Delivery) // its lease has not lapsed
+		turnedAway(t, r, r.Delivery) // the lease of the dead sender has not lapsed
 		in.want(t)
 		r.write(func(tx *store.Tx) error { tx.ReleaseWebhook(w, "B/1"); return nil })
 		r.run(1, 0)
@@ -187,8 +187,8 @@ func TestTwoSendersSendNothingTwice(t *testing.T) {
 	})
 }
 
-// TestManyWebhooksOfTwoProcesses: two processes send 2,000 deliveries to 20 webhooks, woken
-// together repeatedly. Each is accepted once.
+// TestManyWebhooksOfTwoProcesses: two processes send 2,000 deliveries to 20 webhooks, and are
+// woken at the same time repeatedly. Each is accepted once.
 func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		const webhooks, events, deliveries = 20, 100, 2000
@@ -218,7 +218,7 @@ func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 				must(t, sender.Pass(t.Context()))
 			}
 		}
-		_, err := r.RunDue(t.Context(), r.domain) // for what came after the last pass
+		_, err := r.RunDue(t.Context(), r.domain) // for deliveries after the last pass
 		must(t, err)
 		<-all
 		for _, sender := range senders {
@@ -235,8 +235,8 @@ func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	})
 }
 
-// TestOneProcessAtAWebhook: a second process comes with an event while the first waits for the
-// receiver.
+// TestOneProcessAtAWebhook: a second process wants to send an event while the first waits for
+// the receiver.
 func TestOneProcessAtAWebhook(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -256,7 +256,7 @@ func TestOneProcessAtAWebhook(t *testing.T) {
 	})
 }
 
-// hanging is a receiver that answers when the test says so.
+// hanging is a receiver that answers when the test allows it.
 func hanging(t *testing.T) (url string, arrived chan struct{}, release func()) {
 	arrived = make(chan struct{}, 1000)
 	released := make(chan struct{})
@@ -271,7 +271,7 @@ func hanging(t *testing.T) (url string, arrived chan struct{}, release func()) {
 		}
 		open = false
 	}
-	t.Cleanup(release) // before the server's, which waits for its requests
+	t.Cleanup(release) // runs before the server's cleanup, which waits for its requests
 	return url, arrived, release
 }
 
@@ -305,8 +305,8 @@ func TestDeadReceiversDoNotDelayAHealthyOne(t *testing.T) {
 	})
 }
 
-// TestNothingIsUnderWayAfterARun: a background sender has recorded all attempts but has not
-// ended, and a call that does what is due waits for it.
+// TestNothingIsUnderWayAfterARun: when a background sender has recorded all attempts but has not
+// ended, RunDue waits for it.
 func TestNothingIsUnderWayAfterARun(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -342,11 +342,11 @@ func TestStopWaitsForRequestsUntilItsDeadline(t *testing.T) {
 		release()
 		must(t, sender.Stop(t.Context()))
 		must(t, sender.Pass(t.Context()))
-		r.run(1, 0) // the first is on record, the lease is released
+		r.run(1, 0) // the first delivery is recorded, and the lease is released
 	})
 }
 
-// TestRunDueWaitsForTheSender: a background request is in flight when the call comes.
+// TestRunDueWaitsForTheSender: a background request is in flight when RunDue is called.
 func TestRunDueWaitsForTheSender(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		url, waiting, release := hanging(t)
@@ -381,7 +381,7 @@ func TestRunDueWaitsForTheSender(t *testing.T) {
 	})
 }
 
-// TestTheSenderFlushes leaves a failure to the flusher and lets a pass find it.
+// TestTheSenderFlushes leaves a failed delivery to the flusher, and a later pass sends it.
 func TestTheSenderFlushes(t *testing.T) {
 	r := newFixture(t, storetest.SQLite(t))
 	arrived := make(chan string, 10)

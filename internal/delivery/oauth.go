@@ -20,43 +20,44 @@ import (
 	"passerelle/internal/store"
 )
 
-// The bounds of asking for access tokens.
+// The limits of requests for access tokens.
 const (
-	// maxTokenTime is how long a token endpoint may take, or half of the receiver's time when
-	// that is less.
+	// maxTokenTime is the longest time of a request to a token endpoint. Half of the receiver's
+	// time applies when it is shorter.
 	maxTokenTime = 5 * time.Second
-	// tokenPause is how long a token endpoint is left alone after it failed, and
-	// after it had to replace a token that a receiver refused.
+	// tokenPause is how long no request is sent to a token endpoint after a failure, and after
+	// it replaced a token that a receiver had refused.
 	tokenPause = 5 * time.Second
-	// maxGrants is how many providers a process has access tokens of.
+	// maxGrants is how many providers' access tokens a process stores.
 	maxGrants = 1000
-	// maxAccessToken is how many bytes go into a header.
+	// maxAccessToken is the largest size in bytes of a token.
 	maxAccessToken = 16 << 10
-	// earlier is the longest time before its end at which a token is renewed.
+	// earlier is the longest time by which a token is renewed before it expires.
 	earlier = 30 * time.Second
-	// forever is the longest life of a token, and the life of a token whose end the endpoint does
-	// not say.
+	// forever is the longest lifetime of a token, and the lifetime when the endpoint reports
+	// none.
 	forever = 100 * 365 * 24 * time.Hour
 )
 
-// endpoint is a token endpoint and how to reach it.
+// endpoint is a token endpoint, with the client that reaches it.
 type endpoint struct {
 	store.AuthProvider
-	// client trusts authorities, a PEM text, in addition to those of the system.
+	// client trusts authorities, a PEM text, in addition to the system's certificate
+	// authorities.
 	client      *http.Client
 	authorities string
 
 	now func() time.Time
-	// limit is how long it may take.
+	// limit is the longest time of a request.
 	limit time.Duration
 	log   *slog.Logger
 	// agent is the User-Agent of requests.
 	agent []string
 }
 
-// tokens are the access tokens of the oauth providers that a process sends for. They are in
-// memory alone, and the zero value has none. One request to a token endpoint serves all who
-// wait.
+// tokens are the access tokens of the oauth providers for which a process sends. They are stored
+// in memory only. The zero value is empty and ready to use. All callers that wait for a token
+// share one request to the token endpoint.
 type tokens struct {
 	mu     sync.Mutex
 	grants map[int64]*grant
@@ -67,32 +68,33 @@ type grant struct {
 	of     endpoint
 	client *http.Client
 	token  string
-	// renew is when a new token is requested, and end when this one expires.
+	// renew is the time at which a new token is requested, and end the time at which this one
+	// expires.
 	renew, end time.Time
-	// replaced is when a receiver last refused a token.
+	// replaced is the time at which a receiver last refused a token.
 	replaced time.Time
-	// failure is why there is no token, failed since when, and retry when it is
-	// asked for again.
+	// failure is the reason why there is no token, failed the time since when, and retry the
+	// time of the next request.
 	failure       error
 	failed, retry time.Time
-	// asking is the request in flight, nil for none.
+	// asking is the request in flight, nil without one.
 	asking *asking
 }
 
-// asking is one request to a token endpoint, for all who wait.
+// asking is one request to a token endpoint, shared by all callers that wait.
 type asking struct {
 	done  chan struct{}
 	token string
 	err   error
 }
 
-// get returns the access token of a provider, or a sentence about why there is none.
+// get returns the access token of a provider, or an error with the reason why there is none.
 func (t *tokens) get(ctx context.Context, e endpoint) (string, error) {
 	return t.await(ctx, e, "")
 }
 
-// replace returns a new access token after one was refused. It returns the refused one when that
-// replaced another only a moment ago.
+// replace returns a new access token after a receiver refused one. It returns the refused token
+// when that token itself replaced another one less than tokenPause ago.
 func (t *tokens) replace(ctx context.Context, e endpoint, refused string) (string, error) {
 	return t.await(ctx, e, refused)
 }
@@ -110,7 +112,7 @@ func (t *tokens) await(ctx context.Context, e endpoint, refused string) (string,
 	}
 }
 
-// lookup finds a token, the reason why there is none, or a request in flight, which it starts
+// lookup returns a token, the reason why there is none, or a request in flight, which it starts
 // when needed.
 func (t *tokens) lookup(ctx context.Context, e endpoint, refused string) (string, *asking, error) {
 	t.mu.Lock()
@@ -168,7 +170,7 @@ func (t *tokens) forget(id int64) {
 	delete(t.grants, id)
 }
 
-// last returns the token while it is valid, although a renewal failed.
+// last returns the present token while it is valid, although a renewal failed.
 func (g *grant) last(now time.Time) (string, error) {
 	if g.token != "" && now.Before(g.end) {
 		return g.token, nil
@@ -176,7 +178,7 @@ func (g *grant) last(now time.Time) (string, error) {
 	return "", g.failure
 }
 
-// ask requests a token for all who wait.
+// ask requests a token for all callers that wait.
 func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -197,7 +199,7 @@ func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
 	close(done.done)
 }
 
-// survive fetches a token. A panic counts as a failure, because others wait.
+// survive fetches a token. A panic counts as a failure, so that the other callers get a result.
 func (g *grant) survive(ctx context.Context) (token string, life time.Duration, err error) {
 	var broken error
 	defer func() {
@@ -240,7 +242,7 @@ func (g *grant) fetch(ctx context.Context) (string, time.Duration, error) {
 	return readToken(answer.StatusCode, body)
 }
 
-// certified is the client that shows the certificate of a provider, if it has
+// certified returns a client that presents the certificate of a provider, if the provider has
 // one. Its connections are not shared with others.
 func (e endpoint) certified() (*http.Client, error) {
 	pair, err := clientCertificate(*e.Endpoint, e.now())
@@ -265,8 +267,8 @@ func (e endpoint) certified() (*http.Client, error) {
 	return &client, nil
 }
 
-// unreached says why a token endpoint did not answer. An alert of the other side mostly means
-// that it wants a certificate, or another one.
+// unreached describes why a token endpoint did not answer. A TLS alert from the endpoint usually
+// means that it requires a certificate, or another one.
 func unreached(err error) string {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "remote error" {
@@ -278,18 +280,19 @@ func unreached(err error) string {
 // tokenFault is the failure of a request without an access token.
 func tokenFault(why string) error { return errors.New(tokenEndpoint + why) }
 
-// earlierFault is the failure of a token endpoint that gets no requests during the pause after it.
+// earlierFault is the earlier failure of a token endpoint, for requests during the pause after
+// it.
 type earlierFault struct {
 	error
 	ago, again time.Duration
 }
 
-// detail says that the failure is an earlier one.
+// detail says that the failure happened earlier.
 func (f earlierFault) detail() string {
 	return fmt.Sprintf("The token endpoint was not asked for this request: it failed so %s ago, and is asked again in %s.", seconds(f.ago), seconds(f.again+time.Second-1))
 }
 
-// seconds writes whole seconds in words.
+// seconds renders whole seconds in words.
 func seconds(d time.Duration) string {
 	if d/time.Second == 1 {
 		return "1 second"
@@ -297,11 +300,12 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%d seconds", d/time.Second)
 }
 
-// tokenEndpoint begins the failures that are of the token endpoint and not of the receiver.
+// tokenEndpoint is the prefix of failures of the token endpoint, as opposed to failures of the
+// receiver.
 const tokenEndpoint = "token endpoint: "
 
-// tokenRefusals are the words for refusals of RFC 6749, section 5.2. Others are not repeated,
-// because their content is unknown.
+// tokenRefusals are the error codes of RFC 6749, section 5.2. Other codes are not repeated,
+// because they may contain anything.
 var tokenRefusals = map[string]bool{
 	"invalid_request": true, "invalid_client": true, "invalid_grant": true,
 	"unauthorized_client": true, "unsupported_grant_type": true, "invalid_scope": true,
@@ -340,8 +344,8 @@ func readToken(status int, body []byte) (string, time.Duration, error) {
 
 func outsideHeader(r rune) bool { return r <= ' ' || r >= 0x7f }
 
-// lifetime reads the seconds that a token is valid for. Some servers write them as text.
-// Anything but a positive number counts as missing.
+// lifetime reads the seconds that a token is valid for. Some servers write them as text. Any
+// value other than a positive number counts as missing.
 func lifetime(expiresIn any) time.Duration {
 	seconds, _ := expiresIn.(float64)
 	if text, isText := expiresIn.(string); isText {

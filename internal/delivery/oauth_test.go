@@ -39,11 +39,11 @@ const (
 	canaryToken  = "canary-token"
 )
 
-// tokenServer is a token endpoint that numbers the tokens it gives.
+// tokenServer is a token endpoint that numbers its tokens.
 type tokenServer struct {
 	mu    sync.Mutex
 	asked []url.Values
-	// answer is the answer to the n-th request, from 1.
+	// answer returns the answer to the n-th request, counted from 1.
 	answer func(n int) (status int, body string)
 	url    string
 }
@@ -79,7 +79,7 @@ func (s *tokenServer) answers(answer func(n int) (int, string)) {
 	s.answer = answer
 }
 
-// want checks how often it was asked.
+// want checks how many requests it has got.
 func (s *tokenServer) want(t *testing.T, times int) {
 	t.Helper()
 	s.mu.Lock()
@@ -89,7 +89,7 @@ func (s *tokenServer) want(t *testing.T, times int) {
 	}
 }
 
-// guarded is a receiver that accepts certain tokens, and remembers the Authorization header of
+// guarded is a receiver that accepts certain tokens, and records the Authorization header of
 // every request.
 type guarded struct {
 	mu      sync.Mutex
@@ -148,7 +148,8 @@ func (r *fixture) oauth(name string, e delivery.EndpointChange) store.AuthProvid
 	return a
 }
 
-// failures are the recorded failures of all deliveries in order. No secret is on record.
+// failures returns the recorded failures of all deliveries in order. It checks that no record
+// contains a secret.
 func (r *fixture) failures() (all []string) {
 	r.t.Helper()
 	for id := int64(1); ; id++ {
@@ -185,8 +186,8 @@ func TestRequestsCarryAnAccessToken(t *testing.T) {
 	})
 }
 
-// One request to the token endpoint serves all who wait: the endpoint holds the first one back
-// until another comes, and none does.
+// All senders that wait for a token share one request to the token endpoint: the endpoint delays
+// the first request until a second one arrives, and none arrives.
 func TestATokenIsFetchedOnceForAllWhoWait(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var asked atomic.Int64
@@ -252,7 +253,7 @@ func TestAccessTokensAreKeptUntilShortlyBeforeTheirEnd(t *testing.T) {
 	})
 }
 
-// forget changes the secret of a provider, so that its token is forgotten.
+// forget changes the secret of a provider, so that its token is dropped.
 func (r *fixture) forget(name string) {
 	r.t.Helper()
 	a, err := r.DB.AuthProviderNamed(r.t.Context(), r.domain.ID, name)
@@ -302,7 +303,7 @@ func TestRefusedTokensAreReplaced(t *testing.T) {
 		in.want(t, bearer(2, 3)...)
 		r.emit(4, 1)
 		r.emit(5, 1)
-		r.run(0, 2) // a moment later the endpoint is not asked again
+		r.run(0, 2) // a moment later no new token is requested
 		in.want(t, bearer(3, 3)...)
 		tokens.want(t, 3)
 		r.clock.advance(time.Minute)
@@ -314,7 +315,7 @@ func TestRefusedTokensAreReplaced(t *testing.T) {
 	})
 }
 
-// Providers that sign do not answer a 401 with another request.
+// Providers that sign send no second request after a status 401.
 func TestSignaturesAreNotRenewed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -328,8 +329,8 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	})
 }
 
-// Whatever a token endpoint does, nothing is sent, one sentence is recorded, and the next
-// request waits for a pause.
+// Whatever a token endpoint answers, nothing is sent, one sentence is recorded, and the next
+// token request waits for the pause.
 func TestTokenEndpointsThatFail(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		gone := httptest.NewServer(nil)
@@ -422,8 +423,8 @@ func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 	})
 }
 
-// A token endpoint that hangs costs less time than a receiver may take, and is
-// not counted against the receiver.
+// A token endpoint that does not answer takes less time than a receiver may take, and its
+// failure does not count against the receiver.
 func TestTokenEndpointsThatHang(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		over := make(chan struct{})
@@ -438,7 +439,7 @@ func TestTokenEndpointsThatHang(t *testing.T) {
 		}
 		r.run(0, 4)
 		r.clock.advance(time.Minute)
-		r.run(0, 4) // two of the receiver's own would have ended the run
+		r.run(0, 4) // two timeouts of the receiver itself would have ended the run
 		if diff := cmp.Diff(slices.Repeat([]string{"token endpoint: timeout"}, 8), r.failures()); diff != "" {
 			t.Errorf("failures (-want +got):\n%s", diff)
 		}
@@ -451,7 +452,7 @@ func TestTokenEndpointsThatHang(t *testing.T) {
 	})
 }
 
-// A changed provider gets a new token, another name does not.
+// A provider gets a new token after a change, unless only its name changed.
 func TestChangedProvidersForgetTheirTokens(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -486,7 +487,7 @@ type issuer struct {
 // trusted is the issuer that this process trusts.
 var trusted issuer
 
-// TestMain makes the process trust an issuer as an operator would: by a file.
+// TestMain makes the process trust an issuer through a file, as an operator does.
 func TestMain(m *testing.M) {
 	folder, err := os.MkdirTemp("", "issuer")
 	if err != nil {
@@ -532,7 +533,7 @@ func (i issuer) issue(template *x509.Certificate, key *ecdsa.PrivateKey) *x509.C
 	return issued
 }
 
-// pair is a certificate for loopback with its key, as PEM.
+// pair returns a certificate for the loopback address with its key, as PEM.
 func (i issuer) pair(t *testing.T, until time.Time) (public, private string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -551,8 +552,8 @@ func block(kind string, content []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content})
 }
 
-// Some token endpoints ask for a certificate. Each provider shows its own, and the address is
-// checked in any case.
+// Some token endpoints ask for a certificate. For each provider its own certificate is
+// presented, and the server's address is checked in every case.
 func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -564,7 +565,7 @@ func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 		clients.AddCert(trusted.certificate)
 		server := httptest.NewUnstartedServer(http.HandlerFunc(tokens.serve))
 		server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-		// Before TLS 1.3 a refusal belongs to the handshake.
+		// Before TLS 1.3, a refused certificate fails the handshake.
 		server.TLS = &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MaxVersion: tls.VersionTLS12}
 		server.StartTLS()
 		t.Cleanup(server.Close)
@@ -604,8 +605,8 @@ func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	})
 }
 
-// A domain's authorities apply to token endpoints too: a token from an endpoint that was trusted
-// is not used when it no longer is.
+// A domain's certificate authorities apply to token endpoints too: a token is not used once its
+// endpoint is no longer trusted.
 func TestAuthoritiesOfADomainVouchForTokenEndpoints(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)

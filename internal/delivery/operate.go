@@ -12,17 +12,18 @@ import (
 )
 
 const (
-	// MaxTestBody is how many bytes the payload of a test may have.
+	// MaxTestBody is the largest size in bytes of a test payload.
 	MaxTestBody = 256 << 10
 	// MaxDue limits the count of undelivered deliveries.
 	MaxDue = 10_000
 
-	// operatorTimeout is how long an operator waits for a sender to release a webhook. The
-	// request may then take as long as every other.
+	// operatorTimeout is how long an operator waits for another sender to release a webhook. The
+	// request itself may then take as long as any other.
 	operatorTimeout = 5 * time.Second
 )
 
-// Payload is the payload of a delivery as text, without additions. The body must not be erased.
+// Payload is the payload of a delivery as text, without additions. The body must not have been
+// erased.
 func Payload(d store.WebhookData) string {
 	if d.MediaType == store.JSON {
 		return string(withID(d.Body, d.ID, nil))
@@ -31,16 +32,16 @@ func Payload(d store.WebhookData) string {
 }
 
 // Resend sends a delivery again now, whatever its last result, and returns when the result is
-// stored. It fails with Missing when the webhook has no such delivery. It fails with Conflict when
-// the body was erased, when an undelivered delivery still waits for its predecessor, when the
-// webhook is deleted or disabled, or while another sender has the webhook. It fails with
-// Unavailable when too many clients wait, as [Delivery.Await] does.
+// stored. It fails with Missing when the webhook has no such delivery. It fails with Conflict
+// when the body was erased, when an undelivered delivery still waits for its predecessor, when
+// the webhook is deleted or disabled, or while another sender has the lease of the webhook. It
+// fails with Unavailable when too many clients are waiting, like [Delivery.Await].
 func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID, acts ...store.Audit) error {
 	if err := inUse(w); err != nil {
 		return err
 	}
 	if _, err := d.resendable(ctx, w, id); err != nil {
-		return err // nothing is leased for it
+		return err // no lease was taken for it
 	}
 	return d.sendOne(ctx, domain, w, func(s *leaseSession) (store.Delivery, error) {
 		found, err := d.resendable(ctx, w, id)
@@ -51,7 +52,7 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 	})
 }
 
-// decide records that a delivery is about to be sent, under the lease of its webhook.
+// decide records, under the lease of its webhook, that a delivery is about to be sent.
 func (s *leaseSession) decide(ctx context.Context, w store.Webhook, id passerelle.DeliveryID, acts []store.Audit) error {
 	if len(acts) == 0 {
 		return nil
@@ -93,11 +94,11 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 	return found, nil
 }
 
-// Test sends a test payload of the webhook's event: the data, or a sample when it is nil. It is
-// sent once like every other payload, and stored with the others. Test returns its id. It fails
-// with Conflict, and stores nothing, when the webhook is deleted or disabled, or while another
-// sender has the webhook. It fails with Unavailable when too many clients wait, as
-// [Delivery.Await] does.
+// Test sends a test payload of the webhook's event: the given data, or a sample when the data is
+// nil. The payload is sent once, like every other payload, and stored with the others. Test
+// returns the id of the delivery. It fails with Conflict, and stores nothing, when the webhook
+// is deleted or disabled, or while another sender has the lease of the webhook. It fails with
+// Unavailable when too many clients are waiting, like [Delivery.Await].
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte, acts ...store.Audit) (passerelle.DeliveryID, error) {
 	var (
 		id  passerelle.DeliveryID
@@ -131,9 +132,9 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 	return id, err
 }
 
-// Recover makes undelivered events since an instant, in the domain's time, due now, and returns
-// how many there are, counted up to MaxDue. A webhook that failures have stopped continues. The
-// caller wakes the sender.
+// Recover makes the undelivered events since an instant, in the domain's time, due now, and
+// returns their number, counted up to MaxDue. A webhook that failures have stopped continues.
+// The caller must wake the sender.
 func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time, acts ...store.Audit) (int64, error) {
 	var (
 		due int64
@@ -155,7 +156,7 @@ func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w stor
 	return due, nil
 }
 
-// inUse refuses a webhook to which nothing may be sent.
+// inUse returns an error for a webhook to which nothing may be sent.
 func inUse(w store.Webhook) error {
 	switch {
 	case w.Deleted != nil:
@@ -168,8 +169,8 @@ func inUse(w store.Webhook) error {
 	return nil
 }
 
-// sendOne makes one request under the lease of the webhook for the delivery that load returns,
-// and records it although the caller may have left.
+// sendOne sends one request under the lease of the webhook for the delivery that load returns,
+// and records the result even when the caller has left.
 func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession) (store.Delivery, error)) error {
 	leave, err := d.Await(domain.ID)
 	if err != nil {
@@ -193,7 +194,7 @@ func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w stor
 	return errors.Join(err, s.release(ctx))
 }
 
-// busy refuses a request while another sender has the webhook.
+// busy returns the error for a request while another sender has the lease of the webhook.
 func busy() error {
 	err := passerelle.Conflicting("Other requests to the webhook are under way, or it is not in use any more; try again in a moment.")
 	err.RetryAfter = 1

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// conflict checks that the error is a conflict whose message has the words.
+// conflict checks that the error is a conflict whose message contains the words.
 func conflict(t *testing.T, err error, words string) {
 	t.Helper()
 	if !errors.Is(err, passerelle.Conflict) || !strings.Contains(err.Error(), words) {
@@ -22,7 +22,7 @@ func conflict(t *testing.T, err error, words string) {
 }
 
 // TestResendKeepsTheOrderOfASubject: of three deliveries about one payment and one about
-// another, only the first of each may be sent early, and accepted ones at any time.
+// another, only the first of each payment may be sent early, and accepted ones at any time.
 func TestResendKeepsTheOrderOfASubject(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -63,8 +63,7 @@ func TestWhatIsHeldBackIsNotResent(t *testing.T) {
 	})
 }
 
-// TestARefusedTestLeavesNothing disables a webhook after a caller has looked at
-// it.
+// TestARefusedTestLeavesNothing disables a webhook after a caller has read it.
 func TestARefusedTestLeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -80,8 +79,8 @@ func TestARefusedTestLeavesNothing(t *testing.T) {
 	})
 }
 
-// timedReceiver accepts everything, and notes how long each request might have taken. It calls
-// before, unless nil, and then answers.
+// timedReceiver accepts everything, and records the time limit of each request. It calls before,
+// unless it is nil, and then answers.
 type timedReceiver struct {
 	before func()
 	limits []time.Duration
@@ -97,8 +96,8 @@ func (p *timedReceiver) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, req.Context().Err()
 }
 
-// What an operator sends may take as long as the domain allows its receivers,
-// and is on record although the operator does not wait for it.
+// A request that an operator sends may take as long as the domain allows its receivers, and is
+// recorded although the operator does not wait for the result.
 func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "300"}, r.clock.Now()))
@@ -121,8 +120,8 @@ func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 	})
 }
 
-// TestWhatIsRecoveredDuringARunStaysDue: an operator asks for a run, once and twice, during a
-// run that has passed the first delivery.
+// TestWhatIsRecoveredDuringARunStaysDue: an operator requests a run, once and twice, during a
+// run that has already passed the first delivery.
 func TestWhatIsRecoveredDuringARunStaysDue(t *testing.T) {
 	for times := 1; times <= 2; times++ {
 		onEach(t, func(t *testing.T, r *fixture) {

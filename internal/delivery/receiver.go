@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// MaxReceivedBody is the largest body that the built-in receiver takes. The first read of
-	// an ordinary customer of a simulated bank has half of it.
+	// MaxReceivedBody is the largest body that the built-in receiver accepts. The event about
+	// the first read of an ordinary customer of a simulated bank has half of this size.
 	MaxReceivedBody = 4 << 20
 	maxReceiverName = 64
-	// withheld stands for the value of a header that may hold a credential.
+	// withheld replaces the value of a header that may contain a credential.
 	withheld = "(not kept)"
 )
 
-// credentials are the headers whose values the built-in receiver forgets.
+// credentials are the headers whose values the built-in receiver does not store.
 var credentials = []string{"Authorization", "Proxy-Authorization", "Cookie"}
 
-// Receive is the built-in receiver: it checks the signature of a request, stores the request with
-// the result, and returns the result. The path is the one on the request line, escaped, without
-// query. A larger body is a TooLarge error.
+// Receive is the built-in receiver: it checks the signature of a request, stores the request
+// with the result, and returns the result. The path is the escaped path of the request line,
+// without the query. A larger body is a TooLarge error.
 func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name string, header http.Header, path string, body []byte) (string, error) {
 	var (
 		result string
@@ -68,8 +68,8 @@ func withoutCredentials(header http.Header) http.Header {
 	return kept
 }
 
-// checkSignature returns what a receiver with the secrets of all providers of the domain would
-// find.
+// checkSignature returns the result that a receiver with the secrets of all providers of the
+// domain would get.
 func (d *Delivery) checkSignature(ctx context.Context, domain passerelle.Domain, header http.Header, path string, body []byte) (string, error) {
 	if !signed(header) {
 		return "no signature", nil

@@ -9,12 +9,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// resultBatch is stored in one transaction.
+// resultBatch contains the results that are stored in one transaction.
 type resultBatch struct {
 	to      target
 	results []result
 	void    []passerelle.DeliveryID
-	// lease is the length of the renewed lease, and until its earliest end.
+	// lease is the length of the renewed lease, and until the earliest instant at which it can
+	// lapse.
 	lease time.Duration
 	until time.Time
 	// ended means that failures have ended the run.
@@ -28,7 +29,7 @@ type resultBatch struct {
 	// following are the successors of accepted deliveries, which are now the oldest of their
 	// subjects.
 	following page
-	// unwanted means that the webhook was deleted or disabled meanwhile.
+	// unwanted means that the webhook was deleted or disabled since it was loaded.
 	unwanted bool
 	err      error
 }
@@ -41,8 +42,8 @@ func (s *leaseSession) recordBatch(ctx context.Context, b resultBatch) resultBat
 	return b
 }
 
-// storeBatch stores a batch and renews the lease, or fails and stores nothing when the
-// lease has lapsed: another sender may have sent the same. A failed delivery makes a
+// storeBatch stores a batch and renews the lease, or fails and stores nothing when the lease has
+// lapsed, because another sender may have sent the same deliveries. A failed delivery makes a
 // run of the flusher due.
 func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err error) {
 	defer guard(&err)
@@ -76,9 +77,9 @@ func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err erro
 	return nil
 }
 
-// following reads the successors of the accepted and the void deliveries of a batch. The page
-// is empty when nothing more may be sent. The target is loaded only when the page has
-// deliveries.
+// following reads the successors of the accepted deliveries, and of the deliveries without a
+// body, in a batch. The page is empty when nothing more may be sent. The target is loaded only
+// when the page has deliveries.
 func (s *leaseSession) following(ctx context.Context, b resultBatch) (p page) {
 	defer guard(&p.err)
 	over := b.void

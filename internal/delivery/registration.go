@@ -12,11 +12,11 @@ import (
 	"passerelle/webhook"
 )
 
-// Registration is a new webhook as clients write it.
+// Registration is the data of a new webhook from a client.
 type Registration struct {
-	// Client is the application it belongs to, zero for none in particular.
+	// Client is the application that the webhook belongs to, zero for none.
 	Client passerelle.ClientID
-	// User limits it to the events of one user; zero for no limit.
+	// User limits the webhook to the events of one user; zero for no limit.
 	User  passerelle.UserID
 	Event string
 	URL   string
@@ -24,15 +24,15 @@ type Registration struct {
 	Auth string
 	// Disabled webhooks get nothing until they are enabled.
 	Disabled bool
-	// By is who registers, for the log.
+	// By is the actor of the registration, for the log.
 	By        string
 	Execution store.Execution
 }
 
-// Register makes a webhook. The event must exist. The URL must be absolute, http or in a live
-// domain https, of at most passerelle.MaxURL characters and without user info. Application,
-// user and provider must be in the domain. A domain has at most store.MaxWebhooks, and events
-// without a user cannot be limited to one.
+// Register creates a webhook. The event must exist. The URL must be absolute, http or in a live
+// domain https, of at most passerelle.MaxURL characters and without user info. Application, user
+// and provider must belong to the domain. A domain has at most store.MaxWebhooks webhooks. A
+// webhook for events without a user cannot be limited to a user.
 func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Registration, acts ...store.Audit) (store.Webhook, error) {
 	now := d.now(domain)
 	c, err := d.check(ctx, domain, WebhookUpdate{Event: &r.Event, URL: &r.URL, Auth: &r.Auth, Client: &r.Client, User: &r.User})
@@ -56,7 +56,7 @@ func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Reg
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return store.Webhook{}, noProvider() // deleted at this moment
+		return store.Webhook{}, noProvider() // the provider was deleted at this moment
 	case errors.Is(err, store.ErrConflict):
 		return store.Webhook{}, tooMany()
 	case err != nil:
@@ -70,20 +70,20 @@ func tooMany() error {
 	return passerelle.Conflicting("The domain has %d webhooks; delete one first.", store.MaxWebhooks)
 }
 
-// logAct logs who did what to a webhook. It leaves out the URL, which may hold a secret.
+// logAct logs an act on a webhook, with the actor. It omits the URL, which may contain a secret.
 func (d *Delivery) logAct(ctx context.Context, domain passerelle.Domain, what string, id passerelle.WebhookID, by string) {
 	d.Log.InfoContext(ctx, "webhook "+what, "domain", domain.ID, "webhook", id, "by", by)
 }
 
-// WebhookUpdate is a change of a webhook. Nil leaves a field as it is. The values are as in
-// Registration. Deleted deletes the webhook or restores it. A restored one gets what was
-// undelivered.
+// WebhookUpdate is a change of a webhook. A nil field does not change. The values have the same
+// meaning as in Registration. Deleted deletes the webhook or restores it. A restored webhook
+// gets its undelivered events.
 type WebhookUpdate struct {
 	Event, URL, Auth  *string
 	Client            *passerelle.ClientID
 	User              *passerelle.UserID
 	Disabled, Deleted *bool
-	// By is who changes it, for the log.
+	// By is the actor of the change, for the log.
 	By string
 }
 
@@ -120,13 +120,14 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 	return d.registered(ctx, domain, id)
 }
 
-// revives makes a deleted webhook live again, and ends deletes a live one.
+// revives reports whether the change restores a deleted webhook, and ends whether it deletes
+// one.
 func (c WebhookUpdate) revives() bool { return c.Deleted != nil && !*c.Deleted }
 
 func (c WebhookUpdate) ends() bool { return c.Deleted != nil && *c.Deleted }
 
-// lostProvider names a provider that was deleted meanwhile, where the store's error only says
-// that something is missing.
+// lostProvider returns an error that names the provider when it was deleted in between, because
+// the store's error only says that something is missing.
 func (d *Delivery) lostProvider(ctx context.Context, w store.Webhook, err error) error {
 	if !errors.Is(err, passerelle.NotFound) || w.Auth == 0 {
 		return err
@@ -137,8 +138,8 @@ func (d *Delivery) lostProvider(ctx context.Context, w store.Webhook, err error)
 	return err
 }
 
-// Delete ends a webhook. Nothing more is sent to it, except for requests in flight. It fails
-// with passerelle.Missing when there is none, or when it is deleted.
+// Delete deletes a webhook. Nothing more is sent to it, except requests already in flight. It
+// fails with passerelle.Missing when the webhook does not exist or is already deleted.
 func (d *Delivery) Delete(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, by string, acts ...store.Audit) error {
 	yes := true
 	return d.change(ctx, domain, "deleted", id, by, acts, func(tx *store.Tx) {
@@ -146,14 +147,14 @@ func (d *Delivery) Delete(ctx context.Context, domain passerelle.Domain, id pass
 	})
 }
 
-// DeleteAll ends all webhooks of a domain.
+// DeleteAll deletes all webhooks of a domain.
 func (d *Delivery) DeleteAll(ctx context.Context, domain passerelle.Domain, by string) error {
 	return d.change(ctx, domain, "deleted, as all of the domain", 0, by, nil, func(tx *store.Tx) {
 		tx.DeleteWebhooks(domain.ID, d.now(domain))
 	})
 }
 
-// registered loads a webhook, deleted or not, or is passerelle.Missing.
+// registered loads a webhook, including deleted ones, or returns passerelle.Missing.
 func (d *Delivery) registered(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID) (store.Webhook, error) {
 	w, err := d.DB.Webhook(ctx, domain.ID, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -182,7 +183,7 @@ func (d *Delivery) change(ctx context.Context, domain passerelle.Domain, what st
 	return nil
 }
 
-// check compares a change with the domain and resolves its names.
+// check validates a change for the domain and resolves its names.
 func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c WebhookUpdate) (store.WebhookChange, error) {
 	out := store.WebhookChange{URL: c.URL, Client: c.Client, User: c.User, Disabled: c.Disabled, Deleted: c.Deleted}
 	if c.Event != nil {
@@ -207,7 +208,7 @@ func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c Webhoo
 	return out, d.checkOwners(ctx, domain, c)
 }
 
-// checkOwners checks that application and user exist; zero is none.
+// checkOwners checks that application and user exist; zero means none.
 func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c WebhookUpdate) error {
 	if c.Client != nil && *c.Client != 0 {
 		_, err := d.DB.Client(ctx, domain.ID, *c.Client)
@@ -222,8 +223,8 @@ func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c 
 	return nil
 }
 
-// checkLimit refuses to limit a webhook to a user when its event never belongs to a user, because
-// nothing would ever be sent.
+// checkLimit refuses to limit a webhook to a user when its event never belongs to a user,
+// because such a webhook would never send anything.
 func checkLimit(event webhook.Event, user passerelle.UserID) error {
 	if entry, _ := webhook.Lookup(string(event)); user != 0 && !entry.OfUser() {
 		return passerelle.InvalidField("id_user", "must be null for %s, which is of no user", event)
@@ -231,8 +232,9 @@ func checkLimit(event webhook.Event, user passerelle.UserID) error {
 	return nil
 }
 
-// checkChange is checkLimit for the webhook after a change. A webhook that was limited before can
-// still be disabled or deleted. A webhook that waits for a provider does not continue without one.
+// checkChange applies checkLimit to the webhook after a change. A webhook that was limited
+// earlier can still be disabled or deleted. A webhook that waits for a provider cannot be
+// changed to send without one.
 func checkChange(w store.Webhook, c store.WebhookChange) error {
 	if w.AuthDeleted && c.Auth != nil && *c.Auth == 0 {
 		return passerelle.InvalidField("id_auth", "must be a provider: the one before was deleted, and what waits for the webhook is not sent without any")
@@ -264,8 +266,7 @@ func unknownEvent(name string) error {
 	return passerelle.InvalidField("event", "must be one of %s", strings.Join(names, ", "))
 }
 
-// checkURL checks an address that a client of the service wants requests sent
-// to.
+// checkURL checks an address to which a client of the service wants requests to be sent.
 func checkURL(domain passerelle.Domain, field, url string) error {
 	if url == "" {
 		return passerelle.MissingField(field, "is required")

@@ -75,8 +75,8 @@ func (r *fixture) user() passerelle.UserID {
 	return u.ID
 }
 
-// TestEventsOfNoUserAreNotLimitedToOne refuses changes of a webhook's event and user that could
-// never match.
+// TestEventsOfNoUserAreNotLimitedToOne refuses changes that would combine a user with an event
+// that never belongs to a user.
 func TestEventsOfNoUserAreNotLimitedToOne(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		user, none, payments, users := r.user(), passerelle.UserID(0), string(webhook.PaymentStateUpdated), string(webhook.UserSynced)
@@ -104,8 +104,8 @@ func TestEventsOfNoUserAreNotLimitedToOne(t *testing.T) {
 	})
 }
 
-// TestMakingLiveIsBounded refuses to restore a deleted webhook in a domain that has the
-// greatest number of webhooks.
+// TestMakingLiveIsBounded refuses to restore a deleted webhook in a domain that has the largest
+// allowed number of webhooks.
 func TestMakingLiveIsBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		w := r.webhook("http://a.example/", "")

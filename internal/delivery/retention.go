@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// healthKept is for how long requests to webhooks are counted by the hour.
+	// healthKept is how long the hourly counts of requests to webhooks are stored.
 	healthKept = 30 * 24 * time.Hour
 	// A purge reads at most a million rows of a domain.
 	purgeBatch   = 1000
 	purgeBatches = 1000
 )
 
-// KeptSince is the instant from which on the events of a domain are kept, whether
-// they are over or not.
+// KeptSince is the instant from which the events of a domain are stored, whether they are
+// finished or not.
 func KeptSince(values settings.Values, now time.Time) time.Time {
 	return now.AddDate(0, 0, -int(values.Int(settings.RetentionDays)))
 }
 
-// Purge removes finished events of a domain that are older than its setting, with their
-// records, and gives up what is undelivered for deleted webhooks. Undelivered events for other
-// webhooks are kept at any age.
+// Purge removes finished events of a domain that are older than its setting, with their records,
+// and gives up the undelivered deliveries of deleted webhooks. Undelivered events for other
+// webhooks are stored without an age limit.
 func (d *Delivery) Purge(ctx context.Context, domain passerelle.Domain) error {
 	values, err := settings.Load(ctx, &d.DB.Reader, domain.ID)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // scan goes through the deliveries of a webhook in the order of their ids. A run of the flusher
-// begins where the last one ended, and then starts from the beginning. A scan is repeated when a
-// delivery that it has passed may have become the oldest of its subject.
+// begins where the last run ended, and then continues from the beginning. A scan is repeated
+// when a delivery that it has passed may have become the oldest of its subject.
 type scan struct {
 	cursor passerelle.DeliveryID
 	ended  bool
@@ -37,15 +37,14 @@ func (s *scan) move(found []store.Delivery) {
 	s.cursor = found[len(found)-1].ID
 }
 
-// page is a part of the deliveries of a webhook, with their target.
+// page is a part of a webhook's deliveries, with their target.
 type page struct {
-	// isNew marks a page of deliveries that were never tried, and first the first page
-	// of a scan.
+	// isNew marks a page of deliveries that were never tried, and first marks the first page of
+	// a scan.
 	isNew, first bool
 	to           target
 	found        []store.Delivery
-	// left is the last delivery that is left to the flusher, zero when the flusher has
-	// nothing to do.
+	// left is the last delivery that is left to the flusher, zero when the flusher has no work.
 	left passerelle.DeliveryID
 	err  error
 }
@@ -74,8 +73,8 @@ func (s *leaseSession) loadPage(ctx context.Context, fresh, first bool, after pa
 	return p
 }
 
-// untried is the newest delivery, or zero when the flusher has nothing to do. It is read
-// before the page, so that it covers no delivery that the page does not have.
+// untried returns the newest delivery, or zero when the flusher has no work. It is called before
+// the page is read, so that the result covers no delivery that is missing on the page.
 func (s *leaseSession) untried(ctx context.Context, to target) (passerelle.DeliveryID, error) {
 	if to.webhook.NextFlush == nil {
 		return 0, nil

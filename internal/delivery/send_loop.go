@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	// pageSize is how many deliveries are read together. The next page is read when
-	// no more than half of it waits to be sent.
+	// pageSize is how many deliveries are read together. The next page is read when at most half
+	// of a page is waiting to be sent.
 	pageSize = 64
-	// maxBatch and batchTime limit the results that are not stored yet. A crash sends
-	// these deliveries again, and those in flight.
+	// maxBatch and batchTime limit the results that are not stored yet. After a crash, these
+	// deliveries and those in flight are sent again.
 	maxBatch  = 1000
 	batchTime = time.Second
-	// fullBatch and recordDelay are how many results, and how long, the loop waits for
-	// before it stores a batch while there is more to send. A transaction for each
-	// result would cost more than sending does.
+	// fullBatch is the number of results, and recordDelay the time, that the loop waits for
+	// before it stores a batch while it has more to send. A transaction for each result would
+	// cost more than the sending.
 	fullBatch   = 4 * pageSize
 	recordDelay = 100 * time.Millisecond
 	// keepLeaseTime is how long a lease is kept for the next event.
 	keepLeaseTime = 200 * time.Millisecond
 )
 
-// queued is a delivery to be sent, with the target that its page was read for.
+// queued is a delivery to be sent, with the target of its page.
 type queued struct {
 	store.Delivery
 	to *target
-	// place numbers the deliveries that a run of the flusher tries, from 1. It is
-	// zero for new deliveries.
+	// place is the number, from 1, of a delivery that a run of the flusher tries. It is zero for
+	// new deliveries.
 	place int
 }
 
-// result is the outcome of sending a delivery. It does not hold the body, so that
-// results that wait to be stored need little memory.
+// result is the outcome of sending a delivery. It does not contain the body, so that results
+// that wait to be stored need little memory.
 type result struct {
 	delivery passerelle.DeliveryID
 	event    int64
@@ -46,23 +46,23 @@ type result struct {
 }
 
 // sendLoop sends the deliveries of a webhook during a lease session. While requests are in
-// flight, it reads pages and stores batches of results, one of each at a time. Only the
-// goroutine of the session touches the fields. Other goroutines hand their findings over
-// through channels.
+// flight, it reads pages and stores batches of results, at most one page and one batch at a
+// time. Only the goroutine of the session accesses the fields. Other goroutines send their
+// results through channels.
 //
-// A delivery is sent only after the success of its predecessor is stored, because only
-// then does a page have it. A page may have deliveries whose results were stored while
-// it was being read. They are not sent again.
+// A delivery is sent only after the success of its predecessor is stored, because only then can
+// a page contain it. A page may contain deliveries whose results were stored while the page was
+// being read. They are not sent again.
 type sendLoop struct {
 	session *leaseSession
 	limit   concurrency
-	// due is when this run of the flusher became due, nil outside of a run. stopped means that
-	// failures ended the last run and nothing was accepted since.
+	// due is the time at which this run of the flusher became due, nil outside of a run. stopped
+	// means that failures ended the last run and no request was accepted since.
 	due     *time.Time
 	stopped bool
 	// more signals new deliveries.
 	more <-chan struct{}
-	// to is the webhook as the last page had it. longest is the longest lease that a
+	// to is the webhook at the time of the last page. longest is the longest lease that a
 	// request of this session may need.
 	to      target
 	longest time.Duration
@@ -71,16 +71,16 @@ type sendLoop struct {
 	queue    sendQueue
 	pool     senderPool
 	recorder recorder
-	// done is closed when the loop has ended and nobody receives any more, also after a panic.
-	// err ends the loop.
+	// done is closed when the loop has ended and no longer receives results, including after a
+	// panic. err is the error that ends the loop.
 	done chan struct{}
 	err  error
 }
 
 // pageReader reads pages of deliveries.
 type pageReader struct {
-	// newest reads the new deliveries, and overdue those that the flusher tries. last is the
-	// one that was read last.
+	// newest reads the new deliveries, and overdue the deliveries that the flusher tries. last
+	// is the scan that was read last.
 	newest, overdue scan
 	last            *scan
 	// first is the first page of the present scan of new deliveries.
@@ -93,18 +93,20 @@ type pageReader struct {
 type sendQueue struct {
 	waiting []queued
 	places  int // how many deliveries of the flusher were queued
-	// void are deliveries without a body, which are only recorded.
+	// void are deliveries whose body was erased, which are only recorded.
 	void []passerelle.DeliveryID
-	// taken deliveries are queued, in flight, or have an unstored result. failed ones were
-	// tried and not accepted. Pages that contain them do not queue them again.
+	// taken deliveries are queued, in flight, or have a result that is not stored. failed
+	// deliveries were tried and not accepted. Pages that contain such deliveries do not queue
+	// them again.
 	taken, failed map[passerelle.DeliveryID]bool
-	// recorded deliveries were stored while a page was being read, which may contain them. They
-	// stay taken until that page is there.
+	// recorded deliveries had their results stored while a page was being read. The page may
+	// contain them. They stay in taken until that page is processed.
 	recorded []passerelle.DeliveryID
 }
 
-// senderPool sends deliveries in as many goroutines as requests have been in flight at once. A
-// goroutine for each request would grow its stack each time.
+// senderPool sends deliveries in as many goroutines as the largest number of requests that have
+// been in flight at the same time. With a new goroutine for each request, the stack would have
+// to grow each time.
 type senderPool struct {
 	requests chan queued
 	results  chan result
@@ -115,17 +117,17 @@ type senderPool struct {
 // recorder stores results.
 type recorder struct {
 	answered   []result
-	unrecorded int       // results that are not stored, those being stored included
+	unrecorded int       // results that are not stored yet, including those being stored
 	since      time.Time // when the oldest of them arrived
-	furthest   int       // the highest place of a stored result
+	furthest   int       // the highest place of a delivery with a stored result
 	storing    bool
 	results    chan resultBatch
-	// broken means that nothing can be stored any more.
+	// broken means that no result can be stored any more.
 	broken bool
 }
 
-// newSendLoop begins a session. A run of the flusher begins with few requests and counts
-// failures from zero. Otherwise counting continues from the last session.
+// newSendLoop begins a session. A run of the flusher begins with few requests in flight and
+// counts failures from zero. Otherwise the count continues from the last session.
 func (s *leaseSession) newSendLoop(ctx context.Context, to target, due *time.Time, more <-chan struct{}) (*sendLoop, error) {
 	l := &sendLoop{
 		session: s, to: to, longest: to.lease(), due: due, stopped: to.webhook.Stopped, more: more,
@@ -153,8 +155,8 @@ func (s *leaseSession) newSendLoop(ctx context.Context, to target, due *time.Tim
 	return l, nil
 }
 
-// run sends until nothing is left, failures or the context end it, or something breaks. It then
-// waits for the requests in flight and stores their results.
+// run sends until nothing is left, until failures or the context end it, or until an error
+// occurs. It then waits for the requests in flight and stores their results.
 func (l *sendLoop) run(ctx context.Context) error {
 	defer close(l.done)
 	for l.step(ctx) {
@@ -162,7 +164,7 @@ func (l *sendLoop) run(ctx context.Context) error {
 	return l.end(ctx)
 }
 
-// handOver gives the loop what another goroutine found, unless the loop has ended.
+// handOver sends a result of another goroutine to the loop, unless the loop has ended.
 func handOver[T any](l *sendLoop, to chan<- T, found T) {
 	select {
 	case to <- found:
@@ -170,7 +172,8 @@ func handOver[T any](l *sendLoop, to chan<- T, found T) {
 	}
 }
 
-// step starts what it can, and waits for one result. It reports whether there is more to do.
+// step starts all work that can start, and waits for one result. It reports whether there is
+// more work.
 func (l *sendLoop) step(ctx context.Context) bool {
 	l.read(ctx)
 	l.send(ctx)
@@ -191,9 +194,9 @@ func (l *sendLoop) step(ctx context.Context) bool {
 	return true
 }
 
-// keepLease keeps the lease of a healthy webhook for keepLeaseTime, because the next event
-// would otherwise wait for a write that takes the lease again. It reports whether there is
-// something to send. It ends early when another session of this process wants the lease.
+// keepLease keeps the lease of a healthy webhook for keepLeaseTime, because otherwise the next
+// event would have to wait for a write that takes the lease again. It reports whether there is a
+// new delivery to send. It returns early when another session of this process needs the lease.
 func (l *sendLoop) keepLease(ctx context.Context) bool {
 	healthy := l.more != nil && l.due == nil && !l.stopped && l.pages.first.left == 0 && l.limit.failed == 0
 	if !healthy || !l.open(ctx) {
@@ -214,7 +217,7 @@ func (l *sendLoop) keepLease(ctx context.Context) bool {
 	return false
 }
 
-// end leaves the remaining deliveries to the flusher, unless the loop was cut off.
+// end leaves the remaining deliveries to the flusher, unless the loop was interrupted.
 func (l *sendLoop) end(ctx context.Context) error {
 	if l.err == nil && ctx.Err() == nil {
 		l.session.left = l.pages.first.left
@@ -243,8 +246,8 @@ func (l *sendLoop) read(ctx context.Context) {
 	go func() { handOver(l, l.pages.results, l.session.readPage(ctx, isNew, first, after)) }()
 }
 
-// next is the scan to read from, nil when both have ended. New and overdue deliveries
-// alternate, so that neither waits for the end of the other.
+// next is the scan to read from, nil when both have ended. New and overdue deliveries alternate,
+// so that neither waits for the end of the other.
 func (p *pageReader) next() *scan {
 	from, other := &p.newest, &p.overdue
 	if p.last == from {
@@ -266,7 +269,7 @@ func (l *sendLoop) queuePage(p page) {
 		l.fail(p.err)
 		return
 	}
-	to := p.to // a pointer to the page would keep its bodies
+	to := p.to // a pointer to the page would keep its bodies in memory
 	l.setTarget(to)
 	for _, d := range p.found {
 		l.queue.add(d, &to, p.isNew)
@@ -283,7 +286,7 @@ func (l *sendLoop) setTarget(to target) {
 	l.to, l.longest = to, max(l.longest, to.lease())
 }
 
-// add queues a delivery, or notes that it is void.
+// add queues a delivery, or adds it to void when its body was erased.
 func (q *sendQueue) add(d store.Delivery, to *target, isNew bool) {
 	if q.taken[d.ID] || q.failed[d.ID] {
 		return
@@ -303,12 +306,12 @@ func (q *sendQueue) add(d store.Delivery, to *target, isNew bool) {
 
 func (q *sendQueue) take() queued {
 	next := q.waiting[0]
-	q.waiting[0], q.waiting = queued{}, q.waiting[1:] // the slice keeps no body
+	q.waiting[0], q.waiting = queued{}, q.waiting[1:] // so that the slice keeps no body in memory
 	return next
 }
 
-// dropRecorded lets pages queue recorded deliveries again: the next page does not
-// contain them.
+// dropRecorded allows pages to queue the recorded deliveries again: the next page cannot contain
+// stale ones.
 func (q *sendQueue) dropRecorded() {
 	for _, id := range q.recorded {
 		delete(q.taken, id)
@@ -316,14 +319,14 @@ func (q *sendQueue) dropRecorded() {
 	q.recorded = q.recorded[:0]
 }
 
-// send starts as many requests as the limit allows, while the lease covers them.
+// send starts as many requests as the limit allows, as long as the lease covers them.
 func (l *sendLoop) send(ctx context.Context) {
 	for l.ready(ctx) && l.session.covers(l.queue.waiting[0].to) {
 		l.dispatch(context.WithoutCancel(ctx), l.queue.take())
 	}
 }
 
-// dispatch gives a delivery to a sender.
+// dispatch passes a delivery to a sender.
 func (l *sendLoop) dispatch(ctx context.Context, q queued) {
 	l.pool.inFlight++
 	if l.pool.senders < l.pool.inFlight {
@@ -354,7 +357,7 @@ func (l *sendLoop) ready(ctx context.Context) bool {
 	return l.open(ctx) && len(l.queue.waiting) > 0 && l.pool.inFlight < l.limit.room() && l.recordingKeepsUp()
 }
 
-// recordingKeepsUp reports whether the results that are not stored are few and young.
+// recordingKeepsUp reports whether the results that are not stored are few and recent.
 func (l *sendLoop) recordingKeepsUp() bool {
 	return l.recorder.unrecorded == 0 || l.recorder.unrecorded < maxBatch && l.sinceOldest() < batchTime
 }
@@ -379,7 +382,7 @@ func (l *sendLoop) shouldRecord(ctx context.Context) bool {
 		l.ready(ctx) && !l.session.covers(l.queue.waiting[0].to)
 }
 
-// record starts storing the results so far, once the batch before is stored.
+// record starts storing the results so far, once the previous batch is stored.
 func (l *sendLoop) record(ctx context.Context) {
 	r := &l.recorder
 	if r.storing || r.broken || !l.shouldRecord(ctx) {
@@ -417,7 +420,7 @@ func (l *sendLoop) afterRecord(b resultBatch) {
 	}
 }
 
-// finish notes the deliveries of a stored batch.
+// finish removes the deliveries of a stored batch from taken.
 func (q *sendQueue) finish(b resultBatch) {
 	for _, one := range b.results {
 		q.recorded = append(q.recorded, one.delivery)
@@ -439,7 +442,7 @@ func (l *sendLoop) queueFollowing(b resultBatch) {
 		l.fail(p.err)
 		return
 	}
-	to := p.to // a pointer to the page would keep its bodies
+	to := p.to // a pointer to the page would keep its bodies in memory
 	l.setTarget(to)
 	for _, d := range p.found {
 		isNew := !l.stopped && to.webhook.AtOnce(d)

@@ -9,20 +9,20 @@ import (
 	"passerelle"
 )
 
-// maxTroubled is how many failing webhooks a process works for at once: however many
-// receivers are dead, the others find room.
+// maxTroubled is how many failing webhooks a process serves at the same time. Even with many
+// unreachable receivers, other webhooks have room.
 const maxTroubled = maxWebhooks / 2
 
-// Sender sends webhooks in the background. Each webhook with something to send has a goroutine,
+// Sender sends webhooks in the background. Each webhook with deliveries to send has a goroutine,
 // which ends when nothing is left. No webhook waits for another: if all shared one pass, the
-// slowest receiver would delay everybody, and a small pool would soon be full of requests that
+// slowest receiver would delay all others, and a small pool would soon be full of requests that
 // time out.
 //
-// A webhook has one worker at a time, which gets a signal when more comes. Across processes,
-// the lease in the database decides who sends.
+// A webhook has one worker at a time, which gets a signal when more deliveries arrive. Between
+// processes, the lease in the database decides which one sends.
 type Sender struct {
 	delivery *Delivery
-	// ctx ends when the workers are to stop.
+	// ctx ends when the workers must stop.
 	ctx  context.Context
 	stop context.CancelFunc
 
@@ -32,8 +32,8 @@ type Sender struct {
 	workers  sync.WaitGroup
 }
 
-// worker is the goroutine of one webhook. again is the job that was requested while it
-// works, and more signals it.
+// worker is the goroutine of one webhook. again is the job that was requested while it works,
+// and more signals it.
 type worker struct {
 	job
 	again *job
@@ -49,7 +49,7 @@ func (w *worker) requestAgain(j job) {
 	}
 }
 
-// NewSender makes a sender that works when Pass is called.
+// NewSender makes a sender that starts work when Pass is called.
 func NewSender(d *Delivery) *Sender {
 	s := &Sender{delivery: d, busy: map[passerelle.WebhookID]*worker{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -58,16 +58,15 @@ func NewSender(d *Delivery) *Sender {
 
 // Pass starts a worker for every webhook of any domain that has new deliveries or for which the
 // flusher is due, and returns without waiting for them. A loop calls it after each event, and
-// about every second for the flusher, for events of other processes, and for webhooks that
-// found no room. Errors of workers are logged.
+// about every second for the flusher, for events of other processes, and for webhooks that had
+// no room. Errors of workers are logged.
 func (s *Sender) Pass(ctx context.Context) error {
 	domains, err := s.delivery.DB.Domains(ctx)
 	if err != nil {
 		return fmt.Errorf("list domains: %w", err)
 	}
 	var errs []error
-	// New deliveries start before the flusher's work is listed, because somebody waits for
-	// them.
+	// New deliveries start before the flusher's work is listed, because they are more urgent.
 	for _, list := range []func(context.Context, passerelle.Domain) ([]job, error){s.delivery.withNewDeliveries, s.delivery.due} {
 		for _, domain := range domains {
 			jobs, err := list(ctx, domain)
@@ -80,10 +79,10 @@ func (s *Sender) Pass(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Stop starts no more requests, waits for those in flight, and returns when their
-// results are stored and all leases are released. It fails with the context's error
-// when the context ends first: deliveries without a stored result are then sent again
-// once the leases have lapsed. Pass does nothing after Stop.
+// Stop starts no more requests, waits for those in flight, and returns when their results are
+// stored and all leases are released. It fails with the context's error when the context ends
+// first: deliveries without a stored result are then sent again after the leases have lapsed.
+// After Stop, Pass does nothing.
 func (s *Sender) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.stop()
@@ -129,8 +128,8 @@ func (s *Sender) work(w *worker) {
 	}
 }
 
-// next is the job that was requested meanwhile. When there is none, the worker ends,
-// and the next request starts another worker.
+// next is the job that was requested while the worker was busy. Without such a job the worker
+// ends, and a later request starts another worker.
 func (s *Sender) next(w *worker) (job, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

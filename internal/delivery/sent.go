@@ -15,26 +15,26 @@ import (
 	"passerelle/webhook"
 )
 
-// MaxShownPayload is how many bytes of a payload Sent has.
+// MaxShownPayload is how many bytes of a payload Sent contains at most.
 const MaxShownPayload = 8 << 10
 
-// Sent is the stored content of the last request for a delivery, or of the first one before
-// it is sent.
+// Sent is the stored content of the last request for a delivery. Before the first request, it is
+// the content that will be sent.
 type Sent struct {
-	// Payload is the exact bytes that are sent, before they are compressed: the
-	// first MaxShownPayload of Size. Both are empty when they were Erased.
+	// Payload contains the first MaxShownPayload bytes of the payload before compression, whose
+	// length is Size. Both are empty when the body was Erased.
 	Payload []byte
 	Size    int64
 	Erased  bool
-	// Headers are sorted by name, without Authorization, and without those that settings of the
-	// domain have changed since.
+	// Headers are sorted by name, without Authorization, and without headers that depend on
+	// settings of the domain and have changed since.
 	Headers []Header
 }
 
 // Header is one header of a request.
 type Header struct{ Name, Value string }
 
-// Sent returns a delivery's request to the webhook. A delivery that is not the webhook's is
+// Sent returns a delivery's request to the webhook. A delivery of another webhook is
 // passerelle.Missing.
 func (d *Delivery) Sent(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID) (Sent, error) {
 	found, err := d.DB.OneDelivery(ctx, w, id)
@@ -76,7 +76,7 @@ func (s *leaseSession) headers(ctx context.Context, w store.Webhook, d store.Del
 	}
 	to := target{webhook: w, names: spell(values.List(settings.SignatureAliases)), compress: values.On(settings.Compression), agent: s.d.agent}
 	header := http.Header{}
-	d.Attempts = max(d.Attempts-1, 0) // before the last one
+	d.Attempts = max(d.Attempts-1, 0) // the count before the last request
 	to.describe(header, d)
 	if len(last) > 0 {
 		to.repeat(header, last[0].Signed)
@@ -92,7 +92,7 @@ func (s *leaseSession) headers(ctx context.Context, w store.Webhook, d store.Del
 	return lines, nil
 }
 
-// repeat sets the headers of a signature that was sent.
+// repeat sets the headers of a stored signature.
 func (to target) repeat(header http.Header, signed store.Signed) {
 	if signed.Signature == "" {
 		return

@@ -14,25 +14,25 @@ import (
 
 // SignedRequest is a received request whose signature is to be checked.
 type SignedRequest struct {
-	// Provider is the id or name of the provider whose secrets are tried.
+	// Provider is the id or name of the provider whose secrets are checked.
 	Provider string
-	// Method and URL are those of the request. Only the path of the URL is used.
+	// Method and URL belong to the request. Only the path of the URL is used.
 	Method, URL string
-	// Date and Signature are the header values. Body has the bytes after decompression.
+	// Date and Signature are the header values. Body is the decompressed body.
 	Date, Body, Signature string
 }
 
 // SignatureCheck is the result of checking a signature.
 type SignatureCheck struct {
 	Valid bool
-	// Reason explains the result in sentences. For a signature that does not match, it names
-	// the mistake of the signer when that can be recognised.
+	// Reason explains the result in sentences. For a signature that does not match, it names the
+	// mistake of the signer when that can be recognised.
 	Reason string
 }
 
-// Verify checks a signature with the secrets of a provider, as a receiver does, and
-// explains the result. It never reveals the right signature. It fails with Invalid,
-// naming the field, when the request cannot be checked.
+// Verify checks a signature with the secrets of a provider, as a receiver does, and explains the
+// result. It never shows the correct signature. It fails with Invalid, naming the field, when
+// the request cannot be checked.
 func (d *Delivery) Verify(ctx context.Context, domain passerelle.Domain, q SignedRequest) (SignatureCheck, error) {
 	address, err := url.Parse(q.URL)
 	if err != nil || address.Path == "" && address.Host == "" {
@@ -55,7 +55,7 @@ func (d *Delivery) Verify(ctx context.Context, domain passerelle.Domain, q Signe
 	return q.check(address, signed, secrets, d.Now()), nil
 }
 
-// secret is a signing secret of a provider, and its name in reasons.
+// secret is a signing secret of a provider, with its name for the explanations.
 type secret struct{ text, name string }
 
 // secrets returns the signing secrets of a provider.
@@ -82,8 +82,8 @@ func (d *Delivery) secrets(ctx context.Context, domain passerelle.Domain, provid
 	return all, nil
 }
 
-// signingMistakes are common mistakes: the signer used another value in place of the
-// path or the body.
+// signingMistakes are common mistakes: the signer used another value instead of the path or the
+// body.
 var signingMistakes = []struct {
 	path   func(*url.URL) string
 	body   func(string) string
@@ -112,7 +112,7 @@ func slashed(u *url.URL) string {
 	return path + "/"
 }
 
-// check searches for the secret that made the signature, and otherwise for a mistake.
+// check searches for the secret that made the signature, and otherwise for a common mistake.
 func (q SignedRequest) check(address *url.URL, signed time.Time, secrets []secret, now time.Time) SignatureCheck {
 	for _, s := range secrets {
 		if q.fits(s, address.EscapedPath(), q.Body, signed) {
@@ -136,14 +136,14 @@ func (q SignedRequest) check(address *url.URL, signed time.Time, secrets []secre
 	return SignatureCheck{Reason: "Path, date, body or secret is another one than what was signed. The body has to be what came, byte for byte, after decompression."}
 }
 
-// fits compares in constant time. It ignores the age of the signature.
+// fits compares signatures in constant time. It ignores the age of the signature.
 func (q SignedRequest) fits(s secret, path, body string, signed time.Time) bool {
 	header := http.Header{}
 	webhook.Signature{Date: q.Date, Value: q.Signature}.Set(header)
 	return webhook.Verifier{Secret: s.text}.Verify(header, path, []byte(body), signed) == nil
 }
 
-// late says that receivers refuse a date, or returns nothing.
+// late returns a sentence that receivers refuse a date, or "".
 func late(signed, now time.Time) string {
 	if now.Sub(signed).Abs() <= webhook.DefaultTolerance {
 		return ""

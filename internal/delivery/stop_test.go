@@ -25,7 +25,7 @@ func (r *fixture) now(w store.Webhook) store.Webhook {
 	return w
 }
 
-// fresh names the webhooks that have something to send at once.
+// webhooksWithFirstTries returns the webhooks that have deliveries to send at once.
 func (r *fixture) webhooksWithFirstTries() []passerelle.WebhookID {
 	r.t.Helper()
 	webhooks, err := r.DB.WebhooksWithFirstTries(r.t.Context(), r.domain.ID, 10)
@@ -37,7 +37,8 @@ func (r *fixture) webhooksWithFirstTries() []passerelle.WebhookID {
 	return ids
 }
 
-// TestFailuresAreCountedAcrossSessions fails one event at a time, each in a session of its own.
+// TestFailuresAreCountedAcrossSessions sends one event at a time, each in a separate session,
+// and each fails.
 func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -62,7 +63,7 @@ func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 			t.Errorf("news for %v", fresh)
 		}
 		r.clock.advance(time.Minute)
-		r.run(0, 10) // and not one for each event
+		r.run(0, 10) // ten requests, and not one for each event
 		if got := r.now(w); !got.Stopped || got.ConsecutiveFailures != 20 {
 			t.Errorf("after a run %+v", got)
 		}
@@ -97,8 +98,8 @@ func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 	})
 }
 
-// TestASuccessInARunLetsNewDeliveriesThrough: a webhook stopped because of one bad payload gets
-// the others in the run that finds it working.
+// TestASuccessInARunLetsNewDeliveriesThrough: a webhook that was stopped because of one refused
+// payload gets the other deliveries in the run that finds its receiver working.
 func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -179,7 +180,7 @@ func TestDisabledWebhooksArePaused(t *testing.T) {
 		in.seen()
 		in.answers(always(http.StatusOK))
 		r.able(w, false)
-		r.emit(3, 1) // happened while nobody listened
+		r.emit(3, 1) // emitted while no sender was running
 		r.clock.advance(time.Hour)
 		r.run(0, 0)
 		in.want(t)
@@ -224,8 +225,8 @@ func (r *fixture) emitHeldBack(paymentID, version int64, until time.Time) {
 	})
 }
 
-// TestHeldBackWaitsForItsTime also has a failing webhook: a delivery goes out when it is due,
-// before the flusher.
+// TestHeldBackWaitsForItsTime: also for a failing webhook, a held back delivery is sent when it
+// is due, before the flusher runs.
 func TestHeldBackWaitsForItsTime(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -256,7 +257,7 @@ func TestHeldBackWaitsForItsTime(t *testing.T) {
 	})
 }
 
-// TestTheSenderSendsWhatComesDue: a pass finds a delivery that was held back and has come due.
+// TestTheSenderSendsWhatComesDue: a pass finds a delivery whose hold has ended.
 func TestTheSenderSendsWhatComesDue(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		arrived := make(chan string, 1)
@@ -293,8 +294,8 @@ func TestWhatIsDroppedIsOver(t *testing.T) {
 	})
 }
 
-// TestTheRecordOfRequests checks what is stored of each request, and the health counted from
-// it.
+// TestTheRecordOfRequests checks the stored data of each request, and the health that is counted
+// from it.
 func TestTheRecordOfRequests(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		long := strings.Repeat("é", 1023) + "x" + "€" // the limit is inside of the last
@@ -333,7 +334,7 @@ func TestTheRecordOfRequests(t *testing.T) {
 	})
 }
 
-// wantHealth checks how many requests to webhooks were accepted, of how many.
+// wantHealth checks the number of accepted requests to webhooks, and of all requests.
 func (r *fixture) wantHealth(webhooks []passerelle.WebhookID, want string) {
 	r.t.Helper()
 	health, err := r.DB.Health(r.t.Context(), r.domain.ID, r.clock.Now(), webhooks...)
@@ -365,9 +366,9 @@ func TestHealthAddsDurations(t *testing.T) {
 	})
 }
 
-// A delivery is accepted when the answer comes, and its recorded request begins when it was made.
-// A request that never reached the receiver counts as a failure, and not in the average time of
-// requests.
+// A delivery is accepted at the time of the answer, and its recorded request begins at the time
+// of the request. A request that never reached the receiver counts as a failure, but not in the
+// average time of requests.
 func TestRequestsTakeTheirTime(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, tokens := newGuarded(t), newTokenServer(t)
@@ -389,7 +390,7 @@ func TestRequestsTakeTheirTime(t *testing.T) {
 		r.emit(1, 1)
 		r.run(0, 1)
 		r.clock.advance(time.Minute)
-		r.run(1, 0) // in 10 seconds: a token, a refusal, another token, success
+		r.run(1, 0) // 10 seconds for a token, a refusal, another token, and a success
 
 		at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second).UTC() }
 		attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, 1, 10)

@@ -10,9 +10,9 @@ import (
 	"passerelle"
 )
 
-// TestPayload reads the payload of a test as people write it: a JSON object of at most
-// MaxTestBody bytes, whose white space outside of texts is left out. It fails with Invalid on
-// the field, with the line of the mistake.
+// TestPayload reads a test payload that a person has typed: a JSON object of at most MaxTestBody
+// bytes, from which white space outside of strings is removed. It fails with Invalid for the
+// field, with the line of the mistake.
 func TestPayload(field, text string) ([]byte, error) {
 	if len(text) > MaxTestBody {
 		return nil, passerelle.InvalidField(field, "has %d bytes; a test may have %d", len(text), MaxTestBody)
@@ -25,7 +25,7 @@ func TestPayload(field, text string) ([]byte, error) {
 		mistake *json.SyntaxError
 	)
 	var whole json.RawMessage
-	err := json.Unmarshal([]byte(text), &whole) // json.Compact does not know the place of a mistake
+	err := json.Unmarshal([]byte(text), &whole) // json.Compact does not report the position of a mistake
 	if errors.As(err, &mistake) {
 		line := 1 + strings.Count(text[:min(int(mistake.Offset), len(text))], "\n")
 		return nil, passerelle.InvalidField(field, "line %d is no JSON: %s", line, mistake)

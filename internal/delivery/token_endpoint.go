@@ -11,24 +11,24 @@ import (
 	"passerelle/internal/store"
 )
 
-// ClientCredentials is the only grant that a token endpoint is asked for.
+// ClientCredentials is the only grant type that is requested from a token endpoint.
 const ClientCredentials = "client_credentials"
 
-// The most characters of the fields of a token endpoint.
+// The largest sizes of the fields of a token endpoint.
 const (
 	MaxCredential  = 1024
-	MaxCertificate = 32 << 10 // with those that issued it
+	MaxCertificate = 32 << 10 // with the certificates of its issuers
 	MaxPrivateKey  = 8 << 10
 )
 
-// EndpointChange is a change of a token endpoint. Nil leaves a field as it is. The URL must be
-// allowed for webhooks. Certificate and key are PEM and belong together. Both or neither are
-// set, and empty values remove them.
+// EndpointChange is a change of a token endpoint. A nil field does not change. The URL must
+// follow the rules for webhooks. Certificate and key are PEM and belong together. Either both
+// are set or neither, and empty values remove them.
 type EndpointChange struct {
 	URL, ClientID, ClientSecret, GrantType, PublicCert, PrivateCert *string
 }
 
-// apply checks and makes the change. A refused change changes nothing.
+// apply checks the change and applies it. A refused change changes nothing.
 func (c EndpointChange) apply(domain passerelle.Domain, a *store.AuthProvider, now time.Time) error {
 	var e store.TokenEndpoint
 	if a.Endpoint != nil {
@@ -82,7 +82,7 @@ func (f endpointField) check(domain passerelle.Domain) error {
 	return passerelle.CheckText(f.name, *f.to, f.max)
 }
 
-// mustBeEmpty refuses to configure a token endpoint of a provider that has none.
+// mustBeEmpty refuses fields of a token endpoint for a provider that has none.
 func (c EndpointChange) mustBeEmpty() error {
 	for _, field := range c.fields(&store.TokenEndpoint{}, new(string)) {
 		if field.from != nil {
@@ -93,11 +93,11 @@ func (c EndpointChange) mustBeEmpty() error {
 }
 
 // clientCertificate is the client certificate for a token endpoint, or nil for none. It fails
-// for an expired one.
+// for an expired certificate.
 func clientCertificate(e store.TokenEndpoint, now time.Time) (*tls.Certificate, error) {
 	switch {
 	case e.PublicCert == "" && e.PrivateCert == "":
-		return nil, nil //nolint:nilnil // no certificate is needed
+		return nil, nil //nolint:nilnil // no certificate is configured
 	case e.PublicCert == "":
 		return nil, passerelle.MissingField("config.public_cert", "is required with config.private_cert")
 	case e.PrivateCert == "":
@@ -120,7 +120,8 @@ func clientCertificate(e store.TokenEndpoint, now time.Time) (*tls.Certificate, 
 	return &pair, nil
 }
 
-// parseCertificate reads the first certificate of a PEM text. Those that issued it may follow.
+// parseCertificate reads the first certificate of a PEM text. The certificates of its issuers
+// may follow.
 func parseCertificate(text string) (*x509.Certificate, error) {
 	return x509.ParseCertificate(firstBlock(text, func(kind string) bool { return kind == "CERTIFICATE" }))
 }
@@ -133,7 +134,7 @@ func isPrivateKey(text string) bool {
 	return pkcs8 == nil || pkcs1 == nil || sec1 == nil
 }
 
-// firstBlock is the content of the first block of a kind, or nothing.
+// firstBlock returns the content of the first block of a kind, or nil.
 func firstBlock(text string, is func(kind string) bool) []byte {
 	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
 		if is(block.Type) {

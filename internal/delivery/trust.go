@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// maxTrusts bounds the clients that trust further authorities. Each keeps its own connections,
-// because a connection that one client trusts may be refused by another.
+// maxTrusts limits the number of clients that trust additional certificate authorities. Each has
+// its own connections, because a server that one client trusts may be refused by another.
 const maxTrusts = 64
 
-// trusts are the clients that trust further authorities, by these authorities, the last used one
-// at the end.
+// trusts caches the clients that trust additional certificate authorities, by these authorities,
+// the most recently used one last.
 type trusts struct {
 	mu   sync.Mutex
 	kept []trust
@@ -50,7 +50,8 @@ func (t *trusts) client(base *http.Client, authorities string) (*http.Client, er
 	return client, nil
 }
 
-// trusting makes a client that trusts the authorities of the system and the further ones.
+// trusting makes a client that trusts the certificate authorities of the system and the
+// additional ones.
 func trusting(base *http.Client, authorities string) (*http.Client, error) {
 	guarded, ok := base.Transport.(bounded)
 	if !ok {

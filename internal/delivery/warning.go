@@ -11,13 +11,14 @@ import (
 
 // The limits for the requests to a webhook in a day.
 const (
-	fewSuccesses = 95 // of a hundred
+	fewSuccesses = 95 // per hundred requests
 	slowRequest  = 5 * time.Second
 )
 
-// Warning says in sentences what an operator should know about a webhook, or nothing: too many
-// requests fail, they take too long, or requests prove nothing about their sender. hasApplication
-// means that requests about users can have the user token of an application, which proves it.
+// Warning describes in sentences what an operator should know about a webhook, or returns "":
+// too many requests fail, they take too long, or they carry no proof of their sender.
+// hasApplication means that requests about users can carry the user token of an application,
+// which is such a proof.
 func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
 	var all []string
 	if h.Successes*100 < h.Requests*fewSuccesses {
