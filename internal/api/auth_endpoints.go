@@ -64,15 +64,15 @@ func (s *Service) authRoutes() []httpapi.Route {
 	}
 }
 
-// credentialsInput is embedded by calls that an application makes in its own
-// name.
+// credentialsInput is embedded by the inputs of calls that an application makes in its own name.
 type credentialsInput struct {
 	ClientID      httpapi.Number `body:"client_id" doc:"may also come as HTTP Basic"`
 	ClientSecret  string         `body:"client_secret" max:"255"`
 	Authorization string         `header:"Authorization" max:"8192" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
 }
 
-// basic are the credentials of HTTP Basic. Old clients write a colon after the secret.
+// basic returns the credentials of HTTP Basic authentication. Older clients add a colon after
+// the secret.
 func (in credentialsInput) basic() (access.Credentials, bool) {
 	scheme, encoded, _ := strings.Cut(in.Authorization, " ")
 	if !strings.EqualFold(scheme, "Basic") {
@@ -86,14 +86,15 @@ func (in credentialsInput) basic() (access.Credentials, bool) {
 	return access.Credentials{ClientID: id, Secret: strings.TrimSuffix(secret, ":")}, true
 }
 
-// came reports whether the call has credentials, right or wrong. The id alone
-// is none: clients that know no secret send it.
+// came reports whether the call has credentials, valid or not. An id alone does not count,
+// because clients without a secret send it too.
 func (in credentialsInput) came() bool {
 	_, basic := in.basic()
 	return basic || in.ClientSecret != ""
 }
 
-// application returns the application of the credentials. Those in the body have precedence.
+// application returns the application of the credentials. Credentials in the body take
+// precedence.
 func (s *Service) application(ctx context.Context, c *httpapi.Caller, in credentialsInput) (store.Client, error) {
 	credentials := access.Credentials{ClientID: string(in.ClientID), Secret: in.ClientSecret}
 	if in.ClientID == "" {
@@ -123,9 +124,9 @@ func (s *Service) initUser(ctx context.Context, c *httpapi.Caller, in credential
 	return out, err
 }
 
-// vouched reports whether a token authorises a new user, and returns the user's application:
-// the caller, or with a config token the domain's only application. It ignores any other
-// token, as open calls do.
+// vouched reports whether a token authorises the creation of a user, and returns the user's
+// application: the caller's or, with a config token, the domain's only application. It ignores
+// any other token, like calls that need no token.
 func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
 	switch {
 	case in.came():
@@ -136,7 +137,7 @@ func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentials
 	}
 	token, err := httpapi.Bearer(in.Authorization)
 	if err != nil {
-		return 0, false, nil //nolint:nilerr // what is no token is ignored like one
+		return 0, false, nil //nolint:nilerr // a text that is no token is ignored like such a token
 	}
 	p, err := s.Access.Authenticate(ctx, c.Domain.ID, token)
 	if errors.Is(err, passerelle.Unauthenticated) || err == nil && p.Kind != access.ConfigToken {
@@ -160,7 +161,7 @@ func (s *Service) newUser(ctx context.Context, c *httpapi.Caller, owner passerel
 	return grant, u, err
 }
 
-// expiresIn is how many seconds are left, begun ones included, or null.
+// expiresIn is the number of seconds left, rounded up, or null.
 func (s *Service) expiresIn(at *time.Time) *int64 {
 	if at == nil {
 		return nil
@@ -169,7 +170,7 @@ func (s *Service) expiresIn(at *time.Time) *int64 {
 	return &left
 }
 
-// singleAccess is the type of code that is good for one exchange.
+// singleAccess is the type of a code that can be exchanged once.
 const singleAccess = "singleAccess"
 
 type userCodeInput struct {
@@ -276,8 +277,8 @@ func (s *Service) renew(ctx context.Context, c *httpapi.Caller, in renewInput) (
 	return accessTokenOutput{grant.Text, "Bearer"}, err
 }
 
-// namedUser makes the user with an id permanent, or creates a user without an id, and writes
-// what belongs to the same unit.
+// namedUser makes the user with an id permanent, or creates a user without an id. also is
+// written in the same unit.
 func (s *Service) namedUser(ctx context.Context, c *httpapi.Caller, id httpapi.Number, also func(*store.Tx, passerelle.User) error) error {
 	if id == "" {
 		_, err := s.Aggregation.CreateUser(ctx, c.Domain, true, also)
@@ -322,7 +323,7 @@ func (s *Service) signedToken(ctx context.Context, c *httpapi.Caller, in signedT
 	return out, err
 }
 
-// signedTokenEnd is in whole seconds, as in the token.
+// signedTokenEnd is rounded to whole seconds, like the time in the token.
 func (s *Service) signedTokenEnd(c *httpapi.Caller, expire bool) *time.Time {
 	if !expire {
 		return nil
@@ -354,8 +355,8 @@ func (s *Service) userToken(ctx context.Context, c *httpapi.Caller, in userToken
 	return userTokenOutput{grant.Text}, err
 }
 
-// named returns the application with an id or name. Without either it returns the only one of
-// the domain.
+// named returns the application with an id or name. Without a name it returns the only
+// application of the domain.
 func (s *Service) named(ctx context.Context, c *httpapi.Caller, field, name string) (store.Client, error) {
 	all, err := s.DB.Clients(ctx, c.Domain.ID)
 	if err != nil {
@@ -395,7 +396,7 @@ func (s *Service) adminToken(ctx context.Context, c *httpapi.Caller, in adminTok
 	return signedTokenOutput{grant.Text, payload}, err
 }
 
-// revokeToken has nothing to do when another call was faster.
+// revokeToken succeeds when another call has already revoked the token.
 func (s *Service) revokeToken(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (httpapi.Nothing, error) {
 	_, err := s.Access.Revoke(ctx, c.Domain.ID, c.Token)
 	if errors.Is(err, store.ErrNotFound) {

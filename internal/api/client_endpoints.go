@@ -47,7 +47,7 @@ func (s *Service) clientRoutes() []httpapi.Route {
 	}
 }
 
-// clientFields is embedded by what registers and what changes an application.
+// clientFields is embedded by the inputs that create and change an application.
 type clientFields struct {
 	RedirectURIs         []string          `body:"redirect_uris" doc:"where payers and users may be sent back to; none: anywhere in a sandbox domain, nowhere in a live one"`
 	GenerateKeys         bool              `body:"generate_keys" doc:"make a key pair for signed tokens, in place of an earlier one"`
@@ -113,7 +113,7 @@ func optionalText(text string) *string {
 	return &text
 }
 
-// missing turns a missing row into the answer for it.
+// missing turns ErrNotFound into the error for clients.
 func missing(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return passerelle.Missing()

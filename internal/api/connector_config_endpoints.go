@@ -31,8 +31,8 @@ func (s *Service) connectorConfigRoutes() []httpapi.Route {
 	}
 }
 
-// connectorConfig is embedded by what configures connectors. Values are text in
-// the configuration of the domain.
+// connectorConfig is embedded by the inputs that configure connectors. Values are text in the
+// configuration of the domain.
 type connectorConfig struct {
 	Hidden          httpapi.Nullable[bool]           `body:"hidden" doc:"whether it is kept from end users"`
 	AuthMechanism   httpapi.Nullable[string]         `body:"auth_mechanism" doc:"one of the available ones, which new connections have unless a source is named"`
@@ -59,7 +59,7 @@ func (in connectorConfig) change(connector string) (settings.ConnectorChange, er
 	return change, nil
 }
 
-// wanted is a value that came, empty for null, or nil.
+// wanted returns a supplied value, empty for null, or nil without one.
 func wanted[T ~string](value httpapi.Nullable[T]) *string {
 	if !value.Present {
 		return nil
@@ -77,7 +77,7 @@ type severalConnectors struct {
 	Total      int              `json:"total"`
 }
 
-// configuredConnectors is the connector, or the list when several were named.
+// configuredConnectors is the connector, or the list when the path names several.
 type configuredConnectors struct {
 	*wire.Connector
 	*severalConnectors

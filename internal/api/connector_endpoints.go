@@ -73,14 +73,14 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 	}
 }
 
-// The capabilities by which the deprecated lists of connectors select.
+// The capabilities that the deprecated lists of connectors filter by.
 const (
 	anything    = ""
 	ofAccounts  = "bank"
 	ofDocuments = "document"
 )
 
-// banks are the connectors of the caller's domain with the wanted capability, or all, in display
+// banks returns the connectors of the caller's domain with a capability, or all, in display
 // order.
 func (s *Service) banks(ctx context.Context, c *httpapi.Caller, capability string) ([]wire.Bank, error) {
 	all, err := s.Aggregation.Banks(ctx, c.Domain)
@@ -113,7 +113,7 @@ type listProvidersOfDocumentsOutput struct {
 	httpapi.Listing
 }
 
-// placedBank is a connector with its place in the order.
+// placedBank is a connector with its position in the list.
 type placedBank struct {
 	wire.Bank
 	place int64
@@ -152,7 +152,7 @@ func (s *Service) connectorPage(ctx context.Context, c *httpapi.Caller, in listC
 	return shown, listing, err
 }
 
-// able are the connectors that the filters leave.
+// able returns the connectors that match the filters.
 func (s *Service) able(ctx context.Context, c *httpapi.Caller, in listConnectorsInput, capability string) ([]placedBank, error) {
 	countries, err := parseCountries("country_codes", in.CountryCodes)
 	if err != nil {
@@ -185,8 +185,8 @@ const (
 	useSample = 1000
 )
 
-// ranked are the connectors that were used, the most used first, when the top is
-// asked for.
+// ranked returns the connectors that were used, the most used first, when the caller requests
+// the top connectors.
 func (s *Service) ranked(ctx context.Context, c *httpapi.Caller, banks []wire.Bank, top *int64) ([]wire.Bank, error) {
 	if top == nil {
 		return banks, nil
@@ -200,7 +200,7 @@ func (s *Service) ranked(ctx context.Context, c *httpapi.Caller, banks []wire.Ba
 	return banks, nil
 }
 
-// carriers are the connectors that can carry a payment; nil without a payment.
+// carriers returns the connectors that can make a payment; nil without a payment.
 func (s *Service) carriers(ctx context.Context, c *httpapi.Caller, id *passerelle.PaymentID) (map[string]bool, error) {
 	if id == nil {
 		return nil, nil
@@ -228,32 +228,33 @@ func parseCountries(field, list string) ([]string, error) {
 	return codes, nil
 }
 
-// ofCountries reports whether a bank is in one of the countries, and true without countries.
+// ofCountries reports whether a bank is in one of the countries. Without countries it returns
+// true.
 func ofCountries(b wire.Bank, codes []string) bool {
 	here := func(code string) bool { return slices.Contains(b.Countries, code) }
 	return codes == nil || slices.ContainsFunc(codes, here)
 }
 
-// windowOf reads a window of a list that is in memory, in the order of places.
+// windowOf returns a window of a list in memory, ordered by place.
 func windowOf[T any](all []T, place func(T) int64, w httpapi.PageWindow) []T {
 	rows := slices.Clone(all)
 	if w.Backward {
 		slices.Reverse(rows)
 	}
 	if w.From != nil {
-		from, _ := w.From[0].(int64) // as position made it, under our seal
+		from, _ := w.From[0].(int64) // sealed by this service, so the type is the one that position stored
 		rows = slices.DeleteFunc(rows, func(one T) bool { return place(one) == from || (place(one) > from) == w.Backward })
 	}
 	rows = rows[min(w.Offset, int64(len(rows))):]
 	return rows[:min(w.Limit, len(rows))]
 }
 
-// connectorPath names a connector in the path.
+// connectorPath is the path of a call about one connector.
 type connectorPath struct {
 	ID string `path:"connectorId"`
 }
 
-// bank is the connector of a uuid or of a deprecated number.
+// bank returns the connector with a UUID or a deprecated number.
 func (s *Service) bank(ctx context.Context, c *httpapi.Caller, name, capability string) (wire.Bank, error) {
 	banks, err := s.banks(ctx, c, capability)
 	if err != nil {
@@ -265,7 +266,7 @@ func (s *Service) bank(ctx context.Context, c *httpapi.Caller, name, capability 
 	return wire.Bank{}, passerelle.Missing()
 }
 
-// bankNamed recognises a connector by its UUID or deprecated number.
+// bankNamed returns a filter for the connector with a UUID or deprecated number.
 func bankNamed(name string) func(wire.Bank) bool {
 	return func(b wire.Bank) bool { return b.UUID == name || strconv.FormatInt(b.ID, 10) == name }
 }
@@ -331,7 +332,7 @@ func (s *Service) someConnections(ctx context.Context, c *httpapi.Caller, in som
 	return out, err
 }
 
-// state selects connections in a state: empty for healthy ones, nil for any.
+// state returns the state to filter by: empty for healthy connections, nil for all.
 func (in someConnectionsInput) state() (*passerelle.ConnectionState, error) {
 	state := passerelle.ConnectionState(in.Type)
 	switch {
@@ -395,7 +396,8 @@ type incompatibilitiesInput struct {
 	WithHidden bool `query:"all" doc:"hidden connectors, too"`
 }
 
-// incompatibilities lists the connectors with a reason. It lists hidden ones only on request.
+// incompatibilities lists the connectors that cannot make the payment, with the reasons. It
+// lists hidden connectors only on request.
 func (s *Service) incompatibilities(ctx context.Context, c *httpapi.Caller, in incompatibilitiesInput) ([]wire.Incompatibility, error) {
 	p, err := s.reach(ctx, c, in.ID, false)
 	if err != nil {

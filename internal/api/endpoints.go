@@ -18,8 +18,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Service is what the endpoints call: the database for reads, and use cases for everything
-// else.
+// Service contains the dependencies of the endpoints: the database for reads, and use cases for
+// everything else.
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access
@@ -29,11 +29,11 @@ type Service struct {
 	Documents   *documents.Documents
 	Simulation  *simulation.Simulation
 	Programs    *programs.Programs
-	// Wake tells the sender of webhooks that something is due.
+	// Wake wakes the sender of webhooks after new deliveries.
 	Wake func()
 	// Scenarios are the scenarios of the simulated banks.
 	Scenarios []wire.Scenario
-	// Logins are the logins that steer their connections.
+	// Logins are the logins that decide how a connection to the test connector behaves.
 	Logins []wire.Login
 	// Now is real time.
 	Now func() time.Time

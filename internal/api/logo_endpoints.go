@@ -40,7 +40,7 @@ func (s *Service) logoRoutes() []httpapi.Route {
 	}
 }
 
-// logoSize is a size of logos, identified by its number.
+// logoSize is a size of logos. Its number is part of a logo's id.
 type logoSize struct {
 	name   string
 	number int64
@@ -49,8 +49,8 @@ type logoSize struct {
 
 var logoSizes = []logoSize{{"main", 1, 256}, {"thumbnail", 2, 64}}
 
-// Logos are numbered by connector and size. Their files are kept nowhere, and
-// have numbers that no other file will reach.
+// Logos are numbered by connector and size. They are not stored as files, and their numbers are
+// above those of all stored files.
 const (
 	logosOfOne    = 10
 	firstLogoFile = 2_000_000_000

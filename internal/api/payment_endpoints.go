@@ -55,8 +55,8 @@ func (s *Service) onePayment(ctx context.Context, c *httpapi.Caller, in readPaym
 	return shown[0], err
 }
 
-// evidence is what the payer saw. It can be as long as the payment, several times over, so that
-// lists do not have it.
+// evidence returns the pages that the payer saw. It can be several times as long as the payment,
+// so lists do not contain it.
 func (s *Service) evidence(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID) (*[]wire.Evidence, error) {
 	kept, err := s.DB.Evidence(ctx, c.Domain.ID, id)
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *Service) evidence(ctx context.Context, c *httpapi.Caller, id passerelle
 	return &all, nil
 }
 
-// expand embeds the requested expansions in payments, with one query for each kind of object,
-// for any number of payments.
+// expand embeds the requested objects in payments, with one query for each kind of object, for
+// any number of payments.
 func (s *Service) expand(ctx context.Context, c *httpapi.Caller, payments []store.Listed, shown []wire.Payment, asked httpapi.Expansion) error {
 	if !asked.Has("transitions") && !asked.Has("timeline") {
 		return nil
@@ -107,8 +107,8 @@ func timeline(happened []store.TimelineRow, zone *time.Location) []wire.Timeline
 	return rows
 }
 
-// reach loads a payment that the caller's token reaches. A token for another payment gets the
-// same answer as for a payment that does not exist.
+// reach loads a payment that the caller's token may access. With a token for another payment,
+// the error is the same as for a payment that does not exist.
 func (s *Service) reach(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	if c.Payment != 0 && c.Payment != id {
 		return nil, passerelle.Missing()
@@ -123,9 +123,9 @@ func (s *Service) reach(ctx context.Context, c *httpapi.Caller, id passerelle.Pa
 	return p, nil
 }
 
-// view is how payments are shown to the caller. The token of one payment, such as that in a
-// payer's link, shows the payer's own data. It shows the data of others only when it was granted
-// that.
+// view decides which fields of payments the caller sees. The token of one payment, such as the
+// token in a payer's link, shows the payer's own data. It shows the data of other people only if
+// it was issued with that right.
 func (s *Service) view(c *httpapi.Caller, sensitive httpapi.SensitiveInput) wire.View {
 	return wire.View{
 		Location: c.Location, Sensitive: sensitive.ShowSensitive, ConnectorID: s.Initiation.ConnectorID,
@@ -207,7 +207,7 @@ func (in connectorInput) connector() string {
 	return in.ConnectorUUID
 }
 
-// blame makes an error about the connector name the field that came.
+// blame makes an error about the connector name the field that the caller sent.
 func (in connectorInput) blame(err error) error {
 	const field = "connector_uuid"
 	var reported *passerelle.Error

@@ -57,8 +57,8 @@ type listPaymentsOutput struct {
 	TotalExceeded bool `json:"total_exceeded,omitempty" doc:"true when the filters select more payments than total, which has stopped at 1000"`
 }
 
-// mostCounted is how many matches of a filter are counted unless the exact total is requested,
-// so that a page always costs the same.
+// mostCounted limits the counted matches of a filter unless the exact total is requested, so
+// that the cost of a page is limited.
 const mostCounted = 1000
 
 func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPaymentsInput) (listPaymentsOutput, error) {
@@ -94,7 +94,7 @@ func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPa
 	return out, s.expand(ctx, c, rows, out.Payments, in.Expansion())
 }
 
-// paymentFilter selects payments that match all parameters.
+// paymentFilter returns a filter for payments that match all parameters.
 func (s *Service) paymentFilter(c *httpapi.Caller, in listPaymentsInput) (store.PaymentFilter, error) {
 	filter := store.PaymentFilter{
 		Domain: c.Domain.ID, Only: c.Payment, State: string(in.State), ErrorCode: string(in.ErrorCode), BankPaymentID: in.BankPaymentID,
@@ -123,7 +123,7 @@ func (s *Service) paymentFilter(c *httpapi.Caller, in listPaymentsInput) (store.
 	return filter, err
 }
 
-// checkEnds refuses ends that are too short to be looked for.
+// checkEnds refuses texts that are too short for a search by last characters.
 func checkEnds(in listPaymentsInput) error {
 	for _, end := range []struct{ field, value string }{{"payer_end", in.PayerEnd}, {"beneficiary_end", in.BeneficiaryEnd}} {
 		if end.value != "" && len(end.value) != 4 {
@@ -133,7 +133,7 @@ func checkEnds(in listPaymentsInput) error {
 	return nil
 }
 
-// hundredths is an amount that bounds a list, zero for none.
+// hundredths converts an amount that limits a list, zero for none.
 func hundredths(field string, amount httpapi.Number) (int64, error) {
 	if amount == "" {
 		return 0, nil
@@ -145,8 +145,8 @@ func hundredths(field string, amount httpapi.Number) (int64, error) {
 	return bound.Minor, err
 }
 
-// filteredConnectors are the connectors that match all parameters about connectors. They are nil
-// when no parameter is about connectors, and empty when none matches.
+// filteredConnectors returns the connectors that match all parameters about connectors. The
+// result is nil when no parameter is about connectors, and empty when no connector matches.
 func (s *Service) filteredConnectors(in listPaymentsInput) ([]string, error) {
 	countries, err := parseCountries("country", in.Country)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *Service) filteredConnectors(in listPaymentsInput) ([]string, error) {
 	return left, nil
 }
 
-// numbered is the connector of a deprecated number, or none.
+// numbered returns the connector with a deprecated number, or none.
 func (s *Service) numbered(id int64) []string {
 	for _, one := range s.Initiation.Connectors.Initiators() {
 		if p := one.Profile(); p.ID == id {
@@ -178,7 +178,7 @@ func (s *Service) numbered(id int64) []string {
 	return []string{}
 }
 
-// narrowed returns the elements that are in both sets; nil is the set of all.
+// narrowed returns the intersection of two sets; a nil set contains everything.
 func narrowed(set, to []string) []string {
 	if set == nil {
 		return to

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// ofDeployment is for calls about all domains. Only an operator of the machine creates tokens
-// with this scope.
+// ofDeployment is the required token of calls that affect all domains. Tokens with this scope
+// are created only on the command line.
 var ofDeployment = httpapi.Needs{Kinds: []access.TokenKind{access.ConfigToken}, AnyScope: []passerelle.Scope{passerelle.ScopeDeployment}}
 
 func (s *Service) programRoutes() []httpapi.Route {
@@ -44,14 +44,14 @@ func (s *Service) programRoutes() []httpapi.Route {
 	}
 }
 
-// The acts on connector programs, as the audit log names them.
+// The names of acts on connector programs in the audit log.
 const (
 	actAddProgram    = "add connector"
 	actCheckProgram  = "check connector"
 	actRemoveProgram = "remove connector"
 )
 
-// record is the entry of the audit log for an act of the caller on a connector program.
+// record returns the audit entry for an act of the caller on a connector program.
 func (s *Service) record(c *httpapi.Caller, act string) store.Audit {
 	return store.Audit{At: s.Now(), Request: c.Request, Act: act, Subject: "connector"}
 }
@@ -112,7 +112,7 @@ type oneProgramInput struct {
 	ID string `path:"programId" doc:"uuid or number of the connector"`
 }
 
-// program is the one that a call names.
+// program returns the program that a call names.
 func (s *Service) program(ctx context.Context, in oneProgramInput) (programs.Program, error) {
 	p, err := programs.Find(ctx, &s.DB.Reader, in.ID)
 	if errors.Is(err, store.ErrNotFound) {

@@ -21,8 +21,8 @@ func (s *Service) sandboxEventRoutes() []httpapi.Route {
 	}
 }
 
-// maxTrigger is the largest body, in bytes, of a call that triggers an event: as large as the
-// event of a first sync.
+// maxTrigger is the largest body, in bytes, of a call that triggers an event. The event of a
+// first sync can be as large.
 const maxTrigger = 4 << 20
 
 type triggerInput struct {

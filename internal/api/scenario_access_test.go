@@ -14,9 +14,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// grants has the status of each call with each token, as the service's table of tokens and
-// scopes says it. It is written a second time, so that a mistake in the routes is noticed. The
-// columns are, after the call:
+// grants has the status of each call with each token, according to the service's rules for
+// tokens and scopes. It repeats the rules of the routes, so that the test notices a mistake in
+// the routes. The columns after the call are:
 //
 //	service   a service token with the one scope admin, read-only,
 //	          allow-sensitive, validate, cancel
@@ -228,7 +228,7 @@ POST   /connector_programs/{programId}/check 403 403 403 403 403 | 403 403 403 4
 DELETE /connector_programs/{programId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403 204
 `
 
-// open are the calls that need no token. They ignore one that is sent.
+// open lists the calls that need no token. They ignore a token.
 const open = `
 POST   /auth/init    200
 POST   /auth/token/access 200
@@ -268,10 +268,10 @@ var columns = strings.Fields(`admin read-only allow-sensitive validate cancel
 	another's:read-only another's:allow-sensitive another's:validate another's:cancel
 	config users user code deployment`)
 
-// worthless are tokens that are the same as none.
+// worthless lists values that have the same effect as no token.
 var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expired"}
 
-// rightBody has bodies that are right for a call.
+// rightBody has valid bodies for calls.
 var rightBody = map[string]string{
 	"PATCH /connectors":             `{"` + lowLimit + `":{"hidden":false}}`,
 	"POST /documenttypes/{typeId}":  `{"attacheable":true}`,
@@ -394,14 +394,13 @@ func number(t *testing.T, word string) (n int) {
 	return n
 }
 
-// calls are all routes with the methods of the wire, and with every path they
-// answer at.
+// calls returns all routes, with their methods and every path at which they answer.
 func calls() map[string]string {
 	wire := map[string][]string{httpapi.Update: {"POST", "PUT"}}
 	all := map[string]string{"GET /openapi.json": "/openapi.json"}
 	for _, route := range (&api.Service{}).Routes() {
 		if route.Redirects {
-			continue // a page
+			continue // a web page
 		}
 		methods := wire[route.Method]
 		if methods == nil {
@@ -419,7 +418,7 @@ func calls() map[string]string {
 func TestEveryCallWithEveryToken(t *testing.T) {
 	expected := expectations(t)
 	onEachFixture(t, func(t *testing.T, s *fixture) {
-		s.token(t, "", "expired", 0) // an hour passes, in which others would expire
+		s.token(t, "", "expired", 0) // after an hour, short-lived tokens would have expired
 		for call := range expected {
 			if calls()[call] == "" {
 				t.Errorf("%s is in the table and is no route", call)
@@ -436,8 +435,8 @@ func TestEveryCallWithEveryToken(t *testing.T) {
 	})
 }
 
-// inTurn are all calls in random order, but for one that comes first. It would be a conflict
-// after the others, which make too many connections.
+// inTurn returns all calls in random order, except one call that comes first. After the others,
+// which make many connections, it would fail with a conflict.
 func inTurn() []string {
 	const early = "PUT /users/{userId}/connections"
 	later := maps.Clone(calls())
@@ -465,24 +464,24 @@ func (s *fixture) attempt(t *testing.T, call, path, token string, status int) {
 	s.outlive(t, call, token)
 }
 
-// rightly is a call with a body that is right for it.
+// rightly is a call with a valid body.
 func (s *fixture) rightly(t *testing.T, call, path, token string) ask {
 	t.Helper()
 	method, _, _ := strings.Cut(call, " ")
 	attempts++
 	if strings.Contains(call, "/transactions") {
-		s.holdings(t, "") // there is none to list without an account
+		s.holdings(t, "") // without an account the lists are empty
 	}
 	return ask{method: method, path: path, token: token, body: strings.Replace(rightBody[call], "%d", fmt.Sprint("n", attempts), 1)}
 }
 
-// refused makes a call that is refused with a status and leaves no trace.
+// refused sends a request that must be refused with a status and change nothing.
 func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 	t.Helper()
 	before := s.record()
 	r := s.do(t, a)
-	// A delivery or an erasure may change rows meanwhile, and ends. Only a call that writes
-	// changes rows each time that it is repeated.
+	// A delivery or an erasure in the background may still change rows, but ends soon. A call
+	// that writes changes rows at each repetition.
 	diff := s.changed(before)
 	for again := 0; diff != "" && again < 5; again++ {
 		before = s.record()
@@ -511,8 +510,8 @@ func (s *fixture) placed(call, path string) string {
 	return s.people(call, path)
 }
 
-// people fills in the objects of a path that belong to the token's user. The application is the
-// token's own for reads, and another one for changes.
+// people fills the holes in a path for objects that belong to the token's user. For reads the
+// application is the token's own, and for changes another one.
 func (s *fixture) people(call, path string) string {
 	application := "{application}"
 	if strings.HasPrefix(call, "GET") {
@@ -523,7 +522,7 @@ func (s *fixture) people(call, path string) string {
 		path = strings.ReplaceAll(path, "{connectionId}", "{holder}")
 	}
 	if call == "GET /categories/{categoryId}" {
-		path = strings.ReplaceAll(path, "{categoryId}", noID) // a user has not as many as there are calls of it
+		path = strings.ReplaceAll(path, "{categoryId}", noID) // the user has fewer categories than the test makes calls
 	}
 	if strings.Contains(call, "/transactions") || strings.HasSuffix(call, "/delta") {
 		path = strings.NewReplacer("{connectionId}", "{holder}", "{accountId}", "{holding}", "{transactionId}", "{transaction}", "{documentId}", "{annexed}").Replace(path)
@@ -555,7 +554,7 @@ func (s *fixture) people(call, path string) string {
 	return path
 }
 
-// outlive replaces a token that a call has ended.
+// outlive replaces a token that a call has revoked.
 func (s *fixture) outlive(t *testing.T, call, token string) {
 	t.Helper()
 	main := s.domainOf("")
@@ -568,7 +567,7 @@ func (s *fixture) outlive(t *testing.T, call, token string) {
 	case "DELETE /users/{userId}/connections/{connectionId}":
 		s.rid(t)
 	case "DELETE /users/{userId}/connections", "DELETE /users/{userId}/accounts":
-		delete(main.tokens, "user") // with what the fixtures gave its user
+		delete(main.tokens, "user") // together with the objects that the fixtures created for its user
 		s.rid(t)
 	case "DELETE /users/{userId}":
 		delete(main.tokens, "user")
@@ -587,7 +586,8 @@ func (s *fixture) operator(t *testing.T, who *testDomain, kind access.TokenKind)
 	return grant.Text
 }
 
-// The answer about an object that the token cannot reach does not reveal whether it exists.
+// The error for an object that the token cannot access does not reveal whether the object
+// exists.
 func TestOutOfReachIsLikeNotThere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		unlike := func(a, b ask) {
@@ -618,12 +618,12 @@ func TestOutOfReachIsLikeNotThere(t *testing.T) {
 	})
 }
 
-// blank is a body without the identifier of its request.
+// blank is a body without its request id.
 func blank(r reply) []byte {
 	return []byte(strings.ReplaceAll(string(r.body), r.header.Get("X-Request-Id"), ""))
 }
 
-// Every domain lists its own objects only, for every host, and an unknown host gets nothing.
+// Every domain lists only its own objects, for every host, and an unknown host is refused.
 func TestDomainsDoNotMeet(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i, domainName := range []string{"home", "other", "other"} {

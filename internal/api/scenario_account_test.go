@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// discovered are the accounts of a new connection of a tenant's user.
+// discovered returns the accounts of a new connection of a domain's user.
 func (s *fixture) discovered(t testing.TB, domainName, login string) (bankstore.Connection, []string) {
 	t.Helper()
 	c := s.connected(t, domainName, login)
@@ -25,7 +25,8 @@ func (s *fixture) discovered(t testing.TB, domainName, login string) (bankstore.
 	return c, ids
 }
 
-// owned are a connection and an account of it that a tenant's user always has.
+// owned returns a connection, and an account of it, that a domain's user keeps for the whole
+// test.
 func (s *fixture) owned(t testing.TB, domainName string) (connection, account string) {
 	t.Helper()
 	s.token(t, domainName, "user", 0)
@@ -102,7 +103,7 @@ func TestAccountScenarios(t *testing.T) {
 	})
 }
 
-// A shared account is read at the next sync, and hidden at once when it is withheld again.
+// A shared account is read at the next sync, and hidden at once when the user stops sharing it.
 func TestSharingAndWithholding(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -130,8 +131,8 @@ func TestSharingAndWithholding(t *testing.T) {
 	})
 }
 
-// Deleting accounts withholds them: the consents end, and all=true shows that the accounts can
-// be shared again.
+// Deleting accounts stops sharing them: the consents end, and all=true shows that the accounts
+// can be shared again.
 func TestDeletingAccounts(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")

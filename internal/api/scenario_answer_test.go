@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// situations are what a payment can wait for. The label makes the simulated bank put a payment
-// there, and expected is the message for a body that does not fit. A payment without a label is
-// not validated.
+// situations are the states in which a payment waits. The label makes the simulated bank bring a
+// payment into the state, and expected is the error message for a body that does not fit the
+// state. A payment without a label is not validated.
 var situations = map[string]struct{ label, expected string }{
 	"created":    {"", "expects to be validated first"},
 	"redirect":   {"actn(redirect)/done - x", "expects the payer to follow validate_uri (action redirect)"},
@@ -37,7 +37,7 @@ var sixBodies = map[string]string{
 	"psu_validate": `{"psu_validate":true}`, "confirm": `{"confirm":true}`, "cancel": cancellation,
 }
 
-// in brings a new payment into a situation and returns its path.
+// in brings a new payment into a state and returns its path.
 func (s *fixture) in(t *testing.T, situation string) string {
 	t.Helper()
 	var made struct{ ID int64 }
@@ -57,8 +57,8 @@ func (s *fixture) in(t *testing.T, situation string) string {
 	return path
 }
 
-// taken are the matching pairs of situation and body, with the payment afterwards: state,
-// detail, action and error code, and its events.
+// taken lists the pairs of state and body that match, with the resulting payment: state, detail,
+// action and error code, and its events.
 var taken = map[string]struct {
 	ends   string
 	events []string
@@ -85,15 +85,16 @@ func events(versions ...int) []string {
 	return list
 }
 
-// refusals are the messages for bodies that do not fit, where they differ from the usual one.
+// otherRefusals contains the error messages for bodies that do not fit, when they differ from
+// the usual message.
 var otherRefusals = map[string]string{
 	"cancelling cancel": "A cancellation of the payment is under way.",
 	"done cancel":       "is done and cannot be cancelled any more",
 	"refused cancel":    "is rejected and cannot be cancelled any more",
 }
 
-// Each body in each situation is accepted, or is a conflict that says what is expected and
-// changes nothing.
+// Each body in each state is accepted, or is a conflict whose message says what is expected, and
+// that changes nothing.
 func TestEveryBodyInEverySituation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for situation, about := range situations {
@@ -124,7 +125,7 @@ func TestEveryBodyInEverySituation(t *testing.T) {
 	})
 }
 
-// standing is where a payment is, in one line.
+// standing describes the state of a payment in one line.
 func standing(t *testing.T, r reply) string {
 	t.Helper()
 	var p struct {
@@ -137,7 +138,7 @@ func standing(t *testing.T, r reply) string {
 	return strings.Join([]string{p.State, p.StateDetail, p.Action, p.ErrorCode}, " ")
 }
 
-// Bodies that refuse, or that are wrong.
+// Answers that refuse, and answers that are invalid.
 func TestAnswersThatAreNo(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for body, want := range map[string]string{
@@ -181,9 +182,8 @@ func (s *fixture) wrongAnswers(t *testing.T) {
 	}
 }
 
-// answerGrants has the status of each body with each token, with the columns of grants. An
-// allowed caller validates or cancels the payment, or gets a conflict about the body that it
-// expects.
+// answerGrants has the status of each body with each token, with the columns of grants. A caller
+// with the right validates or cancels the payment, or gets a conflict with the expected body.
 const answerGrants = `
 validate     200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403 403
 resume       409 403 403 409 403 | 403 403 409 403 | 403 403 404 403 | 403 403 403 403 403
@@ -212,8 +212,8 @@ func TestEveryBodyWithEveryToken(t *testing.T) {
 	})
 }
 
-// An instant payment that a bank has cannot be cancelled, and neither can one at a bank without
-// cancellation.
+// An instant payment that was sent to a bank cannot be cancelled, and neither can a payment at a
+// bank that offers no cancellation.
 func TestNotCancellable(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const unable = "d63ccdd4-0915-46da-8e2c-d7bbebe8c7b5"
@@ -241,7 +241,7 @@ func TestNotCancellable(t *testing.T) {
 	})
 }
 
-// A repetition under the same key neither cancels nor answers a second time.
+// A repeated request with the same key neither cancels nor answers a second time.
 func TestRepeatedAnswers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for pair := range taken {
@@ -258,7 +258,7 @@ func TestRepeatedAnswers(t *testing.T) {
 	})
 }
 
-// The payer's values never come back: not in answers, errors, logs or requests.
+// The payer's values are never returned: not in answers, errors, logs or requests.
 func TestFieldValuesStayInside(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("PAYMENT_STATE_UPDATED", "leaks")

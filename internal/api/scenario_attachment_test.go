@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// attached shares the current account of a person whose regular transactions have attachments.
-// It returns the newest transaction with an attachment.
+// attached shares the current account of a user whose regular transactions have attachments. It
+// returns the newest transaction with an attachment.
 func (s *fixture) attached(t *testing.T) (transaction int64) {
 	t.Helper()
 	c, _ := s.discovered(t, "", "receipts")
@@ -78,12 +78,12 @@ func TestAttachments(t *testing.T) {
 			s.do(t, get(path)).says(t, 404, "notFound", "")
 		}
 		stored := s.eyes.Count("SELECT count(DISTINCT transaction_id) FROM attachment")
-		s.advance(t, "25h") // and read again
+		s.advance(t, "25h") // the connection is read again
 		_, events := before.since(s.record())
 		if reported := int64(strings.Count(fmt.Sprint(events), "TRANSACTION_ATTACHMENTS_FOUND")); reported < stored || reported != s.eyes.Count("SELECT count(DISTINCT transaction_id) FROM attachment") {
 			t.Errorf("told of %d transactions with attachments, of which there are %d and more", reported, stored)
 		}
-		s.fetched(t, s.domainOf("").domain) // what is being fetched is removed later
+		s.fetched(t, s.domainOf("").domain) // a file that is being fetched is removed later
 		s.do(t, ask{method: "DELETE", path: "/connections", token: "user"}).says(t, 204, "", "")
 		must(t, s.Aggregation.EraseWithdrawn(t.Context()))
 		must(t, s.Documents.RemoveFiles(t.Context()))

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unseen is a secret that must never be shown again.
+// unseen is a secret that no later answer may contain.
 const unseen = "canary-5f1c"
 
 const oauthDraft = `{"type":"oauth","name":"o","config":{"url":"https://login.client.example/token?a=b","client_id":"passerelle","client_secret":"` + unseen + `","grant_type":"client_credentials"}}`
@@ -138,15 +138,15 @@ func TestProviderScenarios(t *testing.T) {
 	})
 }
 
-// shown has every member of a provider that answers may show.
+// shown has every member of a provider that answers may contain.
 type shown struct {
 	ID         int64
 	Type, Name string
 	Config     map[string]string
 }
 
-// A provider is shown without its secrets: only the answer that creates a secret has it, and
-// secrets of clients are never shown.
+// Answers about a provider contain no secrets: only the answer that creates a secret contains
+// it, and secrets from clients are never returned.
 func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		public, private := certificate(t, opening.AddDate(1, 0, 0))
@@ -225,8 +225,8 @@ func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 	})
 }
 
-// Webhooks whose provider is deleted wait for another one: they say so, take no tests, send
-// nothing unsigned, and continue with the next provider.
+// Webhooks whose provider is deleted wait for another one: answers show this, they accept no
+// tests, send nothing unsigned, and continue with the next provider.
 func TestProvidersInUse(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		provider, free := s.thing(t, "", "provider"), s.thing(t, "", "oauth")
@@ -283,7 +283,7 @@ func TestProvidersInUse(t *testing.T) {
 	})
 }
 
-// Every call about a provider works without the version, and takes input from a form or the
+// Every call about a provider works without the version, and accepts input from a form or the
 // query, except nested objects.
 func TestProvidersHoweverTheyAreCalled(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -317,7 +317,7 @@ func TestProvidersHoweverTheyAreCalled(t *testing.T) {
 	})
 }
 
-// Pages of providers lead to each other.
+// Pages of providers have links to each other.
 func TestPagesOfProviders(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for range 5 {

@@ -14,17 +14,18 @@ import (
 	"passerelle/internal/store"
 )
 
-// bound is a path of a call that names something, with holes for it.
+// bound is a path that contains the id of an object, with holes for ids.
 type bound struct {
 	call, path string
-	// right is a token that may make the call.
+	// right is the name of a token that may make the call.
 	right string
 }
 
 // rights are tokens in the order of preference for a call.
 var rights = []string{"user", "users", "config", "admin"}
 
-// boundCalls are all calls, at every path, whose path names an object of somebody.
+// boundCalls returns all calls, at every path, whose path contains the id of an object of a user
+// or domain.
 func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	t.Helper()
 	expected, wire := expectations(t), map[string][]string{httpapi.Update: {"POST", "PUT"}}
@@ -47,15 +48,14 @@ func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	return all
 }
 
-// flags are parameters without which a call would be refused for another reason than the owner
-// of the object.
+// flags are parameters without which a call would be refused for another reason.
 func (b bound) flags() string {
 	return map[string]string{"DELETE /users/{userId}/config": "?keys=language"}[b.call]
 }
 
 // TestWhatIsOthersIsNotThere makes every call about an object of another domain, and every user
-// call about an object of another user: the answer is as if it did not exist, and nothing is
-// written.
+// call about an object of another user: the answer is the same as for an object that does not
+// exist, and nothing is written.
 func TestWhatIsOthersIsNotThere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		stranger := s.someone(t, s.domainOf(""))
@@ -77,9 +77,9 @@ func TestWhatIsOthersIsNotThere(t *testing.T) {
 	})
 }
 
-// TestEndedTokensOfUsers makes every user call without a token, with a revoked one, and with
-// tokens of a user of another domain, of a deleted user and of an expired one: each fails like a
-// call without a token.
+// TestEndedTokensOfUsers makes every user call without a token, with a revoked token, and with
+// tokens of a user of another domain, of a deleted user and of an expired user: each fails like
+// a call without a token.
 func TestEndedTokensOfUsers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		ended := map[string]string{
@@ -110,7 +110,7 @@ func (s *fixture) deleted(t *testing.T) string {
 	return grant.Text
 }
 
-// revokedUser is a token of a user that was revoked.
+// revokedUser is a revoked token of a user.
 func (s *fixture) revokedUser(t *testing.T) string {
 	t.Helper()
 	grant := s.someone(t, s.domainOf(""))
@@ -121,7 +121,7 @@ func (s *fixture) revokedUser(t *testing.T) string {
 	return grant.Text
 }
 
-// lapsed is the token of a temporary user whose time is over.
+// lapsed is the token of a temporary user who has expired.
 func (s *fixture) lapsed(t *testing.T) string {
 	t.Helper()
 	who := s.domainOf("")

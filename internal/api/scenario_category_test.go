@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// ownCategory makes a category of a tenant's user, and gives its number.
+// ownCategory creates a category of a domain's user, and returns its number.
 func (s *fixture) ownCategory(t testing.TB, domainName string) string {
 	t.Helper()
 	var made struct{ ID json.Number }
@@ -62,7 +62,7 @@ func TestCategoryScenarios(t *testing.T) {
 	})
 }
 
-// A user has a hundred categories at most, and they go with the user.
+// A user has at most a hundred categories, and they are deleted with the user.
 func TestOwnCategoriesAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i := range 100 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// series makes a cluster of the first of the holdings, and gives its number.
+// series creates a cluster of the first test account, and returns its number.
 func (s *fixture) series(t testing.TB, domainName string) string {
 	t.Helper()
 	var out struct{ ID json.Number }
@@ -48,7 +48,7 @@ func TestClusterScenarios(t *testing.T) {
 	})
 }
 
-// A deleted cluster is gone.
+// A deleted cluster is not listed.
 func TestDeletedClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/transactionsclusters/" + s.series(t, "")

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Rows that come with changes of the configuration.
+// Rows that are created by changes of the configuration.
 var (
 	aSetting       = map[string]int64{"setting": 1, "setting_change": 1}
 	aSettingChange = map[string]int64{"setting_change": 1}
@@ -60,7 +60,7 @@ func TestConfigScenarios(t *testing.T) {
 	})
 }
 
-// The record is read page by page, and has who made each change.
+// The record of changes is read page by page, and contains the actor of each change.
 func TestConfigRecordHasPages(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i := range 7 {
@@ -96,7 +96,7 @@ func TestConfigRecordHasPages(t *testing.T) {
 	})
 }
 
-// A changed configuration has its effect from the next request on.
+// A changed configuration value applies from the next request on.
 func TestConfigHasAnEffect(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := ask{method: "POST", path: "/payments", token: "admin", body: minimalDraft}
@@ -107,7 +107,7 @@ func TestConfigHasAnEffect(t *testing.T) {
 	})
 }
 
-// Browsers may call the API from pages of a listed origin, and of no other.
+// Browsers may call the API from pages of a listed origin, and from no other.
 func TestOriginsThatMayCall(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const page = "https://app.example"

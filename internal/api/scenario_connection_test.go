@@ -14,10 +14,10 @@ import (
 	"passerelle/internal/store"
 )
 
-// connecting is a connection with one account.
+// connecting is a body that creates a connection with one account.
 const connecting = `{"connector_uuid":"` + testConnector + `","login":"one","password":"1234"}`
 
-// connected connects the user of a tenant to the test connector.
+// connected connects the user of a domain to the test connector.
 func (s *fixture) connected(t testing.TB, domainName, login string) bankstore.Connection {
 	t.Helper()
 	s.token(t, domainName, "user", 0)
@@ -31,7 +31,7 @@ func (s *fixture) connected(t testing.TB, domainName, login string) bankstore.Co
 	return c
 }
 
-// Rows and events that come with connections.
+// Rows and events that are created with connections.
 var (
 	aConnection = map[string]int64{"connection": 1, "connection_source": 1, "connection_log": 1, "event": 2}
 	aRead       = map[string]int64{"bank_account": 1, "subscription": 2}
@@ -116,8 +116,8 @@ func TestConnectionScenarios(t *testing.T) {
 	})
 }
 
-// All connections are read together, and the user is reported when there are two or more. A
-// connection that waits for its person says so.
+// All connections are read together, and an event reports the user when there are two or more.
+// The answer shows that a connection waits for its user.
 func TestSynchronisingAllConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -170,8 +170,9 @@ func TestSynchronisingAllConnections(t *testing.T) {
 	})
 }
 
-// A connection whose first interaction is not finished in time is removed as by DELETE, with an
-// event. One that has worked stays, whatever it waits for.
+// A connection whose first interaction is not finished in time is removed, like with DELETE, and
+// an event reports it. A connection that was read successfully before stays, whatever it waits
+// for.
 func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, key := range []string{"", "30"} {
@@ -216,7 +217,7 @@ func (s *fixture) rid(t *testing.T) {
 	}
 }
 
-// below are the tables that have rows of connections.
+// below returns the tables with rows that belong to connections.
 func below(r record) map[string]int64 {
 	kept := map[string]int64{}
 	for _, table := range []string{"connection", "connection_source", "connection_log", "bank_account", "subscription", "consent", "withdrawal"} {
@@ -225,7 +226,7 @@ func below(r record) map[string]int64 {
 	return kept
 }
 
-// Refused credentials leave nothing but two events, and a deleted connection is gone with its
+// Refused credentials leave nothing but two events, and a deletion removes a connection with its
 // data.
 func TestNothingIsLeftOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -268,8 +269,8 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 	})
 }
 
-// Values encrypted with the domain's key work like plain ones, at first and later, and no value
-// leaks.
+// Values encrypted with the domain's key work like plain ones, for the first connection and for
+// later changes, and no value leaks.
 func TestEncryptedValuesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		body := func(domainName, password string) string {
@@ -293,8 +294,8 @@ func TestEncryptedValuesOfConnections(t *testing.T) {
 	})
 }
 
-// A connection that is being read is locked for others. With background, the answer does not
-// wait and says that the read is under way.
+// Other calls cannot change a connection that is being read. With background, the call returns
+// before the read ends, and the answer says that the connection is being read.
 func TestLockedConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c := s.connected(t, "", "otp")
@@ -321,7 +322,7 @@ func TestLockedConnections(t *testing.T) {
 	})
 }
 
-// The status for connections that wait is a key of the configuration.
+// The HTTP status for connections that wait is a setting.
 func TestStatusOfConnectionsThatWait(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"connection.questions_code":"200"}`}).says(t, 200, "", "")
@@ -329,7 +330,7 @@ func TestStatusOfConnectionsThatWait(t *testing.T) {
 	})
 }
 
-// The same request under the same key makes one connection.
+// The same request with the same key creates one connection.
 func TestRepeatedConnecting(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var first, second struct{ ID int64 }
@@ -342,7 +343,7 @@ func TestRepeatedConnecting(t *testing.T) {
 	})
 }
 
-// Lists of connections and of syncs page over all of them, with the same expansions.
+// Pages of the lists of connections and of syncs contain all items, with the same expansions.
 func TestPagesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var want []string
@@ -381,8 +382,8 @@ func TestPagesOfConnections(t *testing.T) {
 	})
 }
 
-// walk follows a list to its end and gives the ids, in their order. Each expansion of the items
-// has one object.
+// walk reads a list to its end and returns the ids, in order. It checks that each expansion of
+// an item contains one object.
 func (s *fixture) walk(t *testing.T, path string) (ids []string) {
 	t.Helper()
 	for path != "" {

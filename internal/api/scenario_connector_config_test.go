@@ -55,8 +55,8 @@ func TestConnectorConfigScenarios(t *testing.T) {
 	})
 }
 
-// A hidden connector is not offered, and one without an enabled source carries no payment. All
-// answers agree on that.
+// A hidden connector is not offered, and a connector without an enabled source makes no
+// payments. All answers agree with these rules.
 func TestConfiguredConnectorsOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		config := func(path, body string) {
@@ -90,8 +90,8 @@ func TestConfiguredConnectorsOfPayments(t *testing.T) {
 	})
 }
 
-// How often the connections of a connector are read is as it was set when they
-// were last read, on the clock of the domain.
+// The interval between reads of a connection is the connector's setting at the time of the last
+// read, on the domain's clock.
 func TestFrequencyOfAConnector(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, _ := s.discovered(t, "", "one")
@@ -109,7 +109,7 @@ func TestFrequencyOfAConnector(t *testing.T) {
 			}
 		}
 		set("3")
-		reads("64h", 0) // nine tenths of it are over in 64.8 hours
+		reads("64h", 0) // nine tenths of the interval are 64.8 hours
 		reads("8h", 1)
 		set("0.5")
 		reads("10h", 0)

@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Banks of the sandbox with manners of their own.
+// Sandbox banks with special behaviour.
 const (
 	lowLimit   = "2de6ced7-8747-4bd5-8052-fa6635925a0c"
 	oneByOne   = "7a4783c8-5fb4-4500-8a74-60e162321c8a"
@@ -119,7 +119,7 @@ func (s *fixture) connectors(t *testing.T, path, token string) connectorPage {
 	return p
 }
 
-// Pages go through all connectors in one order, forward and backward, hidden ones included.
+// Pages contain all connectors in one order, forward and backward, including hidden connectors.
 func TestPagesOfConnectors(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		all := s.connectors(t, "/connectors?expand=countries", "")
@@ -151,8 +151,8 @@ func TestPagesOfConnectors(t *testing.T) {
 	})
 }
 
-// A bulk of three lines is too much for the hidden bank, which only the list of all contains.
-// Otherwise both lists are equal.
+// The hidden bank accepts no bulk of three lines, and only the list of all connectors contains
+// it. Otherwise both lists are equal.
 func TestIncompatibilityOfAHiddenConnector(t *testing.T) {
 	line := minimalDraft[strings.Index(minimalDraft, `[{`)+1 : strings.LastIndex(minimalDraft, `}]`)+1]
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -222,8 +222,8 @@ func (s *fixture) against(t *testing.T, id string, all bool) (types map[string]s
 	return types, codes
 }
 
-// The list of what speaks against connectors, the list of connectors for a
-// payment and the validation go by the same rules.
+// The list of incompatible connectors, the list of connectors for a payment, and the validation
+// follow the same rules.
 func TestRulesAboutConnectorsAgree(t *testing.T) {
 	bulk := strings.NewReplacer(`"connector_uuid":"`+testConnector+`",`, "", "999999999.990", "1500").Replace(bulkDraft)
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -255,8 +255,8 @@ func TestRulesAboutConnectorsAgree(t *testing.T) {
 	})
 }
 
-// refusedFor chooses a connector without validating. It is refused for a reason on the list,
-// and for no other.
+// refusedFor tries to choose a connector. The choice is refused for a reason that the list
+// contains, and for no other.
 func (s *fixture) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://shop.example/pay","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)
@@ -277,7 +277,7 @@ func (s *fixture) refusedFor(t *testing.T, id, uuid, severity string, codes []st
 	}
 }
 
-// A reason has both sides of its comparison, in the words of the interface.
+// A reason contains both compared values, in the terms of the API.
 func TestReasonsHaveBothSides(t *testing.T) {
 	bulk := strings.Replace(bulkDraft, `"connector_uuid":"`+testConnector+`",`, "", 1)
 	onSQLite(t, func(t *testing.T, s *fixture) {
@@ -305,8 +305,8 @@ func TestReasonsHaveBothSides(t *testing.T) {
 	})
 }
 
-// The most used connectors come first, at most as many as requested, without those unused in
-// the last month.
+// The most used connectors are first, at most as many as requested, without connectors that were
+// not used in the last month.
 func TestMostUsedConnectors(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		choose := func(connector string) {
@@ -319,7 +319,7 @@ func TestMostUsedConnectors(t *testing.T) {
 		for _, connector := range []string{testConnector, oneByOne, lowLimit, oneByOne, lowLimit, oneByOne} {
 			choose(connector)
 		}
-		s.created(t, "") // through none yet
+		s.created(t, "") // the payment has no connector yet
 		for path, want := range map[string][]string{
 			"/connectors?top=5": {oneByOne, lowLimit, testConnector}, "/connectors?top=2&top_key=payments": {oneByOne, lowLimit},
 			"/connectors?top=5&country_codes=US": nil,
@@ -335,7 +335,7 @@ func TestMostUsedConnectors(t *testing.T) {
 	})
 }
 
-// A connection shows its connector as the list of connectors does.
+// A connection contains its connector in the same form as the list of connectors.
 func TestConnectorsInsideConnections(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.connected(t, "", "one")
@@ -352,7 +352,7 @@ func TestConnectorsInsideConnections(t *testing.T) {
 	})
 }
 
-// The connections of a connector are those of all users, by state.
+// The list of connections of a connector contains those of all users, by state.
 func TestSomeConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

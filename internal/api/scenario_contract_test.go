@@ -17,11 +17,11 @@ import (
 )
 
 // contract has the schemas of the OpenAPI document, compiled once. The validator of kin-openapi
-// would compile them for every message.
+// would compile them again for every message.
 type contract struct {
 	paths, schemas map[string]any
-	// requests accepts further members of an object, as the service does. answers accepts none,
-	// so undocumented members fail.
+	// requests accepts unknown members of an object, like the service. answers accepts none, so
+	// that undocumented members fail the test.
 	requests, answers *jsonschema.Compiler
 	mu                sync.Mutex
 	compiled          map[string]*jsonschema.Schema
@@ -60,15 +60,14 @@ func readContract(t testing.TB, handler http.Handler) *contract {
 	return c
 }
 
-// closeObject makes a schema refuse members it does not name.
+// closeObject makes a schema refuse members that it does not define.
 func closeObject(schema map[string]any) {
 	if _, isObject := schema["properties"].(map[string]any); isObject && schema["type"] == "object" && schema["additionalProperties"] == nil {
 		schema["additionalProperties"] = false
 	}
 }
 
-// operation finds the path of the document that a request is for, and the
-// method in the document's words.
+// operation returns the pattern of the document for a request, and its method in lower case.
 func (c *contract) operation(method, path string) (pattern, verb string, found bool) {
 	path, _, _ = strings.Cut(path, "?")
 	path, versioned := strings.CutPrefix(path, version)
@@ -106,8 +105,8 @@ func fit(pattern, path string) (holes int, fits bool) {
 	return holes, true
 }
 
-// check compares an answer, and an accepted request, with the document. It ignores paths that
-// are not in it.
+// check validates an answer, and an accepted request, against the document. It ignores paths
+// that the document does not contain.
 func (c *contract) check(a ask, request *http.Request, r reply) error {
 	pattern, verb, found := c.operation(a.method, request.URL.Opaque)
 	if !found || r.status == http.StatusMethodNotAllowed {
@@ -124,8 +123,8 @@ func (c *contract) check(a ask, request *http.Request, r reply) error {
 			return err
 		}
 	}
-	// A query may complete a body, and a list may be the complete body. The document does not
-	// repeat that for each body.
+	// Query parameters may complete a body, and a list may be the complete body. The document
+	// does not state this for each body.
 	inBody := request.Header.Get("Content-Type") == "application/json" && strings.TrimSpace(a.body) != "" && !strings.HasPrefix(a.body, "[") && !strings.Contains(a.path, "?")
 	if operation["requestBody"] == nil || !inBody || r.status >= http.StatusBadRequest {
 		return nil
@@ -156,7 +155,7 @@ func (c *contract) compile(compiler *jsonschema.Compiler, place string) (*jsonsc
 	return schema, err
 }
 
-// pointer writes a key as a step of a JSON pointer.
+// pointer escapes a key as a step of a JSON pointer.
 func pointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
@@ -164,8 +163,8 @@ func pointer(key string) string {
 // goldenDocument is the file of the document. The flag -update writes it.
 const goldenDocument = "../../docs/openapi.json"
 
-// The document is the contract: it changes only on purpose, and every tool that reads OpenAPI
-// 3.1 can read it.
+// The document is a contract: it may change only on purpose, and every tool that supports
+// OpenAPI 3.1 must accept it.
 func TestDocumentIsTheOneReviewed(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		raw := served(t, s.API())
@@ -192,7 +191,7 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 	})
 }
 
-// The document promises nothing that does not exist.
+// The document contains no call that does not exist.
 func TestDocumentPromisesNothingMore(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/transfers", "/recipients", "/payment-links"} {
@@ -204,7 +203,7 @@ func TestDocumentPromisesNothingMore(t *testing.T) {
 	})
 }
 
-// at follows a path of keys separated by spaces.
+// at returns the value at a path of keys, separated by spaces.
 func at(t testing.TB, value any, path string) any {
 	t.Helper()
 	for key := range strings.FieldsSeq(path) {
@@ -217,7 +216,7 @@ func at(t testing.TB, value any, path string) any {
 	return value
 }
 
-// walk visits every object of a document.
+// walk calls a function for every object of a document.
 func walk(value any, call func(map[string]any)) {
 	switch value := value.(type) {
 	case map[string]any:

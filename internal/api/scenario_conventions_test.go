@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// says fails the test unless the answer has the status and, for an error, the code and a part
-// of the message.
+// says fails the test unless the answer has the status and, for an error, the code and a part of
+// the message.
 func (r reply) says(t *testing.T, status int, code, message string) reply {
 	t.Helper()
 	if r.status != status {
@@ -29,7 +29,7 @@ func (r reply) says(t *testing.T, status int, code, message string) reply {
 	return r
 }
 
-// One wish in every form a client may write it in comes to the same.
+// The same values in every allowed form of a body have the same effect.
 func TestFormsOfABody(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		client := s.domainOf("")
@@ -94,8 +94,8 @@ func pairs(values url.Values) []string {
 	return list
 }
 
-// Existing clients call the providers of webhooks without the version and
-// with everything in the query, an empty body and the type of JSON.
+// Existing clients call the providers of webhooks without the version, with all parameters in
+// the query, an empty body and the content type of JSON.
 func TestProvidersWithoutVersion(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var made struct {
@@ -120,8 +120,8 @@ func TestProvidersWithoutVersion(t *testing.T) {
 	})
 }
 
-// A path has its methods, HEAD is GET without the body, and other methods get a 405 that names
-// them, with the error body.
+// Each path has its methods, HEAD is answered like GET without the body, and other methods get a
+// 405 that names the allowed ones, with an error body.
 func TestMethods(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
@@ -153,7 +153,7 @@ func TestMethods(t *testing.T) {
 	})
 }
 
-// Amounts come as numbers and as text, and leave in the digits of the currency.
+// Requests contain amounts as numbers or as text, and answers have the digits of the currency.
 func TestAmountsKeepTheirDigits(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for sent, want := range map[string]string{
@@ -171,7 +171,7 @@ func TestAmountsKeepTheirDigits(t *testing.T) {
 	})
 }
 
-// Strict clients get an error for unknown names, and others do not.
+// Strict clients get an error for unknown names, and other clients do not.
 func TestStrictHandling(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id, connection := strconv.FormatInt(s.created(t, ""), 10), fmt.Sprint("/connections/", s.connected(t, "", "one").ID)
@@ -207,9 +207,9 @@ func TestStrictHandling(t *testing.T) {
 	})
 }
 
-// A repetition under the same key gets the first answer, byte for byte, and creates nothing.
-// Another request under the key is refused. A request that was refused before it did anything
-// is not stored.
+// A repeated request with the same key gets the first answer, byte for byte, and creates
+// nothing. A different request with the key is refused. A request that was refused before it had
+// any effect is not stored.
 func TestRepeatedCreation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := func(key, body string) ask {
@@ -232,7 +232,7 @@ func TestRepeatedCreation(t *testing.T) {
 	})
 }
 
-// otherOwners finds that a key belongs to a token and a domain.
+// otherOwners checks that a key belongs to one token and one domain.
 func (s *fixture) otherOwners(t *testing.T, a ask, first reply) {
 	t.Helper()
 	for _, owner := range []ask{{domain: "other", token: "admin"}, {token: "admin+validate"}} {
@@ -244,7 +244,7 @@ func (s *fixture) otherOwners(t *testing.T, a ask, first reply) {
 	}
 }
 
-// Many at once under one key make one payment.
+// Many simultaneous requests with one key create one payment.
 func TestConcurrentRepetitions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		a := ask{method: "POST", path: "/payments", token: "admin", body: minimalDraft, header: map[string]string{"Idempotency-Key": "k"}}
@@ -285,7 +285,7 @@ func TestMaintenanceClosesEverything(t *testing.T) {
 	})
 }
 
-// Additional input of clients is ignored where the convention says so.
+// Additional input of clients is ignored as the conventions define.
 func TestFlagsAndIgnoredNames(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -300,7 +300,7 @@ func TestFlagsAndIgnoredNames(t *testing.T) {
 	})
 }
 
-// The access log has patterns and no identifiers.
+// The access log contains path patterns and no ids.
 func TestAccessLogHasPatterns(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.nothing(t, ask{method: "GET", path: "/payments/" + noID, token: "admin"})

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// A person's changes of a document stay, whatever the provider reports later.
+// A user's changes of a document stay, whatever the provider reports later.
 func TestEditsOfDocuments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -79,7 +79,7 @@ func TestEditsOfDocuments(t *testing.T) {
 	})
 }
 
-// Null removes a day, an amount, a category or a person's own name, whatever the provider
+// Null removes a day, an amount, a category or the user's own name, whatever the provider
 // reports later.
 func TestWhatIsClearedOfDocuments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -139,7 +139,7 @@ func TestWhatIsClearedOfDocuments(t *testing.T) {
 	})
 }
 
-// A person's own file replaces that of the provider, which is deleted.
+// A user's own file replaces the file of the provider, which is deleted.
 func TestUploads(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -166,8 +166,8 @@ func TestUploads(t *testing.T) {
 	})
 }
 
-// A file and what else is changed are stored together or not at all, also where
-// the change makes the document read-only.
+// A file and the other changes of a document are stored together or not at all, also when the
+// change makes the document read-only.
 func TestUploadsWithTheRest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")

@@ -48,7 +48,7 @@ func TestFilesComeByThemselves(t *testing.T) {
 	})
 }
 
-// The content of a file is encrypted at rest, and stays readable after a change of the master
+// The content of a file is encrypted in storage, and stays readable after a change of the master
 // key.
 func TestFilesAreSealedAtRest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -78,8 +78,8 @@ func TestFilesAreSealedAtRest(t *testing.T) {
 	})
 }
 
-// Files of an unreadable connection are fetched once it can be read again, and count no
-// failures until then.
+// Files of a connection that cannot be read are fetched once it can be read again, and their
+// failures are not counted until then.
 func TestFilesWaitForTheirConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -103,8 +103,8 @@ func TestFilesWaitForTheirConnection(t *testing.T) {
 	})
 }
 
-// The file of a document is available at each of its paths, completely and in ranges, whether
-// or not it was fetched before.
+// The file of a document is available at each of its paths, completely and in ranges, whether or
+// not it was fetched before.
 func TestDownloads(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -154,8 +154,8 @@ func TestDownloads(t *testing.T) {
 	})
 }
 
-// The thumbnail of a document shows the kind of its file, at each of its paths, and changes
-// with the person's own file.
+// The thumbnail of a document shows the kind of its file, at each of its paths, and changes when
+// the user uploads another file.
 func TestThumbnails(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -188,7 +188,7 @@ func TestThumbnails(t *testing.T) {
 	})
 }
 
-// Nobody gets the file of another user or of a withheld document.
+// No user gets the file of another user, or of a document that is not shared.
 func TestDownloadsOfOthers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, other := s.subscriber(t, ""), s.subscriber(t, "other")

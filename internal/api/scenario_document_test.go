@@ -51,7 +51,7 @@ func TestDocumentScenarios(t *testing.T) {
 	})
 }
 
-// paper is the part of a document that filters use.
+// paper is the part of a document that the tests of filters use.
 type paper struct {
 	ID             int64
 	IDType         int64 `json:"id_type"`
@@ -59,7 +59,7 @@ type paper struct {
 	Date           string
 }
 
-// papers are all documents of a list, read by links in pages of five. The total that a page
+// papers returns all documents of a list, read by links in pages of five. The total that a page
 // reports must be their number.
 func (s *fixture) papers(t *testing.T, path string) []paper {
 	t.Helper()
@@ -90,7 +90,7 @@ func (s *fixture) papers(t *testing.T, path string) []paper {
 	return all
 }
 
-// selected are the wanted documents, nil for none.
+// selected returns the documents that a function selects, nil for none.
 func selected(all []paper, keep func(paper) bool) (kept []paper) {
 	for _, p := range all {
 		if keep(p) {
@@ -154,8 +154,8 @@ func TestFiltersOfDocuments(t *testing.T) {
 	})
 }
 
-// The timestamp of a document without a day is that of its discovery, in filters too. A day set
-// by the person replaces it.
+// The timestamp of a document without a day is the time at which it was found, also for filters.
+// A day set by the user replaces it.
 func TestTimestampsOfDocumentsWithoutADay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"api.timezone":"Pacific/Auckland"}`}).says(t, 200, "", "")

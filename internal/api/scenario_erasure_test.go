@@ -16,11 +16,11 @@ import (
 	"passerelle/webhook"
 )
 
-// mark is part of every text that a person or their institution could have written.
+// mark is part of every text that a user or their institution could have written.
 const mark = "Zyzzyva"
 
-// kept are the tables that may keep something of a deleted user, and why. What is kept has
-// neither a mark nor any other text of the person.
+// kept lists the tables that may keep rows of a deleted user, with the reason. The kept rows
+// contain neither a mark nor any other text of the user.
 var kept = map[string]string{
 	"event":              "that it happened is kept for webhooks.retention_days, without its body",
 	"delivery":           "that it was to be told goes with its event",
@@ -39,7 +39,7 @@ var kept = map[string]string{
 	"connector_name":     "names institutions",
 }
 
-// apart are the tables that cannot contain data of a user, and why.
+// apart lists the tables that cannot contain data of a user, with the reason.
 var apart = map[string]string{
 	"attempt": "of payments", "payment_edge": "of payments", "payment_given": "of payments", "payment_note": "of payments", "payment_evidence": "of payments", "sandbox_order": "of payments", "payment_word_earlier": "of the domain",
 	"terms": "of payments", "terms_text": "of payments", "client": "of applications", "client_logo": "of applications", "auth_provider": "of applications",
@@ -53,7 +53,7 @@ var apart = map[string]string{
 	"received":          "what the built-in receiver of a sandbox got, which is for trying out",
 }
 
-// lines are the rows of all tables as text.
+// lines returns the rows of all tables as text.
 func (s *fixture) lines() map[string][]string {
 	queries := map[string]string{}
 	for table := range s.eyes.Rows() {
@@ -62,25 +62,25 @@ func (s *fixture) lines() map[string][]string {
 	return s.eyes.Lines(queries)
 }
 
-// beyond are the rows that a table has and did not have before.
+// beyond returns the rows that a table has now and did not have before.
 func beyond(before, after []string) []string {
 	return slices.DeleteFunc(slices.Clone(after), func(line string) bool { _, there := slices.BinarySearch(before, line); return there })
 }
 
-// TestNothingIsLeftOfADeletedUser fills every table that can contain data of a user, deletes
-// the user, and searches for rows, marks and files. A new table must be filled here or be in
+// TestNothingIsLeftOfADeletedUser fills every table that can contain data of a user, deletes the
+// user, and searches for rows, marks and files. A new table must be filled here or be listed in
 // apart.
 func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
 		s.token(t, "", "admin", 0)
 		s.unreachableWebhook(t)
-		must(t, s.Access.KeepUses(t.Context())) // of what was used up to here, which is all that stays
+		must(t, s.Access.KeepUses(t.Context())) // the time of the last use of credentials, which may stay
 		before := s.lines()
 		marks := s.plant(t)
 		planted := s.lines()
 		s.do(t, ask{method: "DELETE", path: "/users/me", token: "user"}).says(t, 204, "", "")
-		for range 2 { // at once, and after what was being written at that moment
+		for range 2 { // immediately, and again after writes that were running at that moment
 			must(t, s.Aggregation.EraseUsers(t.Context(), s.domainOf("").domain))
 			must(t, s.Aggregation.EraseWithdrawn(t.Context()))
 			must(t, s.Documents.RemoveFiles(t.Context()))
@@ -114,7 +114,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 	})
 }
 
-// wantNothing checks the tables that got rows for the user, and what is left.
+// wantNothing checks which tables got rows for the user, and which rows are left.
 func (s *fixture) wantNothing(t *testing.T, table string, came int, left []string) {
 	t.Helper()
 	switch {
@@ -140,8 +140,8 @@ func (s *fixture) foldered(t *testing.T) (n int) {
 	return n
 }
 
-// unreachableWebhook registers webhooks for events about users, and leases them so that nothing
-// is sent: their deliveries stay undelivered.
+// unreachableWebhook registers webhooks for events about users, and leases them so that no
+// sender can send: their deliveries stay undelivered.
 func (s *fixture) unreachableWebhook(t *testing.T) {
 	t.Helper()
 	for _, entry := range webhook.Events() {
@@ -157,8 +157,8 @@ func (s *fixture) unreachableWebhook(t *testing.T) {
 	}
 }
 
-// plant creates a user with rows in every table, and returns texts that must not be found
-// afterwards.
+// plant creates a user with rows in every table, and returns texts that must not be found after
+// the deletion.
 func (s *fixture) plant(t *testing.T) (marks []string) {
 	t.Helper()
 	call := func(method, path, body string) reply {
@@ -182,7 +182,7 @@ func (s *fixture) plant(t *testing.T) (marks []string) {
 	_, subscriptions := s.listed(t, "/subscriptions?all")
 	call("PUT", "/subscriptions/"+subscriptions+"?all", `{"disabled":false}`).says(t, 200, "", "")
 	call("PUT", path, "").says(t, 200, "", "")
-	s.elapsed.Add(int64(48 * time.Hour)) // in which investments go up and down
+	s.elapsed.Add(int64(48 * time.Hour)) // enough time for the values of investments to change
 	call("PUT", "/connections", "").says(t, 200, "", "")
 	transactions, _ := s.listed(t, "/transactions?limit=1")
 	call("POST", "/transactions/"+transactions["id"], `{"comment":"`+mark+`"}`).says(t, 200, "", "")
@@ -198,7 +198,7 @@ func (s *fixture) plant(t *testing.T) (marks []string) {
 	return []string{mark, accounts["iban"], accounts["number"], transactions["original_wording"], documents["name"]}
 }
 
-// listed are the texts of the first item of a list, and the ids of all.
+// listed returns the texts of the first item of a list, and the ids of all items.
 func (s *fixture) listed(t *testing.T, path string) (first map[string]string, ids string) {
 	t.Helper()
 	var list map[string]any
@@ -223,7 +223,7 @@ func (s *fixture) listed(t *testing.T, path string) (first map[string]string, id
 	return first, strings.Join(all, ",")
 }
 
-// tried records requests to receivers with their answers.
+// tried stores records of requests to receivers with their answers.
 func (s *fixture) tried(t *testing.T) {
 	t.Helper()
 	domain := s.domainOf("").domain.ID

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// expansions lists all paths of expansions of a type, down to a depth.
+// expansions lists all paths of expansions of a type, up to a depth.
 func expansions(of reflect.Type, depth int) [][]string {
 	var all [][]string
 	known := httpapi.Linked(of)
@@ -32,7 +32,7 @@ func expansions(of reflect.Type, depth int) [][]string {
 	return all
 }
 
-// along are the values at a path of keys, through all items of lists.
+// along returns the values at a path of keys, through all items of lists.
 func along(value any, keys []string) []any {
 	if len(keys) == 0 {
 		return []any{value}
@@ -51,7 +51,7 @@ func along(value any, keys []string) []any {
 	return nil
 }
 
-// Every expansion works in brackets wherever its object can be embedded.
+// Every expansion works inside brackets wherever its object can be embedded.
 func TestEveryExpansionWorksEverywhere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		transaction := "/transactions/" + strconv.FormatInt(s.attached(t), 10)
@@ -87,7 +87,7 @@ func (s *fixture) expandsAll(t *testing.T, path string, ways [][]string) {
 		expand := strings.Join(way, "[") + strings.Repeat("]", len(way)-1)
 		asked := ask{method: "GET", path: path + sign + "expand=" + expand, token: "user", header: map[string]string{"Prefer": "handling=strict"}}
 		if strings.Count(expand, "transactions") == 2 {
-			// Each of a thousand transactions would have a thousand.
+			// Each of a thousand transactions would contain a thousand transactions.
 			s.do(t, asked).says(t, 400, "invalidValue", "would embed more than 50000 objects")
 			continue
 		}
@@ -123,7 +123,7 @@ func (s *fixture) subscriptionBeside(t *testing.T, connection passerelle.Connect
 	})
 }
 
-// Nested expansions multiply: a too large answer is refused with advice.
+// Nested expansions multiply: an answer that would be too large is refused with advice.
 func TestExpansionsAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

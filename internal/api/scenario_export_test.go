@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/archive"
 )
 
-// exported is an archive of a user: the totals of its lists and the sizes of its
-// files, by their names.
+// exported returns the content of a user's archive: the totals of its lists and the sizes of its
+// files, by name.
 func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[string]int, text string) {
 	t.Helper()
 	r := s.do(t, ask{method: "GET", path: path, token: token})
@@ -47,8 +47,8 @@ func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[
 	return totals, sizes, text
 }
 
-// TestExport: the archive of a user has all stored data, in the form of the lists of the API,
-// and every file. The archive of another user has none of it.
+// TestExport: the archive of a user contains all stored data, in the form of the API's lists,
+// and every file. The archive of another user contains none of it.
 func TestExport(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -110,7 +110,7 @@ func (s *fixture) exportedAlone(t *testing.T, marks []string) {
 	}
 }
 
-// deleting is the receiver of an archive that deletes its user when it begins.
+// deleting receives an archive, and deletes its user when the archive begins.
 type deleting struct {
 	do func()
 }
@@ -123,7 +123,7 @@ func (d *deleting) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestExportOfOneWhoIsDeleted: an archive that has not all in it does not end.
+// TestExportOfOneWhoIsDeleted: an incomplete archive has no valid end.
 func TestExportOfOneWhoIsDeleted(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")

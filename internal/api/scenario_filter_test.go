@@ -17,8 +17,8 @@ import (
 	"passerelle/payment"
 )
 
-// variety makes payments that differ in every filter and order, with repetitions, and returns
-// them as stored.
+// variety creates payments that differ in every filter and order, with some equal values, and
+// returns the stored payments.
 func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"payment.periodic.enabled": "1"})
@@ -54,7 +54,7 @@ func (s *fixture) variety(t *testing.T) []*payment.Payment {
 			s.do(t, ask{method: "POST", path: "/payments/" + strconv.FormatInt(made.ID, 10), token: "admin", body: one.choice}).says(t, 200, "", "")
 		}
 	}
-	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "") // or loops change them meanwhile
+	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "") // otherwise loops would change them during the test
 	rows, err := s.DB.Payments(t.Context(), store.PaymentFilter{Domain: s.Domain.ID}, store.Window{Order: "id", Limit: 1000}, false)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func anyLine(keeps func(payment.Instruction) bool) func(*payment.Payment) bool {
 	return func(p *payment.Payment) bool { return slices.ContainsFunc(p.Instructions, keeps) }
 }
 
-// filters are the filters of the list, each with all existing values and some others.
+// filters returns the filters of the list, each with all existing values and some others.
 func (s *fixture) filters(all []*payment.Payment) []filter {
 	var list []filter
 	each := func(name string, of func(*payment.Payment) string) {
@@ -186,7 +186,8 @@ func wanted(all []*payment.Payment, filters ...filter) []int64 {
 	return ids
 }
 
-// Each filter selects the right payments, on pages whose links keep it, and so do all pairs.
+// Each filter, and each pair of filters, selects the right payments, on pages whose links
+// contain the filter.
 func TestFiltersOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
@@ -206,7 +207,7 @@ func TestFiltersOfPayments(t *testing.T) {
 	})
 }
 
-// paged reads the pages of a list and compares them with the wanted payments.
+// paged reads the pages of a list and compares them with the expected payments.
 func (s *fixture) paged(t *testing.T, query string, want []int64) {
 	t.Helper()
 	p := s.list(t, "/payments?"+query)
@@ -246,7 +247,8 @@ func parsed(t *testing.T, address string) url.Values {
 	return values
 }
 
-// sortKeys are the keys of all eight orders. Null is last in both directions.
+// sortKeys returns the sort key of a payment for each of the eight orders. Null is last in both
+// directions.
 var sortKeys = map[string]func(*payment.Payment) (key any, null bool){
 	"id":            func(p *payment.Payment) (any, bool) { return int64(p.ID), false },
 	"register_date": func(p *payment.Payment) (any, bool) { return p.Created.UnixMicro(), false },
@@ -310,7 +312,8 @@ func sided(x, y any) int {
 	return strings.Compare(x.(string), y.(string))
 }
 
-// A list by the beginning of a label is in the order of labels, and has each payment once.
+// A list filtered by the beginning of a label is in the order of labels, and contains each
+// payment once.
 func TestLabelsOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
@@ -333,7 +336,7 @@ func TestLabelsOfPayments(t *testing.T) {
 	})
 }
 
-// A token bound to one payment finds that one or nothing, whatever it filters by.
+// A token bound to one payment gets this payment or nothing, with any filter.
 func TestFiltersOfABoundToken(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		id := s.created(t, "")
@@ -349,7 +352,8 @@ func TestFiltersOfABoundToken(t *testing.T) {
 	})
 }
 
-// A payment has in its timeline what it can be found by: its source and the bank's identifier.
+// The timeline of a payment contains the values by which lists can find it: its source and the
+// bank's identifier.
 func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
@@ -382,7 +386,7 @@ func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
 	})
 }
 
-// A label is as long as the connector allows: 140 characters, or more where its profile says
+// A label may be as long as the connector allows: 140 characters, or more when its profile says
 // so.
 func TestLabelsAreAsLongAsTheConnectorTakes(t *testing.T) {
 	const longLabels = "6c3057db-a418-4f92-af9c-30f6c40fd6c4"

@@ -29,24 +29,24 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata and docs/openapi.json")
 
-// opening is the real time at the start, which tests advance.
+// opening is the simulated real time at the start of a test.
 var opening = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-// testConnector carries every payment of these tests, britishConnector only
-// those in pounds with sort codes.
+// testConnector makes every payment of these tests, and britishConnector only payments in pounds
+// with sort codes.
 const (
 	testConnector    = "338178e6-3d01-564f-9a7b-52ca442459bf"
 	britishConnector = "c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41"
 )
 
-// version begins every address.
+// version is the first segment of every path.
 const version = "/2.0"
 
-// noID is an identifier that nothing has.
+// noID is an id that no object has.
 const noID = "4611686018427387904"
 
-// fixture is a complete service with three domains, called over HTTP. Every answer is held to
-// what all answers promise, see do.
+// fixture is a complete service with three domains, called over HTTP. Every answer is checked
+// against the rules for all answers, see do.
 type fixture struct {
 	*servicetest.Instance
 	url      string
@@ -57,26 +57,26 @@ type fixture struct {
 	client   *http.Client
 }
 
-// domainName is a domain with one application.
+// testDomain is a domain with one application.
 type testDomain struct {
 	host     string
 	domain   passerelle.Domain
 	client   store.Client
 	secret   string
 	operator map[access.TokenKind]string
-	user     passerelle.UserID // whose token is "user"
+	user     passerelle.UserID // the user of the token "user"
 	holdings *holdings
 	signer   string
-	// subscribed are the identifiers of what each user subscribed to.
+	// subscribed are the ids of the objects in each user's subscriptions.
 	subscribed map[passerelle.UserID]map[string]string
 	// assets are the identifiers of each user's assets.
 	assets map[passerelle.UserID]map[string]string
-	// owned are a connection and an account of it that each user always has.
+	// owned are a connection, and an account of it, that each user keeps.
 	owned  map[passerelle.UserID][2]string
 	tokens map[string]string
 }
 
-// onEachFixture runs a test on a stage of each kind of database.
+// onEachFixture runs a test with a fixture on each kind of database.
 func onEachFixture(t *testing.T, run func(t *testing.T, s *fixture)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, newFixture(t, url)) })
 }
@@ -91,8 +91,8 @@ func newFixture(t testing.TB, url string) *fixture {
 	return newFixtureWith(t, url, url, false)
 }
 
-// newFixtureWith is newFixture on a database that the service reaches through another address;
-// quiet is as in servicetest.Options.
+// newFixtureWith is like newFixture, on a database that the service reaches through another
+// address; quiet is as in servicetest.Options.
 func newFixtureWith(t testing.TB, url, by string, quiet bool) *fixture {
 	t.Helper()
 	elapsed := new(atomic.Int64)
@@ -111,7 +111,7 @@ func newFixtureWith(t testing.TB, url, by string, quiet bool) *fixture {
 	return s
 }
 
-// found makes one more tenant.
+// found creates another domain.
 func (s *fixture) found(t testing.TB, name string, kind passerelle.DomainKind) {
 	t.Helper()
 	host := name + ".example"
@@ -139,7 +139,7 @@ func (s *fixture) populate(t testing.TB, who *testDomain) {
 	}
 }
 
-// pass lets real time pass, in which service tokens expire.
+// pass advances the real time, which makes service tokens expire.
 func (s *fixture) pass(d time.Duration) {
 	s.elapsed.Add(int64(d))
 	for _, domainName := range s.domains {
@@ -149,28 +149,27 @@ func (s *fixture) pass(d time.Duration) {
 
 func (s *fixture) now() time.Time { return opening.Add(time.Duration(s.elapsed.Load())) }
 
-// ask is a request as data. An empty domain is home. A path without the version gets it, unless
-// bare.
+// ask is the data of a request. An empty domain means the first domain. The version is added to
+// the path, unless bare is set.
 type ask struct {
 	domain, method, path string
 	bare                 bool
-	// token names a token, see fixture.token; credential is a token itself.
+	// token is the name of a token, see fixture.token; credential is the text of a token.
 	token, credential string
 	header            map[string]string
 	contentType, body string
 }
 
-// reply is an answer taken apart.
+// reply is an answer with its parts.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// do sends a request and holds the answer to what every answer promises: no
-// fault of the service, JSON of exactly the one media type, the identifier of
-// the request, four keys in an error body, and the form that the OpenAPI
-// document gives to the answer.
+// do sends a request and checks the rules for all answers: no server error, JSON with exactly
+// one media type, the id of the request, four keys in an error body, and the schema of the
+// OpenAPI document for the answer.
 func (s *fixture) do(t testing.TB, a ask) reply {
 	t.Helper()
 	request := s.request(t, a)
@@ -222,7 +221,7 @@ func (s *fixture) request(t testing.TB, a ask) *http.Request {
 	return request
 }
 
-// fault returns which promise about answers is broken.
+// fault returns the rule for answers that is broken.
 func (r reply) fault(method string) string {
 	id := r.header.Get("X-Request-Id")
 	switch {
@@ -260,7 +259,7 @@ func (r reply) errorFault(id string) string {
 	return ""
 }
 
-// message is what clients act on: the code of an error and its message.
+// message returns the code and the message of an error.
 func (r reply) message(t testing.TB) (code, message string) {
 	t.Helper()
 	var members struct{ Code, Message string }
@@ -286,7 +285,7 @@ func (s *fixture) domainOf(name string) *testDomain {
 	return s.domains[name]
 }
 
-// created makes a payment for a tenant and returns its id.
+// created creates a payment in a domain and returns its id.
 func (s *fixture) created(t testing.TB, domainName string) int64 {
 	t.Helper()
 	var out struct{ ID int64 }
@@ -311,8 +310,8 @@ func encoded(t testing.TB, value any) string {
 }
 
 // token returns the token with a name: a scope for a service token, several joined by "+";
-// "config" and "users"; "own:<scope>" for one bound to the payment; and names of invalid
-// tokens. The empty name is no token.
+// "config" and "users"; "own:<scope>" for a token bound to the payment; and names of invalid
+// tokens. The empty name means no token.
 func (s *fixture) token(t testing.TB, domainName, name string, payment int64) string {
 	t.Helper()
 	who := s.domainOf(domainName)
@@ -361,7 +360,7 @@ func (s *fixture) make(t testing.TB, who *testDomain, name string) string {
 	return s.issue(t, who, scopesNamed(name)).Text
 }
 
-// scopesNamed turns "admin+validate" into scopes.
+// scopesNamed converts names such as "admin+validate" into scopes.
 func scopesNamed(name string) string {
 	return "payments:" + strings.ReplaceAll(name, "+", " payments:")
 }
@@ -403,7 +402,7 @@ func (s *fixture) revoked(t testing.TB, who *testDomain) string {
 	return grant.Text
 }
 
-// someone makes a permanent user of a tenant's application, with its token.
+// someone creates a permanent user of a domain's application, with a token.
 func (s *fixture) someone(t testing.TB, who *testDomain) access.Grant {
 	t.Helper()
 	var grant access.Grant
@@ -431,7 +430,7 @@ func (s *fixture) code(t testing.TB, who *testDomain) access.Grant {
 // tinyPNG is a picture of one pixel.
 const tinyPNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// application registers one more application with a logo, and returns its id.
+// application registers another application with a logo, and returns its id.
 func (s *fixture) application(t *testing.T, domainName string) string {
 	t.Helper()
 	var out struct{ ID json.Number }
@@ -440,7 +439,7 @@ func (s *fixture) application(t *testing.T, domainName string) string {
 	return out.ID.String()
 }
 
-// signer is the credentials of an application with keys, as members of a body.
+// signer returns the credentials of an application with keys, as members of a body.
 func (s *fixture) signer(t testing.TB, who *testDomain) string {
 	t.Helper()
 	if who.signer == "" {
@@ -460,16 +459,16 @@ func (s *fixture) write(t testing.TB, unit func(*store.Tx) error) {
 	}
 }
 
-// minted numbers the tokens that mint makes.
+// minted counts the tokens that mint has made.
 var minted atomic.Int64
 
-// mint makes a well-formed token that nobody issued.
+// mint makes a well-formed token that was never issued.
 func mint(prefix string) string {
 	body := fmt.Sprintf("%s%048x", prefix, minted.Add(1))
 	return fmt.Sprintf("%s%08x", body, crc32.ChecksumIEEE([]byte(body)))
 }
 
-// record is the number of rows and the events at a moment.
+// record contains the number of rows and the events at a moment.
 type record struct {
 	rows   map[string]int64
 	events []storetest.Event
@@ -477,10 +476,10 @@ type record struct {
 
 func (s *fixture) record() record { return record{rows: s.eyes.Rows(), events: s.eyes.Events()} }
 
-// bookkeeping are tables whose rows are created once, and at most updated after that.
+// bookkeeping lists tables whose rows are created once, and only updated after that.
 var bookkeeping = map[string]bool{"sequence": true, "counter": true, "connector_name": true}
 
-// since is what was added: rows by table, and events as "NAME subject version".
+// since returns the additions: rows by table, and events as "NAME subject version".
 func (before record) since(after record) (rows map[string]int64, events []string) {
 	rows = map[string]int64{}
 	for table, n := range after.rows {
@@ -499,7 +498,7 @@ func (before record) since(after record) (rows map[string]int64, events []string
 	return rows, events
 }
 
-// untouched fails the test when anything was written since.
+// untouched fails the test when anything was written since before.
 func (s *fixture) untouched(t testing.TB, before record) {
 	t.Helper()
 	if diff := s.changed(before); diff != "" {

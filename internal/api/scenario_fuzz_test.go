@@ -12,8 +12,8 @@ import (
 )
 
 // FuzzAPI: for any input, the answer is no server error, refusals have the error body, and
-// answers and accepted requests fit the OpenAPI document. The token of the request is chosen by
-// number.
+// answers and accepted requests match the OpenAPI document. The token of the request is selected
+// by number.
 func FuzzAPI(f *testing.F) {
 	for _, seed := range []struct{ method, path, query, contentType, header, body string }{
 		{"POST", "/2.0/payments", "", "application/json", "Prefer: handling=strict", minimalDraft},
@@ -61,8 +61,8 @@ func FuzzAPI(f *testing.F) {
 	})
 }
 
-// wild is a request that a client could send through net/http, or nil. Pages and receivers are
-// not of the interface, and moving a clock for years of payments is not of interest.
+// wild returns a request that a client could send through net/http, or nil. It excludes pages
+// and receivers, which do not belong to the API, and moving a clock by years.
 func wild(s *fixture, method, path, query, body string) *http.Request {
 	if !strings.HasPrefix(path, "/") || method == "" || strings.ContainsAny(method+query, " \r\n\t\x00") {
 		return nil
@@ -76,8 +76,8 @@ func wild(s *fixture, method, path, query, body string) *http.Request {
 	return request
 }
 
-// tame is fault for an answer that did not pass the listener, which gives requests their
-// identifiers.
+// tame is like fault, for an answer that did not pass the listener, which gives requests their
+// ids.
 func (r reply) tame(method string) string {
 	r.header = r.header.Clone()
 	if slices.Equal(r.header["X-Request-Id"], []string{""}) {

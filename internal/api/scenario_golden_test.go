@@ -34,7 +34,8 @@ func readGolden(t testing.TB, name string) *golden {
 	return g
 }
 
-// compare compares a body with the stored one, after it removed what differs from run to run.
+// compare compares a body with the stored one, after it replaces values that differ from run to
+// run.
 func (g *golden) compare(t testing.TB, name string, body []byte) {
 	t.Helper()
 	var got any
@@ -102,7 +103,7 @@ var (
 	volatileText   = map[string]bool{"reference_id": true, "token": true, "request_id": true, "secret_key": true, "validate_uri": true, "next_try": true, "secret": true, "public_key": true, "jwt_token": true, "aud": true, "iss": true, "jti": true}
 )
 
-// steady replaces what differs from run to run by a word for it.
+// steady replaces a value that differs from run to run by a fixed word.
 func steady(name string, value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// hostileLists are lists of each kind, with the token that reads them and the
-// parameters that only they have.
+// hostileLists has lists of each kind, with the token that reads them and the parameters that
+// only they have.
 var hostileLists = []struct{ path, token, own string }{
 	{"/payments", "admin", "filter order_by min_date max_date state label payer_end min_amount max_amount id_client id_connector id_connector_source connector_uuid country reference_id"},
 	{"/payments?order_by=state", "admin", ""},
@@ -56,8 +56,8 @@ var hostileDates = []string{
 	"9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "2026-11-20T25:00:00Z", "2026-11-20T23:59:60Z", "1e3", "1700000000", "", "%00", "today", "292278-01-01", "1969-12-31",
 }
 
-// TestHostileParametersOfLists sends to each list what no client should: the answer
-// is a refusal or a page, never a fault of the service.
+// TestHostileParametersOfLists sends invalid and extreme parameters to each list: the answer is
+// a refusal or a page, never a server error.
 func TestHostileParametersOfLists(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.holdings(t, "")
@@ -101,7 +101,7 @@ func hostileQueries(own string) []string {
 	return all
 }
 
-// escaped leaves escaped parts as they are.
+// escaped escapes a value, except parts that are escaped already.
 func escaped(value string) string {
 	if strings.Contains(value, "%") {
 		return value
@@ -109,8 +109,8 @@ func escaped(value string) string {
 	return url.QueryEscape(value)
 }
 
-// TestFiltersAtTheirEndsSelectNothing: an unknown value or a bound before all times selects
-// nothing instead of everything.
+// TestFiltersAtTheirEndsSelectNothing: a filter with an unknown value, or with an end before all
+// times, selects nothing instead of everything.
 func TestFiltersAtTheirEndsSelectNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.created(t, "")

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// noted notes something about the first transaction of the holdings, and gives
-// its number.
+// noted stores a value for the first transaction of the test accounts, and returns its number.
 func (s *fixture) noted(t testing.TB, domainName string) string {
 	t.Helper()
 	path := "/transactions/" + s.held(t, domainName, "transaction") + "/informations"
@@ -53,8 +52,7 @@ func TestInformationScenarios(t *testing.T) {
 	})
 }
 
-// A hundred values are noted about a transaction at most, and all go with its
-// account.
+// At most a hundred values are stored for a transaction, and all are deleted with its account.
 func TestInformationsAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/transactions/" + s.held(t, "", "transaction") + "/informations"
@@ -79,7 +77,7 @@ func TestInformationsAreBounded(t *testing.T) {
 	})
 }
 
-// A connection belongs to the holder of one of its accounts, once that is shared.
+// The owner of a connection is the holder of one of its accounts, once that account is shared.
 func TestOwnerIdentity(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, ids := s.discovered(t, "", "one")

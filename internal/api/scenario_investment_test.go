@@ -17,8 +17,8 @@ func exactly2(text string) *exact.Decimal {
 	return &d
 }
 
-// assets are the assets in the accounts: two positions in a, the first with a pocket and two
-// days of values, one in c, an order, and a line of a loan.
+// assets creates assets in the accounts: two positions in account a, the first with a pocket and
+// two days of values, one in account c, an order, and a line of a loan.
 func (s *fixture) assets(t testing.TB, domainName string) map[string]string {
 	t.Helper()
 	h, who := s.balanced(t, domainName), s.domainOf(domainName)
@@ -103,7 +103,7 @@ func TestInvestmentScenarios(t *testing.T) {
 	})
 }
 
-// Pages of investments are the list, there and back.
+// Pages of investments contain the complete list, in both directions.
 func TestPagesOfInvestments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.assets(t, "")

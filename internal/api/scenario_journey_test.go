@@ -14,15 +14,14 @@ import (
 	"time"
 )
 
-// step is one call of a journey. Its path and body have holes for values of earlier answers.
+// step is one call of a sequence. Its path and body have holes for values of earlier answers.
 // takes maps holes to members of its own answer.
 type step struct {
 	method, path, token, body string
 	takes                     map[string]string
 }
 
-// journeys are sequences of calls that belong together, as programs make them. Each
-// begins from nothing.
+// journeys are sequences of calls that programs make. Each begins without any data.
 var journeys = map[string][]step{
 	"payment": {
 		{method: "POST", path: "/payments", token: "admin", body: minimalDraft, takes: map[string]string{"payment": "id"}},
@@ -79,9 +78,9 @@ var journeys = map[string][]step{
 	},
 }
 
-// hostileValues replace a value: too long, of another type, no text, or with a meaning for a
-// deeper layer. They are JSON as it is sent. Null is not among them: it is the same as no
-// value.
+// hostileValues replace a value: too long, of another type, no valid text, or with a special
+// meaning for a database or parser. They are written as JSON. Null is not among them, because it
+// means no value.
 var hostileValues = func() []string {
 	values := []string{
 		`true`, `0`, `-1`, `1e400`, `-0.0`, `9223372036854775808`, `1.0000000000000000000000001`, `[]`, `{}`, `[[[[]]]]`, `{"a":{"b":{"c":1}}}`,
@@ -92,7 +91,7 @@ var hostileValues = func() []string {
 	return append(values, strings.Repeat("[", 40)+strings.Repeat("]", 40), strings.Repeat("9", 5000))
 }()
 
-// longValues are texts beyond a limit without a pattern, because databases compress patterns
+// longValues are texts beyond a limit. They have no pattern, because databases compress patterns
 // until they fit.
 var longValues = func() (values []string) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -108,15 +107,15 @@ var longValues = func() (values []string) {
 	return values
 }()
 
-// journeyRunner makes journeys with one hostile value each.
+// journeyRunner runs sequences of calls with one hostile value each.
 type journeyRunner struct {
 	*fixture
 	random *rand.Rand
 	n      int
 }
 
-// positions are the places of a step for a value: members of its body, parameters of its query,
-// parts of its path.
+// positions lists the positions of values in a step: members of its body, parameters of its
+// query, parts of its path.
 func (l step) positions() (all []place) {
 	path, query, _ := strings.Cut(l.path, "?")
 	for i, part := range strings.Split(path, "/") {
@@ -141,7 +140,7 @@ func (l step) positions() (all []place) {
 	return all
 }
 
-// leaves are the places of all members and items, objects and lists included.
+// leaves lists the positions of all members and items, including objects and lists.
 func leaves(value any, at place) (all []place) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -158,7 +157,7 @@ func leaves(value any, at place) (all []place) {
 	return all
 }
 
-// inject puts a hostile value at a position of a call without holes.
+// inject puts a hostile value at a position of a call whose holes are filled.
 func (r *journeyRunner) inject(t *testing.T, a *ask, position place, value string) {
 	t.Helper()
 	var text string
@@ -196,8 +195,8 @@ func (r *journeyRunner) inject(t *testing.T, a *ask, position place, value strin
 	}
 }
 
-// run makes one journey, with a hostile value in one call. It continues after that call as long
-// as the needed values are known.
+// run makes one sequence of calls, with a hostile value in one call. It continues after that
+// call as long as the values for later calls are known.
 func (r *journeyRunner) run(t *testing.T) {
 	t.Helper()
 	r.n++
@@ -218,7 +217,7 @@ func (r *journeyRunner) run(t *testing.T) {
 			a.token, a.credential = "", filled(l.token, known)
 		}
 		if strings.Contains(a.path+a.credential, "{") {
-			continue // what it needs was refused
+			continue // a call that it depends on was refused
 		}
 		if i == chosen {
 			r.inject(t, &a, position, value)
@@ -248,9 +247,9 @@ func filled(text string, known map[string]string) string {
 	return text
 }
 
-// Complete journeys survive one hostile value each: every answer is in the document, none is a
-// server error, and stored data stays consistent. PASSERELLE_TEST_JOURNEYS is the number of
-// journeys on each database.
+// Complete sequences of calls are made with one hostile value each: the document defines every
+// answer, no answer is a server error, and stored data stays consistent.
+// PASSERELLE_TEST_JOURNEYS is the number of journeys on each database.
 func TestHostileJourneys(t *testing.T) {
 	count := 150
 	if text := os.Getenv("PASSERELLE_TEST_JOURNEYS"); text != "" {

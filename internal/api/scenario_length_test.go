@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// input is a text that a call takes: a parameter of its query, or a member of its
-// body at a place.
+// input is a text input of a call: a parameter of its query, or a member of its body at a
+// position.
 type input struct {
 	parameter string
 	place     []any
@@ -26,7 +26,7 @@ func (i input) String() string {
 	return fmt.Sprint(i.place...)
 }
 
-// textInputs are the text inputs of a call in its document.
+// textInputs returns the text inputs of a call in the document.
 func (c *contract) textInputs(t *testing.T, pattern, method string) (all []input) {
 	t.Helper()
 	operations, known := c.paths[pattern].(map[string]any)
@@ -51,7 +51,7 @@ func (c *contract) textInputs(t *testing.T, pattern, method string) (all []input
 	return all
 }
 
-// texts are the places in a schema at which a text may stand.
+// texts returns the positions in a schema at which a text is allowed.
 func (c *contract) texts(of any, place []any) (all []input) {
 	schema, is := of.(map[string]any)
 	if !is || len(place) > 6 {
@@ -80,7 +80,7 @@ func (c *contract) texts(of any, place []any) (all []input) {
 
 func stepped(place []any, step any) []any { return append(slices.Clone(place), step) }
 
-// placeText gives a value a text at a place, and makes what leads there.
+// placeText puts a text at a position of a value, and creates the objects that lead there.
 func placeText(value any, place []any, text string) any {
 	if len(place) == 0 {
 		return text
@@ -110,7 +110,7 @@ func random(seed *rand.Rand, length int) string {
 	return string(text)
 }
 
-// give makes a call with a text in one of its inputs.
+// give puts a text into one of the inputs of a call.
 func (i input) give(t *testing.T, a ask, text string) ask {
 	t.Helper()
 	if i.parameter != "" {
@@ -134,11 +134,11 @@ func (i input) give(t *testing.T, a ask, text string) ask {
 }
 
 // TestEveryTextIsBounded sends texts to every input of every call. The longest permitted text
-// causes no server error in columns and indexes of both databases, and longer ones are refused
+// causes no server error in columns and indexes of both databases, and longer texts are refused
 // and change nothing.
 func TestEveryTextIsBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
-		seed, sent := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // a test repeats itself
+		seed, sent := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // a fixed seed makes the test repeatable
 		for call, path := range calls() {
 			method, pattern, _ := strings.Cut(call, " ")
 			for _, in := range s.contract.textInputs(t, pattern, method) {
@@ -163,7 +163,7 @@ func TestEveryTextIsBounded(t *testing.T) {
 	})
 }
 
-// mayCall is a token that may make a call.
+// mayCall returns a token that may make a call.
 func (s *fixture) mayCall(t *testing.T, call string) string {
 	t.Helper()
 	expected := expectations(t)[call]

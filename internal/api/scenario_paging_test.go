@@ -13,7 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// listed has the members that ordering and filtering use.
+// listed contains the members that the tests of orders and filters use.
 type listed struct {
 	ID           int64
 	State        string
@@ -35,7 +35,7 @@ func (p page) ids() []int64 {
 	return ids
 }
 
-// follow is the path of a link: it leads to the host called.
+// follow returns the path of a link, and checks that it leads to the called host.
 func (s *fixture) follow(t *testing.T, link *struct{ Href string }) string {
 	t.Helper()
 	path, here := strings.CutPrefix(link.Href, s.Origin)
@@ -63,8 +63,8 @@ func sortedQuery(path string) string {
 	return values.Encode()
 }
 
-// history makes payments over seven weeks that end in a new year: amounts and
-// states repeat, and two of them lie on both sides of a month's end in Paris.
+// history creates payments over seven weeks around a new year: amounts and states repeat, and
+// two payments lie on both sides of a month's end in Paris.
 func (s *fixture) history(t *testing.T) {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"api.timezone": "Europe/Paris"})
@@ -125,8 +125,8 @@ func TestPagesOfPayments(t *testing.T) {
 	})
 }
 
-// walkPages reads the list to its end and back, and sees every payment once in each direction,
-// in order.
+// walkPages reads the list to its end and back, and expects every payment once in each
+// direction, in order.
 func (s *fixture) walkPages(t *testing.T, all []listed, name string, order func(a, b listed) int, reverse bool) {
 	t.Helper()
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b listed) int { return cmp.Or(order(a, b), cmp.Compare(a.ID, b.ID)) })
@@ -158,7 +158,7 @@ func (s *fixture) walkPages(t *testing.T, all []listed, name string, order func(
 	}
 }
 
-// skips begins in the middle and continues from there.
+// skips begins a list in the middle and continues from there.
 func (s *fixture) skips(t *testing.T, all []listed) {
 	t.Helper()
 	want := idsOf(all, func(listed) bool { return true })
@@ -174,8 +174,8 @@ func (s *fixture) skips(t *testing.T, all []listed) {
 	}
 }
 
-// periods limits the list by days, months and years of Paris. The first instant of the lower
-// bound is in the list, and that of the upper bound is not.
+// periods limits the list by days, months and years in the time zone of Paris. The first instant
+// of the lower limit is in the list, and the first instant of the upper limit is not.
 func (s *fixture) periods(t *testing.T, all []listed) {
 	t.Helper()
 	for _, bounds := range [][2]string{
@@ -215,7 +215,7 @@ func (s *fixture) periods(t *testing.T, all []listed) {
 	}
 }
 
-// cursors are good for the list they were made for and nothing else.
+// cursors: a cursor is valid only for the list that it was made for.
 func (s *fixture) cursors(t *testing.T) {
 	t.Helper()
 	next := s.list(t, "/payments?limit=10").Links.Next.Href
@@ -253,8 +253,8 @@ func (s *fixture) cursors(t *testing.T) {
 	}
 }
 
-// growth adds a payment between two pages. The later page repeats nothing, and the first one
-// stays the same on the way back.
+// growth adds a payment between two reads of pages. The later page repeats no payment, and the
+// first page is the same on the way back.
 func (s *fixture) growth(t *testing.T) {
 	t.Helper()
 	first := s.list(t, "/payments?limit=10&reverse")
@@ -270,7 +270,7 @@ func (s *fixture) growth(t *testing.T) {
 	}
 }
 
-// Links keep the called address.
+// Links contain the address that the client called.
 func TestLinksStayWithTheAddressCalled(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.created(t, "other")

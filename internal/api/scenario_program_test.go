@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// outside is a connector that is another program.
+// outside is a connector that runs as a separate program.
 type outside struct {
 	statements.Connector
 	uuid string
@@ -32,7 +32,7 @@ func (o outside) Profile() connector.Profile {
 // newOutside makes a program of a new UUID.
 func newOutside() outside {
 	raw := make([]byte, 16)
-	rand.Read(raw) // never fails, by its documentation
+	rand.Read(raw) // never returns an error, according to its documentation
 	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
 	return outside{uuid: fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])}
 }
@@ -54,7 +54,7 @@ func outsideAddress(t *testing.T) string {
 	return newOutside().served(t)
 }
 
-// outsideProgram adds a program and returns its number.
+// outsideProgram adds a connector program and returns its number.
 func (s *fixture) outsideProgram(t *testing.T) string {
 	t.Helper()
 	added, err := program.Programs(s.DB).Add(t.Context(), outsideAddress(t), servicetest.ConnectorSecret)
@@ -64,8 +64,8 @@ func (s *fixture) outsideProgram(t *testing.T) string {
 	return strconv.FormatInt(added.Number(), 10)
 }
 
-// Programs are added, listed, asked again and removed, each act on record once it was done, and
-// are connectors of all domains meanwhile. The secret is never shown.
+// Programs are added, listed, queried again and removed. Each act is recorded after it succeeds,
+// and until its removal a program is a connector of all domains. No answer contains the secret.
 func TestConnectorPrograms(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const path = "/connector_programs"
@@ -130,7 +130,7 @@ func TestConnectorPrograms(t *testing.T) {
 	})
 }
 
-// wantProgramActs wants the acts on record that are about the deployment.
+// wantProgramActs checks the recorded acts that concern the whole deployment.
 func (s *fixture) wantProgramActs(t *testing.T, want ...string) {
 	t.Helper()
 	got := s.eyes.Lines(map[string]string{"audit": `SELECT act, request_id <> '' FROM audit WHERE subject = 'connector' AND subject_id > 1000000 ORDER BY id`})["audit"]

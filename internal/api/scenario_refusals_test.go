@@ -32,7 +32,7 @@ func placeOf(t *testing.T, path string) place {
 	return at
 }
 
-// edit is a change of a body that makes it wrong. The message of the error begins with the
+// edit is a change that makes a valid body invalid. The message of the error begins with the
 // field; code is invalidValue unless it is set.
 type edit struct {
 	name  string
@@ -41,7 +41,7 @@ type edit struct {
 	code  string
 }
 
-// one sets a single wrong field.
+// one makes edits that each set one wrong value of a field.
 func one(field string, values ...any) []edit {
 	var edits []edit
 	for _, value := range values {
@@ -55,7 +55,7 @@ func inLine(field string, values ...any) []edit { return one("instructions[0]."+
 
 func decimal(text string) json.Number { return json.Number(text) }
 
-// individual and company are identities that are right.
+// individual and company return valid identities.
 func individual() map[string]any {
 	return map[string]any{"first_name": "Jeanne", "last_name": "Martin"}
 }
@@ -214,7 +214,7 @@ func bulkEdits(t *testing.T) []edit {
 	}
 }
 
-// Every rule about a payment names the field, and nothing is written.
+// For every rule about a payment, the error names the field, and nothing is written.
 func TestPaymentsRefused(t *testing.T) {
 	edits := append(amountEdits(), accountEdits("payer")...)
 	edits = append(edits, accountEdits("instructions[0].beneficiary")...)
@@ -242,7 +242,8 @@ func TestPaymentsRefused(t *testing.T) {
 	})
 }
 
-// badRedirects are forbidden redirect addresses, and one for each of the further endings.
+// badRedirects are forbidden redirect addresses, including one for each of the additional
+// endings.
 func badRedirects(more ...string) []any {
 	bad := []any{
 		"/back", "back", "//shop.example/back", "javascript:alert(1)", "JavaScript://shop.example/%0aalert(1)", "data:text/html,x", "file:///etc/passwd", "ftp://shop.example/",
@@ -304,7 +305,7 @@ func TestWebhooksRefused(t *testing.T) {
 	})
 }
 
-// configure sets configuration keys of a tenant.
+// configure changes settings of a domain.
 func (s *fixture) configure(t *testing.T, domainName string, values map[string]string) {
 	t.Helper()
 	if err := settings.Set(t.Context(), s.DB, s.domainOf(domainName).domain.ID, values, s.now()); err != nil {
@@ -312,7 +313,7 @@ func (s *fixture) configure(t *testing.T, domainName string, values map[string]s
 	}
 }
 
-// Bodies that do not match their content type, on every call with a body.
+// Bodies that do not match their content type are refused, for every call with a body.
 func TestBodiesThatAreNone(t *testing.T) {
 	form, parts := "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
 	part := func(disposition, content string) string {
@@ -358,7 +359,7 @@ func TestBodiesThatAreNone(t *testing.T) {
 				{"application/json; charset=utf-16", "{\x00}", "invalidValue", "body: not JSON at byte 2"},
 			} {
 				if strings.HasPrefix(bad.message, "Content-Type: must be one of") && s.contract.takes(call, bad.contentType) {
-					continue // the body itself is the file that the call takes
+					continue // the body itself is a file for this call
 				}
 				r.refused(t, call, ask{contentType: bad.contentType, body: bad.body}, bad.code, bad.message)
 			}
@@ -366,7 +367,7 @@ func TestBodiesThatAreNone(t *testing.T) {
 	})
 }
 
-// Invalid identifiers and addresses name nothing.
+// Invalid ids and addresses are answered as not found.
 func TestAddressesThatAreNone(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
@@ -402,7 +403,7 @@ func (s *fixture) nothing(t *testing.T, a ask) {
 	}
 }
 
-// A path that begins with two slashes is not a host.
+// A path that begins with two slashes is not taken for a host.
 func TestDoubleSlashInFront(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		conn, err := net.Dial("tcp", s.Addr())
@@ -418,7 +419,7 @@ func TestDoubleSlashInFront(t *testing.T) {
 	})
 }
 
-// Parameters that cannot be, in lists and elsewhere.
+// Invalid query parameters, in lists and elsewhere, are refused.
 func TestQueriesRefused(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		r := s.refuser(t)

@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// canaries are values of sensitive fields that occur nowhere else: wherever
-// one turns up, it has leaked.
+// canaries are values of sensitive fields that occur nowhere else: wherever one is found, it has
+// leaked.
 func canaries(role string) map[string]string {
 	fields := map[string]string{}
 	for _, name := range []string{
@@ -44,11 +44,11 @@ func identityOf(role, kind, scheme string, without ...string) map[string]any {
 	return identity
 }
 
-// canary matches what must not be seen.
+// canary matches values that must not appear.
 var canary = regexp.MustCompile(`CANARY\w*|1903-04-05|19030405`)
 
-// An answer has sensitive fields only for a caller who asks for them and has the right. No
-// event, request to a receiver, error, log or database file has them.
+// An answer contains sensitive fields only for a caller who requests them and has the right. No
+// event, request to a receiver, error, log or database file contains them.
 func TestSensitiveFieldsStayInside(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
 		s := newFixture(t, address)
@@ -97,8 +97,8 @@ func (s *fixture) sensitivePayment(t *testing.T) string {
 	return "/payments/" + strconv.FormatInt(made.ID, 10)
 }
 
-// shows fails the test unless the answer has every sensitive field of the roles and none of the
-// operator, which is never shown.
+// shows fails the test unless the answer contains every sensitive field of the roles, and none
+// of the operator's, which is never shown.
 func (s *fixture) shows(t *testing.T, r reply, roles ...string) {
 	t.Helper()
 	inapplicable := regexp.MustCompile(`CANARYPAYERORG|CANARYBENEFICIARY(FIRST|LAST)_NAME|CANARYBENEFICIARY(BIRTH|NATION)`)
@@ -140,7 +140,7 @@ func (s *fixture) readByAll(t *testing.T, path string) {
 	}
 }
 
-// validateLoudly provokes errors with the values in them, then sends the order.
+// validateLoudly sends requests that fail with these values in them, and then sends the order.
 func (s *fixture) validateLoudly(t *testing.T, path string) {
 	t.Helper()
 	for _, bad := range []string{

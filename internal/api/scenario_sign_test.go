@@ -12,7 +12,7 @@ import (
 	"passerelle"
 )
 
-// answerKey is the id of the key with which the answers of a tenant are signed.
+// answerKey is the id of the key that signs the answers of a domain.
 func (s *fixture) answerKey(t testing.TB, who *testDomain) string {
 	t.Helper()
 	id, _, err := s.Access.AnswerKey(t.Context(), who.domain.ID)
@@ -22,8 +22,8 @@ func (s *fixture) answerKey(t testing.TB, who *testDomain) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// A domain signs its answers when the setting api.sign_responses says so. It has a signing key
-// of its own, which another one can replace. A refused change does not happen.
+// A domain signs its answers when the setting api.sign_responses is set. It has a signing key,
+// which can be replaced. A refused change has no effect.
 func TestSigningKeys(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		get := func(path string) ask { return ask{method: "GET", path: path} }

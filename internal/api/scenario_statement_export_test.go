@@ -17,7 +17,7 @@ import (
 	"passerelle/statementfile"
 )
 
-// movedDays are the days and amounts of the transactions of a connection, oldest first.
+// movedDays returns the days and amounts of the transactions of a connection, oldest first.
 func (s *fixture) movedDays(t *testing.T, connection int64) []string {
 	t.Helper()
 	var all []string
@@ -37,7 +37,7 @@ func (s *fixture) movedDays(t *testing.T, connection int64) []string {
 	return all
 }
 
-// manyDays is a file of an account with entries, some equal, over a year.
+// manyDays is the file of an account with entries over a year, some of them equal.
 func manyDays(t *testing.T, entries int) string {
 	t.Helper()
 	day, balance := passerelle.Date{}, amounts.MustNew(10_000, 2)
@@ -68,7 +68,8 @@ func manyDays(t *testing.T, entries int) string {
 	return file.String()
 }
 
-// A statement that was exported in any format is imported as it was, to the cent and the day.
+// A statement that was exported in any format is imported unchanged, exact to the cent and the
+// day.
 func TestExportedStatementsAreImported(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -95,7 +96,7 @@ func TestExportedStatementsAreImported(t *testing.T) {
 	})
 }
 
-// A period has the balances before and after it.
+// A statement of a period contains the balances before and after the period.
 func TestStatementOfAPeriod(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -120,7 +121,7 @@ func TestStatementOfAPeriod(t *testing.T) {
 	})
 }
 
-// What cannot be exported is refused before the first byte.
+// Statements that cannot be exported are refused before the first byte of the answer.
 func TestStatementsThatCannotBeExported(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)

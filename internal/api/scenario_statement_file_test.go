@@ -67,7 +67,7 @@ func (s *fixture) handOver(t *testing.T, connection int64, query, file string) r
 	return s.do(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files%s", connection, query), token: "user", contentType: contentType, body: body})
 }
 
-// fileConnection is a connection that takes files.
+// fileConnection creates a connection that accepts files.
 func (s *fixture) fileConnection(t *testing.T) int64 {
 	t.Helper()
 	var made struct{ ID int64 }
@@ -93,7 +93,8 @@ func (s *fixture) listedTransactions(t *testing.T, connection int64) []string {
 	return all
 }
 
-// Overlapping and repeated files in any order: nothing is stored twice, and nothing is lost.
+// Overlapping and repeated files are imported in any order: nothing is stored twice, and nothing
+// is lost.
 func TestStatementFiles(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -132,7 +133,7 @@ func TestStatementFiles(t *testing.T) {
 			t.Errorf("the account is %+v: the balance is that of the latest day", account)
 		}
 
-		// A withheld account stays withheld.
+		// An account that the user does not share stays unshared.
 		s.do(t, ask{method: http.MethodPut, path: path, token: "user", body: `{"disabled":true}`}).says(t, 200, "", "")
 		s.handOver(t, connection, "", first).decode(t, &out)
 		if a := out.Accounts[0]; !a.Disabled || a.New != 0 {
@@ -142,7 +143,7 @@ func TestStatementFiles(t *testing.T) {
 	})
 }
 
-// The first file has the events of a first read, with the implied consent.
+// The first file causes the events of a first read, with the implied consent.
 func TestEventsOfAStatementFile(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -163,7 +164,7 @@ func TestEventsOfAStatementFile(t *testing.T) {
 	})
 }
 
-// A wrong file is refused with the line, and nothing is written.
+// A wrong file is refused with the line of the mistake, and nothing is written.
 func TestStatementFilesThatAreRefused(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)
@@ -196,8 +197,8 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 	s.handOver(t, connection, "?unbalanced=true", strings.Replace(whole, "110.00", "111.00", 1)).says(t, 200, "", "")
 }
 
-// A gap between the balances of two files is reported, in any order of the files, until it is
-// filled.
+// A gap between the balances of two files is reported, for any order of the files, until another
+// file fills it.
 func TestGapsBetweenStatements(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		first := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
@@ -218,8 +219,8 @@ func TestGapsBetweenStatements(t *testing.T) {
 	})
 }
 
-// A correction of the text of an entry changes the transaction, which then comes from the later
-// file. A repeated entry stays unchanged.
+// When a later file corrects the text of an entry, the transaction changes, and its source is
+// the later file. A repeated entry does not change.
 func TestCorrectionsAndOrigins(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -259,7 +260,7 @@ func TestCorrectionsAndOrigins(t *testing.T) {
 	})
 }
 
-// A CSV file is read through a mapping, which the connection keeps.
+// A CSV file is read with a mapping, which the connection stores.
 func TestCSVFiles(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -296,7 +297,7 @@ func TestCSVFiles(t *testing.T) {
 	})
 }
 
-// A file may be the body, in each of the media types that programs send.
+// The request body may be a file, in each of the media types that programs send.
 func TestFilesThatAreTheBody(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)
@@ -318,7 +319,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A body of 4 GiB is refused long before its end, and keeps no more memory than a file may have.
+// A body of 4 GiB is refused long before its end, and uses no more memory than the largest
+// allowed file.
 func TestEndlessStatementFile(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)
@@ -346,8 +348,9 @@ func TestEndlessStatementFile(t *testing.T) {
 	s.untouched(t, before)
 }
 
-// A statement that comes again with other entries replaces the earlier one, whatever day or amount
-// changed, and stays when the earlier one comes once more. Other days and files are left alone.
+// When a statement is imported again with other entries, it replaces the earlier version,
+// whatever day or amount changed. It stays when the earlier version is imported once more. Other
+// days and files do not change.
 func TestStatementsThatComeAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -385,7 +388,8 @@ func TestStatementsThatComeAgain(t *testing.T) {
 	})
 }
 
-// ofxFile is an OFX file with transactions of a day, an amount, a reference and what else they have.
+// ofxFile is an OFX file with transactions, each with a day, an amount, a reference and further
+// fields.
 func ofxFile(transactions ...string) string {
 	text := "<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>1<ACCTID>77<ACCTTYPE>CHECKING</BANKACCTFROM><BANKTRANLIST>\n"
 	for _, one := range transactions {
@@ -395,8 +399,9 @@ func ofxFile(transactions ...string) string {
 	return text + "</BANKTRANLIST></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>"
 }
 
-// An OFX file names the transaction that it replaces or deletes. It stays away when the earlier
-// file comes again, and when the two come in the other order or together.
+// An OFX file can name a transaction that it replaces or deletes. That transaction does not
+// return when the earlier file is imported again, or when the two files are imported in the
+// other order or together.
 func TestStatementCorrectionsInOFX(t *testing.T) {
 	first := ofxFile("20261102 10.00 A", "20261103 5.00 B", "20261104 7.00 C")
 	second := ofxFile("20261110 11.00 D <CORRECTFITID>A<CORRECTACTION>REPLACE", "20261110 5.00 E <CORRECTFITID>B<CORRECTACTION>DELETE", "20261111 1.00 F")

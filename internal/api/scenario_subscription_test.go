@@ -31,7 +31,7 @@ func (s *fixture) subscriber(t testing.TB, domainName string) map[string]string 
 	must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{all[0].ID}, share))
 	_, err := s.Aggregation.RunDue(t.Context(), who.domain)
 	must(t, err)
-	s.fetched(t, who.domain) // none comes later, while somebody compares what is stored
+	s.fetched(t, who.domain) // so that no file arrives later, while a test compares the stored data
 	documents, err := bankstore.From(s.DB).Documents(t.Context(), bankstore.DocumentFilter{Domain: who.domain.ID, User: who.user, Connection: c}, store.Window{Limit: 1})
 	if err != nil || len(documents) != 1 {
 		t.Fatalf("%d documents: %v", len(documents), err)
@@ -62,7 +62,7 @@ func (s *fixture) subscribe(t testing.TB, who *testDomain, user passerelle.UserI
 	return c.ID
 }
 
-// subscribed are the subscriptions of a connection of the user of a tenant.
+// subscribed returns the subscriptions of a connection of a domain's user.
 func (s *fixture) subscribed(t testing.TB, who *testDomain, c passerelle.ConnectionID) []bankstore.StoredSubscription {
 	t.Helper()
 	all, err := bankstore.From(s.DB).Subscriptions(t.Context(), bankstore.SubscriptionFilter{Domain: who.domain.ID, User: who.user, Connection: c, All: true}, store.Window{Limit: 1000})
@@ -72,7 +72,7 @@ func (s *fixture) subscribed(t testing.TB, who *testDomain, c passerelle.Connect
 	return all
 }
 
-// The scenarios run without background reads, so the effects of sharing and of reading are
+// The scenarios run without background reads, so that the effects of sharing and of reading are
 // separate.
 func TestSubscriptionScenarios(t *testing.T) {
 	by := func(method, path, body string) ask {
@@ -119,7 +119,7 @@ func TestSubscriptionScenarios(t *testing.T) {
 	})
 }
 
-// noticed are a webhook's events about subscriptions.
+// noticed returns a webhook's events about subscriptions.
 type noticed struct {
 	ID           int64 `json:"id"`
 	IDUser       int64 `json:"id_user"`
@@ -147,8 +147,8 @@ func (s *fixture) noticed(t *testing.T, name string) []noticed {
 	return all
 }
 
-// A subscription is found, withheld until the person agrees, then read, and
-// without its documents once they withhold it again.
+// A subscription is found, hidden until the user shares it, then read, and loses its documents
+// when the user stops sharing it.
 func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("SUBSCRIPTION_FOUND", "found")
@@ -182,7 +182,7 @@ func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 	})
 }
 
-// rest does what is due in the sandbox.
+// rest does the work that is due in the sandbox.
 func (s *fixture) rest(t *testing.T) {
 	t.Helper()
 	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "")
@@ -193,7 +193,7 @@ func (s *fixture) advance(t *testing.T, by string) {
 	s.do(t, ask{method: "POST", path: "/sandbox/clock", token: "config", body: `{"advance":"` + by + `"}`}).says(t, 200, "", "")
 }
 
-// happened compares the events since a record with a list, and makes the next record.
+// happened compares the events since a record with a list, and returns the next record.
 func (s *fixture) happened(t *testing.T, before record, want ...string) record {
 	t.Helper()
 	after := s.record()
@@ -204,7 +204,7 @@ func (s *fixture) happened(t *testing.T, before record, want ...string) record {
 	return after
 }
 
-// readOnce: one event has all stored documents, and nothing else.
+// readOnce: one event contains all stored documents, and nothing else.
 func (s *fixture) readOnce(t *testing.T, shared bankstore.StoredSubscription) {
 	t.Helper()
 	reported := s.noticed(t, "synced")
@@ -219,7 +219,7 @@ func (s *fixture) readOnce(t *testing.T, shared bankstore.StoredSubscription) {
 	}
 }
 
-// withdrawn: the consent has ended, and its data is gone.
+// withdrawn: the consent has ended, and its data is erased.
 func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredSubscription) {
 	t.Helper()
 	consents, err := bankstore.From(s.DB).Consents(t.Context(), bankstore.ConsentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 10})
@@ -236,7 +236,7 @@ func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredS
 }
 
 // A connection that is being read is locked, and a change of several subscriptions of a
-// connection applies to all or none.
+// connection changes all of them or none.
 func TestSubscriptionsOfALockedConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		who := s.domainOf("")
@@ -267,7 +267,7 @@ func TestSubscriptionsOfALockedConnection(t *testing.T) {
 	})
 }
 
-// A connector that requires a website takes no connection without one.
+// A connector that requires a website refuses a connection without one.
 func TestConnectorThatRequiresAWebsite(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)

@@ -34,8 +34,8 @@ func TestTermsScenarios(t *testing.T) {
 	})
 }
 
-// Accepted terms stay accepted when new ones follow. A payer who has not accepted sees the new
-// ones.
+// Accepted terms stay accepted when new terms are published. A payer who has not accepted yet
+// sees the new terms.
 func TestTermsOfADomain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		signed, open := "/payments/"+strconv.FormatInt(s.created(t, ""), 10), "/payments/"+strconv.FormatInt(s.created(t, ""), 10)
@@ -63,7 +63,7 @@ func TestTermsOfADomain(t *testing.T) {
 	})
 }
 
-// encrypt does what a page does with what the payer types.
+// encrypt encrypts a value like a page does with a payer's input.
 func (s *fixture) encrypt(t *testing.T, domainName, value string) string {
 	t.Helper()
 	r := s.do(t, ask{domain: domainName, method: "GET", path: "/publickey"}).says(t, 200, "", "")
@@ -86,8 +86,8 @@ func (s *fixture) encrypt(t *testing.T, domainName, value string) string {
 	return compact
 }
 
-// Values encrypted with the domain's key work like plain ones, at the validation and
-// afterwards. Those of another domain do not.
+// Values encrypted with the domain's key work like plain values, at the validation and
+// afterwards. Values encrypted with the key of another domain do not.
 func TestEncryptedFields(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -139,8 +139,8 @@ func TestSimulationScenarios(t *testing.T) {
 	})
 }
 
-// The catalogue is that of the simulated banks, word for word; absent values are null here and
-// empty there.
+// The catalogue equals the list of the simulated banks exactly, except that absent values are
+// null in one and empty in the other.
 func TestScenariosAreThoseOfTheBanks(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var got struct {

@@ -14,7 +14,7 @@ import (
 )
 
 // scenario is a request, its answer, and its effects: the new rows and the events, in order. An
-// empty list is an assertion.
+// empty list asserts that there are none.
 type scenario struct {
 	name string
 	ask
@@ -42,12 +42,12 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 	return sum
 }
 
-// hole is a place in a path or a body for the identifier of something that is
-// made for the scenario: {payment}, {live:payment}, {webhook}.
+// hole is a placeholder in a path or a body for the id of an object that is created for the
+// scenario: {payment}, {live:payment}, {webhook}.
 var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|channel|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|annexed|series|key|outside|program)\}`)
 
-// fill makes the objects that a scenario names, and puts their identifiers into its holes. Equal
-// holes have the same value.
+// fill creates the objects that a scenario names, and puts their ids into its holes. Holes with
+// the same text get the same value.
 func (s *fixture) fill(t *testing.T, a ask) ask {
 	t.Helper()
 	made := map[string]string{}
@@ -153,7 +153,7 @@ func (s *fixture) thing(t *testing.T, domainName, what string) string {
 }
 
 // play runs scenarios one after the other on both databases. Their bodies are in testdata under
-// the name.
+// the given name.
 func play(t *testing.T, name string, scenarios []scenario) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		bodies := readGolden(t, name)
@@ -319,7 +319,8 @@ func TestPaymentScenarios(t *testing.T) {
 	})
 }
 
-// A payment past validation cannot be validated again, whatever the token, and nothing happens.
+// A payment that is already validated cannot be validated again, with any token, and nothing
+// changes.
 func TestValidatingTwice(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -420,7 +421,7 @@ func TestSandboxScenarios(t *testing.T) {
 }
 
 // A change of a payment is delivered once to each matching webhook of its domain, and to no
-// other.
+// other webhook.
 func TestDeliveriesStayInTheirDomain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, name := range []string{"first", "second"} {
@@ -444,8 +445,8 @@ func TestDeliveriesStayInTheirDomain(t *testing.T) {
 	})
 }
 
-// A client without registered addresses may send payers anywhere from a
-// sandbox domain, and nowhere from a live one.
+// A client without registered addresses may redirect payers to any address from a sandbox
+// domain, and to none from a live one.
 func TestUnregisteredClients(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for domainName, status := range map[string]int{"other": 200, "live": 400} {

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// annexed attaches the document of a tenant's user to the first transaction of
-// their holdings, and gives its number.
+// annexed attaches the document of a domain's user to the first transaction of their accounts,
+// and returns its number.
 func (s *fixture) annexed(t *testing.T, domainName string) string {
 	t.Helper()
 	document := s.subscriber(t, domainName)["document"]
@@ -116,8 +116,8 @@ func TestWhatIsAttachedGoesWithWhatItBelongsTo(t *testing.T) {
 	}
 }
 
-// A transaction has at most twenty documents. One that the provider no longer lists does not
-// count.
+// A transaction has at most twenty documents. A document that the provider no longer lists does
+// not count.
 func TestDocumentsOfATransactionAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.subscriber(t, "")

@@ -16,8 +16,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// holdings are a user with two connections: one with the accounts a, b and a withheld one, and
-// one with the account c.
+// holdings are a user with two connections: one with the accounts a, b and an account that is
+// not shared, and one with the account c.
 type holdings struct {
 	user         passerelle.UserID
 	connections  []passerelle.ConnectionID
@@ -25,8 +25,8 @@ type holdings struct {
 	transactions []passerelle.TransactionID
 }
 
-// booked are the transactions of the accounts: booking day, the day it was made
-// or none, value, label, and whether it is gone at the institution.
+// booked are the transactions of the accounts: booking day, the day of the transaction or none,
+// value, label, and whether the institution no longer lists it.
 var booked = []struct{ account, day, made, value, wording, gone string }{
 	{"a", "2026-11-02", "2026-10-31", "-12.50", "CARTE CAFE DE LA GARE", ""},
 	{"a", "2026-11-05", "", "2450.00", "VIR SALAIRE", ""},
@@ -37,7 +37,7 @@ var booked = []struct{ account, day, made, value, wording, gone string }{
 	{"a", "2026-11-07", "", "-1.00", "ANNULE", "gone"},
 }
 
-// holdings makes them once for each user.
+// holdings creates them once for each user.
 func (s *fixture) holdings(t testing.TB, domainName string) *holdings {
 	t.Helper()
 	s.token(t, domainName, "user", 0)
@@ -120,8 +120,8 @@ func (h *holdings) book(tx *store.Tx, domain passerelle.DomainID, i int, gone bo
 	return nil
 }
 
-// held is the identifier of one of the holdings, for holes in scenarios: the first transaction, its
-// account and its connection.
+// held is the id of one of the holdings, for holes in scenarios: the first transaction, its
+// account or its connection.
 func (s *fixture) held(t testing.TB, domainName, what string) string {
 	h := s.holdings(t, domainName)
 	return fmt.Sprint(map[string]int64{
@@ -170,7 +170,7 @@ func TestTransactionScenarios(t *testing.T) {
 	})
 }
 
-// listedTransactions is a page as a client sees it.
+// listedTransactions is a page in the form that a client gets.
 type listedTransactions struct {
 	Transactions []struct {
 		ID      int64
@@ -185,7 +185,7 @@ type listedTransactions struct {
 	Links struct{ Prev, Next *struct{ Href string } } `json:"_links"`
 }
 
-// numbers are the transactions of a page, as their places among those booked.
+// numbers returns the transactions of a page as indexes of booked.
 func (h *holdings) numbers(page listedTransactions) string {
 	var words []string
 	for _, one := range page.Transactions {
@@ -247,8 +247,8 @@ func TestTransactionsSelected(t *testing.T) {
 	})
 }
 
-// Each place has its own transactions, and places that do not fit together are
-// not there.
+// Each path contains only its own transactions, and a path with ids that do not belong together
+// is not found.
 func TestPlacesOfTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -291,8 +291,8 @@ func TestPlacesOfTransactions(t *testing.T) {
 	})
 }
 
-// Pages of every size, in both directions, make up the list. The total is constant, and the
-// dates are those of the list and of the page.
+// Pages of every size, in both directions, contain the complete list. The total is constant, and
+// the dates are those of the list and of the page.
 func TestPagesOfTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -318,7 +318,7 @@ func TestPagesOfTransactions(t *testing.T) {
 	})
 }
 
-// walkTransactions follows next to the end, and prev back to the beginning.
+// walkTransactions follows next links to the end, and prev links back to the beginning.
 func (s *fixture) walkTransactions(t *testing.T, h *holdings, path string, whole listedTransactions) string {
 	t.Helper()
 	var there, back []string
@@ -356,8 +356,8 @@ func hrefPath(link *struct{ Href string }) string {
 	return path
 }
 
-// What a person changed stays when the institution later reports other values, and searches use the
-// person's label.
+// A user's changes stay when the institution later reports other values, and searches use the
+// user's label.
 func TestEditedTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

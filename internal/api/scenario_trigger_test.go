@@ -6,26 +6,26 @@ import (
 	"testing"
 )
 
-// mostMiB is how many MiB the body of a call may have.
+// mostMiB is the largest body of a call in MiB.
 func mostMiB(call string) int {
 	switch {
 	case call == "POST /sandbox/events":
 		return 4
 	case strings.HasSuffix(call, "/documents/{documentId}"), strings.HasSuffix(call, "/documents") && !strings.Contains(call, "/transactions/"):
-		return 10 // with a file
+		return 10 // accepts a file
 	case strings.HasSuffix(call, "/connections/{connectionId}/files"):
-		return 32 // a statement file
+		return 32 // accepts a statement file
 	}
 	return 1
 }
 
-// A client can trigger any event in a sandbox, with data of its own or a sample. It cannot trigger
-// events that happen in sandboxes as well: those of payments, USER_CREATED and USER_DELETED.
+// A client can trigger any event in a sandbox, with its own data or a sample. It cannot trigger
+// events that sandboxes emit themselves: those of payments, USER_CREATED and USER_DELETED.
 func TestTriggerScenarios(t *testing.T) {
 	trigger := func(body string) ask {
 		return ask{method: "POST", path: "/sandbox/events", token: "config", body: body}
 	}
-	// The versions of triggered events are above all others.
+	// The versions of triggered events are higher than all others.
 	triggered := func(name string, n int64) []string { return []string{fmt.Sprint(name, " ", 1<<40+n)} }
 	anEvent := map[string]int64{"event": 1}
 	play(t, "triggers", []scenario{
@@ -45,7 +45,7 @@ func TestTriggerScenarios(t *testing.T) {
 	})
 }
 
-// Every webhook that wants the event gets it under an id of its own.
+// Every webhook for the event gets it with a different id.
 func TestTriggeredEventsAreDelivered(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for range 2 {

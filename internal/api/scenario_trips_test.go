@@ -15,28 +15,28 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// mostTrips is how often a call may wait for the database.
+// mostTrips is how many times a call may wait for the database.
 const mostTrips = 10
 
-// longCalls wait for the database more often than mostTrips: each has its limit, and why. The
-// limits leave room for the first use of a statement on a connection.
+// longCalls may wait for the database more often than mostTrips: each has a limit, and the
+// reason. The limits leave room for the first use of a statement on a connection.
 var longCalls = map[string]int64{
-	// An archive is written while it is read, with one or two queries for each kind of object.
+	// An archive is sent while it is read, with one or two queries for each kind of object.
 	"GET /users/{userId}/export": 52,
-	// An order goes to the sandbox bank, whose orders are in the same database.
+	// An order is sent to the sandbox bank, whose orders are stored in the same database.
 	"PUT /payments/{paymentId}": 16,
 	// Institutions are called, and their answers stored.
 	"POST /sandbox/clock":                             18,
 	"POST /sandbox/run":                               17,
 	"POST /test/sync":                                 14,
 	"POST /users/{userId}/connections":                20,
-	"PUT /users/{userId}/connections":                 200, // of all connections
+	"PUT /users/{userId}/connections":                 200, // for all connections
 	"POST /users/{userId}/connections/{connectionId}": 12,
 	// Receivers are called, and their answers stored.
-	"POST /test/webhooks":                             120, // of all events
+	"POST /test/webhooks":                             120, // for all events
 	"POST /webhooks/{webhookId}/data/{dataId}/resend": 22,
 	"POST /webhooks/{webhookId}/test":                 16,
-	// Each connection with changed accounts takes and returns its lease.
+	// For each connection with changed accounts, the lease is taken and released.
 	"POST /users/{userId}/accounts":               24,
 	"PUT /users/{userId}/accounts":                14,
 	"DELETE /users/{userId}/accounts/{accountId}": 13,
@@ -59,16 +59,16 @@ func newDistant(t *testing.T) *distant {
 	return &distant{fixture: newFixtureWith(t, address, by.String(), true), network: n}
 }
 
-// tries is how often a call is made to find its smallest number of round trips: now and then a call
-// prepares a statement, or reserves identifiers for later calls.
+// tries is how many times a call is made to find its smallest number of round trips, because
+// calls sometimes prepare a statement, or reserve ids for later calls.
 const tries = 6
 
-// takesFiles are the paths for files, which this bank does not take, and for statements, which the
-// disabled account of this test does not have: the answer is a conflict.
+// takesFiles matches the paths for files, which this bank does not accept, and for statements,
+// which the disabled account of this test does not have: the answer is a conflict.
 var takesFiles = regexp.MustCompile(`/connections/[^/]+/files$|/accounts/[^/]+/statement\b`)
 
-// trips is the smallest number of round trips of several calls, each on new data. No more calls are
-// made when the number is low enough.
+// trips returns the smallest number of round trips of several calls, each with new data. It
+// stops when the number is low enough.
 func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func()) (least int64) {
 	t.Helper()
 	least = math.MaxInt64
@@ -86,8 +86,8 @@ func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func(
 	return least
 }
 
-// TestEveryCallWaitsSeldom makes each call of the interface with a token that may, on a
-// PostgreSQL that is a network away.
+// TestEveryCallWaitsSeldom makes each call of the API with a permitted token, on a PostgreSQL
+// server behind a slow network.
 func TestEveryCallWaitsSeldom(t *testing.T) {
 	d := newDistant(t)
 	expected := expectations(t)
@@ -106,7 +106,7 @@ func TestEveryCallWaitsSeldom(t *testing.T) {
 	}
 }
 
-// able is the first token with which a call succeeds, or finds nothing, or conflicts.
+// able returns the first token with which a call succeeds, or gets not found, or conflicts.
 func (d *distant) able(expected map[string]int) string {
 	i := slices.IndexFunc(columns, func(token string) bool { return expected[token] < http.StatusBadRequest })
 	if i < 0 {
@@ -119,7 +119,7 @@ func (d *distant) able(expected map[string]int) string {
 }
 
 // TestListsWaitAsOftenForManyRows compares the round trips of each list with one item and with
-// all.
+// all items.
 func TestListsWaitAsOftenForManyRows(t *testing.T) {
 	d := newDistant(t)
 	expected := expectations(t)
@@ -152,7 +152,7 @@ func TestListsWaitAsOftenForManyRows(t *testing.T) {
 	}
 }
 
-// isList reports whether a call has a limit.
+// isList reports whether a call has the parameter limit.
 func (d *distant) isList(call string) bool {
 	method, path, _ := strings.Cut(call, " ")
 	operation, _ := d.contract.paths[path].(map[string]any)[strings.ToLower(method)].(map[string]any)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// place is where a value is in a body: keys, and positions of a list.
+// place is the position of a value in a body: keys, and indexes of lists.
 type place []any
 
 func (p place) String() string {
@@ -28,7 +28,7 @@ func (p place) String() string {
 	return b.String()
 }
 
-// put returns the body with a value at the place, and creates objects on the way.
+// put returns the body with a value at the position, and creates missing objects.
 func put(body any, at place, value any) any {
 	if len(at) == 0 {
 		return value
@@ -106,13 +106,13 @@ func types(schema map[string]any) []string {
 	return words
 }
 
-// samples are a value of each JSON type. A whole number has two types.
+// samples has a value of each JSON type. A whole number has two types.
 var samples = map[string]any{
 	"string": "text", "number": json.Number("1.5"), "integer": json.Number("12"), "boolean": true,
 	"array": []any{[]any{}}, "object": map[string]any{"a": map[string]any{}},
 }
 
-// wrong are values that a field does not take.
+// wrong returns values that a field must refuse.
 func (d documented) wrong() []any {
 	var values []any
 	for kind, value := range samples {
@@ -124,12 +124,12 @@ func (d documented) wrong() []any {
 	return values
 }
 
-// noText are strings that no field takes, in JSON as it is sent.
+// noText are strings that every field must refuse, as JSON.
 var noText = map[string]string{"NUL": `"a\u0000b"`, "raw invalid UTF-8": "\"a\xffb\"", "half a surrogate pair": `"a\ud800b"`}
 
 const payer = `"payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}`
 
-// complete are bodies in which every object of the document may be placed. A call with
+// complete returns bodies into which every object of the document can be placed. A call with
 // alternatives has a body for each.
 func complete(t *testing.T, call string) any {
 	t.Helper()
@@ -267,9 +267,8 @@ func complete(t *testing.T, call string) any {
 	return exactly(t, []byte(raw))
 }
 
-// bodied are the calls that take a body, with the schema of it. Of several
-// bodies of a call, each is a call of its own, with the name of the body behind
-// the path.
+// bodied returns the calls with a body, with its schema. When a call has several bodies, each is
+// listed as a separate call, with the name of the body after the path.
 func (c *contract) bodied() map[string]map[string]any {
 	all := map[string]map[string]any{}
 	for path, operations := range c.paths {
@@ -298,7 +297,8 @@ func (c *contract) takes(call, mediaType string) bool {
 	return content[mediaType] != nil
 }
 
-// alternatives are the schemas by name, any of which fits. A single schema has no name.
+// alternatives returns the schemas by name, of which a body must match one. A single schema has
+// no name.
 func alternatives(schema map[string]any) map[string]map[string]any {
 	several, _ := schema["anyOf"].([]any)
 	if several == nil {
@@ -359,8 +359,8 @@ func (r *refuser) field(t *testing.T, call string, body any, field documented) {
 	r.spelt(t, call, body, field.at)
 }
 
-// missed is the message for an absent required field. Without the last field of one
-// alternative, the body could be any of them.
+// missed is the message for an absent required field. Without the last field of an alternative,
+// the body could match any alternative.
 func missed(call, name string) string {
 	if strings.Count(call, " ") > 1 {
 		return name
@@ -380,14 +380,14 @@ func (r *refuser) spelt(t *testing.T, call string, body any, at place) {
 	r.refused(t, call, ask{body: encoded(t, put(body, other, "x"))}, "invalidValue", other.String()+": unknown; names are case-sensitive")
 }
 
-// planted writes raw text where a value of the body was.
+// planted puts raw text in place of a value of the body.
 func planted(t *testing.T, body any, at place, raw string) string {
 	t.Helper()
 	const mark = "planted-here"
 	return strings.Replace(encoded(t, put(body, at, mark)), `"`+mark+`"`, raw, 1)
 }
 
-// without is the body without a field, but with the object it belongs to.
+// without removes a field from the body, but keeps the object that it belongs to.
 func without(t *testing.T, body any, at place) string {
 	t.Helper()
 	body = put(body, at, nil)
@@ -435,8 +435,8 @@ func (s *fixture) refuser(t *testing.T) *refuser {
 	return r
 }
 
-// done fails the test when a refused body changed a value, or left something in the log that
-// does not belong there.
+// done fails the test when a refused body has changed a value, or when the log contains personal
+// or secret data.
 func (r *refuser) done(t *testing.T) {
 	t.Helper()
 	r.discreet(t)
@@ -445,8 +445,8 @@ func (r *refuser) done(t *testing.T) {
 	}
 }
 
-// refused sends a request of a call that has to be answered with 400 and a
-// message that begins with the field, or at least names it.
+// refused sends a request that must be answered with 400 and a message that begins with the
+// field, or at least contains its name.
 func (r *refuser) refused(t *testing.T, call string, a ask, code, message string) {
 	t.Helper()
 	words := strings.Fields(call)
@@ -475,7 +475,7 @@ func longestFirst(m map[string]string) []string {
 	return slices.SortedFunc(maps.Keys(m), func(a, b string) int { return len(b) - len(a) })
 }
 
-// discreet fails the test when the log has something personal or secret, or a server error.
+// discreet fails the test when the log contains personal or secret data, or a server error.
 func (s *fixture) discreet(t *testing.T) {
 	t.Helper()
 	log := s.Logs.String()

@@ -2,8 +2,8 @@ package api_test
 
 import "testing"
 
-// A path of a family of calls that is not served answers that it is not served, whoever asks. Other
-// unknown paths get the usual answer, and served ones are not affected.
+// A path of a family of calls that this API does not have gets an answer which says so, with any
+// token. Other unknown paths get the usual answer, and existing paths are not affected.
 func TestUnservedPaths(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/users/me/transfers", "/users/me/accounts/1/recipients/2/transfers", "/alerts", "/users/me/forecast", "/ocr"} {

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Rows that come with users: a temporary one's event is held, a permanent one's
-// token is kept for webhooks.
+// Rows that are created with users: the event of a temporary user is held, and the token of a
+// permanent user is stored for webhooks.
 var (
 	aGuest = map[string]int64{"end_user": 1, "token": 1, "event": 1}
 	aUser  = with(aGuest, map[string]int64{"user_token": 1})
@@ -116,7 +116,7 @@ func manyNotes(n int) string {
 	return string(raw)
 }
 
-// person is a user as a client of the family holds it.
+// person is a user with the data that a client of this API family stores.
 type person struct {
 	Token string `json:"auth_token"`
 	ID    int64  `json:"id_user"`
@@ -159,8 +159,8 @@ func (s *fixture) kept(t *testing.T, r reply) string {
 	return out.Token
 }
 
-// A temporary user is reported once when it becomes permanent, by whichever way, and the receiver
-// gets the new token.
+// A temporary user is reported once when it becomes permanent, in whichever way, and the
+// receiver gets the new token.
 func TestBecomingPermanent(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("USER_CREATED", "created")
@@ -205,7 +205,7 @@ func TestBecomingPermanent(t *testing.T) {
 	})
 }
 
-// form is an exchange as clients of the family have sent it since 2014.
+// form is an exchange in the form that clients of this API family have sent since 2014.
 func (s *fixture) form(path, code, tail string) ask {
 	main := s.domainOf("")
 	basic := base64.StdEncoding.EncodeToString([]byte(fmt.Sprintf("%d:%s%s", main.client.ID, main.secret, tail)))
@@ -215,7 +215,7 @@ func (s *fixture) form(path, code, tail string) ask {
 	}
 }
 
-// A code for one use works for one of many simultaneous exchanges.
+// A code for one use works for only one of many simultaneous exchanges.
 func TestOneExchangeWins(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, kind := range []string{"singleAccess", "requestAccess"} {
@@ -235,7 +235,7 @@ func TestOneExchangeWins(t *testing.T) {
 	})
 }
 
-// Deleting and exchanging meet in some order: either there is a user with a
+// When a deletion and an exchange happen at the same time, the result is either a user with a
 // token, or nothing.
 func TestDeletionAgainstExchange(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -257,7 +257,7 @@ func TestDeletionAgainstExchange(t *testing.T) {
 	})
 }
 
-// contest sends requests at the same moment and counts the answers.
+// contest sends requests at the same moment and counts the answers by status.
 func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	t.Helper()
 	asks := make([]ask, n)
@@ -284,8 +284,8 @@ func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	return count
 }
 
-// A deletion is reported with the user's token. Afterwards only the payment is left, without
-// its user.
+// A deletion is reported with the user's token. Afterwards only the payment is left, without its
+// user.
 func TestDeletingAUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		hook := `{"event":"USER_DELETED","url":"` + s.Origin + `/sandbox/receiver/deleted","id_service":{client}}`
@@ -365,7 +365,7 @@ func TestADeletionEventCarriesTheUsersToken(t *testing.T) {
 	})
 }
 
-// A temporary user who expires is erased with everything, without an event.
+// A temporary user who expires is erased with all data, without an event.
 func TestGuestsLeave(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("USER_CREATED", "created")
@@ -397,7 +397,7 @@ func TestGuestsLeave(t *testing.T) {
 	})
 }
 
-// Previous tokens end when a renewal says so, and only those that the same caller got.
+// A renewal can revoke earlier tokens, but only those of the same caller.
 func TestRevokingPrevious(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var p person
@@ -415,8 +415,8 @@ func TestRevokingPrevious(t *testing.T) {
 	})
 }
 
-// A signed token works until its end, its revocation, or the end of its key, and a forged one
-// does not work.
+// A signed token works until it expires, is revoked, or its key ends, and a forged token does
+// not work.
 func TestSignedTokens(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		signed := func(more string) (string, map[string]any) {
@@ -514,7 +514,7 @@ func TestTokensByAnOperator(t *testing.T) {
 		s.do(t, ask{method: "GET", path: "/users/me", credential: granted.Token}).says(t, 200, "", "")
 
 		before := s.record()
-		for _, body := range []string{`{"application":"nobody"}`, `{"application":"0"}`, `{}`} { // of two applications none is meant
+		for _, body := range []string{`{"application":"nobody"}`, `{"application":"0"}`, `{}`} { // with two applications, the name must match one
 			post(path, "config", body).says(t, 400, "invalidValue", "application")
 			post("/admin/jwt", "config", body).says(t, 400, "invalidValue", "application")
 		}
@@ -542,7 +542,7 @@ func claims(t *testing.T, token string) (said map[string]any) {
 	return said
 }
 
-// seconds is a time in the payload of a signed token, 0 for none.
+// seconds returns a time in the payload of a signed token, 0 for none.
 func seconds(reported any) int64 {
 	number, _ := reported.(json.Number)
 	n, _ := number.Int64()
@@ -571,7 +571,7 @@ func forgeries(t *testing.T, one, other string) map[string]string {
 	}
 }
 
-// After wrong secrets, the guessing address waits, and nobody else.
+// After wrong secrets, requests from the same address must wait, and no others.
 func TestGuessersWait(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		main := s.domainOf("")
@@ -602,7 +602,7 @@ func TestGuessersWait(t *testing.T) {
 	})
 }
 
-// Calls under /auth have no idempotency: each makes its own token.
+// Calls under /auth ignore idempotency keys: each creates a new token.
 func TestAuthenticationIsNotRepeated(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		key := map[string]string{"Idempotency-Key": "same"}
@@ -622,7 +622,7 @@ func TestAuthenticationIsNotRepeated(t *testing.T) {
 	})
 }
 
-// Lists of users page forward and backward over all of them.
+// Pages of the list of users contain all users, in both directions.
 func TestListingUsers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var want []int64

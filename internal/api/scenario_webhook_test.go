@@ -20,7 +20,7 @@ func (s *fixture) webhookFor(t *testing.T, domainName, event string) string {
 	return strconv.FormatInt(out.ID, 10)
 }
 
-// sent is the path of something that a webhook was sent, below /webhooks.
+// sent is the path of a delivery of a webhook, below /webhooks.
 func (s *fixture) sent(t *testing.T, domainName string) string {
 	t.Helper()
 	id := s.webhookFor(t, domainName, "USER_SYNCED")
@@ -31,7 +31,7 @@ func (s *fixture) sent(t *testing.T, domainName string) string {
 	return fmt.Sprintf("%s/data/%d", id, out.ID)
 }
 
-// Rows that come with a test, and with a request.
+// Rows that are created with a test, and with a request.
 var (
 	aTest    = map[string]int64{"event": 1, "delivery": 1, "delivery_attempt": 1, "webhook_health": 1, "received": 1}
 	aRequest = map[string]int64{"delivery_attempt": 1, "received": 1}
@@ -91,7 +91,7 @@ func TestWebhookDataScenarios(t *testing.T) {
 	})
 }
 
-// item has the members of a list that these tests read.
+// item contains the members of list items that these tests read.
 type item struct {
 	ID       int64
 	Success  bool
@@ -103,7 +103,7 @@ type item struct {
 	Attempts []map[string]any `json:"attempts"`
 }
 
-// items reads a list, whatever the key it is under.
+// items reads a list under any key.
 func (s *fixture) items(t *testing.T, path string) (all []item, total int) {
 	t.Helper()
 	var out map[string]json.RawMessage
@@ -123,7 +123,7 @@ func (s *fixture) items(t *testing.T, path string) (all []item, total int) {
 	return all, total
 }
 
-// deliveredEvents makes a payment with one event, and delivers what is due.
+// deliveredEvents creates a payment with one event, and sends the due deliveries.
 func (s *fixture) deliveredEvents(t *testing.T) {
 	t.Helper()
 	path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -141,8 +141,8 @@ func (s *fixture) change(t *testing.T, webhook, body string) {
 	s.do(t, ask{method: "PUT", path: "/webhooks/" + webhook, token: "config", body: body}).says(t, 200, "", "")
 }
 
-// A disabled or deleted webhook gets nothing. Once it is enabled or restored, it gets what was
-// undelivered before the pause, and no events from the pause.
+// A disabled or deleted webhook gets nothing. Once it is enabled or restored, it gets deliveries
+// that were undelivered before the pause, and no events from the pause.
 func TestPausesOfWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for pause, resume := range map[string]string{`{"disabled":true}`: `{"disabled":false}`, `{"deleted":"2026-11-20"}`: `{"deleted":"null"}`} {
@@ -169,8 +169,8 @@ func TestPausesOfWebhooks(t *testing.T) {
 	})
 }
 
-// Disabled and deleted webhooks are found with all. Without it, only a change of whether they are
-// disabled or deleted finds them.
+// Disabled and deleted webhooks are found with the parameter all. Without it, only a change that
+// enables, disables, deletes or restores them finds them.
 func TestHiddenWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, hide := range []string{`{"disabled":true}`, `{"deleted":"2026-11-20"}`} {
@@ -196,7 +196,7 @@ func TestHiddenWebhooks(t *testing.T) {
 	})
 }
 
-// Null removes the optional properties of a webhook, and in a form the word null does.
+// Null removes the optional properties of a webhook. In a form, the word null has this effect.
 func TestWhatAWebhookHasIsTakenAway(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for contentType, body := range map[string]string{
@@ -220,7 +220,7 @@ func TestWhatAWebhookHasIsTakenAway(t *testing.T) {
 	})
 }
 
-// The life of a delivery in the lists: failed, made due again, accepted, sent again.
+// A delivery in the lists changes: failed, made due again, accepted, sent again.
 func TestLifeOfADelivery(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
@@ -236,7 +236,7 @@ func TestLifeOfADelivery(t *testing.T) {
 			t.Errorf("logs %+v", logs)
 		}
 		s.change(t, id, `{"url":"`+s.Origin+`/sandbox/receiver/back"}`)
-		s.due(t) // its time has not come
+		s.due(t) // the delivery is not due yet
 		if got := s.Received("back"); len(got) != 0 {
 			t.Errorf("%d arrived before their time", len(got))
 		}
@@ -259,7 +259,7 @@ func TestLifeOfADelivery(t *testing.T) {
 	})
 }
 
-// resent sends a delivered event again, and the receiver gets the same.
+// resent sends a delivered event again, and the receiver gets the same request body.
 func (s *fixture) resent(t *testing.T, base string, d item) {
 	t.Helper()
 	path := fmt.Sprintf("%s/data/%d/resend", base, d.ID)
@@ -284,7 +284,7 @@ func (s *fixture) resent(t *testing.T, base string, d item) {
 	}
 }
 
-// The health of a webhook covers a day, and its warning says what is wrong.
+// The health of a webhook covers a day, and its warning describes problems.
 func TestHealthOfWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
@@ -319,7 +319,7 @@ func TestHealthOfWebhooks(t *testing.T) {
 	})
 }
 
-// Old, finished events disappear with everything about them, by the sandbox's clock.
+// Old, finished events disappear with everything that belongs to them, by the sandbox's clock.
 func TestRetention(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")

@@ -35,8 +35,8 @@ type certificateInput struct {
 	Type string `path:"type" doc:"signature"`
 }
 
-// certificateOutput has no files: the public key is a member, and the private key is never
-// shown.
+// certificateOutput contains no files: the public key is a member, and the private key is never
+// returned.
 type certificateOutput struct {
 	ID          int64  `json:"id"`
 	Type        string `json:"type"`
@@ -76,7 +76,7 @@ type signKeysOutput struct {
 	Total int       `json:"total"`
 }
 
-// maxSignKeys is how many keys are listed: a key a day for years.
+// maxSignKeys is how many keys are listed, which is a key a day for years.
 const maxSignKeys = 1000
 
 func (s *Service) signKeys(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (signKeysOutput, error) {
@@ -106,8 +106,8 @@ func (s *Service) oneSignKey(ctx context.Context, c *httpapi.Caller, in oneSignK
 	return shownSignKey(stored), nil
 }
 
-// Signature is how answers to a caller are signed: by the newest key of the
-// domain, whose address is in the header as the caller reaches it.
+// Signature returns the key and header for signing answers to a caller: the newest key of the
+// domain, with its address in the form that the caller can reach.
 func (s *Service) Signature(ctx context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if !c.Settings.On(settings.SignedAnswers) {
 		return nil, passerelle.InvalidField("sign_response", "this domain does not sign its answers; its key %s would be 1", settings.SignedAnswers)

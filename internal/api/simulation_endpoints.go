@@ -32,7 +32,7 @@ type simulateInput struct {
 	Instruction *int              `body:"instruction" doc:"position of one instruction, from 0; the whole payment when omitted"`
 }
 
-// simulate makes a change happen as if the bank had reported it.
+// simulate applies a change as if the bank had reported it.
 func (s *Service) simulate(ctx context.Context, c *httpapi.Caller, in simulateInput) (wire.Payment, error) {
 	if err := simulation.Open(c.Domain); err != nil {
 		return wire.Payment{}, err

@@ -49,7 +49,7 @@ func (s *Service) publicKey(ctx context.Context, c *httpapi.Caller, _ httpapi.No
 	return publicKeyOutput(key), err
 }
 
-// language is embedded by what shows terms.
+// language is embedded by the inputs of calls that return terms.
 type language struct {
 	Language string `query:"language" max:"35" doc:"en, fr and so on; terms that are not there in it come in English" example:"fr"`
 }

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Calls with which an operator sees whether receivers work.
+// Calls with which an operator tests receivers.
 func (s *Service) testRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
@@ -45,7 +45,7 @@ func (s *Service) testSync(ctx context.Context, c *httpapi.Caller, _ httpapi.Not
 	return s.Aggregation.Show(read, c.Location), err
 }
 
-// maxTested is how many webhooks are tested at once.
+// maxTested is how many webhooks are tested at the same time.
 const maxTested = 20
 
 type testedOutput struct {
@@ -75,8 +75,8 @@ func (s *Service) testWebhooks(ctx context.Context, c *httpapi.Caller, _ httpapi
 	return out, errors.Join(faults...)
 }
 
-// tested is the result of a webhook's test. What the webhook itself is to blame for is no
-// error.
+// tested returns the result of a webhook's test. A failure that the webhook itself causes is a
+// result and no error.
 func (s *Service) tested(ctx context.Context, c *httpapi.Caller, w store.Webhook) (testedOutput, error) {
 	out := testedOutput{IDWebhook: int64(w.ID)}
 	log, err := s.testWebhook(ctx, c, testWebhookInput{oneWebhookInput: oneWebhookInput{w.ID}})

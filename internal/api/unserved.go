@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// family is a group of calls that services with this kind of API once had and this one does not.
+// family is a group of calls that other services with this kind of API had and this service does
+// not have.
 type family struct {
 	name string
-	// segments are the words of its paths.
+	// segments are the path segments that identify it.
 	segments []string
-	// instead says what to use here.
+	// instead names the replacement in this API.
 	instead string
 }
 
@@ -28,8 +29,7 @@ var unserved = []family{
 	{"Budgets", []string{"budgets"}, "`balances` sums up periods."},
 }
 
-// Unserved returns the message for an unknown path in an unserved family of calls; empty for
-// other paths.
+// Unserved returns the message for an unknown path in such a family; empty for other paths.
 func Unserved(segments []string) string {
 	for _, f := range unserved {
 		if slices.ContainsFunc(segments, func(word string) bool { return slices.Contains(f.segments, word) }) {

@@ -77,8 +77,9 @@ type webhookLogOutput struct {
 	Next         *string `json:"next_signature" doc:"by the secret that takes the place of the present one, while there are two"`
 }
 
-// nextTry is when the flusher comes for something undelivered. It is nil for a delivery that goes
-// out at once because it was never tried, and for a webhook that is not in use, which gets nothing.
+// nextTry is the time at which the flusher sends an undelivered delivery again. It is nil for a
+// delivery that is sent at once because it was never tried, and for a disabled or deleted
+// webhook, which gets nothing.
 func nextTry(c *httpapi.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {
 	switch {
 	case w.Deleted != nil || w.Disabled != nil:
@@ -225,8 +226,7 @@ func (s *Service) webhookLogs(ctx context.Context, c *httpapi.Caller, in webhook
 	return out, err
 }
 
-// monthBefore is a month before the end of a range, or before now when it has
-// none.
+// monthBefore is a month before the end of a range, or before now without an end.
 func monthBefore(c *httpapi.Caller, end time.Time) time.Time {
 	if end.IsZero() {
 		end = c.Now
@@ -248,7 +248,7 @@ func (s *Service) resendWebhookData(ctx context.Context, c *httpapi.Caller, in r
 	if err := s.Delivery.Resend(ctx, c.Domain, w, in.Data); err != nil {
 		return webhookDataOutput{}, err
 	}
-	if w, err = s.webhook(ctx, c, in.ID); err != nil { // the flusher may have something to do now
+	if w, err = s.webhook(ctx, c, in.ID); err != nil { // the flusher may have work now
 		return webhookDataOutput{}, err
 	}
 	d, err := s.DB.OneWebhookData(ctx, c.Domain.ID, w.ID, in.Data)

@@ -61,7 +61,8 @@ type webhookInput struct {
 	Disabled  *bool                              `body:"disabled" doc:"a disabled webhook is for nothing that happens meanwhile; what is undelivered waits"`
 }
 
-// change is the change in the input. An id that nothing can have is kept: it is not found.
+// change converts the input to a change. An id that no object can have is kept, so that it is
+// reported as not found.
 func (in webhookInput) change(c *httpapi.Caller) delivery.WebhookUpdate {
 	out := delivery.WebhookUpdate{Event: in.Event, URL: in.URL, Disabled: in.Disabled, By: c.By()}
 	if in.IDAuth.Present {
@@ -76,8 +77,8 @@ func (in webhookInput) change(c *httpapi.Caller) delivery.WebhookUpdate {
 	return out
 }
 
-// named is the id in a field, zero for null. Clients cannot mean zero itself, so it becomes -1, an
-// id that nothing has.
+// named returns the id in a field, zero for null. Clients cannot mean the id zero, so it becomes
+// -1, which no object has.
 func named[T ~int64](id httpapi.Nullable[int64]) *T {
 	value := T(id.Value)
 	if !id.Null && value == 0 {
@@ -146,7 +147,7 @@ func newHealth(c *httpapi.Caller, w store.Webhook, h store.Health) healthOutput 
 	return out
 }
 
-// portion writes a fraction as a decimal of at most four digits, rounded down: 1 means all.
+// portion formats a fraction as a decimal of at most four digits, rounded down: 1 means all.
 func portion(part, whole int64) string {
 	if part == whole {
 		return "1"
@@ -170,8 +171,8 @@ func newWebhookEvent(e webhook.Entry) webhookEventOutput {
 	return webhookEventOutput{ID: e.Number, Name: e.Event, Description: e.Description, Subject: e.Subject, Deprecated: e.Deprecated}
 }
 
-// shownWebhooks adds to webhooks their health, their warnings and, where asked for, their events,
-// with the same few queries for any number.
+// shownWebhooks adds to webhooks their health, their warnings and, on request, their events,
+// with a constant number of queries.
 func (s *Service) shownWebhooks(ctx context.Context, c *httpapi.Caller, all []store.Webhook, e httpapi.Expansion) ([]webhookOutput, error) {
 	ids := make([]passerelle.WebhookID, len(all))
 	for i, w := range all {
@@ -264,10 +265,10 @@ func (s *Service) oneWebhook(ctx context.Context, c *httpapi.Caller, in readWebh
 	return s.shownWebhook(ctx, c, w, in.Expansion())
 }
 
-// hidden webhooks are left out unless they are asked for.
+// hidden reports whether lists exclude a webhook unless the caller requests all.
 func hidden(w store.Webhook) bool { return w.Deleted != nil || w.Disabled != nil }
 
-// webhook loads a webhook of the domain, whatever its state.
+// webhook loads a webhook of the domain in any state.
 func (s *Service) webhook(ctx context.Context, c *httpapi.Caller, id passerelle.WebhookID) (store.Webhook, error) {
 	w, err := s.DB.Webhook(ctx, c.Domain.ID, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -294,8 +295,8 @@ func (s *Service) createWebhook(ctx context.Context, c *httpapi.Caller, in webho
 	return s.shownWebhook(ctx, c, w, nil)
 }
 
-// updateWebhook reaches a disabled or deleted webhook when it is asked to, or
-// when the body is about just that.
+// updateWebhook finds a disabled or deleted webhook when the caller requests it, or when the
+// body changes exactly that state.
 func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updateWebhookInput) (webhookOutput, error) {
 	w, err := s.webhook(ctx, c, in.ID)
 	if err != nil {
@@ -315,8 +316,8 @@ func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updat
 	return s.shownWebhook(ctx, c, w, in.Expansion())
 }
 
-// deletion reports whether to delete the webhook (true) or to restore it (false), nil for neither.
-// A deletion has today's date, whatever date the field has.
+// deletion reports whether to delete the webhook (true) or to restore it (false), nil for
+// neither. The time of a deletion is now, whatever date the field has.
 func (in updateWebhookInput) deletion(c *httpapi.Caller) (*bool, error) {
 	if !in.Deleted.Present {
 		return nil, nil
