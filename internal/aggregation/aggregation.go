@@ -5,9 +5,9 @@
 // that makes the user permanent, or never. It does not own user tokens (package access),
 // sending events (package delivery), or fetching files (package documents).
 //
-// It fails with *passerelle.Error where the caller is at fault. It fails with NotFound for a
-// user who does not exist or has expired. A deletion hides the user's data in its transaction,
-// and loops erase the data soon after in small batches.
+// It fails with *passerelle.Error for mistakes of the caller. It fails with NotFound for a user
+// who does not exist or has expired. A deletion hides the user's data in its transaction, and
+// loops erase the data soon after in small batches.
 package aggregation
 
 import (
@@ -28,7 +28,7 @@ type Aggregation struct {
 	DB *store.DB
 	// Connectors has the connectors of the deployment.
 	Connectors *connector.Registry
-	// Now is real time. A sandbox domain's clock converts it.
+	// Now returns the real time. The clock of a sandbox domain converts it to the domain's time.
 	Now func() time.Time
 	// Wake wakes the sender of webhooks. Erase wakes the loop that erases withdrawn data.
 	Wake, Erase func()
@@ -39,7 +39,7 @@ type Aggregation struct {
 	// Background runs work that no caller waits for. It returns false when too much is
 	// running.
 	Background func(work func(context.Context)) bool
-	// Notifications makes the addresses for reports of institutions; nil for none.
+	// Notifications makes the addresses to which institutions send reports; nil for none.
 	Notifications *notification.Notifications
 	// LeaseTimeout is how long a change waits for a connection that is being read.
 	LeaseTimeout time.Duration
@@ -48,14 +48,14 @@ type Aggregation struct {
 	Log  *slog.Logger
 
 	runs atomic.Int64
-	// devices has, by connection, the device of the person who shared an account, until the next
-	// read.
+	// devices contains, by connection, the device of the user who shared an account, until the
+	// next read.
 	devices sync.Map
-	// passes has a channel for each domain, with room for the one running call of SyncDue.
+	// passes contains a channel for each domain, with room for the one running call of SyncDue.
 	passes sync.Map
 }
 
-// now is the present instant of a domain, as exact as it can be stored.
+// now is the present instant of a domain, in the precision of stored instants.
 func (a *Aggregation) now(d passerelle.Domain) time.Time {
 	return d.Clock.Now(a.Now()).Truncate(time.Microsecond)
 }

@@ -13,8 +13,8 @@ import (
 const MaxAttached = 20
 
 // AttachDocument attaches a document of a user to one of their transactions. It does nothing
-// when the document is attached already. It fails with NotFound when either is withheld, and
-// with Conflict beyond MaxAttached documents.
+// when the document is attached already. It fails with NotFound when the user does not share
+// either of them, and with Conflict beyond MaxAttached documents.
 func (a *Aggregation) AttachDocument(ctx context.Context, d passerelle.Domain, user passerelle.UserID, to passerelle.TransactionID, document passerelle.DocumentID) error {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("At most %d documents are attached to a transaction; detach one first.", MaxAttached)}
 	return a.aboutTransaction(ctx, to, func(tx *store.Tx) error {
@@ -22,8 +22,8 @@ func (a *Aggregation) AttachDocument(ctx context.Context, d passerelle.Domain, u
 	})
 }
 
-// DetachDocuments detaches a document, or all documents when it is zero, from a transaction of
-// a user. The documents are kept.
+// DetachDocuments detaches a document, or all documents when it is zero, from a transaction of a
+// user. The documents stay.
 func (a *Aggregation) DetachDocuments(ctx context.Context, d passerelle.Domain, user passerelle.UserID, from passerelle.TransactionID, document passerelle.DocumentID) error {
 	return a.aboutTransaction(ctx, from, func(tx *store.Tx) error {
 		bankstore.In(tx).DetachDocuments(d.ID, user, from, document, a.now(d))

@@ -12,7 +12,7 @@ import (
 	"passerelle/webhook"
 )
 
-// maxAttachments is how many files an institution may keep with a transaction.
+// maxAttachments is how many files of a transaction an institution may report.
 const maxAttachments = 20
 
 // validAttachments returns the attachments of a transaction that can be stored.
@@ -31,13 +31,12 @@ func validAttachments(supplied []passerelle.AttachmentDetails) ([]passerelle.Att
 	return kept, nil
 }
 
-// attached returns the events about attachments that were found, one for each
-// transaction that has some.
+// attached returns the events about new attachments, one for each transaction that has some.
 func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	for _, a := range accounts {
 		if !a.changedTransactions {
-			continue // attachments come with transactions
+			continue // attachments change only together with transactions
 		}
 		found, err := run.foundAttachments(ctx, a.StoredAccount)
 		if err != nil {
@@ -55,7 +54,7 @@ func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) ([]
 	return events, nil
 }
 
-// foundAttachments returns the attachments that this run found in an account, grouped by
+// foundAttachments returns the attachments of an account that this run found, grouped by
 // transaction.
 func (run *syncRun) foundAttachments(ctx context.Context, a bankstore.StoredAccount) ([]wire.FoundAttachments, error) {
 	var found []wire.FoundAttachments

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// maxDue is how many connections a pass takes, and maxReading how many it reads
-	// concurrently.
+	// maxDue is how many connections a pass takes, and maxReading how many of them it reads at
+	// the same time.
 	maxDue     = 100
 	maxReading = 8
-	// day is the period over which the unattended reads of a connection are counted.
+	// unattendedDay is the period over which reads of a connection without the user are counted.
 	unattendedDay = 24 * time.Hour
 )
 
-// RunDue does what is due in a domain: it ends consents, reads connections, and removes
+// RunDue does the work that is due in a domain: it ends consents, reads connections, and removes
 // connections that were never established. It returns how many connections it read.
 func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	var read int
@@ -41,13 +41,13 @@ func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, err
 }
 
 // Withdrawn data is erased in steps of at most mostStep rows. After a step that took longer than
-// stepTime, which is about as long as other writes take, the next step is smaller.
+// stepTime, which is about the time of other writes, the next step is smaller.
 const (
 	leastStep, mostStep = 10, 100
 	stepTime            = 5 * time.Millisecond
 )
 
-// EraseWithdrawn erases withdrawn data of all domains in small steps. After each step it rests
+// EraseWithdrawn erases withdrawn data of all domains in small steps. After each step it waits
 // for as long as the step took, so that others can write.
 func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
 	rows := mostStep
@@ -75,19 +75,19 @@ func rest(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// readOne reads a connection. The run is nil when another reads it already, or when its
-// person is away and it is barred.
+// readOne reads a connection. The run is nil when another run is already reading the connection,
+// or when the connection must not be read without the user.
 func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankstore.Connection, attended bool) (*syncRun, error) {
 	run, reader, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
 	if errors.As(err, &refused) {
-		return nil, nil // gone, or read by somebody else
+		return nil, nil // deleted, or being read by another run
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read connection %d: %w", c.ID, err)
 	}
 	if run.c.Sync != c.Sync {
-		return nil, run.release(ctx) // somebody has read it since it was listed
+		return nil, run.release(ctx) // another run has read it since it was listed
 	}
 	if run.attended = attended; !attended {
 		if barred, err := run.barred(ctx); barred {
@@ -97,8 +97,9 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankst
 	return run, run.read(ctx, reader, readRequest{attended: attended})
 }
 
-// barred reports whether a connection must not be read without its person, and releases it
-// then: its consent has ended, or the daily limit of the institution is reached.
+// barred reports whether a connection must not be read without the user, because its consent has
+// ended, or the daily limit of the institution is reached. In that case it releases the
+// connection.
 func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	switch {
 	case run.lapsed():
@@ -109,8 +110,8 @@ func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// allowed counts an unattended read against the daily limit of the institution. A read of
-// what the person has just shared does not count.
+// allowed counts a read without the user against the daily limit of the institution. A read of
+// data that the user has just shared does not count.
 func (run *syncRun) allowed() bool {
 	if run.c.Soon {
 		return true
@@ -123,7 +124,7 @@ func (run *syncRun) allowed() bool {
 	return bound == 0 || run.c.Unattended <= bound
 }
 
-// postpone leaves the connection until it may be read again.
+// postpone sets the time at which the connection may be read again.
 func (run *syncRun) postpone(ctx context.Context) error {
 	next := run.c.UnattendedFrom.Add(unattendedDay)
 	run.c.Unattended--

@@ -16,7 +16,8 @@ import (
 	"passerelle/webhook"
 )
 
-// batch reads several connections together: all of a user, or those due at the same time.
+// batch reads several connections together: all connections of a user, or connections that are
+// due at the same time.
 type batch struct {
 	*Aggregation
 	domain passerelle.Domain
@@ -26,8 +27,8 @@ type batch struct {
 	errs  []error
 }
 
-// readAll reads connections, a limited number at once. A failure of one does not affect the
-// others. It emits USER_SYNCED for each user with two or more finished runs.
+// readAll reads connections, a limited number at the same time. A failed read does not affect
+// the others. It emits USER_SYNCED for each user with two or more finished runs.
 func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []bankstore.Connection, read func(context.Context, bankstore.Connection) (*syncRun, error)) error {
 	b := &batch{Aggregation: a, domain: d, ended: map[passerelle.UserID][]*syncRun{}}
 	var reading sync.WaitGroup
@@ -48,7 +49,7 @@ func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []ba
 	return errors.Join(b.errs...)
 }
 
-// add keeps a finished run; nil means that there was none.
+// add stores a finished run; nil means that there was none.
 func (b *batch) add(run *syncRun, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,15 +59,15 @@ func (b *batch) add(run *syncRun, err error) {
 	}
 }
 
-// emitUserSynced emits USER_SYNCED for a user with several finished runs. It leaves out what
-// was withdrawn since, and writes the body again when something is withdrawn meanwhile.
+// emitUserSynced emits USER_SYNCED for a user with several finished runs. It omits data that was
+// withdrawn since, and writes the body again when data is withdrawn in between.
 func (b *batch) emitUserSynced(ctx context.Context, user passerelle.UserID) error {
 	runs := b.ended[user]
 	slices.SortFunc(runs, func(a, b *syncRun) int { return int(a.c.ID - b.c.ID) })
 	for range attempts {
 		u, err := b.User(ctx, b.domain, user)
 		if errors.Is(err, passerelle.NotFound) {
-			return nil // deleted meanwhile
+			return nil // the user was deleted in between
 		}
 		if err != nil {
 			return err
@@ -111,8 +112,8 @@ func (b *batch) emitUserSyncedOnce(ctx context.Context, u passerelle.User, runs 
 	})
 }
 
-// current returns the runs whose connections still exist. Their reports have only what is still
-// shared. It makes three queries.
+// current returns the runs whose connections still exist. Their reports contain only data that
+// is still shared. It makes three queries.
 func (b *batch) current(ctx context.Context, u passerelle.User, runs []*syncRun) ([]*syncRun, error) {
 	ids, subscribed := make([]passerelle.ConnectionID, len(runs)), []passerelle.SubscriptionID{}
 	for i, run := range runs {
@@ -172,12 +173,13 @@ func (b *batch) userSynced(ctx context.Context, u passerelle.User, runs []*syncR
 	}))
 }
 
-// SyncDue reads up to maxDue due connections of a domain without their persons, a limited number
-// concurrently, and returns how many it took. A call waits for an earlier one of the same domain
-// in this process, so what that one took has been read too when the call returns.
+// SyncDue reads up to maxDue due connections of a domain without their users, a limited number
+// at the same time, and returns how many it took. A call waits for an earlier call for the same
+// domain in this process, so the connections of the earlier call have also been read when the
+// call returns.
 func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	pass, _ := a.passes.LoadOrStore(d.ID, make(chan struct{}, 1))
-	n := pass.(chan struct{}) //nolint:errcheck // the map holds nothing else
+	n := pass.(chan struct{}) //nolint:errcheck // the map contains only channels
 	select {
 	case n <- struct{}{}:
 		defer func() { <-n }()
@@ -197,12 +199,13 @@ func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, er
 	})
 }
 
-// maxConnections is how many connections of a user a request reads.
+// maxConnections is how many connections of a user one request may read.
 const maxConnections = 100
 
-// SyncAll reads the connections of a user, with or without the person present, and returns them
-// oldest first. It skips connections that another run is reading and, without the person, barred
-// ones. It fails with Conflict when the user has more than maxConnections.
+// SyncAll reads the connections of a user, with or without the user present, and returns them
+// oldest first. It skips connections that another run is reading and, without the user,
+// connections that must not be read then. It fails with Conflict when the user has more than
+// maxConnections.
 func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID, attended bool) ([]bankstore.Connection, error) {
 	all, err := a.atMost(ctx, d, user)
 	if err != nil {
@@ -217,7 +220,7 @@ func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user pas
 	return a.atMost(ctx, d, user)
 }
 
-// atMost returns the connections of a user that a request may read.
+// atMost returns the connections of a user, if they are not too many for one request.
 func (a *Aggregation) atMost(ctx context.Context, d passerelle.Domain, user passerelle.UserID) ([]bankstore.Connection, error) {
 	all, err := bankstore.From(a.DB).Connections(ctx, d.ID, user, store.Window{Limit: maxConnections + 1})
 	if err != nil {

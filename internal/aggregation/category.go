@@ -10,11 +10,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxOwnCategories is how many categories a user may make.
+// maxOwnCategories is how many categories a user may create.
 const maxOwnCategories = 100
 
-// Category finds a category that a user may give a transaction: a built-in one or one of
-// their own.
+// Category finds a category that a user may assign to a transaction: a built-in category or one
+// of the user's own.
 func (a *Aggregation) Category(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.CategoryID) (passerelle.Category, error) {
 	if c, known := passerelle.CategoryByID(id); known {
 		return c, nil
@@ -29,8 +29,7 @@ func (a *Aggregation) Category(ctx context.Context, d passerelle.Domain, user pa
 	return own[0], nil
 }
 
-// SaveCategory stores a category of its user. A category without a number is new, and gets
-// one.
+// SaveCategory stores a user's own category. A category without a number is new, and gets one.
 func (a *Aggregation) SaveCategory(ctx context.Context, d passerelle.Domain, c passerelle.Category) (passerelle.Category, error) {
 	parent, known := passerelle.CategoryByID(c.Parent)
 	if c.Parent != 0 && (!known || parent.ID == passerelle.Uncategorized) {
@@ -53,7 +52,7 @@ func (a *Aggregation) DeleteCategory(ctx context.Context, d passerelle.Domain, u
 	return a.categories(ctx, d, user, func(tx *store.Tx) error { bankstore.In(tx).DeleteCategory(d.ID, user, id); return nil })
 }
 
-// categories runs a unit about the categories of an existing user.
+// categories executes a unit about the categories of an existing user.
 func (a *Aggregation) categories(ctx context.Context, d passerelle.Domain, user passerelle.UserID, fn func(tx *store.Tx) error) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.HoldUser(d.ID, user)

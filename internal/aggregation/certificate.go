@@ -14,13 +14,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxCertified is how many accounts a certificate has at most.
+// maxCertified is how many accounts a certificate contains at most.
 const maxCertified = 200
 
 // Certificate writes a certificate of account ownership for the payment accounts of a connection
-// that the person shares, as PDF with times in the zone. It is made from stored data and not
-// stored. It fails with Conflict when the domain has no certificates, or when no payment account
-// is shared.
+// that the user shares, as PDF with times in the zone. It is generated from stored data on each
+// call and not stored. It fails with Conflict when the domain offers no certificates, or when no
+// payment account is shared.
 func (a *Aggregation) Certificate(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, zone *time.Location) ([]byte, error) {
 	c, err := a.Connection(ctx, d, user, connection)
 	if err != nil {

@@ -15,12 +15,13 @@ const (
 	// clusterDepth is how many of an account's last transactions are searched for series.
 	clusterDepth = 1000
 	// maxClusters is how many series the service finds in an account. A client can create a
-	// cluster while the account has fewer than that, found ones included.
+	// cluster while the account has fewer clusters than that, including those that the service
+	// found.
 	maxClusters = 300
 )
 
 // cluster finds the series among the last transactions of an account, when one of its
-// transactions is new, changed or gone.
+// transactions is new, changed or deleted.
 func (im *importer) cluster(a *syncedAccount) error {
 	if !a.changedTransactions {
 		return nil
@@ -49,7 +50,7 @@ func (im *importer) cluster(a *syncedAccount) error {
 	return im.store(func(tx *store.Tx) error { return c.write(tx, im, a.StoredAccount) })
 }
 
-// clustering has the known series of an account, and those that are new or changed.
+// clustering contains the known series of an account, and the new or changed ones.
 type clustering struct {
 	known map[string]bankstore.StoredCluster
 	in    map[passerelle.TransactionID]passerelle.ClusterID
@@ -57,8 +58,8 @@ type clustering struct {
 	made  int
 }
 
-// compare notes a series that is new or changed, with the transactions that are not in it yet.
-// A series that the person removed stays away, and no series beyond the limit is added.
+// compare adds a series that is new or changed, with the transactions that are not in it yet. A
+// series that the user removed is not added again, and no series is added beyond the limit.
 func (c *clustering) compare(r passerelle.Recurrence, room int) {
 	before, isKnown := c.known[r.Key]
 	if before.Deleted || !isKnown && c.made >= room {
@@ -69,7 +70,7 @@ func (c *clustering) compare(r passerelle.Recurrence, room int) {
 	if same && len(r.Transactions) == 0 {
 		return
 	}
-	if isKnown { // what the person may have changed stays
+	if isKnown { // values that the user may have changed stay
 		r.ID, r.Wording, r.Category, r.Enabled = before.ID, before.Wording, before.Category, before.Enabled
 	} else {
 		c.made++
@@ -91,7 +92,7 @@ func (c *clustering) write(tx *store.Tx, im *importer, a bankstore.StoredAccount
 	return nil
 }
 
-// SaveCluster stores a cluster of a user. A new one of an account has no id and gets one.
+// SaveCluster stores a cluster of a user. A new cluster has no id and gets one.
 func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account bankstore.StoredAccount, c passerelle.Cluster) (passerelle.Cluster, error) {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("An account has at most %d clusters; delete one first.", maxClusters)}
 	err := a.clusters(ctx, account.User, func(tx *store.Tx) error {
@@ -104,7 +105,8 @@ func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, acco
 	return c, err
 }
 
-// DeleteCluster takes the transactions of a cluster out of it. It is not found again.
+// DeleteCluster deletes a cluster and removes its transactions from it. The service does not
+// find the same series again.
 func (a *Aggregation) DeleteCluster(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ClusterID) error {
 	return a.clusters(ctx, user, func(tx *store.Tx) error { bankstore.In(tx).DeleteCluster(d.ID, user, id, a.now(d)); return nil })
 }

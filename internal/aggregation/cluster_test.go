@@ -22,8 +22,8 @@ func (h *fixture) clusters() []bankstore.StoredCluster {
 	return all
 }
 
-// TestClusters: a monthly series is found, reported with its transactions, found again without
-// a write, and not found when the person removed it.
+// TestClusters: a monthly series is found, reported with its transactions, found again without a
+// write, and not found again after the user removed it.
 func TestClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
@@ -82,7 +82,7 @@ func (h *fixture) clusterEvents(n int) {
 	}
 }
 
-// sameClusters: a repeated read leaves them unchanged.
+// sameClusters: a repeated read does not change the clusters.
 func (h *fixture) sameClusters(c bankstore.Connection) {
 	h.t.Helper()
 	eyes := storetest.Inspect(h.t, h.url)

@@ -22,35 +22,36 @@ import (
 type Request struct {
 	// Connector is a UUID or a number. It is used only for a new connection.
 	Connector string
-	// Source names a source of the connector. Empty means the first that fits.
+	// Source is the name of a source of the connector. Empty means the first suitable source.
 	Source string
-	// Mechanism is how the person authenticates to the source of a new connection. Empty means
-	// the default mechanism of the source.
+	// Mechanism is the way in which the user authenticates to the source of a new connection.
+	// Empty means the default mechanism of the source.
 	Mechanism passerelle.AuthMechanism
-	// Values are values of the connector's fields, or of the fields that it asked for.
+	// Values are values of the connector's fields, or of the fields that the institution asked
+	// for.
 	Values map[string]string
-	// Resume means that the person has done what they were asked to do elsewhere.
+	// Resume means that the user has finished an action in another app.
 	Resume bool
-	// Landing is where the person goes after a page of the institution.
+	// Landing is the address to which the user is redirected after a page of the institution.
 	Landing Landing
-	// Absent means that the person takes no part.
+	// Absent means that the user is not present.
 	Absent bool
-	// File is for a connector that takes files.
+	// File is a file for a connector that reads files.
 	File *connector.HandedFile
-	// Active sets whether the connection is read in the background. Nil leaves it as it is.
+	// Active sets whether the connection is read in the background. Nil does not change it.
 	Active *bool
-	// Background returns an answer before anything is read.
+	// Background makes the call return before anything is read.
 	Background bool
-	// Execution is the idempotency key the request came with, if any.
+	// Execution is the idempotency key of the request, if any.
 	Execution store.Execution
-	// Acts of an operator are recorded once the lease is held, before the institution is
-	// called. A new connection has none.
+	// Acts of an operator are recorded once the lease is held, before the institution is called.
+	// A new connection has no such acts.
 	Acts []store.Audit
 }
 
-// Connect creates a connection and reads it. Refused credentials store nothing and are
-// Invalid with code wrongpass. Every other outcome is a state of the connection. In the
-// background, a refusal is a state as well.
+// Connect creates a connection and reads it. When the credentials are refused, nothing is stored
+// and the error is Invalid with code wrongpass. Every other outcome is a state of the
+// connection. With Background, refused credentials are also a state.
 func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user passerelle.UserID, r Request) (bankstore.Connection, error) {
 	var err error
 	if r.Values, err = jwe.Open(ctx, &a.DB.Reader, d, "", r.Values); err != nil {
@@ -125,8 +126,8 @@ func (a *Aggregation) newRun(d passerelle.Domain, user passerelle.User, profile 
 	}
 }
 
-// create stores the connection with its lease before the institution is called, so that the
-// call is on record however the run ends.
+// create stores the connection with its lease before the institution is called, so that the call
+// is recorded however the run ends.
 func (run *syncRun) create(ctx context.Context, values map[string]string, e store.Execution) error {
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).HoldUserAs(run.user)
@@ -147,9 +148,9 @@ func (run *syncRun) create(ctx context.Context, values map[string]string, e stor
 	return nil
 }
 
-// Resume continues a connection: with new values, after the person acted elsewhere, or to
-// read it again. Without the person it leaves a connection as it is when the daily limit of
-// the institution is reached or the consent has ended.
+// Resume continues a connection: with new values, after the user acted elsewhere, or to read it
+// again. Without the user, it does not change a connection whose daily limit at the institution
+// is reached or whose consent has ended.
 func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (bankstore.Connection, error) {
 	take := a.awaitLease
 	if r.Background {
@@ -180,8 +181,8 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 	return run.c, err
 }
 
-// prepare applies a request to the connection, and returns the values that answer the
-// institution.
+// prepare applies a request to the connection, and returns the answers to the institution's
+// questions.
 func (run *syncRun) prepare(ctx context.Context, r Request) (map[string]string, error) {
 	if r.Source != "" && r.Source != run.source.Name {
 		return nil, passerelle.InvalidField("source", "the connection goes through %s", run.source.Name)
@@ -196,8 +197,8 @@ func (run *syncRun) prepare(ctx context.Context, r Request) (map[string]string, 
 	return run.sort(ctx, values)
 }
 
-// firstRead reads in the background. The connection is validating until that ends. If the
-// process dies, the connection becomes due.
+// firstRead reads in the background. Until the read ends, the state of the connection is
+// validating. If the process dies, the connection becomes due.
 func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, a readRequest) (bankstore.Connection, error) {
 	former, overdue := run.c, run.started.Add(maxRunTime)
 	run.c.State, run.c.Message, run.c.Fields, run.c.URL, run.c.NextTry = passerelle.Validating, "", "", "", &overdue
@@ -219,7 +220,8 @@ func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, 
 	return former, errors.Join(busy, run.save(ctx), run.release(ctx))
 }
 
-// start begins a new connection, and removes it when too much is running.
+// start begins the first read of a new connection in the background, and removes the connection
+// when too many reads are running.
 func (run *syncRun) start(ctx context.Context, reader connector.DataReader, a readRequest) (bankstore.Connection, error) {
 	c, err := run.firstRead(ctx, reader, a)
 	if err != nil {
@@ -241,9 +243,9 @@ const (
 	longestPause = 500 * time.Millisecond
 )
 
-// awaitLease is takeLease for a caller that waits up to LeaseTimeout while the connection is
-// being read. So sharing several accounts one after the other, each of which starts a read,
-// does not fail.
+// awaitLease is like takeLease, but waits up to LeaseTimeout while the connection is being read.
+// This lets a client share several accounts one after the other, although each change starts a
+// read.
 func (a *Aggregation) awaitLease(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*syncRun, connector.DataReader, error) {
 	waiting, cancel := context.WithTimeout(ctx, a.LeaseTimeout)
 	defer cancel()
@@ -261,8 +263,8 @@ func (a *Aggregation) awaitLease(ctx context.Context, d passerelle.Domain, id pa
 	}
 }
 
-// takeLease takes the lease of a connection and records the acts. It fails with the locked
-// error while another holds the lease.
+// takeLease takes the lease of a connection and records the acts. It fails with the locked error
+// while another run holds the lease.
 func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*syncRun, connector.DataReader, error) {
 	var user passerelle.User
 	var c bankstore.Connection
@@ -311,7 +313,7 @@ func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
 
 const lockedCode = "connectionLocked"
 
-// locked is the error while another reads the connection.
+// locked is the error while another run reads the connection.
 func locked() error {
 	return &passerelle.Error{Kind: passerelle.Conflict, Code: lockedCode, Message: "the connection is being synchronised; try again in a few seconds"}
 }
@@ -324,7 +326,7 @@ func (run *syncRun) release(ctx context.Context) error {
 }
 
 // sort separates values of the connector's own fields, which are stored, from answers to the
-// institution's question.
+// institution's questions.
 func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (map[string]string, error) {
 	fields := run.profile.Data.Fields
 	fresh := own(fields, supplied)
@@ -372,8 +374,9 @@ func connectionBy(ctx context.Context, r *store.Reader, d passerelle.Domain, use
 	return c, nil
 }
 
-// Disconnect deletes a connection and hides its data at once. The data is erased soon after.
-// A running read stores nothing more. Acts of an operator are recorded with it.
+// Disconnect deletes a connection and hides its data at once. The data is erased soon after. A
+// running read stores nothing after that. Acts of an operator are recorded in the same
+// transaction.
 func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) error {
 	for range attempts {
 		user, err := a.User(ctx, d, id)

@@ -34,9 +34,9 @@ type fixture struct {
 	now    time.Time
 	hooks  []store.Webhook
 	bank   *sandbox.Bank
-	// waiting is work in the background that is still to be done.
+	// waiting contains background work that has not run yet.
 	waiting []func(context.Context)
-	// lastEvent is the last delivery of each webhook that events has returned.
+	// lastEvent is the last delivery of each webhook that the method events has returned.
 	lastEvent map[passerelle.WebhookID]passerelle.DeliveryID
 }
 
@@ -69,7 +69,7 @@ func onEachFixture(t *testing.T, run func(t *testing.T, h *fixture)) {
 	})
 }
 
-// later takes work for the background, two pieces at most.
+// later accepts background work, at most two pieces.
 func (h *fixture) later(work func(context.Context)) bool {
 	if len(h.waiting) == 2 {
 		return false
@@ -85,7 +85,7 @@ type event struct {
 	id   passerelle.DeliveryID
 }
 
-// events are the deliveries since the last call, in the order of their making.
+// events returns the deliveries since the last call, in the order of their creation.
 func (h *fixture) events() (all []event) {
 	h.t.Helper()
 	for _, w := range h.hooks {
@@ -158,8 +158,9 @@ func (h *fixture) sync() int {
 	return n
 }
 
-// TestConsentComesFirst: a discovered account is withheld until the person shares it. It is then
-// read, stays the same while nothing changes, and disappears at once when it is withheld again.
+// TestConsentComesFirst: a discovered account is disabled until the user shares it. It is then
+// read, does not change while the institution reports no change, and disappears at once when the
+// user stops sharing it.
 func TestConsentComesFirst(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
@@ -244,7 +245,7 @@ func TestStatesOfConnections(t *testing.T) {
 	})
 }
 
-// TestStepsOfAPerson: a connection asks, gets an answer, and continues.
+// TestStepsOfAPerson: a connection asks a question, gets an answer, and continues.
 func TestStepsOfAPerson(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("steps", "1234")
@@ -271,8 +272,9 @@ func TestStepsOfAPerson(t *testing.T) {
 	})
 }
 
-// TestReadingInTheBackground: the caller gets an answer at once, and the connection is
-// validating and locked until the read ends. Too many reads are refused and change nothing.
+// TestReadingInTheBackground: the call returns at once, and the connection is validating and
+// locked until the read ends. When too many reads are running, a call is refused and changes
+// nothing.
 func TestReadingInTheBackground(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		later := func(id passerelle.ConnectionID) (bankstore.Connection, error) {
@@ -313,8 +315,8 @@ func TestReadingInTheBackground(t *testing.T) {
 	})
 }
 
-// TestConnectingInTheBackground: the connection exists at once, a refusal is its state, and a
-// call beyond the limit leaves nothing.
+// TestConnectingInTheBackground: the connection exists at once, refused credentials are its
+// state, and a call beyond the limit stores nothing.
 func TestConnectingInTheBackground(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		later := func(password string) (bankstore.Connection, error) {
@@ -354,8 +356,8 @@ func TestConnectingInTheBackground(t *testing.T) {
 	})
 }
 
-// TestReadsWithoutThePerson: they count towards the institution's daily limit, even when a
-// program asks for them.
+// TestReadsWithoutThePerson: reads without the user count towards the institution's daily limit,
+// even when a program requests them.
 func TestReadsWithoutThePerson(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")

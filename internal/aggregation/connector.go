@@ -28,9 +28,9 @@ func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Ba
 	return all, nil
 }
 
-// ConfigureConnectors changes connectors on behalf of by: all or none. It fails with NotFound
-// for a connector that the domain does not have, and with Invalid for a wrong value. Acts of an
-// operator go on record with the changes.
+// ConfigureConnectors changes the settings of connectors, all or none. by is the actor. It fails
+// with NotFound for a connector that the domain does not have, and with Invalid for a wrong
+// value. Acts of an operator are recorded with the changes.
 func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Domain, list []settings.ConnectorChange, by string, acts ...store.Audit) error {
 	wanted := map[string]*string{}
 	for _, change := range list {
@@ -72,7 +72,8 @@ func (a *Aggregation) profile(d passerelle.Domain, name string) (connector.Profi
 	return connector.Profile{}, false
 }
 
-// usable keeps simulated institutions out of live domains.
+// usable reports whether a connector may be used in a domain. Live domains cannot use simulated
+// institutions.
 func usable(d passerelle.Domain, p connector.Profile) bool {
 	return d.Kind == passerelle.Sandbox || !p.Sandbox
 }
@@ -93,7 +94,7 @@ func bank(p connector.Profile, zone *time.Location) wire.Bank {
 	return b
 }
 
-// shownFields are fields as clients see them.
+// shownFields converts fields for clients.
 func shownFields(fields []connector.Field) []wire.ConnectorField {
 	shown := make([]wire.ConnectorField, len(fields))
 	for i, f := range fields {

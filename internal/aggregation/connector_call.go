@@ -17,10 +17,10 @@ import (
 )
 
 // A connector is not trusted: it may return invalid data, ignore errors, or continue after its
-// deadline. This code protects the run, together with package bankcall.
+// deadline. Together with package bankcall, this code protects the run.
 
 // lateGrace is how long after its deadline a connector may still return, and renewalInterval how
-// often the lease is renewed during the call. Only tests change them.
+// often the lease is renewed during the call. Only tests change these times.
 var (
 	lateGrace       = 10 * time.Second
 	renewalInterval = runLease / 5
@@ -28,8 +28,8 @@ var (
 
 var errRunOver = errors.New("the run is over")
 
-// callConnector makes a connector read, and keeps the lease meanwhile. When the lease is lost,
-// because the connection is gone or somebody else reads it, the run ends.
+// callConnector makes a connector read, and renews the lease during the call. When the lease is
+// lost, because the connection was deleted or another run reads it, the run ends.
 func (run *syncRun) callConnector(ctx context.Context, reader connector.DataReader, with connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -48,8 +48,8 @@ func (run *syncRun) renewLease(ctx context.Context, end context.CancelCauseFunc)
 	}
 }
 
-// errorOfLostLease is the answer of a run that ended with an error: its connection may
-// have been deleted meanwhile, or taken over.
+// errorOfLostLease returns the error of a run that ended with an error, because its connection
+// may have been deleted or taken over in between.
 func (run *syncRun) errorOfLostLease(ctx context.Context, err error) error {
 	if !errors.Is(err, store.ErrConflict) {
 		return err
@@ -61,7 +61,7 @@ func (run *syncRun) errorOfLostLease(ctx context.Context, err error) error {
 }
 
 // sink passes a connector's data to the importer: one call at a time, nothing after a failure,
-// even when the connector ignores it, and nothing after the end of the run.
+// even when the connector ignores the failure, and nothing after the end of the run.
 type sink struct {
 	mu       sync.Mutex
 	importer *importer
@@ -77,7 +77,7 @@ func (s *sink) pass(take func() error) error {
 	return s.err
 }
 
-// close ends the sink, and returns its failure.
+// close closes the sink, and returns its failure.
 func (s *sink) close() error {
 	var fault error
 	s.mu.Lock()
@@ -103,7 +103,7 @@ func (s *sink) Transactions(account string, page []passerelle.TransactionDetails
 	return s.pass(func() error { return s.importer.Transactions(account, page) })
 }
 
-// Gone is what statement files correct, see package statements.
+// Gone reports transactions that a statement file corrects, see package statements.
 func (s *sink) Gone(account string, from passerelle.Date, matches func(key string) bool) error {
 	return s.pass(func() error { return s.importer.Gone(account, from, matches) })
 }
@@ -137,10 +137,10 @@ func (s *sink) SubscriptionRead(subscription string) error {
 	return s.pass(func() error { return s.importer.SubscriptionRead(subscription) })
 }
 
-// outcomeOf returns the outcome to store for a run, whether or not it failed. A fault of the
-// connector, or a failure of the store in time, has the state Bug. Any other read that broke off
-// or took too long keeps the state that the connector returned. Without one it is tried again
-// like the read of an unavailable site.
+// outcomeOf returns the outcome to store for a run, for failed and for successful runs. A fault
+// of the connector, or a failure of the store before the deadline, has the state Bug. Any other
+// read that was interrupted or took too long has the state that the connector returned. Without
+// such a state, it is tried again like the read of an unavailable site.
 func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) connector.Outcome {
 	if err == nil {
 		outcome, err = bounded(outcome, run.started)
@@ -162,7 +162,7 @@ func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) c
 	return broken
 }
 
-// The bounds of what a run may end with.
+// The limits of an outcome.
 const (
 	maxMessage    = 1000
 	maxMemory     = 1 << 20
@@ -171,7 +171,7 @@ const (
 	maxConsent    = 10 * 366 * 24 * time.Hour
 )
 
-// bounded is an outcome as it can be stored and shown.
+// bounded limits an outcome so that it can be stored and shown.
 func bounded(o connector.Outcome, now time.Time) (connector.Outcome, error) {
 	switch {
 	case !o.State.Known() || o.State == passerelle.Validating:
@@ -189,8 +189,8 @@ func bounded(o connector.Outcome, now time.Time) (connector.Outcome, error) {
 	return o, nil
 }
 
-// storable returns a text that both databases can store: without NUL and without invalid UTF-8,
-// such as half of a surrogate pair.
+// storable removes characters that not all databases can store: NUL, and invalid UTF-8 such as
+// half of a surrogate pair.
 func storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -9,20 +9,19 @@ import (
 	"passerelle/internal/store"
 )
 
-// The bounds of one pass over a domain: users at a time, rows of each kind in a
-// transaction, and how often.
+// The limits of one pass over a domain: users at a time, rows of each kind in a transaction, and
+// the number of transactions.
 const (
 	eraseUsers   = 100
 	eraseBatch   = 1000
 	eraseBatches = 100
 )
 
-// erasePause is how long a deletion waits before it checks again whether the receiver got the
-// event.
+// erasePause is the time between two checks whether the receiver of a deletion event has got it.
 const erasePause = time.Minute
 
-// ExpireUsers deletes the temporary users of a domain whose time is over. A user who becomes
-// permanent at that moment is kept.
+// ExpireUsers deletes the temporary users of a domain who have expired. A user who becomes
+// permanent at that moment stays.
 func (a *Aggregation) ExpireUsers(ctx context.Context, d passerelle.Domain) error {
 	for range eraseBatches {
 		expired, err := a.DB.ExpiredUsers(ctx, d.ID, a.Now(), eraseUsers)
@@ -38,7 +37,7 @@ func (a *Aggregation) ExpireUsers(ctx context.Context, d passerelle.Domain) erro
 	return nil
 }
 
-// EraseUsers erases what the deleted users of a domain had.
+// EraseUsers erases the data of a domain's deleted users.
 func (a *Aggregation) EraseUsers(ctx context.Context, d passerelle.Domain) error {
 	for range eraseBatches {
 		due, err := a.DB.ErasuresDue(ctx, d.ID, a.Now(), eraseUsers)

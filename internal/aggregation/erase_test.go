@@ -17,7 +17,7 @@ import (
 )
 
 // lengthOfHistory is how many transactions are withdrawn. In a long run
-// PASSERELLE_TEST_TRANSACTIONS sets it, and times are compared as well.
+// PASSERELLE_TEST_TRANSACTIONS sets the number, and the test also compares times.
 func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
 	t.Helper()
 	text, long := os.LookupEnv("PASSERELLE_TEST_TRANSACTIONS")
@@ -31,21 +31,21 @@ func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
 	return n, true
 }
 
-// TestMillionTransactionsWithdrawn: withholding an account returns at once for any number of
-// transactions, and the erasure does not slow down other writes.
+// TestMillionTransactionsWithdrawn: the call that stops sharing an account returns at once for
+// any number of transactions, and the erasure does not slow down other writes.
 func TestMillionTransactionsWithdrawn(t *testing.T) {
 	n, timed := lengthOfHistory(t)
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		small, big, other := h.sharedAccount(s), h.sharedAccount(s), h.sharedAccount(s)
 		h.book(big, "history", n)
-		h.Now = time.Now // the erasure paces itself
+		h.Now = time.Now // the erasure waits in real time
 		little, much := h.withhold(small), h.withhold(big)
 		if left := h.transactions(); left != 3 {
 			t.Errorf("%d transactions are left", left)
 		}
 		alone, beside := h.contend(other)
 		for tries := 0; timed && beside > 2*alone && tries < 2; tries++ {
-			alone, beside = h.contend(other) // or somebody else was busy
+			alone, beside = h.contend(other) // or another process used the processor
 		}
 		must(t, h.EraseWithdrawn(t.Context()))
 		left := storetest.Inspect(t, h.url).Lines(map[string]string{"rows": fmt.Sprintf(`SELECT id FROM bank_transaction WHERE account_id <> %d`, other.ID)})["rows"]
@@ -59,8 +59,8 @@ func TestMillionTransactionsWithdrawn(t *testing.T) {
 	})
 }
 
-// contend institutionData transactions alone and during the erasure, in turns, and returns the 99th
-// percentile of the time.
+// contend writes transactions alone and during the erasure, alternately, and returns the 99th
+// percentiles of the times.
 func (h *fixture) contend(a bankstore.StoredAccount) (alone, beside time.Duration) {
 	h.t.Helper()
 	var quiet, loud []time.Duration
@@ -80,7 +80,7 @@ func (h *fixture) contend(a bankstore.StoredAccount) (alone, beside time.Duratio
 	return quiet[len(quiet)*99/100], loud[len(loud)*99/100]
 }
 
-// write institutionData single transactions and adds how long each took.
+// write stores single transactions and appends the time of each.
 func (h *fixture) write(a bankstore.StoredAccount, took []time.Duration) []time.Duration {
 	h.t.Helper()
 	for range 50 {
@@ -123,7 +123,7 @@ func (h *fixture) book(a bankstore.StoredAccount, prefix string, n int) {
 	}
 }
 
-// withhold withdraws an account, and is how long that took.
+// withhold stops sharing an account, and returns the time that this took.
 func (h *fixture) withhold(a bankstore.StoredAccount) time.Duration {
 	h.t.Helper()
 	start := time.Now()

@@ -2,8 +2,8 @@ package aggregation
 
 import "time"
 
-// SetMaxStatementAccounts changes the largest payload that becomes a statement, and returns the
-// previous one.
+// SetMaxStatementAccounts changes the largest payload that is converted to a statement, and
+// returns the previous value.
 func SetMaxStatementAccounts(most int) (before int) {
 	before, maxStatementPayload = maxStatementPayload, most
 	return before
@@ -17,5 +17,5 @@ func SetConnectorTimes(afterwards, renewal time.Duration) (time.Duration, time.D
 	return before, often
 }
 
-// FormatReturn is the state with which a person comes back to a connection.
+// FormatReturn makes the state parameter with which a user returns to a connection.
 var FormatReturn = formatReturn

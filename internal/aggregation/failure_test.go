@@ -11,7 +11,7 @@ import (
 )
 
 // errors returns the errors of the user's enabled accounts and subscriptions. It fails the test
-// when a withheld one has an error.
+// when an account or a subscription that is not shared has an error.
 func (h *fixture) errors() (all []passerelle.ConnectionState) {
 	h.t.Helper()
 	subscriptions, err := bankstore.From(h.DB).Subscriptions(h.t.Context(), bankstore.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, All: true}, store.Window{Limit: 1000})
@@ -34,7 +34,7 @@ func (h *fixture) errors() (all []passerelle.ConnectionState) {
 }
 
 // errorEvents returns the errors of the accounts and subscriptions in the last event. It fails
-// the test when one of them has transactions or documents.
+// the test when one of them contains transactions or documents.
 func (h *fixture) errorEvents(events []event) (all []any) {
 	h.t.Helper()
 	last := events[len(events)-1]
@@ -51,8 +51,8 @@ func (h *fixture) errorEvents(events []event) (all []any) {
 	return all
 }
 
-// TestErrorOfAFailedUpdate: enabled objects have the code of the last failed update, are
-// reported with it, and have none after a success.
+// TestErrorOfAFailedUpdate: after a failed update, enabled accounts and subscriptions have its
+// error code and are reported with it. After a successful update they have none.
 func TestErrorOfAFailedUpdate(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
@@ -89,8 +89,8 @@ func TestErrorOfAFailedUpdate(t *testing.T) {
 	})
 }
 
-// ends has the next update end in a state, and checks that all enabled objects have it as their
-// error.
+// ends makes the next update end in a state, and checks that all enabled accounts and
+// subscriptions have the state as their error.
 func (h *fixture) ends(id passerelle.ConnectionID, login string, want passerelle.ConnectionState) {
 	h.t.Helper()
 	c, err := h.Resume(h.t.Context(), h.domain, h.user.ID, id, aggregation.Request{Values: map[string]string{"login": login}})

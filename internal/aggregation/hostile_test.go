@@ -27,7 +27,7 @@ import (
 
 type reading func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error)
 
-// hostileConnector is a connector that does what a test wants.
+// hostileConnector is a connector whose behaviour the test sets.
 type hostileConnector struct {
 	connector.DataReader
 	read reading
@@ -43,7 +43,7 @@ func (s *hostileConnector) Read(ctx context.Context, req connector.DataRequest, 
 	return s.read(ctx, req, out)
 }
 
-// institutionData are the data of an institution, which a test may spoil.
+// institutionData is the data of an institution, which a test may make invalid.
 type institutionData struct {
 	accounts      []passerelle.AccountDetails
 	transactions  []passerelle.TransactionDetails // of the first account
@@ -58,7 +58,7 @@ func booked(key string, day int) passerelle.TransactionDetails {
 	}
 }
 
-// soundBooks hold two accounts, the first with three transactions, and a
+// soundBooks returns valid data: two accounts, the first with three transactions, and a
 // subscription with a bill.
 func soundBooks() institutionData {
 	total := decimal.MustNew(3999, 2)
@@ -79,7 +79,7 @@ func receipts(n int) (all []passerelle.AttachmentDetails) {
 	return all
 }
 
-// read gives the institutionData as a good connector does.
+// read reports the data like a correct connector.
 func (b institutionData) read(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	if err := out.Accounts(b.accounts); err != nil {
 		return connector.Outcome{}, err
@@ -100,7 +100,7 @@ func (b institutionData) read(_ context.Context, _ connector.DataRequest, out co
 	return b.outcome, nil
 }
 
-// amongStrangers is a home whose only institution is the hostileConnector.
+// amongStrangers runs a test with a fixture whose only institution is the hostileConnector.
 func amongStrangers(t *testing.T, run func(t *testing.T, h *fixture, s *hostileConnector)) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		bank, _ := h.Connectors.DataReader(sandbox.TestConnector)
@@ -136,7 +136,7 @@ func (h *fixture) resume(id passerelle.ConnectionID) (state passerelle.Connectio
 	return c.State, err
 }
 
-// The events of runs that end early, and of a complete one.
+// The events of runs that end early, and of a complete run.
 const (
 	onlySynced  = "CONNECTION_SYNCED"
 	someFetched = "ACCOUNTS_FETCHED CONNECTION_SYNCED"
@@ -228,11 +228,11 @@ func spoiltOutcomes() map[string]connectorFault {
 	}
 }
 
-// misbehaviour has the faults of a connector that do not concern its data.
+// misbehaviour has the faults of a connector in addition to invalid data.
 func misbehaviour() map[string]connectorFault {
 	b := soundBooks()
 	broken := errors.New("the line broke")
-	// after gives the accounts before it goes wrong.
+	// after reports the accounts before the fault.
 	after := func(then func(out connector.Sink) error) reading {
 		return func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			return connector.Outcome{}, errors.Join(out.Accounts(b.accounts), then(out))
@@ -304,8 +304,8 @@ func TestHostileConnectors(t *testing.T) {
 	})
 }
 
-// stillWhole compares what a fault could have spoilt with its earlier value. New accounts and
-// changes of the other account may stay.
+// stillWhole compares the data that a fault could have damaged with its earlier value. New
+// accounts, and changes of the other account, may stay.
 func (h *fixture) stillWhole(name string, before, after map[string][]string) {
 	h.t.Helper()
 	for _, table := range []string{"transactions", "documents", "consents"} {
@@ -344,8 +344,8 @@ func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key stri
 	}
 }
 
-// TestReadsAfterACrash: a connector learns that the last read never ended, until a read ends,
-// whoever takes the lease in between.
+// TestReadsAfterACrash: until a read ends, a connector is called with the flag that the last
+// read was interrupted, even when another run takes the lease in between.
 func TestReadsAfterACrash(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -354,7 +354,7 @@ func TestReadsAfterACrash(t *testing.T) {
 			broken = append(broken, req.BrokenOff)
 			return soundBooks().read(ctx, req, out)
 		}
-		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error { // which nobody ends
+		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error { // this run never ends
 			bankstore.In(tx).LeaseConnection(h.domain.ID, id, "somebody", -time.Second)
 			return nil
 		}))
@@ -369,8 +369,8 @@ func TestReadsAfterACrash(t *testing.T) {
 	})
 }
 
-// TestHalfAPageIsInTheFinalEvent: what was stored before a run broke off is readable at once,
-// and is reported when the account has been read completely.
+// TestHalfAPageIsInTheFinalEvent: data that was stored before a run was interrupted is readable
+// at once, and is reported after the account has been read completely.
 func TestHalfAPageIsInTheFinalEvent(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -403,7 +403,8 @@ func TestHalfAPageIsInTheFinalEvent(t *testing.T) {
 	})
 }
 
-// TestIllegibleTextIsMarked: invalid bytes in a label are replaced, and the rest is kept.
+// TestIllegibleTextIsMarked: invalid bytes in a label are replaced, and the other characters
+// stay.
 func TestIllegibleTextIsMarked(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -434,7 +435,7 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 	})
 }
 
-// TestAttachmentsAreBounded: the allowed number of attachments is kept and reported together.
+// TestAttachmentsAreBounded: the allowed number of attachments is stored and reported together.
 func TestAttachmentsAreBounded(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -453,7 +454,7 @@ func TestAttachmentsAreBounded(t *testing.T) {
 	})
 }
 
-// TestLogsHoldNothingPersonal: the log has the kind of a connector's failure, and not whose
+// TestLogsHoldNothingPersonal: the log contains the kind of a connector's failure, and not whose
 // account it read.
 func TestLogsHoldNothingPersonal(t *testing.T) {
 	const person = "Zyzzyva Martin FR7630006000011234567890189"
@@ -499,8 +500,8 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 	})
 }
 
-// TestConnectorsThatIgnoreTheirDeadline: a connector that ignores its deadline is abandoned,
-// and its late result is dropped.
+// TestConnectorsThatIgnoreTheirDeadline: the run does not wait for a connector that ignores its
+// deadline, and drops its late result.
 func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Millisecond, time.Hour))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
@@ -534,15 +535,15 @@ func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 	})
 }
 
-// TestSyncsOfDeletedConnections: a connection that is deleted while it is read is missing for
-// the reader, and no event reports it after its deletion.
+// TestSyncsOfDeletedConnections: when a connection is deleted during a read, the caller of the
+// read gets NotFound, and no event reports the connection after its deletion.
 func TestSyncsOfDeletedConnections(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		for name, rest := range map[string]reading{
 			"that goes on": soundBooks().read,
 			"that waits": func(ctx context.Context, _ connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
-				<-ctx.Done() // since the lease is lost
+				<-ctx.Done() // canceled because the lease is lost
 				return connector.Outcome{}, nil
 			},
 		} {
@@ -561,7 +562,8 @@ func TestSyncsOfDeletedConnections(t *testing.T) {
 	})
 }
 
-// TestLongSilenceKeepsTheLease: a connector that is silent for a long time keeps its lease.
+// TestLongSilenceKeepsTheLease: the lease is renewed while a connector reports nothing for a
+// long time.
 func TestLongSilenceKeepsTheLease(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {

@@ -18,32 +18,32 @@ import (
 	"passerelle/webhook"
 )
 
-// The bounds of what an institution may give.
+// The limits of an institution's data.
 const (
 	maxAccounts = 1000
 	maxWording  = 2048
 )
 
-// noReadingNumber is the number before any: nothing carries the next.
+// noReadingNumber is a number that no row and no read has.
 const noReadingNumber = -1
 
 var (
-	// errStore marks a failure of the store. It is not the connector's fault, although the
-	// connector returns it to us.
+	// errStore marks a failure of the store. The connector returns this error, but did not cause
+	// it.
 	errStore = errors.New("the store failed")
-	// errInvalidData marks what no institution can mean. It is logged, so its text repeats no
-	// value.
+	// errInvalidData marks data that no institution can mean. It is logged, so its text contains
+	// no value.
 	errInvalidData = errors.New("the connector gave invalid data")
 )
 
-// importer takes what a run reads into the store, page by page, so that memory is bounded
-// however long the history. It finds what is new, changed and gone, and writes nothing else.
+// importer stores the data of a run page by page, so that memory is limited for a history of any
+// length. It finds new, changed and deleted rows, and writes nothing else.
 type importer struct {
 	*syncRun
 	ctx         context.Context
 	accounts    map[string]*syncedAccount
 	accountKeys []string
-	// goneAccounts and goneSubscriptions are no longer listed.
+	// goneAccounts and goneSubscriptions are no longer listed by the institution.
 	goneAccounts      []bankstore.StoredAccount
 	goneSubscriptions []bankstore.StoredSubscription
 
@@ -55,15 +55,16 @@ type importer struct {
 type syncedAccount struct {
 	bankstore.StoredAccount
 	transactions reconciler[passerelle.TransactionDetails]
-	// changedTransactions reports that a transaction is new, changed or gone.
+	// changedTransactions means that a transaction is new, changed or deleted.
 	changedTransactions bool
 	investments         reconciler[bankstore.NewAsset]
-	// first is the first day of the transactions that the connector passed on.
+	// first is the first day of the transactions that the connector reported.
 	first passerelle.Date
 	read  bool
 }
 
-// reported is the account as events show it: without transactions unless it was read to its end.
+// reported is the account in the form of events: without transactions unless it was read
+// completely.
 func (a *syncedAccount) reported() bankstore.StoredAccount {
 	shown := a.StoredAccount
 	if !a.read {
@@ -72,7 +73,7 @@ func (a *syncedAccount) reported() bankstore.StoredAccount {
 	return shown
 }
 
-// Accounts takes the list of all accounts. New accounts are disabled until the person shares
+// Accounts stores the list of all accounts. New accounts are disabled until the user shares
 // them. Accounts that are no longer listed are deleted.
 func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	if im.accounts != nil || len(all) > maxAccounts {
@@ -104,7 +105,7 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	return im.fetched()
 }
 
-// checkEmpty finds out, for each account to be read, whether any of its rows are stored.
+// checkEmpty finds out, for each account to be read, whether rows of it are stored.
 func (im *importer) checkEmpty() error {
 	var checks []func(*store.Reader) error
 	for _, key := range im.accountKeys {
@@ -160,7 +161,7 @@ func (im *importer) found(details passerelle.AccountDetails) (bankstore.StoredAc
 	})
 	e := store.EmittedEvent{Name: webhook.AccountFound, Body: body, Account: a.ID}
 	im.makeStatement(im.ctx, &e, wire.Encode(wire.NewBankAccount(a.BankAccount, im.zone())))
-	if len(e.Body) > 0 && e.MediaType != "" { // the balance that a statement has goes with the connection
+	if len(e.Body) > 0 && e.MediaType != "" { // a statement has the balance, which is erased with the connection
 		e.Holds = []store.Holding{im.c.Holding()}
 	}
 	if im.profile.Data.TakesFiles {
@@ -170,7 +171,7 @@ func (im *importer) found(details passerelle.AccountDetails) (bankstore.StoredAc
 	return a, err
 }
 
-// foundInFile stores and shares an account whose statements the person hands over.
+// foundInFile stores and shares an account whose statements the user uploads.
 func (im *importer) foundInFile(a bankstore.StoredAccount, found store.EmittedEvent) (bankstore.StoredAccount, error) {
 	shared, enabled := a, false
 	shared.Disabled = nil
@@ -181,7 +182,7 @@ func (im *importer) foundInFile(a bankstore.StoredAccount, found store.EmittedEv
 	return shared, err
 }
 
-// refreshed stores what changed of a known account.
+// refreshed stores the changes of a known account.
 func (im *importer) refreshed(a bankstore.StoredAccount, details passerelle.AccountDetails, digest int64) (bankstore.StoredAccount, error) {
 	if digest == a.Digest && a.Deleted == nil {
 		return a, nil
@@ -203,7 +204,7 @@ func (im *importer) lost(a bankstore.StoredAccount) error {
 	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.domain.ID, &a) })
 }
 
-// store is write for errors that pass through a connector.
+// store is like write, for errors that pass through a connector.
 func (im *importer) store(fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	if err := im.write(im.ctx, fn, events...); err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
@@ -211,7 +212,8 @@ func (im *importer) store(fn func(tx *store.Tx) error, events ...store.EmittedEv
 	return nil
 }
 
-// storeWithEvent is writeWithEvents for one event and for errors that pass through a connector.
+// storeWithEvent is like writeWithEvents, for one event and for errors that pass through a
+// connector.
 func (im *importer) storeWithEvent(event func() (store.EmittedEvent, error), fn func(tx *store.Tx) error) error {
 	err := im.writeWithEvents(im.ctx, func() ([]store.EmittedEvent, error) {
 		e, err := event()
@@ -223,8 +225,8 @@ func (im *importer) storeWithEvent(event func() (store.EmittedEvent, error), fn 
 	return nil
 }
 
-// Wanted reports whether an account is shared, and from which day on to read it: everything
-// the first time, then only the days that may still change.
+// Wanted reports whether an account is shared, and from which day on to read it: everything the
+// first time, later only the days that may still change.
 func (im *importer) Wanted(key string) (passerelle.Date, bool) {
 	a := im.accounts[key]
 	if a == nil || a.Disabled != nil || a.Deleted != nil {
@@ -236,10 +238,11 @@ func (im *importer) Wanted(key string) (passerelle.Date, bool) {
 	return passerelle.DateOf(*a.LastUpdate, time.UTC).AddDays(-rereadDays), true
 }
 
-// rereadDays is how far back institutions still change booked transactions.
+// rereadDays is the number of past days in which institutions may still change booked
+// transactions.
 const rereadDays = 30
 
-// horizon is the first day that a first read wants.
+// horizon is the first day that a first read requests.
 func (im *importer) horizon() passerelle.Date {
 	months := im.profile.Data.MonthsToFetch
 	if months == 0 {
@@ -248,7 +251,7 @@ func (im *importer) horizon() passerelle.Date {
 	return passerelle.DateOf(im.started, time.UTC).AddMonths(-months)
 }
 
-// Transactions takes a page of an account.
+// Transactions stores a page of an account.
 func (im *importer) Transactions(key string, page []passerelle.TransactionDetails) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -261,7 +264,7 @@ func (im *importer) Transactions(key string, page []passerelle.TransactionDetail
 	return a.transactions.reconcile(im, booked)
 }
 
-// Gone takes away the transactions of an account, from a day on, whose keys match.
+// Gone marks transactions of an account as deleted, from a day on, if their keys match.
 func (im *importer) Gone(key string, from passerelle.Date, matches func(key string) bool) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -279,7 +282,7 @@ func (im *importer) Gone(key string, from passerelle.Date, matches func(key stri
 	return rows.markMissing(im)
 }
 
-// booked are the transactions of a page with what institutions leave out.
+// booked returns the transactions of a page, and fills in values that institutions omit.
 func (a *syncedAccount) booked(page []passerelle.TransactionDetails) ([]passerelle.TransactionDetails, error) {
 	booked := slices.Clone(page)
 	for i := range booked {
@@ -306,7 +309,7 @@ func (a *syncedAccount) booked(page []passerelle.TransactionDetails) ([]passerel
 	return booked, nil
 }
 
-// checkAmount refuses what lists could not compare exactly.
+// checkAmount refuses amounts that lists could not compare exactly.
 func checkAmount(d decimal.Decimal) error {
 	if d.Coef() > math.MaxInt64 || d.Scale() > bankstore.ValueDigits {
 		return fmt.Errorf("%w: an amount has more digits than any", errInvalidData)
@@ -347,7 +350,7 @@ func (im *importer) transactionsReconciler(a *syncedAccount) reconciler[passerel
 	}
 }
 
-// newTransactions are transactions as they are stored when they were found.
+// newTransactions converts transactions to the form in which they are stored.
 func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) []bankstore.NewTransaction {
 	stored := make([]bankstore.NewTransaction, len(all))
 	for i, one := range all {
@@ -360,8 +363,8 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 }
 
 // AccountRead ends the read of an account. Stored assets, and stored transactions of the day
-// from or later, are gone at the institution when they were not passed on. It emits an event
-// with what changed.
+// from or later, are marked as deleted when the connector did not report them. It emits an event
+// with the changes.
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -393,9 +396,9 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	})
 }
 
-// cover moves the first day from which the stored history is complete. After a read without a
-// bound, or a first one in parts, that is the day of the first transaction that it passed on, or
-// today when there was none.
+// cover updates the first day from which the stored history is complete. After a read without a
+// first day, or a first read in parts, this is the day of the first transaction that the
+// connector reported, or today when it reported none.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// memory returns the reachable heap at the last collection, and the process's memory apart from
-// files, because the database engine allocates outside the collector.
+// memory returns the reachable heap at the last collection, and the process's memory except
+// files, because the database engine allocates memory outside of the Go heap.
 func memory(t *testing.T) (live, anonymous int64) {
 	t.Helper()
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -30,10 +30,11 @@ func memory(t *testing.T) (live, anonymous int64) {
 	return int64(sample[0].Value.Uint64()), pages << 10
 }
 
-// most follows the memory while something runs, each time the clock is read.
+// most returns the largest memory while run is running. It measures each time that the clock is
+// read.
 func (h *fixture) most(run func()) (live, anonymous int64) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
-	debug.FreeOSMemory() // collects, so that the beginning is known
+	debug.FreeOSMemory() // collects garbage, so that the initial value is exact
 	liveBefore, anonymousBefore := memory(h.t)
 	clock := h.Now
 	defer func() { h.Now = clock }()
@@ -51,7 +52,7 @@ func (h *fixture) most(run func()) (live, anonymous int64) {
 }
 
 // TestLongHistoryNeedsLittleMemory: the first read of an account with 50,000 transactions, and
-// its events, hold only pages in memory.
+// its events, keep only pages in memory.
 func TestLongHistoryNeedsLittleMemory(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("big", "1234")
@@ -72,7 +73,7 @@ func TestLongHistoryNeedsLittleMemory(t *testing.T) {
 	})
 }
 
-// kept are the columns that a repeated read does not change: all but the time of the read.
+// kept lists the columns that a repeated read does not change: all except the time of the read.
 var kept = map[string]string{
 	"transactions": `SELECT * FROM bank_transaction`,
 	"accounts": `SELECT id, key, type, details, digest, custom_name, display, bookmarked, usage, disabled, deleted, error, covered_from, epoch, transactions,
@@ -85,8 +86,8 @@ var kept = map[string]string{
 // tellTale are the tables that record a read without changes.
 var tellTale = map[string]bool{"event": true, "delivery": true, "connection_log": true, "sequence": true, "counter": true}
 
-// TestNothingNewWritesNothing: a repeated read writes its time only, and still emits its
-// events, with empty lists.
+// TestNothingNewWritesNothing: a repeated read writes only its time, and still emits its events,
+// with empty lists.
 func TestNothingNewWritesNothing(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
@@ -117,7 +118,7 @@ func TestNothingNewWritesNothing(t *testing.T) {
 	})
 }
 
-// wantNoEvents are the events of a read of four accounts without changes.
+// wantNoEvents checks the events of a read of four accounts without changes.
 func (h *fixture) wantNoEvents() {
 	h.t.Helper()
 	events := h.events()

@@ -12,15 +12,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// The bounds of what clients note about a transaction.
+// The limits of the values that clients store for a transaction.
 const (
 	MaxInformations      = 100
 	MaxInformationKey    = 100
 	MaxInformationLength = 1000
 )
 
-// NoteInformations notes values about a transaction of a user by their keys, all
-// or none.
+// NoteInformations stores values for a transaction of a user by their keys, all or none.
 func (a *Aggregation) NoteInformations(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, values map[string]string) error {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("At most %d values are noted about a transaction; delete one first.", MaxInformations)}
 	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error {
@@ -34,7 +33,7 @@ func (a *Aggregation) NoteInformations(ctx context.Context, d passerelle.Domain,
 	})
 }
 
-// ForgetInformations removes one note about a transaction, or all when the id is zero.
+// ForgetInformations removes one value of a transaction, or all values when the id is zero.
 func (a *Aggregation) ForgetInformations(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, information int64) error {
 	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error {
 		bankstore.In(tx).DeleteInformations(d.ID, user, id, information)

@@ -12,10 +12,10 @@ import (
 	"passerelle/internal/wire"
 )
 
-// maxInvestments is how many assets an account may hold.
+// maxInvestments is how many assets an account may contain.
 const maxInvestments = 2000
 
-// Assets takes a page of what an account holds.
+// Assets stores a page of an account's assets.
 func (im *importer) Assets(key string, page passerelle.Assets) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -80,12 +80,12 @@ func (im *importer) investmentsReconciler(a *syncedAccount) reconciler[bankstore
 	}
 }
 
-// assets selects the assets of one kind of an account.
+// assets selects the assets of one kind in an account.
 func (run *syncRun) assets(a bankstore.StoredAccount, kind bankstore.AssetKind) bankstore.AssetFilter {
 	return bankstore.AssetFilter{Domain: run.domain.ID, User: a.User, Account: a.ID, Kind: kind}
 }
 
-// value updates the value of an account's investments after all were passed on.
+// value updates the value of an account's investments after all of them were reported.
 func (im *importer) value(a *syncedAccount) error {
 	if len(a.investments.seen) == 0 && a.Worth == nil {
 		return nil
@@ -108,8 +108,8 @@ func (im *importer) value(a *syncedAccount) error {
 	})
 }
 
-// changedAssets are the assets of a kind that changed until the account was read to its end. It
-// skips an account that has and had no investments.
+// changedAssets returns the assets of a kind that changed in an account, once it was read
+// completely. It skips an account that has no investments now and had none before.
 func changedAssets[D any](ctx context.Context, run *syncRun, a bankstore.StoredAccount, kind bankstore.AssetKind) ([]passerelle.Asset[D], error) {
 	invests := a.Type.Details().Invest || a.Worth != nil || a.Changed == run.sync
 	if !invests || a.Readings == noReadingNumber {
@@ -124,8 +124,8 @@ func changedAssets[D any](ctx context.Context, run *syncRun, a bankstore.StoredA
 	return all, nil
 }
 
-// changedInvestments are the positions that changed or have a pocket that did,
-// each with those pockets.
+// changedInvestments returns the positions that changed or have a changed pocket, each with
+// these pockets.
 func (run *syncRun) changedInvestments(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Investment] {
 	return func(write func(wire.Investment)) error {
 		pockets, err := changedAssets[passerelle.PocketDetails](ctx, run, a, bankstore.Pockets)

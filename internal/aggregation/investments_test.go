@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// positions are the positions of a user, including deleted ones.
+// positions returns the positions of a user, including deleted ones.
 func (h *fixture) positions() []passerelle.Asset[passerelle.InvestmentDetails] {
 	h.t.Helper()
 	all, err := bankstore.ReadAssets[passerelle.InvestmentDetails](h.t.Context(), bankstore.From(h.DB),
@@ -45,7 +45,7 @@ func (h *fixture) sharedAssets() bankstore.Connection {
 	return c
 }
 
-// members are the lengths of lists of an object.
+// members returns the lengths of lists of an object.
 func members(object any, names ...string) []int {
 	var lengths []int
 	for _, name := range names {
@@ -74,8 +74,8 @@ func (h *fixture) lastEventAccounts() []any {
 	return events[len(events)-1].body["connection"].(map[string]any)["accounts"].([]any)
 }
 
-// TestAssets: assets are read and reported, change from day to day, and disappear when the
-// account is withheld.
+// TestAssets: assets are read and reported, change from day to day, and disappear when the user
+// stops sharing the account.
 func TestAssets(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		h.sharedAssets()
@@ -127,7 +127,7 @@ func (h *fixture) nextDayOfAssets() {
 		}
 	}
 	last := h.lastEventAccounts()
-	if got := assetEvents(last); got != [3]int{8, 3, 1} { // pockets are worth what their units are
+	if got := assetEvents(last); got != [3]int{8, 3, 1} { // the value of a pocket follows from its units
 		h.t.Errorf("told of %v investments, pockets and orders", got)
 	}
 }

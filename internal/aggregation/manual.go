@@ -10,16 +10,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// ManualTransaction is a transaction that a program creates, with the institution's fields and
-// the person's.
+// ManualTransaction is a transaction that a program creates, with the fields of the institution
+// and of the user.
 type ManualTransaction struct {
 	passerelle.TransactionDetails
 	Edit bankstore.TransactionEdit
 }
 
-// CreateTransactions creates transactions in an account, all or none, and returns
-// their ids in order. No synchronisation changes them. It is a Conflict when the account is
-// not shared.
+// CreateTransactions creates transactions in an account, all or none, and returns their ids in
+// order. No synchronisation changes them. It fails with Conflict when the account is not shared.
 func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domain, in bankstore.StoredAccount, supplied []ManualTransaction) ([]passerelle.TransactionID, error) {
 	now := a.now(d)
 	all, ids := make([]bankstore.NewTransaction, len(supplied)), make([]passerelle.TransactionID, len(supplied))
@@ -43,8 +42,8 @@ func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domai
 	return ids, err
 }
 
-// DeleteTransactions marks the transactions that programs created in an account as
-// deleted. It is a Conflict when the account is not shared.
+// DeleteTransactions marks the transactions that programs created in an account as deleted. It
+// fails with Conflict when the account is not shared.
 func (a *Aggregation) DeleteTransactions(ctx context.Context, d passerelle.Domain, in bankstore.StoredAccount) error {
 	return a.ofAccount(ctx, in, func(tx *store.Tx) error {
 		bankstore.In(tx).DeleteManualTransactions(d.ID, in, a.now(d))

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestManualTransactionsOutliveSyncs: a created transaction stays when the institution, which
-// does not know it, is read, and is reported once.
+// TestManualTransactionsOutliveSyncs: a created transaction stays when an institution that does
+// not report it is read, and is reported once in an event.
 func TestManualTransactionsOutliveSyncs(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		a := h.sharedAccount(s)
@@ -54,7 +54,7 @@ func TestManualTransactionsOutliveSyncs(t *testing.T) {
 		}
 		h.share(a, false)
 		for _, act := range []error{
-			h.DeleteTransactions(t.Context(), h.domain, a), // as it was before
+			h.DeleteTransactions(t.Context(), h.domain, a), // the account as it was before
 			second(h.CreateTransactions(t.Context(), h.domain, a, []aggregation.ManualTransaction{{TransactionDetails: mine}})),
 			second(h.CreateTransactions(t.Context(), h.domain, h.accounts(true)[0], []aggregation.ManualTransaction{{TransactionDetails: mine}})),
 		} {
@@ -67,7 +67,7 @@ func TestManualTransactionsOutliveSyncs(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// wordings are the labels of the present transactions of an account.
+// wordings returns the labels of the present transactions of an account.
 func (h *fixture) wordings(a bankstore.StoredAccount) (all []string) {
 	h.t.Helper()
 	rows, err := bankstore.From(h.DB).Transactions(h.t.Context(), bankstore.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: a.ID, Epoch: a.Epoch}, store.Window{Limit: 1000})

@@ -13,11 +13,11 @@ import (
 	"passerelle/webhook"
 )
 
-// payloadPage is how many transactions are read for a body at a time.
+// payloadPage is how many transactions are read at a time for a body.
 const payloadPage = 500
 
-// The bodies of events are written page by page from stored data after the change, so the first
-// read of a long history needs little memory.
+// The bodies of events are written page by page from stored data after the change, so that the
+// first read of a long history needs little memory.
 
 // changed are the transactions of an account that the run changed.
 func (run *syncRun) changed(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Transaction] {
@@ -72,7 +72,8 @@ func (im *importer) fetched() error {
 
 func (run *syncRun) shownUser() wire.User { return wire.NewUser(run.user, run.zone()) }
 
-// shown is the connection with its sources as the unit of the event stores them.
+// shown is the connection with its sources in the form in which the unit of the event stores
+// them.
 func (run *syncRun) shown() wire.Connection {
 	sources := slices.Clone(run.sources)
 	for i := range sources {
@@ -85,8 +86,8 @@ func (run *syncRun) shown() wire.Connection {
 	return shown
 }
 
-// finalEvents are the events that end a run. They leave out what was not read, except after a
-// failed update, see reportOf.
+// finalEvents returns the events that end a run. They omit data that was not read, except after
+// a failed update, see reportOf.
 func (run *syncRun) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	shared := im.shared()
@@ -161,8 +162,8 @@ func (run *syncRun) owned(ctx context.Context, accounts []*syncedAccount) (store
 	}))
 }
 
-// report has the accounts and subscriptions in a run's final events: the shared ones that were
-// read, changed or are no longer listed.
+// report contains the accounts and subscriptions in a run's final events: the shared ones that
+// were read, have changed or are no longer listed.
 type report struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription
@@ -187,9 +188,9 @@ func (im *importer) report() report {
 	return t
 }
 
-// reportOf is the report of a run. After a failed update it has every enabled account and
-// subscription with the error, because a receiver that reads the event account by account would
-// miss it otherwise.
+// reportOf returns the report of a run. After a failed update it contains every enabled account
+// and subscription with the error, because a receiver that processes the event account by
+// account would otherwise miss the error.
 func (run *syncRun) reportOf(ctx context.Context, im *importer) (report, error) {
 	t := im.report()
 	if run.c.State == "" {
@@ -207,8 +208,8 @@ func (run *syncRun) reportOf(ctx context.Context, im *importer) (report, error) 
 	return t, nil
 }
 
-// addFailed adds enabled accounts and subscriptions that were not read, and marks all with the
-// error.
+// addFailed adds enabled accounts and subscriptions that were not read, and sets the error of
+// all.
 func (t *report) addFailed(state passerelle.ConnectionState, accounts []bankstore.StoredAccount, subscriptions []bankstore.StoredSubscription) {
 	for _, a := range accounts {
 		same := func(other bankstore.StoredAccount) bool { return other.ID == a.ID }
@@ -238,7 +239,7 @@ func (run *syncRun) connectionSynced(ctx context.Context) (store.EmittedEvent, e
 	return run.finish(w, e, w.Connection(run.shownUser(), run.connectionRead(ctx, w)))
 }
 
-// connectionRead is the connection with the report of the run, as the body holds it.
+// connectionRead writes the connection with the report of the run into a body.
 func (run *syncRun) connectionRead(ctx context.Context, w *payloadWriter) wire.ConnectionRead {
 	return wire.ConnectionRead{
 		Connection: run.shown(),

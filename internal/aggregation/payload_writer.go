@@ -10,23 +10,22 @@ import (
 	"passerelle/internal/wire"
 )
 
-// payloadBuffer is how much of a body is held in memory before it goes to the
-// store in parts.
+// payloadBuffer is how many bytes of a body are held in memory before they are stored as a part.
 const payloadBuffer = 64 << 10
 
 // payloadWriter writes the body of an event. A short body stays in memory, and a long one is
-// never in memory completely.
+// never completely in memory.
 type payloadWriter struct {
 	*wire.Payload
 
 	ctx    context.Context
 	db     *store.DB
 	domain passerelle.DomainID
-	// limit is how much of it may be in memory.
+	// limit is how many bytes of it may be in memory.
 	limit  int
 	buffer []byte
 	parts  *store.EventBody
-	// holds are the objects in it that the person may withdraw.
+	// holds lists the data in it that the user may withdraw.
 	holds []store.Holding
 }
 
@@ -48,7 +47,7 @@ func (w *payloadWriter) WriteString(piece string) (int, error) {
 	return len(piece), w.flush()
 }
 
-// flush stores a part when enough is in memory.
+// flush stores a part when enough bytes are in memory.
 func (w *payloadWriter) flush() error {
 	if len(w.buffer) < w.limit {
 		return nil
@@ -61,7 +60,7 @@ func (w *payloadWriter) flush() error {
 	return err
 }
 
-// hold notes that the body holds something of a connection.
+// hold records that the body contains data of a connection.
 func (w *payloadWriter) hold(of bankstore.Connection, what store.Holding) {
 	if whole := of.Holding(); !slices.Contains(w.holds, whole) {
 		w.holds = append(w.holds, whole)
@@ -69,7 +68,7 @@ func (w *payloadWriter) hold(of bankstore.Connection, what store.Holding) {
 	w.holds = append(w.holds, what)
 }
 
-// attachTo returns the event with the written body. failed is an error of writing it.
+// attachTo returns the event with the written body. failed is an error from writing the body.
 func (w *payloadWriter) attachTo(e store.EmittedEvent, failed error) (store.EmittedEvent, error) {
 	e.Holds = w.holds
 	if w.parts == nil || failed != nil {

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// The bounds of what an institution may give below an account or a subscription.
+// The limits of an institution's rows in an account or a subscription.
 const (
 	pageSize     = 500
 	maxPerRun    = 2_000_000
@@ -22,38 +22,41 @@ const (
 // reconciler compares, page by page, the keyed rows from an institution with the stored rows of
 // an account or subscription. It writes new, changed and missing rows, and nothing else.
 type reconciler[D any] struct {
-	// key is the institution's name of a row, details its stored content, and rows its table.
+	// key returns the institution's key of a row, details the content to be stored, and rows
+	// selects its table.
 	key     func(d D) string
 	details func(d D) any
 	rows    bankstore.SyncedRows
-	// Rows that are handed over are created or updated, and updated rows exist again. Rows that are not
-	// handed over are marked deleted. Count adjusts the numbers of existing and of deleted rows.
+	// Reported rows are created or updated, and an updated row that was deleted exists again.
+	// Rows that are not reported are marked deleted. Count adjusts the numbers of existing and
+	// of deleted rows.
 	create      func(tx *store.Tx, found []newRow[D], at time.Time) error
 	update      func(tx *store.Tx, id int64, d D, at time.Time) error
 	markDeleted func(tx *store.Tx, id int64, at time.Time)
 	count       func(tx *store.Tx, there, gone int64)
-	// seen are hashes of the keys handed over: eight bytes each, whatever the history.
+	// seen contains hashes of the reported keys, of eight bytes each, for a history of any
+	// length.
 	seen map[uint64]struct{}
-	// empty means, once checked is true, that nothing was stored before the run, so no row is
+	// empty means, once checked is true, that no row was stored before the run, so no row is
 	// known or missing.
 	empty, checked bool
-	// from is the day from which a row that was not passed on counts as missing; a zero date
-	// means all days. Once listed is true, stored has the rows from that day on that existed
-	// before the run. They are read with the first page.
+	// from is the day from which a row that was not reported counts as missing; a zero date
+	// means all days. Once listed is true, stored contains the rows from that day on that
+	// existed before the run. They are read with the first page.
 	from   passerelle.Date
 	stored []storedRow
 	listed bool
-	// missing are the rows that findMissing has found.
+	// missing contains the rows that findMissing has found.
 	missing []int64
 }
 
-// newRow is a row that is not stored yet, with its details as they will be.
+// newRow is a row that is not stored yet, with the content to be stored.
 type newRow[D any] struct {
 	row     D
 	details bankstore.Details
 }
 
-// storedRow is a row from before the run, with the hash of its key.
+// storedRow is a row that was stored before the run, with the hash of its key.
 type storedRow struct {
 	id  int64
 	key uint64
@@ -66,7 +69,7 @@ func hashed(key string) uint64 { return maphash.String(seed, key) }
 // validKey reports whether a text can be a key.
 func validKey(key string) bool { return key != "" && len(key) <= maxKeyLength && storable(key) == key }
 
-// each has rows created one by one.
+// each returns a function that creates rows one by one.
 func each[D any](create func(tx *store.Tx, d D, at time.Time) error) func(*store.Tx, []newRow[D], time.Time) error {
 	return func(tx *store.Tx, all []newRow[D], at time.Time) error {
 		for _, one := range all {
@@ -104,7 +107,7 @@ func (rc *reconciler[D]) reconcilePage(im *importer, page []D) error {
 	return rc.write(im, changes)
 }
 
-// known are the rows of the keys that were stored before.
+// known returns the stored rows with the given keys.
 func (rc *reconciler[D]) known(im *importer, keys []string) (map[string]bankstore.Known, error) {
 	var known map[string]bankstore.Known
 	err := rc.checkEmpty(im.ctx, &im.DB.Reader)
@@ -121,7 +124,7 @@ func (rc *reconciler[D]) known(im *importer, keys []string) (map[string]bankstor
 	return known, nil
 }
 
-// checkEmpty finds out, once, whether anything was stored before.
+// checkEmpty finds out, once, whether any row was stored before.
 func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) error {
 	var err error
 	if !rc.checked {
@@ -131,8 +134,8 @@ func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) error 
 	return err
 }
 
-// unseen returns the rows of a page that did not come before in this run. Some rows come
-// twice, because institutions book while pages are read.
+// unseen returns the rows of a page that were not reported before in this run. Some rows are
+// reported twice, because institutions book transactions while pages are read.
 func (rc *reconciler[D]) unseen(page []D) ([]D, []string, error) {
 	var fresh []D
 	var keys []string
@@ -149,11 +152,11 @@ func (rc *reconciler[D]) unseen(page []D) ([]D, []string, error) {
 	return fresh, keys, nil
 }
 
-// pageChanges has what to write for a page.
+// pageChanges contains the changes to write for a page.
 type pageChanges[D any] struct {
 	created []newRow[D]
 	updated []changedRow[D]
-	// restored counts rows that were gone before.
+	// restored counts rows that were marked deleted before.
 	restored int64
 }
 
@@ -202,7 +205,7 @@ func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {
 	})
 }
 
-// removeMissing marks rows that were not passed on as gone, from a day on if there is one.
+// removeMissing marks rows that were not reported as deleted, from a day on if there is one.
 // Older rows are never missing.
 func (rc *reconciler[D]) removeMissing(im *importer, from passerelle.Date) error {
 	if err := rc.findMissing(im.ctx, &im.DB.Reader, from); err != nil {
@@ -211,7 +214,7 @@ func (rc *reconciler[D]) removeMissing(im *importer, from passerelle.Date) error
 	return rc.markMissing(im)
 }
 
-// findMissing finds out what removeMissing is to mark.
+// findMissing finds the rows that removeMissing must mark.
 func (rc *reconciler[D]) findMissing(ctx context.Context, r *store.Reader, from passerelle.Date) error {
 	if err := rc.checkEmpty(ctx, r); err != nil {
 		return fmt.Errorf("%w: look for rows: %w", errStore, err)
@@ -244,7 +247,7 @@ func (rc *reconciler[D]) list(ctx context.Context, r *store.Reader) error {
 	return err
 }
 
-// markMissing marks what findMissing has found.
+// markMissing marks the rows that findMissing has found.
 func (rc *reconciler[D]) markMissing(im *importer) error {
 	gone := rc.missing
 	rc.missing = nil

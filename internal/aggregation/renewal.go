@@ -13,12 +13,13 @@ import (
 	"passerelle/internal/wire"
 )
 
-// A consent ends after the connector's number of days, or when the institution says. From then
-// on the service reads the connection only with its person, whom the state asks for.
+// A consent ends after the connector's number of days, or at the time that the institution
+// reports. From then on the service reads the connection only with the user, and the state asks
+// for the user.
 
-// LapseConsents finds the connections of a domain whose consent has ended. It moves each into
-// the state that asks for its person, and emits CONNECTION_SYNCED. A connection that is being
-// read waits for the next call.
+// LapseConsents finds the connections of a domain whose consent has ended. It sets each to the
+// state that asks for its user, and emits CONNECTION_SYNCED. A connection that is being read is
+// handled by the next call.
 func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) error {
 	var (
 		last bankstore.Connection
@@ -43,7 +44,7 @@ func (a *Aggregation) lapse(ctx context.Context, d passerelle.Domain, c bankstor
 	run, _, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
 	if errors.As(err, &refused) {
-		return nil // gone, or read by somebody else
+		return nil // deleted, or being read by another run
 	}
 	if err == nil && !run.lapsed() {
 		err = run.release(ctx)
@@ -61,8 +62,8 @@ func (run *syncRun) lapsed() bool {
 	return run.c.ConsentUntil != nil && !run.started.Before(*run.c.ConsentUntil)
 }
 
-// lapse ends a run before it begins, because its consent has ended. When receivers know that
-// already, it changes nothing.
+// lapse ends a run before it begins, because the consent has ended. When receivers already have
+// this state, it changes nothing.
 func (run *syncRun) lapse(ctx context.Context) error {
 	if run.c.State == run.renewal() {
 		return run.release(ctx)
@@ -70,8 +71,8 @@ func (run *syncRun) lapse(ctx context.Context) error {
 	return run.end(ctx, &importer{syncRun: run, ctx: ctx}, connector.Outcome{State: run.renewal()})
 }
 
-// renewal is the state in which a person is asked for a new consent: at a page of the
-// institution where the source has one.
+// renewal is the state in which a user is asked for a new consent: at a page of the institution
+// when the source has one.
 func (run *syncRun) renewal() passerelle.ConnectionState {
 	for _, source := range run.profile.Sources {
 		if source.Name == run.source.Name && slices.Contains(source.Mechanisms, passerelle.ByWebauth) {
@@ -89,7 +90,7 @@ func ShowConsent(c bankstore.Consent, zone *time.Location) wire.Consent {
 	}
 }
 
-// number writes an id, and nothing for zero.
+// number returns an id, or nil for zero.
 func number[T ~int64](id T) *int64 {
 	if id == 0 {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// pending are the undelivered events with their bodies, and lost those whose deliveries were
-// given up and whose bodies are erased.
+// pending returns the undelivered events with their bodies. lost are the events whose deliveries
+// were given up and whose bodies are erased.
 func (h *fixture) pending() (pending, lost []string) {
 	h.t.Helper()
 	for _, d := range storetest.Inspect(h.t, h.url).Deliveries() {
@@ -40,7 +40,7 @@ func (h *fixture) erased() {
 }
 
 // TestWithdrawalStopsWhatIsOnItsWay: bodies with withdrawn data are no longer delivered, and
-// others are.
+// other bodies are.
 func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("anna", "1234")
@@ -80,8 +80,8 @@ func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
 	})
 }
 
-// TestDisconnectingStopsWhatIsOnItsWay: the same for a connection, a subscription, and bodies
-// in several parts.
+// TestDisconnectingStopsWhatIsOnItsWay: the same for a connection, a subscription, and bodies in
+// several parts.
 func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
@@ -121,8 +121,8 @@ func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 	})
 }
 
-// TestWithdrawalWhileTemporary: withdrawn data that was held for a temporary user is not sent
-// when the user stays.
+// TestWithdrawalWhileTemporary: withdrawn data in the held events of a temporary user is not
+// sent when the user becomes permanent.
 func TestWithdrawalWhileTemporary(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var err error
@@ -144,7 +144,7 @@ func TestWithdrawalWhileTemporary(t *testing.T) {
 	})
 }
 
-// through connects through a source.
+// through makes a connection with a source.
 func (h *fixture) through(source, login string) bankstore.Connection {
 	h.t.Helper()
 	c, err := h.Connect(h.t.Context(), h.domain, h.user.ID, aggregation.Request{
@@ -154,8 +154,8 @@ func (h *fixture) through(source, login string) bankstore.Connection {
 	return c
 }
 
-// TestConsentsEnd: when its consent ends, each connection asks its person once and is not read
-// without them. After they took part, everything is as before.
+// TestConsentsEnd: when its consent ends, each connection asks its user once and is not read
+// without the user. After the user has consented again, everything is as before.
 func TestConsentsEnd(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c := h.through("directaccess", "one")
@@ -202,8 +202,8 @@ func TestConsentsEnd(t *testing.T) {
 	})
 }
 
-// TestConsentsEndWhereTheyWereGranted: a person who consented at a page of the institution is
-// sent there again.
+// TestConsentsEndWhereTheyWereGranted: a user who consented at a page of the institution is sent
+// to it again.
 func TestConsentsEndWhereTheyWereGranted(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var want []passerelle.ConnectionState
@@ -271,8 +271,9 @@ func TestUserSynced(t *testing.T) {
 	})
 }
 
-// TestUserSyncedOnRequest: a request for all connections is a batch, and one connection is none.
-// When an account is withheld, an undelivered USER_SYNCED with its data is dropped.
+// TestUserSyncedOnRequest: a request for all connections is a batch, but a single connection is
+// not. When the user stops sharing an account, an undelivered USER_SYNCED with its data is
+// dropped.
 func TestUserSyncedOnRequest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		all := func() string {

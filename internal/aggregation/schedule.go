@@ -9,18 +9,17 @@ import (
 )
 
 const (
-	// A wrong password is tried again once after half a day and then every
-	// week: institutions refuse good ones now and then, and lock an account
-	// after a few.
+	// A wrong password is tried again once after half a day and then every week: institutions
+	// sometimes refuse correct passwords, and lock an account after a few failures.
 	firstWrongpass = 12 * time.Hour
 	laterWrongpass = 7 * 24 * time.Hour
-	// A state that ends by itself is tried again after an hour, then after twice as long each
+	// A state that needs no action is tried again after an hour, then after twice as long each
 	// time, up to a day.
 	firstRetry = time.Hour
 	lastRetry  = 24 * time.Hour
 )
 
-// next is when to read a connection without a request; nil means only on request.
+// next is the time at which to read a connection without a request; nil means only on request.
 func (run *syncRun) next(now time.Time, o connector.Outcome) *time.Time {
 	wait, wanted := run.pause(o)
 	if !wanted || !run.c.Active || run.profile.Data.TakesFiles || !run.settings.On(settings.AutosyncEnabled) {
@@ -45,7 +44,7 @@ func (run *syncRun) pause(o connector.Outcome) (time.Duration, bool) {
 	return 0, false
 }
 
-// frequency is how often a connection is read that is well.
+// frequency is the interval between reads of a healthy connection.
 func (run *syncRun) frequency() time.Duration {
 	if own, set := settings.DaysOf(run.profile.SyncDays); set {
 		return own
@@ -63,8 +62,8 @@ func backoff(failures int64) time.Duration {
 	return wait
 }
 
-// spread shortens a pause by up to a tenth, differently for each connection, so that
-// connections created together are read at different times.
+// spread shortens a pause by up to a tenth, differently for each connection, so that connections
+// created together are read at different times.
 func (run *syncRun) spread(pause time.Duration) time.Duration {
 	const parts = 1024
 	share := (int64(run.c.ID)*2654435761 + run.sync) % parts

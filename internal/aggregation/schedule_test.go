@@ -19,8 +19,8 @@ func ending(o connector.Outcome) reading {
 	return func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) { return o, nil }
 }
 
-// waits are the consecutive pauses before a connection is read without a request. It is read
-// when it is due, and not a second before.
+// waits returns the consecutive pauses before a connection is read without a request. It checks
+// that the connection is read when it is due, and not a second before.
 func (h *fixture) waits(id passerelle.ConnectionID, times int) (waits []time.Duration) {
 	h.t.Helper()
 	for range times {
@@ -41,8 +41,8 @@ func (h *fixture) waits(id passerelle.ConnectionID, times int) (waits []time.Dur
 }
 
 // TestRetriesByKindOfError: a wrong password is tried again after half a day and then weekly. A
-// state that ends by itself is tried after an hour, then after twice as long up to a day, but
-// no sooner than the institution asks. A state that needs the person is never tried.
+// state that needs no action is tried after an hour, then after twice as long up to a day, but
+// no sooner than the institution asks. A state that needs the user is never tried.
 func TestRetriesByKindOfError(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		const hour, day = time.Hour, 24 * time.Hour
@@ -82,8 +82,8 @@ func TestRetriesByKindOfError(t *testing.T) {
 	})
 }
 
-// TestSchedulesThatAreSet: how often a connection is read, and whether it is,
-// are settings of the domain and of the connection.
+// TestSchedulesThatAreSet: settings of the domain and of the connection decide whether and how
+// often a connection is read.
 func TestSchedulesThatAreSet(t *testing.T) {
 	const day = 24 * time.Hour
 	no := false
@@ -120,7 +120,7 @@ func TestSchedulesThatAreSet(t *testing.T) {
 }
 
 // TestFourReadsADayWithoutThePerson: reads by programs and in the background count together.
-// Reads beyond the limit wait until a day after the first, and the person may read without a
+// Reads beyond the limit wait until a day after the first, and the user may read without a
 // limit.
 func TestFourReadsADayWithoutThePerson(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
@@ -156,7 +156,7 @@ func TestFourReadsADayWithoutThePerson(t *testing.T) {
 }
 
 // TestReplicasShareWhatIsDue: each connection is read once, by the first replica that claims it,
-// even when another listed it before.
+// even when another replica listed it before.
 func TestReplicasShareWhatIsDue(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		const connections = 10
@@ -175,7 +175,7 @@ func TestReplicasShareWhatIsDue(t *testing.T) {
 			mu.Lock()
 			reads[req.Connection]++
 			mu.Unlock()
-			if begun.CompareAndSwap(false, true) { // the rest waits in the list of the first
+			if begun.CompareAndSwap(false, true) { // the other connections are still in the list of the first replica
 				_, err := other.SyncDue(ctx, h.domain)
 				must(t, err)
 			}

@@ -20,21 +20,21 @@ import (
 // or a subscription.
 const ConsentVersion = "1"
 
-// AccountChange is a person's change of an account. Nil leaves a field as it is.
+// AccountChange is a user's change of an account. A nil field does not change.
 type AccountChange struct {
 	Disabled            *bool
 	Name                *string
 	Display, Bookmarked *bool
 	Usage               *passerelle.Usage
-	// Origin is where the person agreed: api or webview.
+	// Origin is where the user agreed: api or webview.
 	Origin string
 }
 
-// ChangeAccounts changes what a person may change in accounts, and returns the changed accounts
-// by id. The accounts of one connection change together or not at all. Enabling stores the
-// consent and makes the service read the accounts soon. Disabling withdraws it, and hides their
-// rows at once. It fails with the locked error when the connection is being read for longer than
-// LeaseTimeout.
+// ChangeAccounts changes the fields of accounts that a user may change, and returns the changed
+// accounts by id. The accounts of one connection change together or not at all. Enabling stores
+// the consent and makes the service read the accounts soon. Disabling ends the consent, and
+// hides the accounts' rows at once. It fails with the locked error when the connection is being
+// read for longer than LeaseTimeout.
 func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]bankstore.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {
@@ -52,8 +52,9 @@ func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, u
 	return a.accounts(ctx, d, user, ids)
 }
 
-// WithholdAccounts applies a change that disables to all shared accounts of a user, or of one connection when
-// it is not zero. The accounts of one connection change together or not at all.
+// WithholdAccounts applies a change that disables to all shared accounts of a user, or to those
+// of one connection when its id is not zero. The accounts of one connection change together or
+// not at all.
 func (a *Aggregation) WithholdAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, change AccountChange) error {
 	filter, w := bankstore.AccountFilter{Domain: d.ID, User: user, Connection: connection, All: true}, store.Window{Limit: maxAccounts}
 	for {
@@ -83,7 +84,7 @@ func (a *Aggregation) Account(ctx context.Context, d passerelle.Domain, user pas
 	return found[0], nil
 }
 
-// accounts reads accounts of a user, disabled or not. It fails when one is missing.
+// accounts reads accounts of a user, including disabled ones. It fails when one is missing.
 func (a *Aggregation) accounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID) ([]bankstore.StoredAccount, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	found, err := bankstore.From(a.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: d.ID, User: user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
@@ -101,7 +102,7 @@ func (a *Aggregation) changeAccounts(ctx context.Context, d passerelle.Domain, u
 	if err != nil {
 		return err
 	}
-	all, err := a.accounts(ctx, d, user, ids) // as they stand under the lease
+	all, err := a.accounts(ctx, d, user, ids) // read again under the lease
 	if change.Disabled != nil && !*change.Disabled {
 		a.devices.Store(connection, connector.DeviceOf(ctx))
 	}
@@ -147,7 +148,7 @@ func (run *syncRun) change(ctx context.Context, accounts []bankstore.StoredAccou
 	}, events...)
 }
 
-// changeAccount shares or withholds an account, when the change does.
+// changeAccount enables or disables an account, if the change does.
 func (run *syncRun) changeAccount(tx *store.Tx, account bankstore.StoredAccount, change AccountChange, now time.Time) error {
 	if !change.changesDisabled(account) {
 		return nil

@@ -12,18 +12,18 @@ import (
 	"passerelle/internal/store"
 )
 
-// SubscriptionChange is a person's change of subscriptions. Nil leaves a field as it is.
+// SubscriptionChange is a user's change of subscriptions. A nil field does not change.
 type SubscriptionChange struct {
 	Disabled *bool
-	// Origin is where the person agreed: api or webview.
+	// Origin is where the user agreed: api or webview.
 	Origin string
 }
 
-// ChangeSubscriptions changes subscriptions, disabled ones included. The subscriptions of one
-// connection change together or not at all. Enabling records the consent and makes a read due
-// soon. Disabling withdraws the consent and hides the documents at once. It fails with the
-// locked error when the connection is being read for longer than LeaseTimeout. It emits no
-// event, because the interface has none.
+// ChangeSubscriptions changes subscriptions, including disabled ones. The subscriptions of one
+// connection change together or not at all. Enabling stores the consent and makes the service
+// read the subscriptions soon. Disabling ends the consent and hides the documents at once. It
+// fails with the locked error when the connection is being read for longer than LeaseTimeout. It
+// emits no event, because the interface specification defines none.
 func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
 	all, err := a.subscriptions(ctx, d, user, ids)
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Doma
 	return nil
 }
 
-// changesDisabled reports whether a change has an effect.
+// changesDisabled reports whether a change enables or disables a subscription.
 func (c SubscriptionChange) changesDisabled(s bankstore.StoredSubscription) bool {
 	return c.Disabled != nil && *c.Disabled != (s.Disabled != nil)
 }
@@ -72,7 +72,7 @@ func (a *Aggregation) changeSubscriptions(ctx context.Context, d passerelle.Doma
 	if err != nil {
 		return err
 	}
-	all, err := a.subscriptions(ctx, d, user, ids) // as they stand under the lease
+	all, err := a.subscriptions(ctx, d, user, ids) // read again under the lease
 	if err == nil {
 		err = run.changeSubscriptions(ctx, all, change)
 	}
@@ -82,7 +82,7 @@ func (a *Aggregation) changeSubscriptions(ctx context.Context, d passerelle.Doma
 	return nil
 }
 
-// changeSubscriptions shares subscriptions, or withholds them again.
+// changeSubscriptions enables or disables subscriptions.
 func (run *syncRun) changeSubscriptions(ctx context.Context, all []bankstore.StoredSubscription, change SubscriptionChange) error {
 	now := run.instant()
 	return run.write(ctx, func(tx *store.Tx) error {

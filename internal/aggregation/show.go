@@ -66,7 +66,7 @@ func ShowSources(sources []bankstore.ConnectionSource, zone *time.Location) *[]w
 	return &shown
 }
 
-// ShowLog renders the account of a run to the institution of a connection.
+// ShowLog renders the record of a run for a connection.
 func (a *Aggregation) ShowLog(c bankstore.Connection, l bankstore.ConnectionLog, zone *time.Location) wire.ConnectionLog {
 	out := wire.ConnectionLog{
 		ID: l.ID, IDUser: int64(l.User), IDConnection: int64(l.Connection), IDConnector: a.Show(c, zone).IDConnector, Timestamp: passerelle.FormatDateTime(l.At, zone),
@@ -96,8 +96,8 @@ func (a *Aggregation) Connector(uuid string, v settings.Values, view wire.Connec
 	return &shown
 }
 
-// Ownerships renders the holders of a user's accounts. It costs one query for their connections
-// and one for the sources of these.
+// Ownerships renders the holders of a user's accounts. It needs one query for the connections
+// and one for their sources.
 func (a *Aggregation) Ownerships(ctx context.Context, d passerelle.Domain, user passerelle.UserID, accounts []bankstore.StoredAccount) ([]wire.Ownership, error) {
 	shown, ids := make([]wire.Ownership, len(accounts)), make([]passerelle.ConnectionID, len(accounts))
 	for i, account := range accounts {

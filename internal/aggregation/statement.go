@@ -8,12 +8,12 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxStatementPayload is the largest payload that becomes a statement: sorting the movements
-// needs all of it in memory. Only tests change it.
+// maxStatementPayload is the largest payload that is converted to a statement: sorting the
+// transactions needs all of it in memory. Only tests change it.
 var maxStatementPayload = 32 << 20
 
-// newStatementPayload makes a payload that can become a statement. Where the domain wants
-// statements, it stays in memory up to the limit.
+// newStatementPayload makes a payload that can be converted to a statement. When the domain's
+// settings require statements, it stays in memory up to the limit.
 func (run *syncRun) newStatementPayload(ctx context.Context) *payloadWriter {
 	w := run.newPayload(ctx)
 	if run.settings.On(settings.CFONB) {
@@ -39,9 +39,9 @@ func (run *syncRun) finish(w *payloadWriter, e store.EmittedEvent, failed error)
 	return e, err
 }
 
-// makeStatement makes the body of an event a statement of a payload where the domain wants
-// that. A payload with values that do not fit the columns is sent unchanged: the receiver
-// recognises it by its type, and the run continues.
+// makeStatement converts a payload to a statement when the domain's settings require it. A
+// payload with values that do not fit the columns is sent unchanged: the receiver can detect
+// this by the media type, and the run continues.
 func (run *syncRun) makeStatement(ctx context.Context, e *store.EmittedEvent, payload []byte) {
 	if !run.settings.On(settings.CFONB) {
 		return

@@ -23,7 +23,7 @@ import (
 
 const cfonbSettings = "text/plain; charset=us-ascii"
 
-// sent is the deliveries of an event, with their bodies.
+// sent returns the deliveries of an event, with their bodies.
 func (h *fixture) sent(event webhook.Event) (all []store.Delivery, bodies [][]byte) {
 	h.t.Helper()
 	for _, w := range h.hooks {
@@ -97,7 +97,7 @@ func TestStatementsHaveWhatWasRead(t *testing.T) {
 	})
 }
 
-// foundStatements: each new account has a delivery that names it. Its body is a statement with a
+// foundStatements: each new account has a delivery for it. Its body is a statement with a
 // balance and without movements, or it is empty and the account counts as omitted.
 func (h *fixture) foundStatements(found []store.Delivery, bodies [][]byte) {
 	h.t.Helper()
@@ -168,8 +168,7 @@ func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
 	})
 }
 
-// rich is an institution whose accounts hold more than a statement has columns
-// for.
+// rich is an institution whose accounts have values that do not fit the columns of a statement.
 type rich struct{ connector.DataReader }
 
 func (r rich) Profile() connector.Profile {
@@ -192,7 +191,7 @@ func (r richer) Accounts(all []passerelle.AccountDetails) error {
 	return r.Sink.Accounts(all)
 }
 
-// What a statement has no columns for does not end a run.
+// Values that do not fit a statement do not end a run.
 func TestWhatDoesNotFitIntoAStatementIsJSON(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))

@@ -24,7 +24,7 @@ func TestSubscriptionThatEnds(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("changing", "1234")
 		must(t, err)
-		if len(h.subscriptions()) == 2 { // this day has none that ends
+		if len(h.subscriptions()) == 2 { // on this day no subscription ends
 			h.now = h.now.Add(24 * time.Hour)
 			h.sync()
 		}

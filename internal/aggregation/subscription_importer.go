@@ -14,7 +14,7 @@ import (
 	"passerelle/webhook"
 )
 
-// maxSubscriptions is how many subscriptions a provider may give.
+// maxSubscriptions is how many subscriptions a provider may report.
 const maxSubscriptions = 1000
 
 // syncedSubscription is a subscription of the run.
@@ -24,8 +24,8 @@ type syncedSubscription struct {
 	read      bool
 }
 
-// reported is the subscription as events show it: without documents unless it was
-// read to its end.
+// reported is the subscription in the form of events: without documents unless it was read
+// completely.
 func (s *syncedSubscription) reported() bankstore.StoredSubscription {
 	shown := s.StoredSubscription
 	if !s.read {
@@ -34,8 +34,8 @@ func (s *syncedSubscription) reported() bankstore.StoredSubscription {
 	return shown
 }
 
-// Subscriptions takes the list of subscriptions there are. New ones are disabled until the
-// person shares them. Those no longer listed are deleted.
+// Subscriptions stores the list of all subscriptions. New subscriptions are disabled until the
+// user shares them. Subscriptions that are no longer listed are deleted.
 func (im *importer) Subscriptions(all []passerelle.SubscriptionDetails) error {
 	if im.subscriptions != nil || len(all) > maxSubscriptions {
 		return fmt.Errorf("%w: subscriptions come once, at most %d", errInvalidData, maxSubscriptions)
@@ -122,7 +122,7 @@ func (im *importer) SubscriptionWanted(key string) bool {
 	return s != nil && s.Disabled == nil && s.Deleted == nil
 }
 
-// Documents takes a page of a subscription.
+// Documents stores a page of a subscription.
 func (im *importer) Documents(key string, page []passerelle.DocumentDetails) error {
 	s := im.subscriptions[key]
 	if !im.SubscriptionWanted(key) || s.read {
@@ -138,7 +138,7 @@ func (im *importer) Documents(key string, page []passerelle.DocumentDetails) err
 	return s.documents.reconcile(im, bills)
 }
 
-// checkDocumentAmount refuses amounts that cannot be.
+// checkDocumentAmount refuses invalid amounts.
 func checkDocumentAmount(d passerelle.DocumentDetails) error {
 	if d.Total == nil {
 		return checkCurrencies(d.Currency)
@@ -168,8 +168,8 @@ func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passer
 	}
 }
 
-// SubscriptionRead ends a subscription: documents that were not handed over are
-// gone at the provider. It emits an event with what changed.
+// SubscriptionRead ends the read of a subscription: documents that were not reported are marked
+// as deleted. It emits an event with the changes.
 func (im *importer) SubscriptionRead(key string) error {
 	s := im.subscriptions[key]
 	if !im.SubscriptionWanted(key) || s.read {
@@ -195,7 +195,7 @@ func (run *syncRun) subscriptionSynced(ctx context.Context, s bankstore.StoredSu
 	return w.attachTo(e, w.Subscription(run.subscriptionRead(ctx, w, s)))
 }
 
-// subscriptionRead is a subscription with the documents that changed, as the body holds it.
+// subscriptionRead writes a subscription with its changed documents into a body.
 func (run *syncRun) subscriptionRead(ctx context.Context, w *payloadWriter, s bankstore.StoredSubscription) wire.SubscriptionRead {
 	w.hold(run.c, s.Holding())
 	return wire.SubscriptionRead{Subscription: wire.NewSubscription(s.Subscription, run.zone()), Documents: func(write func(wire.Document)) error {

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// maxRunTime limits a run, and runLease how long a crash locks a connection: each stored
-	// page renews the lease, and so does a timer during a call.
+	// maxRunTime limits a run, and runLease limits how long a connection stays locked after a
+	// crash. Each stored page, and a timer during a call, renew the lease.
 	maxRunTime = 15 * time.Minute
 	runLease   = time.Minute
 )
 
-// syncRun is one read of an institution under the lease of a connection, and all writes that it
+// syncRun is one read of an institution under the lease of a connection, with all writes that it
 // causes.
 type syncRun struct {
 	*Aggregation
@@ -31,10 +31,10 @@ type syncRun struct {
 	user   passerelle.User
 	c      bankstore.Connection
 	source bankstore.ConnectionSource
-	// sources are all sources of the connection, as they were before the run.
+	// sources are all sources of the connection before the run.
 	sources []bankstore.ConnectionSource
-	// values has the values of the connector's fields, and memory what the last run
-	// returned. secretless is why they could not be read.
+	// values contains the values of the connector's fields, and memory the memory that the last
+	// run returned. secretless is the reason why they could not be decrypted.
 	values     map[string]string
 	memory     []byte
 	secretless error
@@ -42,26 +42,26 @@ type syncRun struct {
 	settings   settings.Values
 	holder     string
 	attended   bool
-	// terminable connectors end consents at the institution.
+	// terminable means that the connector can end consents at the institution.
 	terminable bool
-	// brokenOff means that the last run never ended.
+	// brokenOff means that the last run was interrupted.
 	brokenOff bool
 	started   time.Time
-	// sync numbers what this run changes.
+	// sync is the number of this run in the rows that it changes.
 	sync int64
-	// back is the return address for a person who is sent to a page of the institution.
+	// back is the return address for a user who is sent to a page of the institution.
 	back bankstore.ConnectionReturn
-	// wantedEvents are the events that webhooks want, nil before they were read. writeAll means
-	// that a webhook was added since, and that every body is written.
+	// wantedEvents are the events that webhooks are subscribed to, nil before they were read.
+	// writeAll means that a webhook was added since, so that every body is written.
 	wantedEvents map[webhook.Event]bool
 	writeAll     bool
-	// report has the subject of its final events, once it has ended.
+	// report has the content of the final events, once the run has ended.
 	report report
-	// ended is true when how it ended is on record.
+	// ended is true once the end of the run is stored.
 	ended bool
 }
 
-// readRequest has what a run begins with.
+// readRequest contains the input of a run.
 type readRequest struct {
 	attended bool
 	answers  map[string]string
@@ -77,9 +77,9 @@ func (run *syncRun) zone() *time.Location { return run.settings.Location() }
 // instant returns the present instant of the domain.
 func (run *syncRun) instant() time.Time { return run.now(run.domain) }
 
-// write executes a unit of the run. It fails when the lease has lapsed, so that a late reader
-// does not write next to another one. Events get the next versions of the connection, in order.
-// Events of a temporary user are held.
+// write executes a unit of the run. It fails when the lease has lapsed, so that a late run does
+// not write at the same time as another one. Events get the next versions of the connection, in
+// order. Events of a temporary user are held.
 func (run *syncRun) write(ctx context.Context, fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	version := run.c.Version + int64(len(events))
 	err := run.DB.Write(ctx, func(tx *store.Tx) error {
@@ -127,8 +127,8 @@ func (run *syncRun) userBecamePermanent(ctx context.Context) bool {
 	return changed
 }
 
-// read reads the institution, and stores the data and the outcome. The caller has the lease, and
-// read releases it.
+// read reads the institution, and stores the data and the outcome. The caller must hold the
+// lease, and read releases it.
 func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a readRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, maxRunTime)
 	defer cancel()
@@ -166,7 +166,7 @@ func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a rea
 	return run.errorOfLostLease(context.WithoutCancel(ctx), ended)
 }
 
-// end stores how a run ended, with the account of it and its last events.
+// end stores the end of a run, with its record and its last events.
 func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) error {
 	now := run.instant()
 	first := run.c.Established == nil && o.State == ""
@@ -223,11 +223,11 @@ func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
 }
 
 // consentDays is how many days a consent lasts when neither the institution nor the connector
-// says otherwise.
+// reports another number.
 const consentDays = 180
 
-// setConsentEnd moves the end of the consent to the one that the institution reports. Without a
-// report, it counts the days of the connector when the person took part or no end is known.
+// setConsentEnd sets the end of the consent to the end that the institution reports. Without a
+// report, it counts the days of the connector when the user was present or no end is stored.
 func (run *syncRun) setConsentEnd(now time.Time, o connector.Outcome) {
 	until := o.ConsentUntil
 	if until == nil && (run.attended || run.c.ConsentUntil == nil) {

@@ -21,9 +21,9 @@ const (
 	terminationTime  = 30 * time.Second
 )
 
-// TerminateConsents ends the consents of deleted connections of a domain at their institutions,
-// as far as that is due. It logs each failure. After maxTerminations failures it gives up, and
-// the consent expires by itself.
+// TerminateConsents ends the consents of a domain's deleted connections at their institutions,
+// if that is due. It logs each failure. After maxTerminations failures it gives up, and the
+// consent expires by itself.
 func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain) error {
 	due, err := bankstore.From(a.DB).TerminationsDue(ctx, d.ID, a.now(d), maxDue)
 	for _, t := range due {
@@ -42,7 +42,7 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bank
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return nil // somebody else does it
+		return nil // another process does it
 	}
 	if err != nil {
 		return fmt.Errorf("note that the consent of connection %d is ended: %w", t.Connection, err)

@@ -10,11 +10,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// MaxCategories is how many categories a person may give a transaction.
+// MaxCategories is how many categories a user may assign to a transaction.
 const MaxCategories = 10
 
-// EditTransaction stores what the person changed of a transaction of theirs. An
-// edit that changes nothing writes nothing.
+// EditTransaction stores a user's changes of a transaction. An edit that changes nothing writes
+// nothing.
 func (a *Aggregation) EditTransaction(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, e bankstore.TransactionEdit) error {
 	if e.None() {
 		return nil

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// maxInline is the largest body that is stored in one piece. Each request in flight holds
-	// one in memory.
+	// maxInline is the largest body that is stored in one piece. Each request in flight keeps
+	// one such body in memory.
 	maxInline = 64 << 10
-	// maxTriggerItems is how many deliveries of a triggered event are reported.
+	// maxTriggerItems is how many deliveries of a triggered event the answer lists.
 	maxTriggerItems = 1000
 )
 
-// TestEvent is an event that is requested to try a receiver. Without a user or a connection, it
+// TestEvent is an event that is requested to test a receiver. Without a user or a connection, it
 // has those of the sample. Without data its body is the sample.
 type TestEvent struct {
 	Event      string
@@ -33,7 +33,8 @@ type TestEvent struct {
 	Data []byte
 }
 
-// Triggered is the result. The event of a temporary user is held, and has no deliveries yet.
+// Triggered is the result of Trigger. The event of a temporary user is held, and has no
+// deliveries yet.
 type Triggered struct {
 	Event      webhook.Entry
 	SubjectID  int64
@@ -43,7 +44,7 @@ type Triggered struct {
 
 // Trigger emits a test event into a sandbox domain. It is delivered like any other event, after
 // earlier test events about the same subject. It refuses events that a sandbox emits by itself,
-// and says what to do instead. It also refuses a user who does not exist.
+// and the error says what to do instead. It also refuses a user who does not exist.
 func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
 	entry, err := triggerable(t.Event)
 	if err != nil {
@@ -71,7 +72,7 @@ func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t TestEv
 	return out, nil
 }
 
-// caused are the events that happen in a sandbox as well, and how.
+// caused maps the events that sandboxes emit themselves to their causes.
 var caused = map[webhook.Event]string{
 	webhook.PaymentStateUpdated: "comes from payments alone; take one a step on with POST /sandbox/payments/{paymentId}/simulate",
 	webhook.UserCreated:         "comes from users alone; create one with POST /auth/init",
@@ -99,7 +100,7 @@ func triggerableNames() []string {
 	return names
 }
 
-// about is the user and the connection that a trigger is about.
+// about returns the user and the connection of the event.
 func about(t TestEvent) (int64, int64) {
 	user, connection := int64(t.User), int64(t.Connection)
 	if user == 0 {
@@ -113,7 +114,7 @@ func about(t TestEvent) (int64, int64) {
 
 func noSuchUser() error { return passerelle.InvalidField("id_user", "no user of that id") }
 
-// makeTriggeredStatement makes a statement of the body where the domain wants that.
+// makeTriggeredStatement converts the body to a statement when the domain's settings require it.
 func (a *Aggregation) makeTriggeredStatement(ctx context.Context, e *store.EmittedEvent) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, e.Domain)
 	if err != nil || !values.On(settings.CFONB) || !slices.Contains(webhook.StatementEvents(), e.Name) {
@@ -124,7 +125,7 @@ func (a *Aggregation) makeTriggeredStatement(ctx context.Context, e *store.Emitt
 	return err
 }
 
-// emitTriggered stores an event under a version of its own.
+// emitTriggered stores an event with a new version.
 func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) error {
 	var err error
 	if e.Version, err = a.DB.TriggeredVersion(ctx, e.Domain); err != nil {
@@ -151,8 +152,8 @@ func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e 
 	return nil
 }
 
-// emitAbout stores an event, held if its user may still vanish. A user who became permanent
-// since it was read is store.ErrConflict: nothing would release the event.
+// emitAbout stores an event. It is held if its user is temporary. When a user became permanent
+// since it was read, the error is store.ErrConflict, because nothing would release the event.
 func (a *Aggregation) emitAbout(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) error {
 	var user passerelle.User
 	if e.User != 0 {

@@ -63,7 +63,8 @@ func (b *bench) user(permanent bool) passerelle.User {
 	return u
 }
 
-// changes returns what a webhook would get now, with bodies: the first event of each subject.
+// changes returns the deliveries that a webhook would get now, with bodies: the first event of
+// each subject.
 func (b *bench) changes(event string) (all []store.Delivery, bodies []string) {
 	b.t.Helper()
 	w, err := b.DB.Webhook(b.t.Context(), b.domain.ID, b.hooks[event])
@@ -131,7 +132,8 @@ func TestTriggersAreRefused(t *testing.T) {
 	})
 }
 
-// Events about one connection wait for each other, and those of other connections do not.
+// Events about one connection are sent one after the other, independently of those of other
+// connections.
 func TestTriggeredEventsKeepTheirOrder(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		for _, data := range []string{`{"n":1}`, `{"n":2}`} {
@@ -146,7 +148,7 @@ func TestTriggeredEventsKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// The event of a temporary user waits until the user is permanent.
+// The event of a temporary user is held until the user is permanent.
 func TestTriggerOfAUser(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		permanent, temporary := b.user(true), b.user(false)
@@ -169,13 +171,13 @@ func TestTriggerOfAUser(t *testing.T) {
 	})
 }
 
-// A user who becomes permanent during the trigger has released the held events, so the new
-// event must not be held.
+// When a user becomes permanent during the trigger, the held events are released already, so the
+// new event must not be held.
 func TestAUserBecomesPermanentWhileAnEventIsTriggered(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		temporary, checks := b.user(false), 0
 		b.Now = func() time.Time {
-			if checks++; checks == 2 { // the user has just been read, and whether its time is over
+			if checks++; checks == 2 { // the user and its expiry have just been read
 				_, err := b.KeepUser(t.Context(), b.domain, temporary.ID, func(*store.Tx, passerelle.User) error { return nil })
 				must(t, err)
 			}

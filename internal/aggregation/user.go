@@ -14,15 +14,17 @@ import (
 	"passerelle/webhook"
 )
 
-// attempts is how often an operation is repeated because the user changed meanwhile. A user
-// changes a few times in its life.
+// attempts is how often an operation is repeated because the user has changed in between. A user
+// changes only a few times.
 const attempts = 5
 
-// Also writes more in the transaction that creates or keeps a user, such as its token.
+// Also writes additional rows in the transaction that creates a user or makes it permanent, such
+// as its token.
 type Also func(tx *store.Tx, u passerelle.User) error
 
-// CreateUser makes a user. A permanent user is reported at once. A temporary one expires after
-// the minutes of the key auth.user_token_expire, and is reported when it becomes permanent.
+// CreateUser creates a user. A permanent user is reported at once. A temporary user expires
+// after the minutes of the setting auth.user_token_expire, and is reported when it becomes
+// permanent.
 func (a *Aggregation) CreateUser(ctx context.Context, d passerelle.Domain, permanent bool, also Also) (passerelle.User, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
@@ -51,7 +53,7 @@ func (a *Aggregation) CreateUser(ctx context.Context, d passerelle.Domain, perma
 	return u, nil
 }
 
-// emit stores an event about a user, of the user's version.
+// emit stores an event about a user with the user's version.
 func (a *Aggregation) emit(tx *store.Tx, u passerelle.User, name webhook.Event, now time.Time, zone *time.Location) error {
 	tx.AfterCommit(a.Wake)
 	return tx.Emit(store.EmittedEvent{
@@ -76,9 +78,8 @@ func (a *Aggregation) userBy(ctx context.Context, r *store.Reader, d passerelle.
 	return u, nil
 }
 
-// KeepUser makes a temporary user permanent and releases the user's held events. It does
-// nothing for a permanent user. In both cases the user exists when the rest of the unit is
-// written.
+// KeepUser makes a temporary user permanent and releases the user's held events. It does nothing
+// for a permanent user. In both cases the user exists when the rest of the unit is written.
 func (a *Aggregation) KeepUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, also Also) (passerelle.User, error) {
 	for range attempts {
 		u, err := a.User(ctx, d, id)
@@ -114,14 +115,15 @@ func (a *Aggregation) keep(ctx context.Context, d passerelle.Domain, u passerell
 	return u, nil
 }
 
-// changing is the error for a user who keeps changing. It is not the client's fault, and trying
-// again helps.
+// changing is the error for a user that changes at every attempt. The client did not cause it,
+// and can try again.
 func changing(id passerelle.UserID) error {
 	return fmt.Errorf("user %d changes all the time: %w", id, passerelle.Unavailable)
 }
 
-// DeleteUser removes a user. A permanent user is reported, with its token still in the request.
-// No event reports a temporary one. Acts of an operator go on record with it.
+// DeleteUser deletes a user. A permanent user is reported, and the request still carries its
+// token. No event reports a temporary user. Acts of an operator are recorded in the same
+// transaction.
 func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {

@@ -30,7 +30,7 @@ func (h *fixture) registerWebhook() {
 	}
 }
 
-// bodies are the bodies of the events of a read, by name.
+// bodies returns the bodies of the events of a read, by name.
 func (h *fixture) bodies() map[string]string {
 	h.t.Helper()
 	all := map[string]string{}
@@ -42,7 +42,8 @@ func (h *fixture) bodies() map[string]string {
 	return all
 }
 
-// TestUnwantedEvents: an unwanted event is stored in its order without a body.
+// TestUnwantedEvents: an event that no webhook is subscribed to is stored in its order without a
+// body.
 func TestUnwantedEvents(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.deafen()
@@ -68,8 +69,8 @@ func TestUnwantedEvents(t *testing.T) {
 	})
 }
 
-// TestWebhookRegisteredDuringASync: a webhook registered during a read gets the complete events
-// from then on, although none wanted them at the start.
+// TestWebhookRegisteredDuringASync: a webhook registered during a read gets complete events from
+// then on, although no webhook was subscribed at the start.
 func TestWebhookRegisteredDuringASync(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.deafen()
@@ -99,8 +100,7 @@ func TestWebhookRegisteredDuringASync(t *testing.T) {
 	})
 }
 
-// TestUserEventsAreWantedLate: the same holds for the event about several connections
-// together.
+// TestUserEventsAreWantedLate: the same holds for the event about several connections together.
 func TestUserEventsAreWantedLate(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.shared(s)
@@ -109,7 +109,7 @@ func TestUserEventsAreWantedLate(t *testing.T) {
 		eyes := storetest.Inspect(t, h.url)
 		before := synced(eyes)
 		var n sync.Mutex
-		h.Wake = func() { // after each event
+		h.Wake = func() { // called after each event
 			n.Lock()
 			defer n.Unlock()
 			if len(h.hooks) == 0 && synced(eyes) == before+2 {
@@ -125,7 +125,7 @@ func TestUserEventsAreWantedLate(t *testing.T) {
 	})
 }
 
-// synced is how many connections were reported.
+// synced is the number of reported connections.
 func synced(eyes *storetest.Inspection) (n int) {
 	for _, e := range eyes.Events() {
 		if e.Name == "CONNECTION_SYNCED" {

@@ -25,21 +25,21 @@ type Webauth struct {
 	// Connection.
 	Connector  string
 	Connection passerelle.ConnectionID
-	// Source names a source of the connector; empty is the first one with such a page. Values
-	// are values of its fields.
+	// Source is the name of a source of the connector; empty means the first source with such a
+	// page. Values are values of its fields.
 	Source string
 	Values map[string]string
 	Landing
 }
 
-// Landing is where a person goes after an institution's page: to a registered address of the
-// client, with the client's state.
+// Landing is the address to which a user is redirected after an institution's page: a registered
+// address of the client, with the client's state.
 type Landing struct{ RedirectURI, State string }
 
-// maxState is how many characters a client may want back.
+// maxState is the largest length of the client's state parameter, in characters.
 const maxState = 2000
 
-// Check refuses a wish that contradicts itself.
+// Check refuses contradictory requests.
 func (w Webauth) Check() error {
 	switch {
 	case w.Connector == "" && w.Connection == 0:
@@ -51,7 +51,7 @@ func (w Webauth) Check() error {
 }
 
 // CheckWebauth refuses requests that lead to no page of an institution: with Conflict for a
-// connection that needs none or is being read, and otherwise with Invalid or NotFound.
+// connection that needs no page or is being read, and otherwise with Invalid or NotFound.
 func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) error {
 	if w.Connection == 0 {
 		_, _, err := a.open(ctx, d, user, w.request())
@@ -88,16 +88,16 @@ func (w Webauth) request() Request {
 	return Request{Connector: w.Connector, Source: w.Source, Mechanism: passerelle.ByWebauth, Values: w.Values, Landing: w.Landing}
 }
 
-// hasPage reports whether people let a source be read on a page of the
-// institution's.
+// hasPage reports whether users authorise the reads of a source on a page of the institution.
 func hasPage(p connector.Profile, source string) bool {
 	return slices.ContainsFunc(p.Sources, func(s connector.Source) bool {
 		return s.Name == source && slices.Contains(s.Mechanisms, passerelle.ByWebauth)
 	})
 }
 
-// Asked are the values that are useful on the way to an institution's page. They contain no
-// secrets: passwords, and fields of other mechanisms, stay out of the browser's address.
+// Asked returns the supplied values that the address on the way to an institution's page may
+// contain. They contain no secrets: passwords, and fields of other mechanisms, must not appear
+// in the browser's address.
 func (a *Aggregation) Asked(w Webauth) map[string]string {
 	kept := map[string]string{}
 	reader, known := a.Connectors.DataReader(w.Connector)
@@ -133,26 +133,26 @@ func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, use
 	return c, w.arrival(c, nil), nil
 }
 
-// Arrival is the result for a person who returned from an institution.
+// Arrival is the result for a user who returned from an institution.
 type Arrival struct {
-	// URL is where they go now, empty when no client waits for them.
+	// URL is the address to which the user is redirected, empty when no client waits.
 	URL   string
 	State passerelle.ConnectionState
 }
 
-// IsReturn reports whether a state belongs to the return to a connection and not to a
-// payment.
+// IsReturn reports whether a state parameter belongs to a connection and not to a payment.
 func IsReturn(state string) bool { return strings.Contains(state, ".") }
 
-// Return handles the return of a person from an institution. The state names the connection and
-// can be used once. callback is the institution's query. It reads the connection and returns
+// Return handles the return of a user from an institution. The state identifies the connection
+// and can be used once. callback is the institution's query. It reads the connection and returns
 // the client's landing with the result. It fails with NotFound when the state was used or
-// altered, or when the connection is deleted or waits for nobody. It fails with Conflict while
+// altered, or when the connection is deleted or waits for no user. It fails with Conflict while
 // the connection is being read; the state can then be used again.
 //
-// left reports whether this browser left for a connection. Where a landing waits, it must be:
-// otherwise a person could have another agree in their place and get that person's accounts
-// (RFC 6749, section 10.12). Another browser is Forbidden, and the state can still be used.
+// left reports whether this browser was sent to the institution of a connection. When a landing
+// waits, this is required: otherwise an attacker could make another person agree in their place
+// and get that person's accounts (RFC 6749, section 10.12). Another browser gets Forbidden, and
+// the state can still be used.
 func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values, left func(passerelle.ConnectionID) bool) (Arrival, error) {
 	id, nonce, ok := parseReturn(state)
 	if !ok {
@@ -166,7 +166,7 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 		return Arrival{}, fmt.Errorf("load the way back to connection %d: %w", id, err)
 	}
 	if subtle.ConstantTimeCompare(back.Nonce, nonce) == 0 {
-		return Arrival{}, passerelle.Missing() // and nobody is kept from the connection by guesses
+		return Arrival{}, passerelle.Missing() // and guesses do not lock the connection
 	}
 	if back.RedirectURI != "" && !left(id) {
 		return Arrival{}, passerelle.Forbidden
@@ -187,16 +187,16 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 		return Arrival{}, errors.Join(err, run.release(ctx))
 	}
 	landing := Landing{back.RedirectURI, back.State}
-	// The person may close the window: the read happens all the same.
+	// The user may close the window: the read continues.
 	err = run.read(context.WithoutCancel(ctx), reader, readRequest{attended: true, callback: callback, landing: landing})
 	return Arrival{URL: landing.arrival(run.c, callback), State: run.c.State}, err
 }
 
-// The codes of an institution that clients get: RFC 6749, section 4.1.2.1.
+// The error codes of an institution that clients get: RFC 6749, section 4.1.2.1.
 const accessDenied = "access_denied"
 
 // arrival is the landing with the result for the connection, or empty without a landing. States
-// that the client resolves with the person itself are no error.
+// that the client resolves with the user itself are no error.
 func (l Landing) arrival(c bankstore.Connection, callback url.Values) string {
 	if l.RedirectURI == "" {
 		return ""
@@ -215,8 +215,8 @@ func (l Landing) arrival(c bankstore.Connection, callback url.Values) string {
 	return l.with(reported)
 }
 
-// Refused is the landing with an error, for a person whose request failed before the
-// institution's page.
+// Refused is the landing with an error, for a user whose request failed before the institution's
+// page.
 func (l Landing) Refused(code, description string) string {
 	return l.with(url.Values{"error": {code}, "error_description": {description}})
 }
@@ -228,8 +228,8 @@ func (l Landing) with(reported url.Values) string {
 	return l.RedirectURI + "?" + reported.Encode()
 }
 
-// A state is the number of the connection, a point and a random text. States of payers have no
-// point.
+// A state parameter is the number of the connection, a point and a random text. State parameters
+// of payments have no point.
 const nonceSize = 16
 
 func parseReturn(state string) (passerelle.ConnectionID, []byte, bool) {
@@ -244,9 +244,9 @@ func formatReturn(id passerelle.ConnectionID, nonce []byte) string {
 	return strconv.FormatInt(int64(id), 10) + "." + hex.EncodeToString(nonce)
 }
 
-// prepareReturn returns where the institution sends the person's browser, for a run through a
-// source with a page. An earlier return address stays valid, with its landing unless there is a
-// new one.
+// prepareReturn returns the address to which the institution sends the user's browser, for a run
+// with a source that has a page. An earlier return address stays valid, with its landing unless
+// there is a new one.
 func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error) {
 	if !hasPage(run.profile, run.source.Name) {
 		return "", nil
@@ -254,7 +254,7 @@ func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error
 	back, err := bankstore.From(run.DB).ConnectionReturn(ctx, run.domain.ID, run.c.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		back = bankstore.ConnectionReturn{User: run.user.ID, Nonce: make([]byte, nonceSize)}
-		rand.Read(back.Nonce) // never fails, by its documentation
+		rand.Read(back.Nonce) // never returns an error, according to its documentation
 		err = nil
 	}
 	if err != nil {
@@ -267,8 +267,8 @@ func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error
 	return run.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {formatReturn(run.c.ID, back.Nonce)}}.Encode(), nil
 }
 
-// storeReturn stores the return address when the person is wanted at the institution. Otherwise
-// a run with the person removes it. A run without them keeps it, because they may still come
+// storeReturn stores the return address when the user must go to the institution. Otherwise a
+// run with the user removes it. A run without the user keeps it, because the user may still come
 // back.
 func (run *syncRun) storeReturn(tx *store.Tx) {
 	if run.c.State == passerelle.WebauthRequired && run.back.Nonce != nil {

@@ -23,8 +23,8 @@ func (h *fixture) begin(w aggregation.Webauth) (string, error) {
 	return address, err
 }
 
-// visiting begins a connection to the test connector that waits at the bank, and
-// returns it with the state that leads back.
+// visiting begins a connection to the test connector that waits at the bank, and returns it with
+// the state parameter for the return.
 func (h *fixture) visiting(l aggregation.Landing) (bankstore.Connection, string) {
 	h.t.Helper()
 	page, err := h.begin(aggregation.Webauth{Connector: sandbox.TestConnector, Landing: l})
@@ -63,13 +63,13 @@ func left(did bool) func(passerelle.ConnectionID) bool {
 	return func(passerelle.ConnectionID) bool { return did }
 }
 
-// granted is the query of a customer who agreed.
+// granted is the query of a customer who has agreed.
 func (h *fixture) granted(c bankstore.Connection, login string) url.Values {
 	return url.Values{"code": {h.bank.AccessCode(h.domain.ID, c.ID)}, "login": {login}}
 }
 
-// TestWebauthTells: each step has its events, and the read that follows is like that of any new
-// connection.
+// TestWebauthTells: each step emits its events, and the read that follows is the same as for any
+// new connection.
 func TestWebauthTells(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
@@ -97,7 +97,7 @@ func TestWebauthTells(t *testing.T) {
 	})
 }
 
-// TestWebauthOnce: a state works once, wherever it is used again, and a failure causes no
+// TestWebauthOnce: a state parameter works once, for any later use, and a failure emits no
 // event.
 func TestWebauthOnce(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
@@ -126,15 +126,15 @@ func TestWebauthOnce(t *testing.T) {
 				t.Errorf("%q: %v", used, err)
 			}
 		}
-		// The client's landing and the way to the bank survive a refusal.
+		// After a refusal, the client's landing and the way to the bank are still stored.
 		if arrival, err = h.returns(next, h.granted(c, "one")); err != nil || arrival.URL != "https://app.example/back?id_connection=1&state=opaque" {
 			t.Errorf("after all: %+v, %v", arrival, err)
 		}
 	})
 }
 
-// TestWebauthWhileItIsRead: a state survives a concurrent read, and a read in between keeps the
-// return address.
+// TestWebauthWhileItIsRead: a state parameter stays valid during a concurrent read, and a read
+// in between keeps the return address.
 func TestWebauthWhileItIsRead(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
@@ -157,8 +157,8 @@ func TestWebauthWhileItIsRead(t *testing.T) {
 	})
 }
 
-// TestWebauthAgain: a bank that needs its customer again sends them to its page. A person who
-// is not expected gets a message only.
+// TestWebauthAgain: when a bank needs its customer again, the customer is sent to its page. A
+// user for whom no client waits gets only a message.
 func TestWebauthAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(aggregation.Landing{})
@@ -190,7 +190,7 @@ func TestWebauthAgain(t *testing.T) {
 	})
 }
 
-// TestWebauthRefusals: what cannot lead to a page leaves nothing.
+// TestWebauthRefusals: requests that cannot lead to a page store nothing.
 func TestWebauthRefusals(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		direct, err := h.connect("one", "1234")
@@ -219,7 +219,7 @@ func TestWebauthRefusals(t *testing.T) {
 	})
 }
 
-// TestWebauthEnds: a deleted connection expects nobody.
+// TestWebauthEnds: a deleted connection accepts no return.
 func TestWebauthEnds(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		first, state := h.visiting(landing)

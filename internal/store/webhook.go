@@ -49,8 +49,8 @@ type Webhook struct {
 	// alarm mail until the recovery mail is written.
 	Alerted *time.Time
 	Alarmed bool
-	// AddToData maps members that are added to each payload to the keys of the event's user
-	// under which their values are stored. It may be nil.
+	// AddToData maps each member that is added to payloads to a key. The value of the member is
+	// the text stored for the event's user under that key. It may be nil.
 	AddToData map[string]string
 }
 
