@@ -28,7 +28,7 @@ type bankAccount struct {
 	Balances    []balance `json:"balances"`
 	Links       links     `json:"_links"`
 
-	// family is the path under which the bank has it, and key our name of it.
+	// family is the path segment of the bank's accounts, and key our key of the account.
 	family, key string
 }
 
@@ -44,20 +44,20 @@ type balance struct {
 	ReferenceDate       string `json:"referenceDate"`
 }
 
-// accountList is the answer to a question for accounts, of either family.
+// accountList is the answer to a request for accounts, of either family.
 type accountList struct {
 	Accounts     []bankAccount `json:"accounts"`
 	CardAccounts []bankAccount `json:"cardAccounts"`
 	Links        links         `json:"_links"`
 }
 
-// Where the bank has accounts.
+// The paths of the bank's accounts.
 const (
 	accountsPath     = "/v1/accounts"
 	cardAccountsPath = "/v1/card-accounts"
 )
 
-// readAccounts passes on the accounts, and the transactions of wanted ones.
+// readAccounts reports the accounts, and the transactions of those that are wanted.
 func (v *reading) readAccounts(ctx context.Context) error {
 	all, err := v.listAccounts(ctx)
 	if err != nil {
@@ -114,12 +114,12 @@ func (v *reading) listFamily(ctx context.Context, family string) ([]bankAccount,
 	return withKeys(all), nil
 }
 
-// maxAccounts is how many accounts of a person are read.
+// maxAccounts is how many accounts of a customer are read.
 const maxAccounts = 1000
 
-// withKeys names accounts by their numbers, because a bank may number its resources anew for
-// each consent. An account without a number, or with the number of another, has the name of its
-// resource.
+// withKeys uses account numbers as keys, because a bank may give its resources new ids for each
+// consent. The key of an account without a number, or with the same number as another account,
+// is its resource id.
 func withKeys(all []bankAccount) []bankAccount {
 	taken := map[string]bool{}
 	for i := range all {
@@ -136,13 +136,14 @@ func withKeys(all []bankAccount) []bankAccount {
 	return all
 }
 
-// path is where something of the account is: where its links lead, or by its resource.
+// path returns the path of a resource below the account: the target of its link, or a path with
+// the resource id.
 func (a *bankAccount) path(of string) (string, string) {
 	return a.Links[of].Href, a.family + "/" + url.PathEscape(a.ResourceID) + "/" + of
 }
 
-// addBalances asks for the balances of an account that came without, where the consent is
-// for them.
+// addBalances requests the balances of an account whose list entry has none, if the consent
+// covers balances.
 func (v *reading) addBalances(ctx context.Context, a *bankAccount) error {
 	link, path := a.path("balances")
 	if len(a.Balances) > 0 || link == "" && len(a.Links) > 0 {
@@ -169,7 +170,7 @@ var accountTypes = map[string]passerelle.AccountType{
 	"SVGS": "savings", "LLSV": "savings", "ONDP": "savings", "MOMA": "savings", "LOAN": "loan", "CARD": "card",
 }
 
-// details are the account in the words of the service.
+// details converts the account to the form of the service.
 func (a *bankAccount) details() passerelle.AccountDetails {
 	d := passerelle.AccountDetails{
 		Key: a.key, Number: cmp.Or(a.IBAN, a.BBAN, a.MaskedPAN, a.MSISDN), IBAN: a.IBAN, BIC: a.BIC,
@@ -192,15 +193,15 @@ func (a *bankAccount) details() passerelle.AccountDetails {
 	return d
 }
 
-// bookedBalances are the types of balances with booked entries only, best first. bestBalances
-// are used when the bank reports none of them.
+// bookedBalances lists the types of balances that contain only booked entries, best first.
+// bestBalances lists the types for banks that report none of those.
 var (
 	bookedBalances = []string{"interimBooked", "closingBooked", "openingBooked"}
 	bestBalances   = []string{"expected", "forwardAvailable", "interimAvailable", "nonInvoiced"}
 )
 
-// balance returns the booked balance and the part of the expected balance that is not booked;
-// nil for what the bank does not report.
+// balance returns the booked balance, and the part of the expected balance that is not booked;
+// nil for values that the bank does not report.
 func (a *bankAccount) balance() (*decimal.Decimal, *decimal.Decimal) {
 	booked := a.newest(bookedBalances)
 	expected := a.newest([]string{"expected"})
@@ -217,8 +218,8 @@ func (a *bankAccount) balance() (*decimal.Decimal, *decimal.Decimal) {
 	return booked, &difference
 }
 
-// newest returns the newest balance of the first type that the bank reports. A balance that
-// includes a credit line is not the account's own.
+// newest returns the newest balance of the first type in the list that the bank reports. It
+// ignores a balance that includes a credit line.
 func (a *bankAccount) newest(types []string) *decimal.Decimal {
 	for _, wanted := range types {
 		var best *decimal.Decimal
@@ -246,8 +247,8 @@ func (a amount) decimal() (decimal.Decimal, error) {
 	return decimal.Parse(a.Amount)
 }
 
-// known returns the currency of an ISO 4217 code, and none for other codes. It returns none for XXX
-// too, the code of accounts with several currencies.
+// known returns the currency with an ISO 4217 code, and "" for other codes. It also returns ""
+// for XXX, the code of accounts with several currencies.
 func known(code string) passerelle.Currency {
 	if c := passerelle.Currency(code); c.Known() && code != "XXX" {
 		return c
@@ -255,10 +256,10 @@ func known(code string) passerelle.Currency {
 	return ""
 }
 
-// maxText bounds names and keys, in bytes.
+// maxText limits names and keys, in bytes.
 const maxText = 200
 
-// bounded is a text of the bank's as it can be stored.
+// bounded shortens a text of the bank so that it can be stored.
 func bounded(text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 	if len(text) <= maxText {
@@ -279,10 +280,10 @@ func (v *reading) pages(first request) *pages {
 	return &pages{reading: v, request: first, seen: map[string]bool{}}
 }
 
-// maxPages bounds the pages of a list.
+// maxPages limits the pages of a list.
 const maxPages = 100_000
 
-// next gets the next page. Next is the link to the next page, if any.
+// next gets the next page. The parameter next returns the link to the page after it, if any.
 func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	if err := p.get(ctx, p.request, into); err != nil {
 		return err
@@ -290,7 +291,7 @@ func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	return p.turn(next())
 }
 
-// turn turns to the page that a link leads to; no link is the end.
+// turn sets the address of the next page from a link; an empty link means the end.
 func (p *pages) turn(link string) error {
 	if link == "" {
 		p.end = true
@@ -307,7 +308,7 @@ func (p *pages) turn(link string) error {
 	return nil
 }
 
-// at is a request to where a link leads, or to its own path where there is none.
+// at returns a request to the target of a link, or unchanged without a link.
 func (v *reading) at(r request, link string) (request, error) {
 	if link == "" {
 		return r, nil

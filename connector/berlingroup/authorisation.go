@@ -15,10 +15,11 @@ import (
 	"passerelle/payment"
 )
 
-// step is what an authorisation waits for.
+// step is the action that an authorisation waits for.
 type step string
 
-// The steps of authorisations. The empty step means that nothing is known of the authorisation.
+// The steps of authorisations. The empty step means that the state of the authorisation is
+// unknown.
 const (
 	atStart          step = "start"          // us, to start the authorisation
 	atPage           step = "page"           // the person, at the bank's page
@@ -37,8 +38,8 @@ const (
 // over reports whether the authorisation has ended.
 func (s step) over() bool { return s == authorised || s == failed }
 
-// authorisation is the progress of a person who approves something at the bank: a payment, its
-// cancellation, or a consent. It is part of what the caller remembers between calls.
+// authorisation is the progress of a customer who approves something at the bank: a payment, its
+// cancellation, or a consent. It is part of the memory that the caller stores between calls.
 type authorisation struct {
 	Step step `json:"step,omitempty"`
 	// At is the address of the step, called with POST if Post is set and with PUT otherwise.
@@ -50,33 +51,33 @@ type authorisation struct {
 	Confirm string `json:"confirm,omitempty"`
 	// Sealed reports whether the bank requires an encrypted password.
 	Sealed bool `json:"sealed,omitempty"`
-	// First, FirstStep and FirstSealed are how the authorisation began, where that was for us
-	// to do.
+	// First, FirstStep and FirstSealed are the initial values of At, Step and Sealed, when the
+	// connector has to start the authorisation.
 	First       string `json:"first,omitempty"`
 	FirstStep   step   `json:"first_step,omitempty"`
 	FirstSealed bool   `json:"first_sealed,omitempty"`
-	// Page is where the person's browser goes.
+	// Page is the address for the customer's browser.
 	Page string `json:"page,omitempty"`
-	// Opened is when the bank issued the page.
+	// Opened is the time at which the bank issued the page.
 	Opened time.Time `json:"opened,omitzero"`
 	// Message is the bank's text for the person.
 	Message string `json:"message,omitempty"`
-	// Person is the user name at the bank, once the person entered it.
+	// Person is the customer's user name at the bank, once the customer has entered it.
 	Person    string      `json:"person,omitempty"`
 	Methods   []scaMethod `json:"methods,omitempty"`
 	Challenge *challenge  `json:"challenge,omitempty"`
-	// Further means that the bank accepted an earlier value for the same step, and asks for another
-	// one.
+	// Further means that the bank accepted an earlier value for the same step, and asks for
+	// another value.
 	Further bool `json:"further,omitempty"`
-	// Back reports that the person returned from a page, and Declined that they returned to the
-	// address for refusals. Code is the code that they brought for the confirmation.
+	// Back means that the customer returned from a page, and Declined that they returned to the
+	// address for refusals. Code is the confirmation code with which they returned.
 	Back     bool   `json:"back,omitempty"`
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
 	OAuth    *grant `json:"oauth,omitempty"`
 }
 
-// startAt is an authorisation that we have yet to start, at a path.
+// startAt returns an authorisation that the connector must start, at a path.
 func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
@@ -89,7 +90,7 @@ type scaMethod struct {
 	Explanation string `json:"explanation"`
 }
 
-// challenge is what a person needs to produce a code.
+// challenge is the data that a customer needs to produce a code.
 type challenge struct {
 	Image       []byte   `json:"image"`
 	ImageLink   string   `json:"imageLink"`
@@ -109,20 +110,21 @@ type scaAnswer struct {
 	Links     links       `json:"_links"`
 }
 
-// person is the person who authorises, as requests name them.
+// person is the customer who authorises, with the data that requests contain.
 type person struct {
 	device connector.Device
-	// name is their user name at the bank, if it is known.
+	// name is the customer's user name at the bank, if it is known.
 	name string
-	// corporate is the identification of their company, if any.
+	// corporate identifies the customer's company, if any.
 	corporate string
-	// back is where their browser returns to, with a parameter state of ours.
+	// back is the address to which the customer's browser returns, with a state parameter of
+	// this service.
 	back string
-	// scope is the scope of the request to the authorisation server, such as PIS:id.
+	// scope is the scope for the authorisation server, such as PIS:id.
 	scope string
 }
 
-// header has the person's device and the addresses to which they return.
+// header returns the headers about the customer's device and the return addresses.
 func (p person) header() http.Header {
 	h := deviceHeader(p.device)
 	if p.name != "" {
@@ -138,10 +140,10 @@ func (p person) header() http.Header {
 	return h
 }
 
-// nokParameter marks the address for refusals.
+// nokParameter marks the return address for refusals.
 const nokParameter = "nok"
 
-// prefer adds to a header how the person is to authorise, from the profile.
+// prefer sets headers for the preferred way of authorisation, from the profile.
 func (p *Profile) prefer(h http.Header) {
 	first := p.SCA[0]
 	h.Set("TPP-Redirect-Preferred", fmt.Sprint(first == redirectSCA || first == oauthSCA))
@@ -149,7 +151,7 @@ func (p *Profile) prefer(h http.Header) {
 	h.Set("TPP-Explicit-Authorisation-Preferred", fmt.Sprint(p.Start == "explicit"))
 }
 
-// notify adds the address for notifications to a header, for banks that send them.
+// notify sets the header with the address for notifications, for banks that send notifications.
 func (p *Profile) notify(h http.Header, address string) {
 	if p.Notifications && address != "" {
 		h.Set("TPP-Notification-URI", address)
@@ -157,9 +159,9 @@ func (p *Profile) notify(h http.Header, address string) {
 	}
 }
 
-// stepLinks are the links by which an answer says what the bank waits for, in order of preference:
-// the first of them that the answer has counts. Links for encrypted passwords count only when there
-// is a key. Links whose names begin with start take a POST.
+// stepLinks are the links by which an answer names the next step, in order of preference: the
+// first one in the answer is used. Links for encrypted passwords are used only when the bank
+// file has a key. Links whose names begin with start are called with POST.
 var stepLinks = []struct {
 	name string
 	step step
@@ -178,18 +180,18 @@ var stepLinks = []struct {
 	{"startAuthorisationWithEncryptedPsuAuthentication", atPassword},
 	{"startAuthorisationWithPsuAuthentication", atPassword},
 	{"startAuthorisationWithPsuIdentification", atIdentification},
-	{"startAuthorisationWithPsuIdentfication", atIdentification}, // as descriptions in the standard's own file spell it
+	{"startAuthorisationWithPsuIdentfication", atIdentification}, // misspelt like this in the standard's own OpenAPI file
 	{"startAuthorisation", atStart},
 	{"confirmation", atConfirmation},
 }
 
-// ended are the statuses by which an authorisation is over.
+// ended maps the final statuses of an authorisation.
 var ended = map[string]step{"finalised": authorised, "exempted": authorised, "failed": failed}
 
-// errNoStep reports that the bank asks for something that the connector does not know.
+// errNoStep reports a step that the connector does not support.
 var errNoStep = errors.New("it wants the person to authorise in a way that the connector does not know: look at profile.sca and passwords.certificate")
 
-// update applies the bank's answer to the authorisation. The approach comes from the header
+// update applies the bank's answer to the authorisation. The SCA approach is in the header
 // ASPSP-SCA-Approach.
 func (b *Bank) update(r request, into *authorisation, said scaAnswer, header http.Header) error {
 	next := authorisation{
@@ -202,7 +204,7 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 		}
 	}
 	if c := next.Challenge; c != nil && len(c.Image) > payment.MaxFieldImage {
-		c.Image = nil // it would not be shown, and fill the memory
+		c.Image = nil // pages could not show it, and it would fill the memory
 	}
 	if err := b.nextStep(r, &next, said); err != nil {
 		return err
@@ -217,7 +219,7 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 	return nil
 }
 
-// nextStep ends the authorisation, or makes it wait for the first step that the bank links to.
+// nextStep ends the authorisation, or sets the first step that the bank links to.
 func (b *Bank) nextStep(r request, next *authorisation, said scaAnswer) error {
 	if next.Step = ended[said.Status]; next.Step != "" {
 		return nil
@@ -254,7 +256,7 @@ func (b *Bank) wait(r request, next *authorisation, link string, wanted step, hr
 	return nil
 }
 
-// passed are the statuses that follow a step whose answer has data for the next step.
+// passed lists the statuses that follow a step whose answer contains data for the next step.
 var passed = map[step][]string{
 	atIdentification: {"psuIdentified", "psuAuthenticated", "scaMethodSelected", "started"},
 	atPassword:       {"psuAuthenticated", "scaMethodSelected", "started"},
@@ -262,8 +264,8 @@ var passed = map[step][]string{
 	atMethod:         {"scaMethodSelected", "started"},
 }
 
-// restart starts the authorisation again when the bank has done a step whose answer was lost
-// with data for the next step.
+// restart starts the authorisation again when the bank has done a step, and the answer with data
+// for the next step was lost.
 func (a *authorisation) restart(status string) {
 	if a.First != "" && slices.Contains(passed[a.Step], status) {
 		*a = authorisation{
@@ -273,10 +275,10 @@ func (a *authorisation) restart(status string) {
 	}
 }
 
-// errNoPage reports a link to which no browser may be sent.
+// errNoPage reports a link that browsers must not follow.
 var errNoPage = errors.New("its page for the person has no https address")
 
-// place returns the target of a link of the API; an empty link has none.
+// place stores the target of a link of the API; an empty link stores nothing.
 func (b *Bank) place(r request, href string, into *string) error {
 	if href == "" {
 		return nil
@@ -289,7 +291,7 @@ func (b *Bank) place(r request, href string, into *string) error {
 	return nil
 }
 
-// aim sends a request to a place.
+// aim sets the target of a request.
 func (r *request) aim(place string) {
 	r.path, r.address = place, ""
 	if strings.HasPrefix(place, "https://") {
@@ -297,20 +299,20 @@ func (r *request) aim(place string) {
 	}
 }
 
-// denied reports that a bank did not do what a request asked for, or did not say that it did. The
-// meaning depends on the request.
+// denied reports that a bank refused a request, or did not confirm that it executed it. What
+// this means for the order or consent depends on the request.
 type denied struct {
 	r request
 	a answer
 }
 
-// Error leaves out the bank's text, which may be personal.
+// Error omits the bank's text, which may be personal.
 func (d *denied) Error() string {
 	return fmt.Sprintf("the call %s was answered with status %d", d.r.call, d.a.status)
 }
 
-// callAbout makes a call about an authorisation. It fails with *denied when the bank does not do
-// what the call asks for.
+// callAbout sends a request about an authorisation. It fails with *denied when the bank refuses
+// the request.
 func (b *Bank) callAbout(ctx context.Context, a *authorisation, r request) (scaAnswer, http.Header, error) {
 	var said scaAnswer
 	if a.OAuth != nil {
@@ -327,7 +329,7 @@ func (b *Bank) callAbout(ctx context.Context, a *authorisation, r request) (scaA
 	return said, got.header, err
 }
 
-// tell makes a call about an authorisation and applies the answer.
+// tell sends a request about an authorisation and applies the answer.
 func (b *Bank) tell(ctx context.Context, a *authorisation, r request) error {
 	said, header, err := b.callAbout(ctx, a, r)
 	if err != nil {
@@ -341,7 +343,7 @@ func (b *Bank) tell(ctx context.Context, a *authorisation, r request) error {
 	return b.update(r, a, said, header)
 }
 
-// proceed does the steps that need no person: it starts the authorisation, and finds the page
+// proceed does the steps that need no customer: it starts the authorisation, and finds the page
 // of the authorisation server.
 func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 	if a.Step == atStart {
@@ -361,8 +363,8 @@ func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 	return nil
 }
 
-// fetchPicture gets the picture that the person needs for a code, when the challenge links to one.
-// Without the picture, the person sees the rest of the challenge, and can start again.
+// fetchPicture gets the picture of a challenge, when the challenge links to one. Without the
+// picture, the customer sees the rest of the challenge, and can start again.
 func (b *Bank) fetchPicture(ctx context.Context, a *authorisation, p person) {
 	c := a.Challenge
 	if c == nil || c.ImageLink == "" || len(c.Image) > 0 {
@@ -383,7 +385,8 @@ func (b *Bank) fetchPicture(ctx context.Context, a *authorisation, p person) {
 	}
 }
 
-// brings has, for each step, the field that the person fills in and the body that sends its value.
+// brings has, for each step, the field that the customer fills in and the body that sends its
+// value.
 var brings = map[step]struct {
 	field string
 	body  func(value string) any
@@ -395,15 +398,15 @@ var brings = map[step]struct {
 	atCode:           {codeField, func(value string) any { return map[string]string{"scaAuthenticationData": value} }},
 }
 
-// psuData puts a password into a member of the person's data.
+// psuData puts a password into a member of the PSU data.
 func psuData(member string) func(string) any {
 	return func(value string) any { return map[string]any{"psuData": map[string]string{member: value}} }
 }
 
-// sealed are the members for encrypted passwords, by step.
+// sealed contains the names of the members for encrypted passwords, by step.
 var sealed = map[step]string{atPassword: "encryptedPassword", atAdditional: "additionalEncryptedPassword"}
 
-// bring returns the body that answers a step.
+// bring returns the body for a step with the customer's value.
 func (b *Bank) bring(a *authorisation, value string) (any, error) {
 	if !a.Sealed {
 		return brings[a.Step].body(value), nil
@@ -412,7 +415,7 @@ func (b *Bank) bring(a *authorisation, value string) (any, error) {
 	return psuData(sealed[a.Step])(encrypted), err
 }
 
-// The fields by which a person is asked for the values of a step.
+// The fields for the values of each step.
 const (
 	passwordField   = "password"
 	additionalField = "additional_password"
@@ -420,8 +423,8 @@ const (
 	codeField       = "code"
 )
 
-// give sends the bank the person's answer. It fails with *denied when the bank does not accept
-// the answer. The authorisation is then unchanged or has failed.
+// give sends the customer's answer to the bank. It fails with *denied when the bank does not
+// accept the answer. The authorisation is then unchanged or has failed.
 func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[string]string) error {
 	wanted, asks := brings[a.Step]
 	if !asks {
@@ -450,8 +453,8 @@ func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[
 	return b.proceed(ctx, a, p)
 }
 
-// back takes over the query with which the person came back from a page. The query is not
-// trusted: the connector asks the bank, and uses only a code that the bank issued.
+// back stores the query with which the customer returned from a page. The query is not trusted:
+// the connector asks the bank for the result, and uses only a code that the bank issued.
 func (a *authorisation) back(query url.Values) {
 	if query == nil || a.Step != atPage && a.Step != atServer {
 		return
@@ -468,8 +471,9 @@ func (a *authorisation) back(query url.Values) {
 	}
 }
 
-// redeem does what follows the person's return: it exchanges a code for a token and, where the
-// bank requires it, confirms. The codes are kept until the bank has accepted or refused them.
+// redeem does the steps after the customer's return: it exchanges a code for a token and, when
+// the bank requires it, confirms the authorisation. The codes stay stored until the bank has
+// accepted or refused them.
 func (b *Bank) redeem(ctx context.Context, a *authorisation, p person) error {
 	if a.OAuth != nil && a.OAuth.Code != "" {
 		if err := b.trade(ctx, a, p); err != nil {
@@ -497,8 +501,8 @@ func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any
 	return b.tell(ctx, a, r)
 }
 
-// ask asks the bank how far the authorisation is. When the bank says only that it continues, the
-// authorisation stays as it is.
+// ask asks the bank for the progress of the authorisation. When the bank reports only that it
+// continues, the authorisation does not change.
 func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	if a.Own == "" || a.Step.over() {
 		return nil

@@ -1,3 +1,15 @@
+// Package berlingroup connects banks by the XS2A API of the Berlin Group (NextGenPSD2, version
+// 1.3): one type for all banks, and a file for each bank.
+//
+// It owns the bank file, the transport with its certificates and signatures, and the vocabulary
+// of the standard: bodies, statuses, error codes and the steps of an authorisation. It does not
+// own the states of a payment, and stores nothing between calls: the order's memory carries the
+// data for the next call.
+//
+// It fails like every connector: with a refusal of the bank, with connector.ErrNotSent when no
+// byte of an order was sent, with connector.ErrUnknownOrder when nothing identifies the order at
+// the bank, and otherwise with an error that leaves the outcome unknown. A wrong bank file is
+// refused with Complaints.
 package berlingroup
 
 import (
@@ -12,7 +24,7 @@ import (
 // Kind is the name of the standard in bank files.
 const Kind = "berlin-group"
 
-// Bank is one bank that speaks the standard.
+// Bank is one bank with an API of the standard.
 type Bank struct {
 	file     File
 	profile  connector.Profile
@@ -26,8 +38,8 @@ type Bank struct {
 	now func() time.Time
 }
 
-// Load reads the file of a bank, and the certificates and keys that it names. The
-// error joins all *Complaint that there are.
+// Load reads the file of a bank, and the certificates and keys that it names. The error joins a
+// *Complaint for each mistake.
 func Load(path string) (*Bank, error) {
 	file, where, err := readFile(path)
 	if err != nil {
@@ -47,21 +59,21 @@ func Load(path string) (*Bank, error) {
 	}, nil
 }
 
-// Continue keeps the health of the bank that was loaded from the same file before.
+// Continue takes over the health of the bank that was loaded from the same file before.
 func (b *Bank) Continue(former *Bank) { b.health = former.health }
 
 // Path is the file that the bank was loaded from.
 func (b *Bank) Path() string { return b.where.path }
 
-// Profile describes the bank, including a disturbance. The maps and slices in it are shared and
-// must not be changed.
+// Profile describes the bank, including a disturbance. Callers must not change its maps and
+// slices, which are shared.
 func (b *Bank) Profile() connector.Profile {
 	p := b.profile
 	p.Disturbed = b.health.Disturbed()
 	return p
 }
 
-// Complaints takes an error of Load apart.
+// Complaints returns the complaints that an error of Load joins.
 func Complaints(err error) []*Complaint {
 	var all []*Complaint
 	var one *Complaint
@@ -82,12 +94,11 @@ type Setting struct {
 	// Name is the dotted name of the field.
 	Name  string
 	Value any
-	// Preset is true where the file leaves the field out.
+	// Preset is true when the file omits the field.
 	Preset bool
 }
 
-// Settings lists the fields of the bank's file with their values and presets, without fields
-// that have neither.
+// Settings lists the fields of the bank's file that have a value or a default.
 func (b *Bank) Settings() []Setting { return settings("", reflect.ValueOf(b.file), b.where) }
 
 func settings(prefix string, table reflect.Value, where *places) []Setting {
@@ -105,7 +116,7 @@ func settings(prefix string, table reflect.Value, where *places) []Setting {
 	return all
 }
 
-// Connector is the bank with the abilities that its file gives it.
+// Connector returns the bank as a connector with the interfaces for which its file has sections.
 func (b *Bank) Connector() connector.Connector {
 	pays, reads := payer{b}, reader{b}
 	cancels := pays.cancels()
@@ -134,10 +145,10 @@ type (
 	}
 )
 
-// Health returns how the recent calls went.
+// Health returns the results of recent calls.
 func (r readingPayer) Health() connector.BankHealth { return r.payer.Health() }
 
-// Health returns how the recent calls went.
+// Health returns the results of recent calls.
 func (r readingCanceller) Health() connector.BankHealth { return r.canceller.Health() }
 
 // Profile describes the bank.

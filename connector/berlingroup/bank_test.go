@@ -15,7 +15,7 @@ import (
 	"passerelle/connector/berlingroup/berlingrouptest"
 )
 
-// fixture is a bank as a server, and the folder of its file.
+// fixture is a test server that acts as a bank, with the folder of its bank file.
 type fixture struct {
 	t         *testing.T
 	authority *berlingrouptest.Authority
@@ -26,8 +26,8 @@ type fixture struct {
 	file string
 }
 
-// newFixture starts a server with a certificate for address, which requires ours. The file has
-// everything that payments need.
+// newFixture starts a server with a certificate for address, which requires a client
+// certificate. The bank file has all fields that payments need.
 func newFixture(t *testing.T, handler http.Handler, certificate *x509.Certificate) *fixture {
 	t.Helper()
 	w := &fixture{t: t, authority: berlingrouptest.NewAuthority(t), folder: t.TempDir(), server: httptest.NewUnstartedServer(handler)}

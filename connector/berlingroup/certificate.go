@@ -19,7 +19,7 @@ import (
 
 // Certificate is a certificate of the operator that a bank file names.
 type Certificate struct {
-	// Field names it in the file: tls.certificate or signature.certificate.
+	// Field is the name in the bank file: tls.certificate or signature.certificate.
 	Field string
 	// Until is the last instant at which it is valid.
 	Until time.Time
@@ -43,7 +43,7 @@ type material struct {
 	passwords *rsa.PublicKey
 }
 
-// load reads the files that a bank file names. The error has all Complaints.
+// load reads the files named in a bank file. The error joins all Complaints.
 func (f *File) load(where *places) (material, error) {
 	var m material
 	r := &rules{where: where}
@@ -146,7 +146,7 @@ func (r *rules) key(field, name string) crypto.Signer {
 	return nil
 }
 
-// parseKey reads all three forms of keys in PEM, because their names in files are unreliable.
+// parseKey tries all three formats of PEM keys, because their labels in files are unreliable.
 func parseKey(der []byte) crypto.Signer {
 	if key, err := x509.ParsePKCS8PrivateKey(der); err == nil {
 		signer, _ := key.(crypto.Signer)
@@ -168,7 +168,7 @@ func (r *rules) matches(field string, certificate *x509.Certificate, key crypto.
 	return right
 }
 
-// Certificates are the operator's own that the bank file names.
+// Certificates returns the operator's certificates that the bank file names.
 func (b *Bank) Certificates() []Certificate {
 	all := []Certificate{describe("tls.certificate", b.material.pair.Leaf)}
 	if b.material.sealing != nil {
@@ -205,7 +205,7 @@ type psd2Statement struct {
 }
 
 // roles returns the roles in the PSD2 statement of a certificate, and none when the statement
-// is unreadable.
+// cannot be parsed.
 func roles(c *x509.Certificate) []string {
 	i := slices.IndexFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
 	if i < 0 {
@@ -231,7 +231,7 @@ func roles(c *x509.Certificate) []string {
 	return names
 }
 
-// expired names the operator's certificate that is not valid, or returns "".
+// expired returns the name of an operator's certificate that is not valid now, or "".
 func (b *Bank) expired(now time.Time) string {
 	for _, c := range b.Certificates() {
 		if now.After(c.Until) {
@@ -241,7 +241,7 @@ func (b *Bank) expired(now time.Time) string {
 	return ""
 }
 
-// encodedCertificate is a certificate without what PEM has around it.
+// encodedCertificate is a certificate in base64 without the PEM header and footer.
 func encodedCertificate(c *x509.Certificate) string {
 	body := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 	lines := bytes.Split(bytes.TrimSpace(body), []byte("\n"))

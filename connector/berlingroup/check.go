@@ -16,14 +16,14 @@ import (
 
 // Finding is the result of one check of a bank.
 type Finding struct {
-	// Check is what was checked, and Detail the result or the remedy.
+	// Check names the check, and Detail contains the result or the remedy.
 	Check, Detail string
 	Wrong         bool
 }
 
-// Check calls the bank and reports what works: our certificates and their roles, the
-// connection, the answer to a question about an unknown resource, and the metadata of the
-// authorisation server. It moves no money and leaves nothing behind.
+// Check calls the bank and reports the results: our certificates and their roles, the
+// connection, the answer to a request for an unknown resource, and the metadata of the
+// authorisation server. It moves no money and creates nothing at the bank.
 func (b *Bank) Check(ctx context.Context) []Finding {
 	findings := b.CheckCertificates(b.now())
 	findings = append(findings, b.checkInterface(ctx)...)
@@ -56,8 +56,8 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 	return findings
 }
 
-// missing are roles that a certificate with a PSD2 statement lacks. One without such a
-// statement is for the bank to judge.
+// missing returns the roles that a certificate with a PSD2 statement lacks. For a certificate
+// without such a statement it returns none, because only the bank can decide.
 func (b *Bank) missing(c Certificate) []string {
 	var needed []string
 	if b.file.Profile.Payments != nil {
@@ -76,8 +76,8 @@ func found(check string, err error, reassurance string) Finding {
 	return Finding{Check: check, Detail: reassurance}
 }
 
-// checkInterface asks for the status of an unknown resource. A bank that answers that it does not
-// know the resource has accepted our certificate and our signature.
+// checkInterface asks for the status of an unknown resource. A bank that answers "unknown
+// resource" has accepted our certificate and our signature.
 func (b *Bank) checkInterface(ctx context.Context) []Finding {
 	r := request{call: "check", method: http.MethodGet, path: "/v1/consents/" + newID() + "/status"}
 	if pay := b.file.Profile.Payments; pay != nil {
@@ -98,7 +98,7 @@ func (b *Bank) checkClock(a answer) []Finding {
 	return nil
 }
 
-// judgeAnswer returns what the answer to the question about an unknown resource means.
+// judgeAnswer interprets the answer to the request for an unknown resource.
 func (b *Bank) judgeAnswer(r request, a answer) Finding {
 	all := b.messages(r, a)
 	unknown := slices.ContainsFunc(all, func(m codes.Message) bool { return m.Code == "RESOURCE_UNKNOWN" || m.Code == "CONSENT_UNKNOWN" })
@@ -148,7 +148,7 @@ func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 var errNoMetadata = errors.New("no usable metadata")
 
 // page reports whether browsers may be sent to an address of the bank: https or, in a sandbox,
-// this machine.
+// the loopback address.
 func (b *Bank) page(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {

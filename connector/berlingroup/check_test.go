@@ -28,7 +28,7 @@ import (
 // quiet discards what a server logs about handshakes that must fail.
 var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 
-// unknown is a bank that knows no resource.
+// unknown is a bank that answers every request with "unknown resource".
 func unknown(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		fmt.Fprintf(w, `{"authorization_endpoint": "https://%[1]s/authorise", "token_endpoint": "https://%[1]s/token"}`, r.Host)
@@ -72,7 +72,7 @@ func TestCheckFails(t *testing.T) {
 		{"ours has expired", unknown, nil, func(w *fixture) { w.certify(&x509.Certificate{NotBefore: past.Add(-time.Hour), NotAfter: past}) }, "put the new certificate in its place"},
 		{"ours expires soon", unknown, nil, func(w *fixture) { w.certify(&x509.Certificate{NotAfter: time.Now().Add(29 * 24 * time.Hour)}) }, "renew it"},
 		{"ours is of another authority", unknown, nil, func(w *fixture) {
-			w.server.TLS.MaxVersion = tls.VersionTLS12 // in which the alert comes before the request
+			w.server.TLS.MaxVersion = tls.VersionTLS12 // where the alert arrives before the request
 			other := *w
 			other.authority = berlingrouptest.NewAuthority(w.t)
 			other.certify(&x509.Certificate{})
@@ -118,7 +118,7 @@ func TestCheckFails(t *testing.T) {
 	}
 }
 
-// TestCheckEnds: the check of a bank that does not answer ends with the caller.
+// TestCheckEnds: the check of a bank that does not answer ends when the caller cancels it.
 func TestCheckEnds(t *testing.T) {
 	hang := make(chan struct{})
 	w := newFixture(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }), nil)
@@ -223,7 +223,7 @@ func TestHelperThatDoesNotSign(t *testing.T) {
 	}
 }
 
-// allocated is how many bytes this process has allocated so far.
+// allocated is the total number of bytes that this process has allocated.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -278,7 +278,7 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
-// newStatusFixture has a bank without OAuth that answers every call with a status, and counts
+// newStatusFixture makes a bank without OAuth that answers every call with a status, and counts
 // the calls.
 func newStatusFixture(t *testing.T, status, asked *int) *fixture {
 	t.Helper()
@@ -289,7 +289,8 @@ func newStatusFixture(t *testing.T, status, asked *int) *fixture {
 	return w.with("[oauth]", "[ignored]").with("[ignored]\nmetadata = \""+w.server.URL+"/.well-known/oauth-authorization-server\"\nclient_id = \"PSDDE-TEST-1\"\n", "").with(`"oauth", `, "")
 }
 
-// TestHealth: a failing bank is not called for a while, and one call finds it again.
+// TestHealth: a failing bank is not called for some time, and then one call finds out whether it
+// works again.
 func TestHealth(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
 	w := newStatusFixture(t, &status, &asked)
@@ -302,7 +303,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("asked %d times: %+v", asked, h)
 	}
 	status = http.StatusNotFound
-	other := w.load() // another process, or the same after a while
+	other := w.load() // as in another process, or in the same process later
 	other.Check(t.Context())
 	if h := other.Health(); h.Open || h.Calls[0].Good != 1 || h.LastSuccess.IsZero() || h.Calls[0].P95 <= 0 {
 		t.Errorf("after an answer: %+v", h)

@@ -17,7 +17,7 @@ import (
 	"passerelle/payment"
 )
 
-// The kinds of consents in order of preference. Those in which the person chooses among all
+// The kinds of consents in order of preference. Those in which the customer chooses among all
 // accounts come first.
 const (
 	globalConsent    = "global"
@@ -26,7 +26,7 @@ const (
 	availableConsent = "available-accounts"
 )
 
-// kind is the kind of consent that is asked for.
+// kind is the kind of consent that the connector requests.
 func (a *Accounts) kind() string {
 	for _, kind := range []string{globalConsent, allPSD2Consent, detailedConsent} {
 		if slices.Contains(a.Consents, kind) {
@@ -45,8 +45,7 @@ type accountReference struct {
 	Currency  string `json:"currency,omitempty"`
 }
 
-// consentAccess is the scope of a consent. Lists that are empty leave the choice to the person
-// at the bank.
+// consentAccess is the scope of a consent. Empty lists let the customer choose at the bank.
 type consentAccess struct {
 	Accounts             []accountReference `json:"accounts,omitzero"`
 	Balances             []accountReference `json:"balances,omitzero"`
@@ -90,13 +89,13 @@ const consentsPath = "/v1/consents"
 // path is the path of the consent at the bank.
 func (m *readMemory) path() string { return consentsPath + "/" + url.PathEscape(m.Consent) }
 
-// person is who consents.
+// person returns the customer who consents.
 func (v *reading) person() person {
 	return person{device: v.Device, name: v.Values[psuIDField], corporate: v.Values[corporateIDField], back: v.ReturnURL, scope: "AIS:" + v.memory.Consent}
 }
 
-// admit makes sure that there is a valid consent, or ends the read with what the person has to do
-// for one.
+// admit returns when there is a valid consent. Otherwise it ends the read with the action that
+// the customer must do for one.
 func (v *reading) admit(ctx context.Context) error {
 	v.memory.forget(v.Now)
 	switch {
@@ -108,7 +107,7 @@ func (v *reading) admit(ctx context.Context) error {
 	return v.askConsent(ctx)
 }
 
-// askConsent asks the person for a consent, when they are present.
+// askConsent requests a consent from the customer, when the customer is present.
 func (v *reading) askConsent(ctx context.Context) error {
 	if !v.Present {
 		return &interruption{connector.Outcome{State: v.renewal()}}
@@ -116,8 +115,8 @@ func (v *reading) askConsent(ctx context.Context) error {
 	return v.wish(ctx)
 }
 
-// authorise carries on with a consent that its person has not authorised, and ends the
-// read unless it is valid now.
+// authorise continues the authorisation of a consent, and ends the read unless the consent is
+// valid now.
 func (v *reading) authorise(ctx context.Context) error {
 	a, p := &v.memory.Approval, v.person()
 	a.back(v.Callback)
@@ -148,7 +147,7 @@ func (v *reading) authorise(ctx context.Context) error {
 }
 
 // unlessDenied returns an error, except for a *denied, whose text becomes the message to the
-// person.
+// customer.
 func (v *reading) unlessDenied(err error) (string, error) {
 	var message string
 
@@ -167,8 +166,8 @@ func (v *reading) unlessDenied(err error) (string, error) {
 	return cmp.Or(message, "The bank does not accept this."), nil
 }
 
-// goOn makes the person do the next step. A page that was opened too long ago is requested
-// again. When several people must authorise, the next one gives their user name.
+// goOn makes the customer do the next step. A page that was opened too long ago is requested
+// again. When several people must authorise, the next one enters their user name.
 func (v *reading) goOn(ctx context.Context, status, message string) error {
 	a := &v.memory.Approval
 	if status == "partiallyAuthorised" && a.Step == authorised {
@@ -182,7 +181,7 @@ func (v *reading) goOn(ctx context.Context, status, message string) error {
 	return v.waitForPerson(message)
 }
 
-// waitForPerson ends the read with what the person has to do.
+// waitForPerson ends the read with the action that the customer must do.
 func (v *reading) waitForPerson(message string) error {
 	a := &v.memory.Approval
 	o := connector.Outcome{Message: cmp.Or(message, a.Message)}
@@ -199,7 +198,7 @@ func (v *reading) waitForPerson(message string) error {
 	return &interruption{o}
 }
 
-// connectionFields are fields of payments as connections have them.
+// connectionFields converts fields of payments to fields of connections.
 func connectionFields(fields []payment.Field) []connector.Field {
 	all := make([]connector.Field, len(fields))
 	for i, f := range fields {
@@ -214,8 +213,8 @@ func connectionFields(fields []payment.Field) []connector.Field {
 	return all
 }
 
-// consentRefused ends the read because the person did not consent. A person who is present only
-// now is asked again.
+// consentRefused ends the read because the customer did not consent. A customer who is present
+// only now is asked again.
 func (v *reading) consentRefused(ctx context.Context, message string) error {
 	v.memory = v.memory.afresh()
 	if v.Callback == nil && len(v.Answers) == 0 && !v.Resumed {
@@ -224,7 +223,7 @@ func (v *reading) consentRefused(ctx context.Context, message string) error {
 	return &interruption{connector.Outcome{State: v.renewal(), Message: cmp.Or(message, "Access was refused.")}}
 }
 
-// granted records a valid consent, and until when it is valid.
+// granted stores a valid consent with its end.
 func (v *reading) granted(ctx context.Context) error {
 	var state consentAnswer
 	if err := v.get(ctx, request{call: "consent", path: v.memory.path()}, &state); err != nil {
@@ -241,7 +240,7 @@ func (v *reading) granted(ctx context.Context) error {
 	return nil
 }
 
-// wish asks the bank for a consent, and begins its authorisation.
+// wish requests a consent from the bank, and begins its authorisation.
 func (v *reading) wish(ctx context.Context) error {
 	v.memory = v.memory.afresh()
 	v.memory.Asked = v.Now
@@ -278,7 +277,7 @@ func (v *reading) wish(ctx context.Context) error {
 	return v.waitForPerson("")
 }
 
-// toRefusal turns a *denied into the refusal of a read, and returns other errors as they are.
+// toRefusal turns a *denied into the refusal of a read, and returns other errors unchanged.
 func (v *reading) toRefusal(err error) error {
 	var denial *denied
 	if errors.As(err, &denial) {
@@ -287,7 +286,7 @@ func (v *reading) toRefusal(err error) error {
 	return err
 }
 
-// maxID is how long an id of the bank's may be.
+// maxID is the largest length of an id of the bank.
 const maxID = 200
 
 // links are the links of an answer, by their names in the standard.
@@ -295,8 +294,8 @@ type links map[string]struct {
 	Href string `json:"href"`
 }
 
-// follow returns the address that a link of the bank's interface leads to. It fails for a link to
-// another host, because the request has secrets.
+// follow returns the address of a link within the bank's API. It fails for a link to another
+// host, because the request contains secrets.
 func (b *Bank) follow(r request, href string) (string, error) {
 	address, err := b.resolve(href)
 	if err != nil {
@@ -305,7 +304,7 @@ func (b *Bank) follow(r request, href string) (string, error) {
 	return address, nil
 }
 
-// Terminate ends the consent that a deleted connection had.
+// Terminate ends the consent of a deleted connection at the bank.
 func (r reader) Terminate(ctx context.Context, of connector.DataRequest) error {
 	m := recall(of.Memory)
 	if m.Consent == "" {

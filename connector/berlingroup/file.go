@@ -11,8 +11,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// File is the description of one bank by an operator, in TOML. Paths in it are relative to the
-// file. The tags hold the texts of its reference page.
+// File is an operator's description of one bank, in TOML. Paths in it are relative to the file.
+// The tags contain the texts of its reference page.
 type File struct {
 	UUID       string   `toml:"uuid" need:"required" doc:"The connector's UUID, in small letters. It names the bank everywhere and for ever."`
 	ID         int64    `toml:"id" need:"required" doc:"The connector's number, unique in the deployment. Its sources have ten times that number, plus 1."`
@@ -39,19 +39,19 @@ type Standard struct {
 	Version string `toml:"version" need:"required" doc:"The version of the standard, 1.3.0 to 1.3.99."`
 }
 
-// Address is where the bank is.
+// Address has the addresses of the bank.
 type Address struct {
 	API string `toml:"api" need:"required" doc:"The https address that the paths of the standard follow: what stands before /v1/payments."`
 }
 
-// TLS is how the bank is reached.
+// TLS has the settings for connections to the bank.
 type TLS struct {
 	Certificate string `toml:"certificate" need:"required" doc:"PEM file of the transport certificate (QWAC) with its chain."`
 	Key         string `toml:"key" need:"required" doc:"PEM file of its private key, which others than its owner and group cannot read."`
 	Authorities string `toml:"authorities" doc:"PEM file of the authorities that vouch for the bank's server. Left out: those of the system."`
 }
 
-// Signature is how requests are signed.
+// Signature has the settings for signing requests.
 type Signature struct {
 	Certificate string   `toml:"certificate" need:"required" doc:"PEM file of the signing certificate (QSealC)."`
 	Key         string   `toml:"key" doc:"PEM file of its private key, an RSA key. Either this or command."`
@@ -60,7 +60,7 @@ type Signature struct {
 	Headers     []string `toml:"headers" preset:"digest, x-request-id, psu-id, psu-corporate-id, date, tpp-redirect-uri" doc:"Headers that the signature covers, in this order, as far as a request has them. digest and x-request-id are always among them."`
 }
 
-// Passwords is how passwords are encrypted for the bank.
+// Passwords has the settings for encrypting passwords for the bank.
 type Passwords struct {
 	Certificate string `toml:"certificate" need:"required" doc:"PEM file of the bank's certificate for passwords, an RSA key. A password becomes a compact JWE with RSA-OAEP-256 and A256GCM."`
 }
@@ -90,7 +90,7 @@ type Profile struct {
 	Accounts *Accounts `toml:"accounts" doc:"What can be read. Left out, the bank is not read."`
 }
 
-// Payments is what can be paid.
+// Payments describes the payments that the bank accepts.
 type Payments struct {
 	Single       []string `toml:"single" need:"required" doc:"Products of single payments: sepa-credit-transfers, instant-sepa-credit-transfers, target-2-payments. Instant payments go by the instant one, others by the first that is none."`
 	Bulk         []string `toml:"bulk" doc:"Products of payments with several instructions."`
@@ -106,7 +106,7 @@ type Payments struct {
 	Cancellation string   `toml:"cancellation" preset:"none" doc:"Whether orders are cancelled: none, direct, or sca where the payer approves it."`
 }
 
-// Accounts is what can be read.
+// Accounts describes the accounts and data that the bank offers.
 type Accounts struct {
 	Consents        []string `toml:"consents" need:"required" doc:"Kinds of consent that the bank has: global, all-psd2, detailed, available-accounts. The first of these that it has is asked for."`
 	BookingStatuses []string `toml:"booking_statuses" preset:"booked" doc:"Which transactions the bank tells: booked, pending, both."`
@@ -120,11 +120,11 @@ type Accounts struct {
 	TransactionIDs  bool     `toml:"transaction_ids" doc:"The bank gives transactions a transactionId that stays. Otherwise amount, value date, parties and texts identify a transaction."`
 }
 
-// maxFile bounds what is read of a bank file, in bytes.
+// maxFile limits the size of a bank file, in bytes.
 const maxFile = 1 << 20
 
-// A Complaint is one error in a bank file. Line and Column count from 1. They are zero when
-// something is missing from the file.
+// A Complaint is one mistake in a bank file. Line and Column count from 1. They are zero when
+// something is missing in the file.
 type Complaint struct {
 	Path         string
 	Line, Column int
@@ -133,8 +133,8 @@ type Complaint struct {
 	Message string
 }
 
-// Error is file, line and column as compilers write them, the field, and what
-// would be right.
+// Error contains file, line and column in the form of compilers, the field, and the correct
+// form.
 func (c *Complaint) Error() string {
 	place := c.Path
 	if c.Line > 0 {
@@ -162,7 +162,7 @@ func readFile(path string) (File, *places, error) {
 	return f, where, err
 }
 
-// readBounded reports only the kind of a failure, because the complaint has the path.
+// readBounded reports only the kind of a failure, because the complaint contains the path.
 func readBounded(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > maxFile {
@@ -176,7 +176,7 @@ func readBounded(path string) ([]byte, error) {
 	return content, err
 }
 
-// complain turns the decoder's error into a complaint with place and field.
+// complain turns the decoder's error into a complaint with position and field.
 func complain(path string, err error) error {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) {
@@ -195,13 +195,13 @@ func complain(path string, err error) error {
 	return &Complaint{Path: path, Message: err.Error()}
 }
 
-// places knows where the fields of a file are, by their dotted names.
+// places maps the dotted names of fields to their positions in a file.
 type places struct {
 	path string
 	at   map[string]unstable.Position
 }
 
-// locate finds the places of all fields in a valid document.
+// locate finds the positions of all fields in a valid document.
 func locate(path string, content []byte) (*places, error) {
 	found := &places{path: path, at: map[string]unstable.Position{}}
 	parser, table := unstable.Parser{}, ""
@@ -237,7 +237,7 @@ func dotted(key unstable.Iterator) (string, *unstable.Node) {
 	return strings.Join(parts, "."), first
 }
 
-// complaint is about a field, at its place or at that of the closest table.
+// complaint makes a complaint about a field, at its position or at that of the enclosing table.
 func (p *places) complaint(field, message string) *Complaint {
 	c := &Complaint{Path: p.path, Field: field, Message: message}
 	for name := field; name != ""; {

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/bank-file.md anew")
 
-// written is the example file after a replacement, in a folder of its own.
+// written writes the example file after a replacement, into a new folder.
 func written(t *testing.T, old, replacement string) string {
 	t.Helper()
 	example, err := os.ReadFile("testdata/bank.toml")
@@ -173,7 +173,7 @@ max_amount   = "15000.00"
 `
 )
 
-// TestProfile: the file in the words of the service, by each knob.
+// TestProfile: each setting of the file has its effect on the profile.
 func TestProfile(t *testing.T) {
 	usual := connector.Profile{
 		UUID: "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", ID: 9101, Name: "Example Bank (Berlin Group, redirect)", Countries: []string{"DE"}, Sandbox: true,
@@ -299,7 +299,7 @@ A bank that speaks the XS2A API of the Berlin Group (NextGenPSD2 1.3) is a file 
 [banks.md](banks.md) leads from the certificate to the first payment.
 `
 
-// TestReferenceIsFresh: the page describes each field as the program does.
+// TestReferenceIsFresh: the reference page describes each field as the code does.
 func TestReferenceIsFresh(t *testing.T) {
 	var page bytes.Buffer
 	page.WriteString(introduction)
@@ -318,7 +318,7 @@ func TestReferenceIsFresh(t *testing.T) {
 	}
 }
 
-// table writes the fields of a table of the file, and then the tables in it.
+// table writes the fields of a table of the file, and then its subtables.
 func table(page *bytes.Buffer, name, doc string, of reflect.Type) {
 	heading := "The file"
 	if name != "" {

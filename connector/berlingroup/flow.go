@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// The limits of an answer that is read as it arrives.
+// The limits of an answer that is read while it arrives.
 const (
 	// largestReport is the largest answer, and largestItem the most that may arrive before the next
 	// item, in bytes.
 	largestReport = 256 << 20
 	largestItem   = 1 << 20
-	// slowest is how many bytes a bank must send in a second once callTime has passed.
+	// slowest is how many bytes per second a bank must send after callTime.
 	slowest = 64 << 10
 )
 
-// flow is the body of an answer on its way to its consumer. The time that the bank takes counts,
-// and the time that the consumer takes does not.
+// flow is the body of an answer while its consumer reads it. The time of the bank counts towards
+// the limit, and the time of the consumer does not.
 type flow struct {
 	from    io.Reader
 	now     func() time.Time
 	timeout *time.Timer
 	waited  time.Duration
-	// read counts the bytes, and since those after the last item.
+	// read counts all bytes, and since the bytes after the last item.
 	read, since int64
-	// failed is why the body cannot be read to its end.
+	// failed is the reason why the body cannot be read completely.
 	failed error
 }
 
 // item records that the consumer has taken an item.
 func (f *flow) item() { f.since = 0 }
 
-// Read reads more of the body. It fails when an item or the answer is too large, or the bank too
-// slow.
+// Read reads more of the body. It fails when an item or the answer is too large, or when the
+// bank is too slow.
 func (f *flow) Read(p []byte) (int, error) {
 	if f.since > largestItem || f.read > largestReport {
 		f.failed = errTooLarge
@@ -55,7 +55,7 @@ func (f *flow) Read(p []byte) (int, error) {
 // takerError is a failure of the consumer of an answer.
 type takerError struct{ error }
 
-// pass makes the consumer of a request take the answer as it arrives.
+// pass calls the consumer of a request while the answer arrives.
 func (b *Bank) pass(ctx context.Context, r request, a answer, body *flow) (answer, error) {
 	begun := b.now()
 	body.timeout.Stop()

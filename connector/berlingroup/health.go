@@ -2,7 +2,7 @@ package berlingroup
 
 import "passerelle/connector"
 
-// Health returns how the recent calls went, and when the operator's certificates expire.
+// Health returns the results of recent calls, and when the operator's certificates expire.
 func (b *Bank) Health() connector.BankHealth {
 	reported := b.health.Health()
 	for _, c := range b.Certificates() {

@@ -11,10 +11,10 @@ import (
 	"passerelle"
 )
 
-// tells makes the bank answer every request for transactions with one page.
+// tells makes the bank answer every request for transactions with the same page.
 func (b *readable) tells(booked, pending []string) { b.list(answers(200, page(booked, pending, ""))) }
 
-// reads reads everything a day after the last read, and must succeed.
+// reads reads everything a day after the last read, and fails the test on an error.
 func (r *bankReader) reads() *taken {
 	r.t.Helper()
 	r.now = r.now.AddDate(0, 0, 1)
@@ -25,20 +25,20 @@ func (r *bankReader) reads() *taken {
 	return got
 }
 
-// party is a line with a name and a number of the other side.
+// party is a text line with the name and the number of the counterparty.
 func party(line, name, number string) string {
 	return strings.TrimSuffix(line, "}") + fmt.Sprintf(`, "creditorName": %q, "creditorAccount": {"iban": %q}}`, name, number)
 }
 
-// TestBookedWithOtherWords: a transaction without an id keeps its name when the bank books it
-// with another text or day, and no two transactions share a name.
+// TestBookedWithOtherWords: a transaction without an id keeps its key when the bank books it
+// with another text or day, and no two transactions get the same key.
 func TestBookedWithOtherWords(t *testing.T) {
 	rent := line("2026-02-20", "2026-02-20", "-2.50", "Rent")
 	pending := func(amount, text string) string { return line("", "2026-03-02", amount, text) }
 	booked := func(amount, text string) string { return line("2026-03-05", "2026-03-04", amount, text) }
 	for name, test := range map[string]struct {
 		before, after []string
-		// kept counts the names that are kept.
+		// kept is the number of stored keys.
 		kept int
 	}{
 		"another text":                {[]string{pending("-2.50", "Coffee shop")}, []string{booked("-2.50", "CARD 4711 COFFEE 02.03.")}, 1},
@@ -74,7 +74,7 @@ func TestBookedWithOtherWords(t *testing.T) {
 					waiting = append(waiting, one)
 				}
 			}
-			for range 3 { // also when that is read again
+			for range 3 { // also when the same transactions are read again
 				bank.tells(done, waiting)
 				after := reader.reads()
 				kept := slices.DeleteFunc(before.keys(), func(key string) bool { _, there := after.rows[key]; return !there })
@@ -82,7 +82,7 @@ func TestBookedWithOtherWords(t *testing.T) {
 					t.Fatalf("%d of %d are kept, %d rows of %d: before\n%q, after\n%q", len(kept)-1, test.kept, len(after.rows), after.sent, before.keys(), after.keys())
 				}
 			}
-			// A pending transaction with the same content is another one.
+			// A pending transaction with the same content is a different transaction.
 			bank.tells(done, append(waiting, test.before[0]))
 			if after := reader.reads(); len(after.rows) != 2+len(test.after) {
 				t.Errorf("%d rows with one more", len(after.rows))
@@ -91,8 +91,8 @@ func TestBookedWithOtherWords(t *testing.T) {
 	}
 }
 
-// TestBookedDaysLater: a transaction keeps its name when the bank does not list it for some
-// days, when the consent is renewed meanwhile, and when the person is present.
+// TestBookedDaysLater: a transaction keeps its key when the bank does not list it for some days,
+// when the consent is renewed in between, and when the customer is present.
 func TestBookedDaysLater(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -117,7 +117,7 @@ func TestBookedDaysLater(t *testing.T) {
 }
 
 // TestBookedWithAnID: when only booked transactions have ids, the connector reads everything
-// while one is pending, so that nothing is stored twice, and afterwards only new ones.
+// while one is pending, so that nothing is stored twice, and afterwards only new transactions.
 func TestBookedWithAnID(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365\ntransaction_ids = true\ndelta_list = true", "sca =", "calls_a_day = 100\nsca =")
 	reader := bank.reader()
@@ -137,8 +137,8 @@ func TestBookedWithAnID(t *testing.T) {
 	}
 }
 
-// TestMuchIsPending: the memory stays small for any number of pending transactions, and nothing
-// is lost or stored twice.
+// TestMuchIsPending: the memory stays small for any number of pending transactions, and no
+// transaction is lost or stored twice.
 func TestMuchIsPending(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()

@@ -25,7 +25,7 @@ func (b *Bank) messages(r request, a answer) []codes.Message {
 	return body.All()
 }
 
-// refusal returns what a refused request means for an order: a *payment.Refusal when that is
+// refusal interprets a refused request for an order: a *payment.Refusal when the refusal is
 // final, connector.ErrNotSent when the bank accepted nothing for now, and otherwise an unknown
 // outcome. When the operator can act, the error is also a fault.
 func (b *Bank) refusal(r request, a answer) error {
@@ -46,7 +46,7 @@ func (b *Bank) refusal(r request, a answer) error {
 // errUnknownOutcome reports that a bank failed in the middle of something.
 var errUnknownOutcome = errors.New("the outcome is not known")
 
-// unanswered returns what an unanswered question about an order means.
+// unanswered interprets a failed request for the state of an order.
 func (b *Bank) unanswered(r request, a answer) error {
 	all := b.messages(r, a)
 	what, _ := codes.Judge(a.status, all)
@@ -57,18 +57,18 @@ func (b *Bank) unanswered(r request, a answer) error {
 	return b.fault(r, errRefused, says+b.skew(a))
 }
 
-// readRefusal returns what a refusal of the bank means for a read.
+// readRefusal is the meaning of a bank's refusal for a read.
 type readRefusal struct {
 	state      passerelle.ConnectionState
 	message    string
 	retryAfter time.Duration
-	// fault is for the operator, nil where it is for the person or for time.
+	// fault is for the operator. It is nil when the customer can act, or when waiting helps.
 	fault error
 }
 
 func (r *readRefusal) Error() string { return "the bank refuses a read: " + string(r.state) }
 
-// refused returns what an answer without success means for a read.
+// refused interprets an answer without success for a read.
 func (b *Bank) refused(r request, a answer) error {
 	all := b.messages(r, a)
 	refusal := &readRefusal{state: codes.ReadState(a.status, all), retryAfter: retryAfter(a.header, b.now())}
@@ -84,10 +84,10 @@ func (b *Bank) refused(r request, a answer) error {
 	return refusal
 }
 
-// errRefused reports that the bank does not accept our request.
+// errRefused reports that the bank refuses our request.
 var errRefused = errors.New("the bank refuses the request")
 
-// retryAfter is how long a bank wants not to be asked (RFC 9110, section 10.2.3).
+// retryAfter is the time for which a bank wants no requests (RFC 9110, section 10.2.3).
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	reported := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(reported); err == nil {

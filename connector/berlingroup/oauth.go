@@ -10,16 +10,16 @@ import (
 	"net/url"
 )
 
-// grant is one person's authorisation at the authorisation server, by code (RFC 6749) with PKCE
+// grant is a customer's authorisation at the authorisation server, by code (RFC 6749) with PKCE
 // (RFC 7636).
 type grant struct {
 	Verifier string `json:"verifier"`
-	// Back is the redirect address, which the token request repeats.
+	// Back is the redirect address, which the token request must repeat.
 	Back string `json:"back,omitempty"`
-	// Code is the code that the person returned with, until it is exchanged for Token.
+	// Code is the code with which the customer returned, until it is exchanged for Token.
 	Code  string `json:"code,omitempty"`
 	Token string `json:"token,omitempty"`
-	// Refresh gets a new token, when the bank issued one.
+	// Refresh is the refresh token, if the bank issued one.
 	Refresh string `json:"refresh,omitempty"`
 }
 
@@ -28,19 +28,20 @@ const verifierSize = 32
 
 func newGrant() *grant {
 	raw := make([]byte, verifierSize)
-	_, _ = rand.Read(raw) // it never fails
+	_, _ = rand.Read(raw) // never returns an error
 	return &grant{Verifier: base64.RawURLEncoding.EncodeToString(raw)}
 }
 
-// bear has a request carry the token.
+// bear adds the token to the headers of a request.
 func (g *grant) bear(h http.Header) {
 	if g.Token != "" {
 		h.Set("Authorization", "Bearer "+g.Token)
 	}
 }
 
-// openServer finds the page of the authorisation server in the bank file. It ignores servers
-// that a link names. The state is the state of the person's return address.
+// openServer finds the page of the authorisation server that the bank file names. It ignores
+// authorisation servers in links. The state parameter is the one in the customer's return
+// address.
 func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error {
 	if b.file.OAuth == nil {
 		r := request{call: "authorise"}
@@ -77,14 +78,14 @@ type tokens struct {
 	Refresh string `json:"refresh_token"`
 }
 
-// trade trades the code for a token. A code that the server does not take is dropped: it
-// was not ours, or has been traded before.
+// trade trades the code for a token. A code that the server refuses is dropped, because it was
+// not issued for us, or has been exchanged before.
 func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {cmp.Or(a.OAuth.Back, p.back)}, "code_verifier": {a.OAuth.Verifier}}
 	return b.askTokens(ctx, a.OAuth, form)
 }
 
-// refresh gets a new token. When the server issues none, the token is gone.
+// refresh gets a new token. When the server issues none, the stored token is dropped.
 func (b *Bank) refresh(ctx context.Context, g *grant) error {
 	before := g.Token
 	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}})
@@ -94,8 +95,8 @@ func (b *Bank) refresh(ctx context.Context, g *grant) error {
 	return err
 }
 
-// askTokens asks the authorisation server for tokens. A code that the server refuses is useless, so
-// the grant then has none.
+// askTokens requests tokens from the authorisation server. A code that the server refuses is
+// useless, so it is removed from the grant.
 func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values) error {
 	m, err := b.metadata(ctx)
 	if err != nil {

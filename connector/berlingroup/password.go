@@ -7,8 +7,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// encrypt returns a password as a compact JWE that only the bank can decrypt. The standard leaves
-// the form to the bank.
+// encrypt returns a password as a compact JWE that only the bank can decrypt. The standard
+// leaves the format to the bank.
 func encrypt(key *rsa.PublicKey, password string) (string, error) {
 	encrypter, err := jose.NewEncrypter(jose.A256GCM, jose.Recipient{Algorithm: jose.RSA_OAEP_256, Key: key}, nil)
 	if err != nil {

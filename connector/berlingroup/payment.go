@@ -20,7 +20,7 @@ import (
 	"passerelle/payment"
 )
 
-// payer is a bank that takes payments.
+// payer is a bank that accepts payments.
 type payer struct{ bank *Bank }
 
 // canceller is a connector that also cancels orders.
@@ -29,22 +29,23 @@ type canceller struct{ payer }
 // Profile describes the bank.
 func (p payer) Profile() connector.Profile { return p.bank.Profile() }
 
-// Health returns how the recent calls went.
+// Health returns the results of recent calls.
 func (p payer) Health() connector.BankHealth { return p.bank.Health() }
 
 // cancels reports whether the bank cancels orders.
 func (p payer) cancels() bool { return p.bank.profile.Payments.Cancellable }
 
-// orderMemory is what is kept about an order between calls.
+// orderMemory is the data about an order that is stored between calls.
 type orderMemory struct {
-	// Path is the order's, after the address of the bank.
+	// Path is the path of the order, relative to the address of the bank.
 	Path string `json:"path,omitempty"`
 	// Status is the last reported status. Cancelled means that the bank has cancelled the order
 	// on our request.
 	Status    string        `json:"status,omitempty"`
 	Cancelled bool          `json:"cancelled,omitempty"`
 	Approval  authorisation `json:"approval,omitzero"`
-	// Cancelling is the authorisation of the cancellation, nil when none is under way.
+	// Cancelling is the authorisation of the cancellation, nil when no cancellation is under
+	// way.
 	Cancelling *authorisation `json:"cancelling,omitempty"`
 }
 
@@ -55,8 +56,8 @@ type ordering struct {
 	memory orderMemory
 }
 
-// with recalls an order, or fails with connector.ErrUnknownOrder when there is nothing by
-// which the bank could be asked for it.
+// with restores the memory of an order, or fails with connector.ErrUnknownOrder when the memory
+// has nothing that identifies the order at the bank.
 func (p payer) with(ctx context.Context, o connector.Order) (*ordering, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%w: %w", connector.ErrNotSent, err)
@@ -96,7 +97,7 @@ func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, e
 	return v.keep(v.stands(ctx))
 }
 
-// Answer sends the bank the answer that it waits for.
+// Answer sends the bank the answer to its question.
 func (p payer) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
 	v, err := p.with(ctx, o)
 	if err != nil {
@@ -114,7 +115,8 @@ func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Repor
 	return v.keep(v.cancel(ctx))
 }
 
-// requestID names an order at the bank, the same for every call that sends it.
+// requestID identifies an order at the bank, and is the same for every call that sends the
+// order.
 func requestID(key string) string {
 	var id [16]byte
 	if raw, err := hex.DecodeString(key); err != nil || copy(id[:], raw) != len(id) {
@@ -124,7 +126,7 @@ func requestID(key string) string {
 	return uuidOf(id)
 }
 
-// person describes the payer to the bank.
+// person returns the payer's data for requests.
 func (v *ordering) person() person {
 	return person{device: v.Device, name: v.Fields[psuIDField], corporate: v.Fields[corporateIDField], back: v.ReturnURL, scope: "PIS:" + path.Base(v.memory.Path)}
 }
@@ -137,8 +139,8 @@ type placedOrder struct {
 	Messages    []codes.Message `json:"tppMessages"`
 }
 
-// status returns the status of the order. The bank's text for the payer concerns the approval,
-// unless none is needed.
+// status returns the status of the order. The bank's text for the payer is about the approval,
+// unless no approval is needed.
 func (p placedOrder) status() paymentStatus {
 	s := paymentStatus{Transaction: p.Transaction, Messages: p.Messages}
 	if s.ended() {
@@ -174,21 +176,20 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 		v.memory.Approval = startAt(v.memory.Path + "/authorisations")
 		return v.later(), nil
 	}
-	report, _ := v.carryOn(ctx, placed.status()) // what failed is tried again when the order is asked about
+	report, _ := v.carryOn(ctx, placed.status()) // a failed step is tried again at the next check of the order
 	return report, nil
 }
 
-// shortly is the time until the next attempt at something that only the service waits for.
+// shortly is the time until the next attempt when only the service has to act.
 const shortly = time.Second
 
-// later returns the report of an order for which the service has not asked the bank for the
-// approval yet.
+// later returns the report of an order whose approval the service has not requested yet.
 func (v *ordering) later() payment.Report {
 	return payment.Report{Status: payment.Awaiting, CheckAfter: shortly}
 }
 
-// taken records the id of the order that the bank accepted: from the body or, when that is
-// unreadable, from the address of the order.
+// taken stores the id of the order that the bank accepted: from the body or, when the body
+// cannot be parsed, from the header with the order's address.
 func (v *ordering) taken(r request, a answer, id string) bool {
 	if at, err := url.Parse(a.header.Get("Location")); id == "" && err == nil && a.good() {
 		if _, name, found := strings.Cut(at.Path, r.path+"/"); found {
@@ -202,7 +203,7 @@ func (v *ordering) taken(r request, a answer, id string) bool {
 	return true
 }
 
-// current is the authorisation that the payer is at.
+// current is the payer's present authorisation.
 func (v *ordering) current() *authorisation {
 	if v.memory.Cancelling != nil {
 		return v.memory.Cancelling
@@ -231,8 +232,7 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	return v.carryOn(ctx, status)
 }
 
-// tried ignores that the bank did not do something when the status of the order shows the
-// result.
+// tried ignores a denied step when the status of the order shows the result anyway.
 func (v *ordering) tried(err error) error {
 	var denial *denied
 	if errors.As(err, &denial) {
@@ -259,8 +259,8 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 	return status, err
 }
 
-// approved reports whether the payer has done what the bank asks for, according to the status
-// or the authorisation.
+// approved reports whether the payer has done the actions that the bank requires, according to
+// the status or the authorisation.
 func (v *ordering) approved(s paymentStatus) bool {
 	a := &v.memory.Approval
 	known := a.Own != "" || a.Step == atStart
@@ -268,8 +268,8 @@ func (v *ordering) approved(s paymentStatus) bool {
 		!known && a.Back && !a.Declined && codes.Rank(s.Transaction) >= codes.Rank(codes.Checked)
 }
 
-// carryOn does the next steps that need no person, and reports the state of the order. An error
-// concerns these steps, and leaves the order waiting.
+// carryOn does the next steps that need no customer, and reports the state of the order. An
+// error is about these steps, and the order continues to wait.
 func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report, error) {
 	var err error
 	a, report := v.current(), v.report(s)
@@ -283,13 +283,13 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 		v.show(&report, a)
 	}
 	if err == nil && report.Action == "" && report.Cancellation == payment.CancellationAwaiting {
-		err = errUnknownOutcome // nobody could approve it
+		err = errUnknownOutcome // the payer has no way to approve it
 	}
 	return report, err
 }
 
-// renew starts the approval again when the bank's page no longer waits for the payer. When that
-// fails, the payer keeps the page they had.
+// renew starts the approval again when the bank's page has expired. When that fails, the payer
+// keeps the old page.
 func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	life := time.Duration(v.file.Profile.RedirectSeconds) * time.Second
 	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(life)) {
@@ -302,13 +302,13 @@ func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	next := startAt(v.memory.Path + kind)
 	next.Person = a.Person
 	if err := v.proceed(ctx, &next, v.person()); err != nil {
-		a.Opened = v.Now // for the next attempt
+		a.Opened = v.Now // counted from now for the next attempt
 		return
 	}
 	*a = next
 }
 
-// toConfirm reports whether the client is to confirm what the payer approved.
+// toConfirm reports whether the client has to confirm the payer's approval.
 func (v *ordering) toConfirm(a *authorisation) bool {
 	return v.ManualConfirmation && (a.Code != "" || a.OAuth != nil && a.OAuth.Code != "" && a.Confirm != "")
 }
@@ -331,8 +331,8 @@ func (v *ordering) answer(ctx context.Context, said connector.Answer) (payment.R
 	return v.standsAfterwards(ctx)
 }
 
-// standsAfterwards asks for the state of the order after the bank got something new. A question
-// that was not sent is not reported as ErrNotSent, because something was sent before it.
+// standsAfterwards asks for the state of the order after the bank got new data. When this
+// request was not sent, the error is not ErrNotSent, because the earlier request was sent.
 func (v *ordering) standsAfterwards(ctx context.Context) (payment.Report, error) {
 	return afterwards(v.stands(ctx))
 }
@@ -359,14 +359,14 @@ func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.R
 	why = v.refusal(denial.r, denial.a)
 	var refused *payment.Refusal
 	if !errors.As(why, &refused) || refused.Code == payment.Bug {
-		return payment.Report{}, &connector.Fault{Says: why.Error(), Err: errRefused} // the order waits all the same
+		return payment.Report{}, &connector.Fault{Says: why.Error(), Err: errRefused} // the order still waits
 	}
 	report.Description = cmp.Or(refused.Description, report.Description)
 	return report, nil
 }
 
 // withdraw cancels an order that its client does not confirm. Even when the bank refuses the
-// cancellation, it executes nothing that was not confirmed.
+// cancellation, it executes no order that was not confirmed.
 func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
 	v.memory.Approval.Code = ""
 	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
@@ -409,7 +409,7 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	return afterwards(v.carryOn(ctx, reported.status()))
 }
 
-// keptOn reports the state of an order that the bank does not cancel.
+// keptOn reports the state of an order that the bank refuses to cancel.
 func (v *ordering) keptOn(ctx context.Context, why error) (payment.Report, error) {
 	var refused *payment.Refusal
 	if !errors.As(why, &refused) || refused.Code == payment.Bug {

@@ -47,7 +47,8 @@ const (
 	maxRemittance   = 140
 )
 
-// order is the body for a payment. A debtor's account is named where the bank takes one.
+// order returns the body for a payment. It contains the debtor account when the bank accepts
+// one.
 func (p *Profile) order(of payment.Payment, service string) orderBody {
 	var body orderBody
 	if of.Payer != nil && payers[p.DebtorAccount] != payment.PayerNotUsed {
@@ -82,7 +83,7 @@ func transferOf(in payment.Instruction) transferBody {
 	return t
 }
 
-// cut shortens a text to a number of characters.
+// cut shortens a text to at most most characters.
 func cut(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -90,8 +91,8 @@ func cut(text string, most int) string {
 	return strings.TrimSpace(string([]rune(text)[:most]))
 }
 
-// frequencies maps our frequencies to those of the standard. The standard has none for every
-// four months, so the months are named.
+// frequencies maps our frequencies to those of the standard. The standard has no value for every
+// four months, so the months are listed instead.
 var frequencies = map[payment.Frequency]string{
 	"daily": "Daily", "weekly": "Weekly", "two-weekly": "EveryTwoWeeks", "monthly": "Monthly", "two-monthly": "EveryTwoMonths",
 	"quarterly": "Quarterly", "four-monthly": "MonthlyVariable", "semiannually": "SemiAnnual", "yearly": "Annual",
@@ -103,8 +104,8 @@ var byWeeks = []payment.Frequency{"daily", "weekly", "two-weekly"}
 // lastDay stands for the last day of each month.
 const lastDay = 31
 
-// repeat returns the schedule of a periodic order. A day on which the bank is closed moves to
-// the next open day.
+// repeat returns the schedule of a periodic order. When the bank is closed on a day, the payment
+// moves to the next open day.
 func (o *orderBody) repeat(in payment.Instruction) {
 	o.Start, o.Frequency, o.Rule = in.StartDate.String(), frequencies[in.Frequency], "following"
 	if !in.EndDate.IsZero() {

@@ -20,7 +20,7 @@ type paymentStatus struct {
 	Messages    []codes.Message `json:"tppMessages"`
 }
 
-// ended reports whether no other status comes.
+// ended reports whether the status is final.
 func (s paymentStatus) ended() bool { return codes.Ended(s.Transaction) }
 
 // silent reports whether an order was refused without a reason.
@@ -67,7 +67,8 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// decline returns why an order is refused: the bank's reason, or else the payer's action.
+// decline returns the reason why an order is refused: the bank's reason, or else the payer's
+// action.
 func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	approval := &v.memory.Approval
 	report.Description = s.text()
@@ -95,16 +96,16 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// linePath is how a bank names a line of a bulk, counted from 0.
+// linePath matches the path by which a bank names a line of a bulk payment, counted from 0.
 var linePath = regexp.MustCompile(`^(?:\$\.)?payments\[(\d{1,4})\]`)
 
-// divide marks the refused lines of a bulk payment. When the bank names none, the lines are
-// unknown and the order stays as it is.
+// divide marks the refused lines of a bulk payment. When the bank names no lines, the refused
+// lines are unknown and the order does not change.
 func (v *ordering) divide(report *payment.Report, s paymentStatus, others payment.InstructionState) {
 	why := map[int]codes.Message{}
 	for _, m := range s.Messages {
 		if found := linePath.FindStringSubmatch(m.Path); found != nil {
-			i, _ := strconv.Atoi(found[1]) // of few digits
+			i, _ := strconv.Atoi(found[1]) // it has few digits
 			why[i] = m
 		}
 	}
@@ -133,7 +134,7 @@ func (v *ordering) tell(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// text returns the bank's text for people, or else its text for us.
+// text returns the bank's text for customers, or else its text for us.
 func (s paymentStatus) text() string {
 	if s.Message != "" {
 		return s.Message
@@ -147,7 +148,7 @@ func (s paymentStatus) text() string {
 	return strings.Join(all, " ")
 }
 
-// reasons are the messages whose codes say why.
+// reasons are the messages whose codes contain a reason.
 func (s paymentStatus) reasons() []codes.Message {
 	var all []codes.Message
 	for _, m := range s.Messages {

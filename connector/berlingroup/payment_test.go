@@ -17,7 +17,7 @@ import (
 	"passerelle/payment"
 )
 
-// answering is a bank that answers every call with the same.
+// answering is a bank that gives every call the same answer.
 type answering struct {
 	status int
 	header http.Header
@@ -58,7 +58,7 @@ func (w *fixture) initiator() connector.Initiator {
 	return able
 }
 
-// date returns the day a number of days after the second of March 2026.
+// date returns the day that is a number of days after 2 March 2026.
 func date(after int) passerelle.Date { return passerelle.DateOf(noon, time.UTC).AddDays(after) }
 
 func instruction(dates payment.DateType) payment.Instruction {
@@ -75,7 +75,7 @@ func instruction(dates payment.DateType) payment.Instruction {
 	return in
 }
 
-// orderOf is an order with these lines.
+// orderOf returns an order with these lines.
 func orderOf(lines ...payment.Instruction) connector.Order {
 	return connector.Order{
 		Domain: 1, Key: "0123456789abcdef0123456789abcdef", Now: noon, ReturnURL: "https://service.test/webauth/callback?state=s", Mechanism: "webauth",
@@ -93,13 +93,14 @@ var ordersByKind = map[string]connector.Order{
 	"periodic": orderOf(instruction(payment.Periodic)),
 }
 
-// approvedMemory is the memory of an approved order, and waitingMemory that of a waiting one.
+// approvedMemory is the memory of an approved order, and waitingMemory the memory of a waiting
+// order.
 const (
 	approvedMemory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"authorised"}}`
 	waitingMemory  = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"app","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2"}}`
 )
 
-// fromThen lists a status and those that follow it in a successful order.
+// fromThen lists a status and the statuses that follow it in a successful order.
 func fromThen(status string) []string {
 	all := []string{"ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"}
 	for i, one := range all {
@@ -110,8 +111,8 @@ func fromThen(status string) []string {
 	return nil
 }
 
-// expected is the state of an approved order according to bank-standards: pending while updates
-// follow, accepted when none do, done once the money has left.
+// expected is the state of an approved order according to the specification: pending while
+// updates follow, accepted when none follow, done once the money has left.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
 		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ")
@@ -175,7 +176,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestStatusesOfWaitingOrders: before the approval, an order waits for its payer at every
+// TestStatusesOfWaitingOrders: before the approval, an order waits for its payer with every
 // status that does not imply the approval.
 func TestStatusesOfWaitingOrders(t *testing.T) {
 	waits := map[string]bool{"RCVD": true, "PDNG": true, "ACTC": true, "ACCP": true, "ACFC": true, "ZZZZ": true}
@@ -209,7 +210,7 @@ func TestStatusesOfWaitingOrders(t *testing.T) {
 // operators marks faults of the operator in the table of codes.
 const operators = "operator"
 
-// codes are the meanings of the codes of the standard: one of ours, or a fault of the operator.
+// codes maps the codes of the standard to a code of this service, or to a fault of the operator.
 var codes = map[string]string{
 	"FORMAT_ERROR": "invalidValue", "PARAMETER_NOT_SUPPORTED": "invalidValue", "PARAMETER_NOT_CONSISTENT": "invalidValue",
 	"SERVICE_INVALID": operators, "SERVICE_BLOCKED": "invalidEmitter", "RESOURCE_UNKNOWN": "invalidEmitter", "RESOURCE_EXPIRED": "noAnswerFromCustomer",
@@ -226,14 +227,14 @@ var codes = map[string]string{
 	"INTERNAL_SERVER_ERROR": "unknown", "SOME_OTHER_CODE": "bankMessage",
 }
 
-// codeStatus is the HTTP status that comes with a code, 400 by default.
+// codeStatus is the HTTP status that is sent with a code, 400 by default.
 var codeStatus = map[string]int{
 	"ACCESS_EXCEEDED": 429, "SERVICE_UNAVAILABLE": 503, "INTERNAL_SERVER_ERROR": 500, "CERTIFICATE_INVALID": 401, "CERTIFICATE_EXPIRED": 401,
 	"PSU_CREDENTIALS_INVALID": 401, "TOKEN_INVALID": 401, "SERVICE_BLOCKED": 403, "RESOURCE_UNKNOWN": 404, "PRODUCT_UNKNOWN": 404, "CANCELLATION_INVALID": 405,
 	"REQUESTED_FORMATS_INVALID": 406, "STATUS_INVALID": 409, "UNSUPPORTED_MEDIA_TYPE": 415,
 }
 
-// meantBy returns what an error of a connector means for an order.
+// meantBy returns the meaning of a connector's error for an order.
 func meantBy(err error) string {
 	var refused *payment.Refusal
 	var fault *connector.Fault
@@ -250,8 +251,8 @@ func meantBy(err error) string {
 	return "taken"
 }
 
-// TestErrorCodes: every code of the standard, in both forms of bodies, becomes one of ours or a
-// fault for the operator. Each is met by a bank that has not failed before.
+// TestErrorCodes: every code of the standard, in both forms of bodies, becomes a code of this
+// service or a fault for the operator. Each code is sent by a bank that has not failed before.
 func TestErrorCodes(t *testing.T) {
 	bank := &answering{}
 	w := newFixture(t, bank, nil)
@@ -278,7 +279,7 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
-// TestPlacesOfErrors: the path in a message determines our error code.
+// TestPlacesOfErrors: the path in a message decides the error code.
 func TestPlacesOfErrors(t *testing.T) {
 	bank := &answering{status: http.StatusBadRequest}
 	able := newFixture(t, bank, nil).initiator()
@@ -294,8 +295,8 @@ func TestPlacesOfErrors(t *testing.T) {
 	}
 }
 
-// TestBareErrors: an answer without a body of the standard refuses orders that the bank cannot
-// have, and leaves others open.
+// TestBareErrors: an answer that does not have a body of the standard is a refusal when its
+// status says that the bank cannot have the order, and otherwise leaves the outcome open.
 func TestBareErrors(t *testing.T) {
 	bank := &answering{body: "no"}
 	w := newFixture(t, bank, nil)
@@ -315,15 +316,15 @@ func TestBareErrors(t *testing.T) {
 	}
 }
 
-// TestLinks: the connector follows links on the bank's own host only, and browsers are sent to
-// safe pages only. The order is known in any case.
+// TestLinks: the connector follows links only on the bank's own host, and browsers are sent only
+// to safe pages. The order stays identified in any case.
 func TestLinks(t *testing.T) {
 	bank := &answering{status: http.StatusCreated}
 	w := newFixture(t, bank, nil)
 	able := w.initiator()
 	for _, test := range []struct{ name, link, want string }{
 		{"scaRedirect", "https://pages.bank.example/sca/1", "redirect"},
-		{"scaRedirect", "http://127.0.0.1:1/sca", "redirect"}, // of a sandbox
+		{"scaRedirect", "http://127.0.0.1:1/sca", "redirect"}, // for a sandbox
 		{"scaRedirect", "http://pages.bank.example/sca/1", ""},
 		{"scaRedirect", "javascript:alert(1)", ""},
 		{"scaRedirect", "https://user@pages.bank.example/", ""},
@@ -343,7 +344,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestOrders: the bank gets what was ordered.
+// TestOrders: the bank gets exactly the ordered payment.
 func TestOrders(t *testing.T) {
 	bank := &answering{status: http.StatusCreated, body: map[string]any{
 		"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{"scaRedirect": map[string]string{"href": "https://bank.example/1"}},
@@ -372,7 +373,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestFrequencies: every frequency has its word in the standard.
+// TestFrequencies: every frequency has a value in the standard.
 func TestFrequencies(t *testing.T) {
 	bank := &answering{status: http.StatusCreated, body: map[string]any{
 		"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{"scaRedirect": map[string]string{"href": "https://bank.example/1"}},
@@ -427,7 +428,7 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
-// linking is a bank that has the picture of a challenge at a link.
+// linking is a bank whose challenge has a link to its picture.
 type linking struct {
 	answering
 	picture []byte
@@ -443,8 +444,8 @@ func (l *linking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.answering.ServeHTTP(w, r)
 }
 
-// TestLinkedPictures: the link of a challenge is shown as a picture only when it leads to a picture
-// at the bank.
+// TestLinkedPictures: the link of a challenge is shown as a picture only when its target is a
+// picture at the bank.
 func TestLinkedPictures(t *testing.T) {
 	png := []byte("\x89PNG\r\n\x1a\n and so on")
 	for _, test := range []struct {

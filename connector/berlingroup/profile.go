@@ -9,7 +9,7 @@ import (
 	"passerelle/payment"
 )
 
-// euro is the currency of all products that the connector has.
+// euro is the currency of all payment products that the connector supports.
 const euro passerelle.Currency = "EUR"
 
 // psuIDField is the payment field for the payer's user name at the bank.
@@ -18,7 +18,8 @@ const psuIDField = "psu_id"
 // corporateIDField is the field for the identification of the person's company.
 const corporateIDField = "psu_corporate_id"
 
-// identifications are the fields with which the person first identifies themselves to the bank.
+// identifications are the fields with which the customer identifies themselves to the bank at
+// first.
 func (f *File) identifications(user bool) []payment.Field {
 	var all []payment.Field
 	if user {
@@ -30,7 +31,7 @@ func (f *File) identifications(user bool) []payment.Field {
 	return all
 }
 
-// profile is the file in the words of the service.
+// profile converts the file to a profile of the service.
 func (f *File) profile() connector.Profile {
 	p := connector.Profile{
 		UUID: f.UUID, ID: f.ID, Name: f.Name, Countries: f.Countries, Hidden: f.Hidden, Sandbox: f.Sandbox,
@@ -51,14 +52,14 @@ func (f *File) profile() connector.Profile {
 	return p
 }
 
-// payers maps words of the file to the treatment of the payer's account.
+// payers maps values of the file to the treatment of the payer's account.
 var payers = map[string]payment.PayerAccount{
 	"required": payment.PayerMandatory,
 	"optional": payment.PayerOptional,
 	"refused":  payment.PayerNotUsed,
 }
 
-// settings is what the bank can carry.
+// settings describes the payments that the bank accepts.
 func (p *Profile) settings() *payment.Settings {
 	pay := p.Payments
 	s := &payment.Settings{
@@ -83,7 +84,7 @@ func (p *Profile) settings() *payment.Settings {
 	return s
 }
 
-// bounds is a sum for each type, or nil without one. The text has been checked.
+// bounds returns a limit for each type, or nil without one. The text has already been checked.
 func bounds(types []payment.DateType, text string) map[payment.DateType]int64 {
 	sum, err := passerelle.ParseMoney("", text, euro)
 	if text == "" || err != nil {
@@ -120,7 +121,7 @@ const (
 )
 
 // way returns the service and the product for a payment with a number of instructions. The
-// product is empty when the bank has none.
+// product is empty when the bank offers none.
 func (p *Payments) way(dates payment.DateType, lines int) (string, string) {
 	service, offered := singleService, p.Single
 	switch {

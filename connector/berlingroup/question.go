@@ -10,13 +10,13 @@ import (
 	"passerelle/payment"
 )
 
-// stepActions maps steps to what the payer does. At other steps the connector acts.
+// stepActions maps steps to the payer's action. The connector does the other steps itself.
 var stepActions = map[step]payment.Action{
 	atPage: payment.Redirect, atServer: payment.Redirect, inApp: payment.Decoupled,
 	atIdentification: payment.FillFields, atPassword: payment.FillFields, atAdditional: payment.FillFields, atMethod: payment.FillFields, atCode: payment.FillFields,
 }
 
-// action returns what the payer or the client has to do, and empty when the connector acts.
+// action returns the action of the payer or the client, and "" when the connector acts.
 func (v *ordering) action(a *authorisation) payment.Action {
 	action := stepActions[a.Step]
 	if action != payment.Redirect {
@@ -31,7 +31,7 @@ func (v *ordering) action(a *authorisation) payment.Action {
 	return action
 }
 
-// show adds to a report what the payer has to do.
+// show adds the payer's action to a report.
 func (v *ordering) show(report *payment.Report, a *authorisation) {
 	report.Action = v.action(a)
 	report.Description = cmp.Or(report.Description, a.Message)
@@ -46,8 +46,8 @@ func (v *ordering) show(report *payment.Report, a *authorisation) {
 	}
 }
 
-// fields are the fields for the person at the step. The user name is not asked for beside the
-// password when it is known.
+// fields are the customer's fields at the step. The form for the password does not ask for the
+// user name when that is known.
 func (a *authorisation) fields(bank, name string) []payment.Field {
 	var asked []payment.Field
 	if a.Step == atIdentification || a.Step == atPassword && cmp.Or(a.Person, name) == "" {
@@ -71,7 +71,7 @@ func (a *authorisation) fields(bank, name string) []payment.Field {
 	return asked
 }
 
-// methodField asks for the way to receive a code.
+// methodField is the field to choose how to receive a code.
 func (a *authorisation) methodField() payment.Field {
 	field := payment.Field{Name: methodField, Type: "list", Label: "How to get a code", Required: true}
 	for _, m := range a.Methods {
@@ -87,7 +87,7 @@ func (a *authorisation) methodField() payment.Field {
 // maxCode is the maximum length of a code when the bank sets none.
 const maxCode = 100
 
-// field asks for a code, with everything that the bank wants to show.
+// field is the field for a code, with all data of the challenge.
 func (c *challenge) field() payment.Field {
 	if c == nil {
 		c = &challenge{}
@@ -107,7 +107,7 @@ func (c *challenge) field() payment.Field {
 	}
 }
 
-// picture is the image of the challenge as a page shows it, or empty.
+// picture is the image of the challenge in the form that pages show, or empty.
 func (c *challenge) picture() string {
 	if len(c.Image) == 0 {
 		return ""

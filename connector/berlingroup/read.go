@@ -19,10 +19,10 @@ type reader struct{ bank *Bank }
 // Profile describes the bank.
 func (r reader) Profile() connector.Profile { return r.bank.Profile() }
 
-// Health returns how the recent calls went.
+// Health returns the results of recent calls.
 func (r reader) Health() connector.BankHealth { return r.bank.Health() }
 
-// dataSettings describes what the bank offers to readers.
+// dataSettings describes the data that the bank offers.
 func (f *File) dataSettings() *connector.DataSettings {
 	a := f.Profile.Accounts
 	s := &connector.DataSettings{
@@ -44,7 +44,8 @@ func (f *File) dataSettings() *connector.DataSettings {
 // ibanField is the connection field for the account that a detailed consent is for.
 const ibanField = "iban"
 
-// mechanism is how people let the bank be read, by the approach that it prefers.
+// mechanism is the way in which users authorise reads, by the SCA approach that the bank
+// prefers.
 func (f *File) mechanism() passerelle.AuthMechanism {
 	if approach := f.Profile.SCA[0]; approach == decoupledSCA || approach == embeddedSCA {
 		return passerelle.ByCredentials
@@ -52,8 +53,8 @@ func (f *File) mechanism() passerelle.AuthMechanism {
 	return passerelle.ByWebauth
 }
 
-// reports returns the values of bookingStatus that select all transactions, or all booked ones when
-// the format has no others.
+// reports returns the values of bookingStatus that select all transactions, or all booked ones
+// when the format has no others.
 func (a *Accounts) reports(family string) []string {
 	both := slices.Contains(a.BookingStatuses, "both")
 	switch {
@@ -65,10 +66,10 @@ func (a *Accounts) reports(family string) []string {
 	return a.BookingStatuses
 }
 
-// readMemory is what a read keeps for the next one.
+// readMemory is the data that a read stores for the next one.
 type readMemory struct {
-	// Consent is the bank's id of the consent, Valid that it was authorised once, and
-	// Asked when it was wished for.
+	// Consent is the bank's id of the consent, Valid means that it was authorised once, and
+	// Asked is the time of its request.
 	Consent string    `json:"consent,omitempty"`
 	Valid   bool      `json:"valid,omitempty"`
 	Asked   time.Time `json:"asked,omitzero"`
@@ -76,10 +77,10 @@ type readMemory struct {
 	Approval authorisation `json:"approval,omitzero"`
 	// Until is the end of the consent.
 	Until time.Time `json:"until,omitzero"`
-	// Calls are the instants of calls without the person in the last day, by what counts
-	// as the same call.
+	// Calls contains the times of calls without the customer in the last day, by calls that the
+	// bank counts together.
 	Calls map[string][]time.Time `json:"calls,omitempty"`
-	// Accounts are the accounts that were read, by our names for them.
+	// Accounts contains the accounts that were read, by our keys.
 	Accounts map[string]accountMemory `json:"accounts,omitempty"`
 }
 
@@ -91,11 +92,11 @@ func recall(text []byte) readMemory {
 	return m
 }
 
-// maxMemory is how much is remembered, in bytes.
+// maxMemory is the largest size of the memory, in bytes.
 const maxMemory = 512 << 10
 
-// encode makes the memory a text. Memory that would be too large has no names; then pending
-// transactions are not recognised.
+// encode encodes the memory as text. When the memory is too large, it omits the keys of
+// transactions. Pending transactions are then not recognised at the next read.
 func (m *readMemory) encode() ([]byte, error) {
 	text, err := json.Marshal(m)
 	if len(text) <= maxMemory {
@@ -108,8 +109,8 @@ func (m *readMemory) encode() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// afresh is the memory that outlives a consent: the calls of the day, and the names of
-// transactions without an id.
+// afresh returns the memory that stays when a consent ends: the calls of the day, and the keys
+// of transactions without an id.
 func (m readMemory) afresh() readMemory {
 	kept := readMemory{Calls: m.Calls, Accounts: map[string]accountMemory{}}
 	for key, a := range m.Accounts {
@@ -118,7 +119,7 @@ func (m readMemory) afresh() readMemory {
 	return kept
 }
 
-// reading is one read of a person's accounts.
+// reading is one read of a customer's accounts.
 type reading struct {
 	*Bank
 	connector.DataRequest
@@ -134,7 +135,7 @@ type interruption struct{ connector.Outcome }
 // Error names the state.
 func (i *interruption) Error() string { return "the read ends in the state " + string(i.State) }
 
-// Read reads the accounts of a person, once there is a consent.
+// Read reads the accounts of a customer, once there is a consent.
 func (r reader) Read(ctx context.Context, request connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	v := &reading{Bank: r.bank, DataRequest: request, out: out, memory: recall(request.Memory)}
 	outcome, err := v.read(ctx)
@@ -177,7 +178,7 @@ func (v *reading) outcomeOf(err error) (connector.Outcome, error) {
 	return outcome, refused.fault
 }
 
-// renewal is the state that asks the person for a consent.
+// renewal is the state that asks the user for a consent.
 func (v *reading) renewal() passerelle.ConnectionState {
 	if v.file.mechanism() == passerelle.ByWebauth {
 		return passerelle.WebauthRequired
@@ -185,7 +186,7 @@ func (v *reading) renewal() passerelle.ConnectionState {
 	return passerelle.SCARequired
 }
 
-// get asks the bank for something of the person's and decodes it.
+// get requests data of the customer from the bank and decodes it.
 func (v *reading) get(ctx context.Context, r request, into any) error {
 	a, err := v.fetch(ctx, r)
 	if err != nil {
@@ -194,8 +195,7 @@ func (v *reading) get(ctx context.Context, r request, into any) error {
 	return v.decode(r, a, into)
 }
 
-// fetch asks the bank for something of the person's. It exchanges an expired token for a new one,
-// once.
+// fetch requests data of the customer from the bank. It replaces an expired token once.
 func (v *reading) fetch(ctx context.Context, r request) (answer, error) {
 	r.method, r.header = http.MethodGet, v.header()
 	a, err := v.call(ctx, r)
@@ -213,7 +213,7 @@ func (v *reading) fetch(ctx context.Context, r request) (answer, error) {
 	return a, err
 }
 
-// header is the header of every request under the person's consent.
+// header returns the headers of every request with the customer's consent.
 func (v *reading) header() http.Header {
 	h := deviceHeader(v.Device)
 	if v.memory.Consent != "" {
@@ -225,7 +225,7 @@ func (v *reading) header() http.Header {
 	return h
 }
 
-// deviceHeader describes the device of a person who is present.
+// deviceHeader describes the device of a customer who is present.
 func deviceHeader(d connector.Device) http.Header {
 	h := http.Header{}
 	if d.Address.IsValid() {
@@ -239,11 +239,12 @@ func deviceHeader(d connector.Device) http.Header {
 	return h
 }
 
-// callsWindow is the time over which calls without the person are counted. Banks count by days that
-// begin when they like. A limit over any 24 hours keeps the limit of each such day.
+// callsWindow is the period for which calls without the customer are counted. Banks count by
+// days whose beginning they choose. A limit over any 24 hours satisfies the limit of each such
+// day.
 const callsWindow = 24 * time.Hour
 
-// count counts a call without the person, and ends the read when the bank's daily limit is
+// count counts a call without the customer, and ends the read when the bank's daily limit is
 // reached.
 func (v *reading) count(call string) error {
 	if v.Device.Address.IsValid() {
@@ -261,7 +262,7 @@ func (v *reading) count(call string) error {
 	return nil
 }
 
-// forget drops calls that no longer count.
+// forget drops calls outside of the window.
 func (m *readMemory) forget(now time.Time) {
 	for call, made := range m.Calls {
 		if now.Sub(slices.MaxFunc(made, time.Time.Compare)) >= callsWindow {

@@ -18,20 +18,20 @@ import (
 	"passerelle/connector"
 )
 
-// readable is a bank for tests of reads: it approves a consent at once, and the test answers
-// the rest.
+// readable is a bank for tests of reads: it approves a consent at once, and the test answers all
+// other requests.
 type readable struct {
 	t *testing.T
 	*fixture
 	// answer answers requests about accounts.
 	answer http.HandlerFunc
-	// asked are the requests about accounts with their headers, and wish is the body of the
+	// asked contains the requests about accounts with their headers, and wish the body of the
 	// last request for a consent.
 	asked []*http.Request
 	wish  string
 }
 
-// answers is a handler that always answers the same.
+// answers returns a handler that always gives the same answer.
 func answers(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -67,10 +67,10 @@ func (b *readable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// noon is when tests happen.
+// noon is the time of the tests.
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// reader reads a bank for one person, again and again.
+// bankReader reads a bank for one customer repeatedly.
 type bankReader struct {
 	t      *testing.T
 	reader connector.DataReader
@@ -107,7 +107,7 @@ func (r *bankReader) read(present bool) (connector.Outcome, *taken, error) {
 	return o, into, err
 }
 
-// taken is what a reader passed to the sink, by key.
+// taken contains the data that a reader passed to the sink, by key.
 type taken struct {
 	connector.Sink
 	from     passerelle.Date
@@ -139,7 +139,7 @@ func (s *taken) AccountRead(account string, from passerelle.Date) error {
 	return nil
 }
 
-// keys are the sorted keys of what was passed.
+// keys returns the sorted keys of that data.
 func (s *taken) keys() (all []string) {
 	for key := range s.rows {
 		all = append(all, key)
@@ -206,14 +206,15 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// oneAccount is the answer of a list with one account.
+// oneAccount is a list of accounts with one account.
 const oneAccount = `{"accounts": [{"resourceId": "A1", "iban": "DE03999010010000000001", "currency": "EUR", "name": "Current",
 	"balances": [{"balanceType": "interimAvailable", "creditLimitIncluded": true, "balanceAmount": {"currency": "EUR", "amount": "900.00"}},
 		{"balanceType": "expected", "balanceAmount": {"currency": "EUR", "amount": "90.50"}},
 		{"balanceType": "closingBooked", "referenceDate": "2026-02-28", "balanceAmount": {"currency": "EUR", "amount": "90.00"}},
 		{"balanceType": "closingBooked", "referenceDate": "2026-03-01", "balanceAmount": {"currency": "EUR", "amount": "100.00"}}]}]}`
 
-// list answers a list of accounts with one, and all else by a test's wish.
+// list answers the list of accounts with one account, and all other requests with a handler of
+// the test.
 func (b *readable) list(transactions http.HandlerFunc) {
 	b.answer = func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/accounts" {
@@ -224,8 +225,8 @@ func (b *readable) list(transactions http.HandlerFunc) {
 	}
 }
 
-// TestHostileAnswers: an impossible answer ends the read with a fault that names the bank, and
-// nothing else.
+// TestHostileAnswers: an invalid answer ends the read with a fault that names the bank, and has
+// no other effect.
 func TestHostileAnswers(t *testing.T) {
 	entry := func(members string) string { return `{"transactions": {"booked": [{` + members + `}]}}` }
 	endless := 0
@@ -277,7 +278,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestBalances: the booked and the coming balance follow from the types of the standard.
+// TestBalances: the booked and the coming balance are calculated from the types of the standard.
 func TestBalances(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -311,8 +312,8 @@ func page(booked, pending []string, next string) string {
 	return text + "}}"
 }
 
-// TestIdentityWithoutIDs: transactions without an id keep their names from pending on, even
-// when several are alike and pages differ.
+// TestIdentityWithoutIDs: transactions without an id keep their keys from the pending state on,
+// even when several are equal and pages differ.
 func TestIdentityWithoutIDs(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -341,14 +342,15 @@ func TestIdentityWithoutIDs(t *testing.T) {
 	}
 }
 
-// TestIDsOfTheBank: a transaction that occurs twice because pages moved is stored once.
+// TestIDsOfTheBank: a transaction that appears on two pages because entries moved is stored
+// once.
 func TestIDsOfTheBank(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
 	reader := bank.reader()
 	bank.list(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		var lines []string
-		for i := range 10 { // each page repeats the last one of the page before
+		for i := range 10 { // each page repeats the last entry of the previous page
 			lines = append(lines, fmt.Sprintf(`{"transactionId": "T%d", "bookingDate": "2026-03-01", "transactionAmount": {"currency": "EUR", "amount": "1.00"}}`, n*9+i))
 		}
 		next := ""
@@ -363,8 +365,8 @@ func TestIDsOfTheBank(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutThePerson: each call is made as often in a day as the bank allows, without a
-// limit while the person is present. Only then the bank gets the person's device.
+// TestCallsWithoutThePerson: each call is made as often per day as the bank allows, and without
+// a limit while the customer is present. The bank gets the customer's device only then.
 func TestCallsWithoutThePerson(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -397,8 +399,8 @@ func TestCallsWithoutThePerson(t *testing.T) {
 	}
 }
 
-// TestWhatIsNew: without the person, the connector asks for entries since the last one, or for
-// the delta. It asks for everything each week, and when the bank supports neither.
+// TestWhatIsNew: without the customer, the connector requests entries since the last one, or the
+// delta. It requests everything each week, and when the bank supports neither.
 func TestWhatIsNew(t *testing.T) {
 	entries := `{"transactionId": "T1", "entryReference": "E1", "bookingDate": "2026-02-27", "transactionAmount": {"currency": "EUR", "amount": "1.00"}},
 		{"transactionId": "T2", "entryReference": "E2", "bookingDate": "2026-03-02", "transactionAmount": {"currency": "EUR", "amount": "1.00"}}`
@@ -455,7 +457,7 @@ func TestWhatIsNew(t *testing.T) {
 }
 
 // TestConsentsAskedFor: each kind of consent has the right scope, duration and frequency, and
-// determines what is read.
+// decides which data is read.
 func TestConsentsAskedFor(t *testing.T) {
 	const frame = `{"access":%s,"recurringIndicator":true,"validUntil":"2026-05-31","frequencyPerDay":2,"combinedServiceIndicator":false}`
 	for name, test := range map[string]struct {

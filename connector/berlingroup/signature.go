@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// signer signs requests in the form of the standard: the draft of Cavage et al. with
-// the certificate's serial number and issuer as the name of the key.
+// signer signs requests in the form of the standard: the draft of Cavage et al. The key id is
+// the certificate's serial number and issuer.
 type signer struct {
 	digest      string
 	headers     []string
@@ -49,7 +49,7 @@ func digestOf(algorithm string, body []byte) string {
 	return algorithm + "=" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// keyID names the certificate: serial number in hexadecimal, and issuer.
+// keyID identifies the certificate: serial number in hexadecimal, and issuer.
 func keyID(c *x509.Certificate) string {
 	return fmt.Sprintf("SN=%X,CA=%s", c.SerialNumber, strings.ReplaceAll(c.Issuer.String(), " ", "%20"))
 }
@@ -76,7 +76,7 @@ func (s *signer) add(ctx context.Context, r *http.Request, body []byte) error {
 	return nil
 }
 
-// verify finds out before the bank does that a signature is by another key.
+// verify detects, before a request is sent, that a signature was made with another key.
 func (s *signer) verify(text, signature []byte) error {
 	public, usable := s.certificate.PublicKey.(*rsa.PublicKey)
 	sum := sha256.Sum256(text)
@@ -93,14 +93,14 @@ func signWith(key *rsa.PrivateKey) func(context.Context, []byte) ([]byte, error)
 	}
 }
 
-// The bounds of a helper that signs, in time and in bytes of its answer.
+// The limits of a signing program, in time and in bytes of its answer.
 const (
 	signTime  = 10 * time.Second
 	signBytes = 4096
 )
 
-// runSigner signs with the operator's helper. The helper gets only PATH, because the
-// environment may have secrets of the service.
+// runSigner signs with the operator's program. The program gets only PATH, because the
+// environment may contain secrets of the service.
 func runSigner(command []string) func(context.Context, []byte) ([]byte, error) {
 	return func(ctx context.Context, text []byte) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, signTime)
@@ -118,8 +118,9 @@ func runSigner(command []string) func(context.Context, []byte) ([]byte, error) {
 	}
 }
 
-// boundedBuffer fails when too much is written, which stops the writer. The buffer is not
-// embedded: its ReadFrom would be used in place of Write, without a bound.
+// boundedBuffer fails when too much is written, which stops the program that writes. The buffer
+// is not embedded: otherwise its method ReadFrom would be used instead of Write, without a
+// limit.
 type boundedBuffer struct {
 	content bytes.Buffer
 	most    int

@@ -9,38 +9,39 @@ import (
 	"passerelle/connector/identity"
 )
 
-// Without the person, the service asks for what is new since the last read where the bank
-// supports it: entries after a reference, or a delta. Neither reports deleted entries. So a
-// read asks for everything by date each week, when the person is present, after an unfinished
-// read, and while a transaction without an id is pending, which may get an id when it is
-// booked.
+// Without the customer, the service requests only new entries since the last read when the bank
+// supports it: entries after a reference, or a delta. Neither reports deleted entries. So a read
+// requests everything by date each week, when the customer is present, after an unfinished read,
+// and while a transaction without an id is pending, because it may get an id when it is booked.
 
-// accountMemory is what is known about an account between two reads.
+// accountMemory is the stored data about an account between two reads.
 type accountMemory struct {
 	// Read is the day of the last read, and Whole the day of the last read by date.
 	Read  passerelle.Date `json:"read,omitzero"`
 	Whole passerelle.Date `json:"whole,omitzero"`
-	// Reference is the entry after which the bank is asked for more.
+	// Reference is the entry after which the bank is asked for more entries.
 	Reference string `json:"reference,omitempty"`
-	// Names recognise transactions without an id.
+	// Names contains the data that recognises transactions without an id.
 	Names identity.Memory `json:"names,omitzero"`
 }
 
 const (
-	// wholeDays is how many days are between two reads by date.
+	// wholeDays is how many days lie between two reads by date.
 	wholeDays = 7
-	// rereadDays is how many days before the last read the service asks for again in an account of
-	// which it keeps transactions. An account of which it keeps none is asked for from much
-	// earlier.
+	// rereadDays is how many days before the last read the service requests again for an account
+	// whose transactions it has stored. For an account without stored transactions, it requests
+	// a much longer time.
 	rereadDays = 31
-	// farDays is more days than any transaction lies ahead. A read of what is new reports that it
-	// was complete from then on, so no stored transaction counts as gone.
+	// farDays is more days than any transaction lies in the future. A read of new entries
+	// reports that it was complete only from that day on, so that no stored transaction is
+	// marked as deleted.
 	farDays = 100 * 366
-	// maxRemembered is how many accounts are remembered.
+	// maxRemembered is how many accounts are stored in the memory.
 	maxRemembered = 200
 )
 
-// sinceLast selects what is new in an account. It is nil when everything is read by date.
+// sinceLast returns the selection of new entries in an account. It is nil when the read must
+// request everything by date.
 func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 	last, has := v.memory.Accounts[a.key], v.file.Profile.Accounts
 	switch {
@@ -56,10 +57,10 @@ func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 	return nil
 }
 
-// readSince passes on what is new, and reports false when the bank cannot select it.
+// readSince passes on new entries, and reports false when the bank cannot select them.
 func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (bool, error) {
 	last := v.memory.Accounts[a.key]
-	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // until it is read: a bank tells what is new only once
+	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // until the read ends: a bank reports new entries only once
 	s := v.history(a)
 	err := v.readHistory(ctx, s, selected)
 	var refused *readRefusal
@@ -76,7 +77,7 @@ func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Va
 	return true, v.out.AccountRead(a.key, v.day().AddDays(farDays))
 }
 
-// remember notes a read that came to its end.
+// remember stores the state after a complete read.
 func (v *reading) remember(s *history, whole passerelle.Date, recognised identity.Memory) {
 	if v.memory.Accounts == nil {
 		v.memory.Accounts = map[string]accountMemory{}

@@ -41,7 +41,7 @@ type transaction struct {
 	pending bool
 }
 
-// readAccount hands over the transactions of an account that is wanted.
+// readAccount passes on the transactions of an account, if it is wanted.
 func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 	from, wanted := v.out.Wanted(a.key)
 	if !wanted || a.Links["transactions"].Href == "" && len(a.Links) > 0 || v.file.Profile.Accounts.kind() == availableConsent {
@@ -71,7 +71,7 @@ func (v *reading) history(a *bankAccount) *history {
 	return &history{account: a, today: v.day(), names: identity.New(last.Names, last.Read, v.day())}
 }
 
-// handOver passes on transactions. An empty list makes no page.
+// handOver passes on transactions. It makes no page of an empty list.
 func (v *reading) handOver(s *history, page []passerelle.TransactionDetails) error {
 	if len(page) == 0 {
 		return nil
@@ -116,9 +116,9 @@ func (v *reading) readHistory(ctx context.Context, s *history, selected url.Valu
 	return nil
 }
 
-// overlapDays is how many additional days are read: transactions without an id are told apart
-// by their number among equal ones, and the first of these may have been booked some days
-// before the last.
+// overlapDays is how many additional days are read: transactions without an id are distinguished
+// by their number among equal ones, and the first of these may have been booked some days before
+// the last.
 const overlapDays = 7
 
 // query adds parameters to the address of a request.
@@ -167,10 +167,10 @@ func later(a, b passerelle.Date) passerelle.Date {
 	return a
 }
 
-// maxWording is how much of a label is kept, in bytes.
+// maxWording is the largest length of a label, in bytes.
 const maxWording = 1000
 
-// wording returns the label: the payer's text, or another text of the bank.
+// wording returns the label: the remittance information, or another text of the bank.
 func (t *transaction) wording() string {
 	text := cmp.Or(t.Remittance, strings.Join(t.RemittanceLines, " "), t.reference(), t.CardDetails, t.Additional, t.Creditor, t.Debtor, t.EndToEndID)
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
@@ -219,7 +219,7 @@ func (t *transaction) kind() passerelle.TransactionType {
 	return passerelle.UnknownTransaction
 }
 
-// identity returns what distinguishes the transaction from others.
+// identity returns the data that distinguishes the transaction from others.
 func (t *transaction) identity(a *Accounts) identity.Transaction {
 	value, _ := t.Amount.decimal()
 	sum, other := value.Trim(0).String(), t.DebtorNumber
@@ -244,11 +244,11 @@ func (t *transaction) identity(a *Accounts) identity.Transaction {
 	return one
 }
 
-// entryID names an entry by the reference that it has in every format. The amount counts too,
+// entryID identifies an entry by the reference that all formats contain. The amount is included,
 // because banks repeat references.
 func entryID(sum, reference string) string { return named("entry", sum+"/"+reference) }
 
-// named returns the bank's name after its kind, or the hash of a name that is too long.
+// named returns the bank's id with its kind as prefix, or the hash of an id that is too long.
 func named(kind, name string) string {
 	if len(name) > maxText || bounded(name) != name {
 		return kind + "-hash/" + identity.Hash(name)

@@ -20,22 +20,22 @@ import (
 	"passerelle/statementfile"
 )
 
-// The transactions of an account come as a report. It is pages of JSON, or a statement in a format
-// of ISO 20022 or SWIFT, which may also be the download that a page links to. A report of any
-// length is read a few transactions at a time.
+// The transactions of an account are a report. It consists of pages of JSON, or of a statement
+// in a format of ISO 20022 or SWIFT. A page can also link to the statement as a download. A
+// report of any length is read a few transactions at a time.
 
-// pageSize is how many transactions are passed on at once.
+// pageSize is how many transactions are passed on together.
 const pageSize = 500
 
-// page is one answer of a report, on its way to the consumer of the transactions.
+// page is one answer of a report, while its transactions are passed on.
 type page struct {
 	*reading
 	history *history
 	request request
 	batch   []passerelle.TransactionDetails
-	// links are the links of the page to what follows.
+	// links are the links of the page to the next pages and downloads.
 	links links
-	// stopped is the failure of the consumer, after which it takes no transactions.
+	// stopped is the failure of the consumer, which accepts no transactions after it.
 	stopped error
 }
 
@@ -60,7 +60,7 @@ func (v *reading) readReport(ctx context.Context, s *history, first request) err
 	return nil
 }
 
-// take reads a page in the format that it has.
+// take reads a page in its format.
 func (p *page) take(a answer, body *flow) error {
 	in := bufio.NewReaderSize(body, 64<<10)
 	read := p.takeJSON
@@ -76,13 +76,13 @@ func (p *page) take(a answer, body *flow) error {
 // isStatement reports whether an answer is a statement file and not JSON, by its first bytes and
 // its media type.
 func isStatement(h http.Header, in *bufio.Reader) bool {
-	first, _ := in.Peek(512) // what cannot be read shows later
+	first, _ := in.Peek(512) // an error appears again at the next read
 	text := strings.TrimLeft(string(first), "\ufeff \t\r\n")
 	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	return text != "" && text[0] != '{' && text[0] != '[' && media != "" && media != "text/html" && !strings.Contains(media, "json")
 }
 
-// lenient accepts JSON as banks write it.
+// lenient accepts JSON with the deviations of banks.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), json.MatchCaseInsensitiveNames(true))
 
 // takeJSON reads a page in the form of the standard, of either family of accounts.
@@ -106,7 +106,7 @@ func (p *page) takeJSON(in *bufio.Reader, body *flow) error {
 	return p.fault(p.request, errMalformed, errMalformed.Error())
 }
 
-// concluded fails when something follows.
+// concluded fails when data follows the document.
 func concluded(d *jsontext.Decoder) error {
 	_, err := d.ReadToken()
 	if errors.Is(err, io.EOF) {
@@ -115,8 +115,8 @@ func concluded(d *jsontext.Decoder) error {
 	return cmp.Or(err, errMalformed)
 }
 
-// members reads the named members of an object and skips the others. It accepts a null in place of
-// the object.
+// members reads the given members of an object and skips the others. It accepts a null in place
+// of the object.
 func members(d *jsontext.Decoder, read map[string]func(*jsontext.Decoder) error) error {
 	return within(d, '{', '}', func() error {
 		name, err := d.ReadToken()
@@ -135,7 +135,8 @@ func elements(d *jsontext.Decoder, read func(*jsontext.Decoder) error) error {
 	return within(d, '[', ']', func() error { return read(d) })
 }
 
-// within calls each until the end token, after the begin token. It accepts a null instead.
+// within calls each for every element between the begin token and the end token. It accepts a
+// null instead of the whole.
 func within(d *jsontext.Decoder, begin, end jsontext.Kind, each func() error) error {
 	first, err := d.ReadToken()
 	if err != nil || first.Kind() == 'n' {
@@ -170,7 +171,7 @@ func (p *page) takeTransaction(d *jsontext.Decoder, body *flow, pending bool) er
 	return p.add(t.identity(p.file.Profile.Accounts), details)
 }
 
-// add names a transaction, and passes on the batch when it is full.
+// add gives a transaction its key, and passes on the batch when it is full.
 func (p *page) add(named identity.Transaction, d passerelle.TransactionDetails) error {
 	if p.history.names.Give(named, &d) {
 		p.batch = append(p.batch, d)
@@ -188,7 +189,7 @@ func (p *page) flush() error {
 	return p.stopped
 }
 
-// takeStatement reads a statement file, which has booked entries only.
+// takeStatement reads a statement file, which contains only booked entries.
 func (p *page) takeStatement(in *bufio.Reader, body *flow) error {
 	for record, err := range statementfile.Read(in, nil) {
 		var wrong *statementfile.FileError
@@ -213,7 +214,7 @@ func (p *page) takeStatement(in *bufio.Reader, body *flow) error {
 	return nil
 }
 
-// identityOf returns what distinguishes an entry of a statement from others.
+// identityOf returns the data that distinguishes an entry of a statement from other entries.
 func (p *page) identityOf(r statementfile.Record) identity.Transaction {
 	e := r.Entry
 	sum := e.Amount.Trim(0).String()
@@ -227,16 +228,16 @@ func (p *page) identityOf(r statementfile.Record) identity.Transaction {
 	return one
 }
 
-// formats are the formats of reports that the service may ask for, with the media type of each.
+// formats are the formats of reports that the service can request, with the media type of each.
 var formats = map[string]struct {
 	media string
-	// groups means that pending transactions are reported as well.
+	// groups means that pending transactions are also reported.
 	groups bool
 }{
 	"json": {"application/json", true}, "camt": {"application/xml", false}, "mt940": {"text/plain", false},
 }
 
-// formatOf returns the format in which the service asks for reports about a family of accounts.
+// formatOf returns the format in which the service requests reports about a family of accounts.
 // Reports about cards are in JSON only.
 func (a *Accounts) formatOf(family string) string {
 	if family == cardAccountsPath {
@@ -246,5 +247,6 @@ func (a *Accounts) formatOf(family string) string {
 }
 
 // mixed reports whether the bank has reports in several formats, such as pages in JSON and
-// downloads in camt. A transaction then goes by a name that it has in all of them.
+// downloads in camt. The key of a transaction then comes from data that all of these formats
+// contain.
 func (a *Accounts) mixed() bool { return len(a.Formats) > 1 }

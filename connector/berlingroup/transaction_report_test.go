@@ -14,7 +14,8 @@ import (
 	"passerelle/connector"
 )
 
-// Statements of the account of oneAccount with the same two entries, one of each format.
+// Statements of the account in oneAccount with the same two entries, one statement in each
+// format.
 const (
 	camtStatement = `<?xml version="1.0" encoding="UTF-8"?>
 <Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt><Stmt><Id>7</Id>
@@ -32,7 +33,7 @@ const (
 		"0730004    02837EUR2 00011234567  020326                                                  0000000009885{                \n"
 )
 
-// filed answers with a file, where that is accepted.
+// filed answers with a file, if the request accepts its media type.
 func filed(media, accepted, content string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept") != accepted {
@@ -44,8 +45,8 @@ func filed(media, accepted, content string) http.HandlerFunc {
 	}
 }
 
-// TestStatementFormats: a report comes in the format that the bank file names, and a download
-// in any, and each transaction is the same one in the next read.
+// TestStatementFormats: a report has the format that the bank file names, a download has any
+// format, and each transaction has the same key in the next read.
 func TestStatementFormats(t *testing.T) {
 	for _, test := range []struct{ name, format, media, content string }{
 		{"camt asked for", "camt", "application/xml", camtStatement},
@@ -90,8 +91,8 @@ func TestStatementFormats(t *testing.T) {
 	}
 }
 
-// TestHostileStatements: a statement that is broken or of another account ends the read, and a
-// bank with formats that lack what the profile promises is refused.
+// TestHostileStatements: a statement that is invalid or of another account ends the read, and a
+// bank whose formats lack data that the profile promises is refused.
 func TestHostileStatements(t *testing.T) {
 	for name, test := range map[string]struct{ content, says string }{
 		"another account": {strings.ReplaceAll(camtStatement, "DE03999010010000000001", "DE73999010010000000002"), "of another account"},
@@ -139,7 +140,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// manyTransactions writes a page of so many, as large as real ones.
+// manyTransactions writes a page with a number of transactions, as large as real ones.
 func manyTransactions(many int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"account": {"iban": "DE03999010010000000001"}, "transactions": {"booked": [`)
@@ -158,8 +159,8 @@ func manyTransactions(many int) http.HandlerFunc {
 	}
 }
 
-// TestReportsAreStreamed: memory does not grow with the size of a page, and the sink gets small
-// pages.
+// TestReportsAreStreamed: the used memory does not grow with the size of a page, and the sink
+// gets small pages.
 func TestReportsAreStreamed(t *testing.T) {
 	const many = 100_000
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
@@ -193,7 +194,7 @@ func TestSinkThatFails(t *testing.T) {
 	}
 }
 
-// TestLargeReports: a page of many megabytes is read, and an endless one is not.
+// TestLargeReports: a page of many megabytes is read, and the read of an endless page ends.
 func TestLargeReports(t *testing.T) {
 	one := `{"transactionId": "T", "transactionAmount": {"currency": "EUR", "amount": "1.00"}, "additionalInformation": "` + strings.Repeat("x", 100_000) + `"}`
 	endless := func(begin, again string) http.HandlerFunc {
@@ -221,8 +222,9 @@ func TestLargeReports(t *testing.T) {
 	}
 }
 
-// TestClocksThatDiffer: when the operator can act on a refusal, its message says how far the clocks
-// differ. bank check says so without a refusal.
+// TestClocksThatDiffer: when the operator can act on a refusal, its message contains the
+// difference between the clocks. The command bank check reports the difference even without a
+// refusal.
 func TestClocksThatDiffer(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()

@@ -21,44 +21,45 @@ import (
 	"passerelle/connector"
 )
 
-// The bounds of one exchange with a bank.
+// The limits of one exchange with a bank.
 const (
 	callTime = 20 * time.Second
 	dialTime = 10 * time.Second
-	// smallAnswer is for everything but lists, in bytes.
+	// smallAnswer limits all answers except lists, in bytes.
 	smallAnswer = 1 << 20
 	// largeAnswer is for a page of a list, in bytes.
 	largeAnswer = 16 << 20
 	// maxDepth is the deepest nesting of JSON; the standard needs seven levels.
 	maxDepth = 64
-	// maxHeaders bounds the headers of an answer, in bytes.
+	// maxHeaders limits the headers of an answer, in bytes.
 	maxHeaders = 64 << 10
 )
 
 // request is one request to a bank.
 type request struct {
-	// call names it in health figures: initiate, status, authorise and so on.
+	// call is the name of the call in health figures: initiate, status, authorise and so on.
 	call, method string
-	// path follows the address of the bank, with a query if need be.
+	// path is relative to the address of the bank, and may contain a query.
 	path   string
 	header http.Header
-	// body is sent as JSON, unless it is nil. form is for the authorisation server.
+	// body is sent as JSON, unless it is nil. form is a form for the authorisation server.
 	body any
 	form url.Values
 	// id is the X-Request-ID; empty for a new one.
 	id string
-	// address replaces that of the bank's interface, for the authorisation server.
+	// address replaces the address of the bank's API, for the authorisation server.
 	address string
-	// accept is the media types that the answer may have; empty for JSON.
+	// accept contains the accepted media types of the answer; empty for JSON.
 	accept string
 	// large is for answers with lists.
 	large bool
-	// take reads a good answer as it arrives. With nil, the call first reads all of the answer. An
-	// error of take becomes the error of the call, and says nothing about the bank.
+	// take reads a successful answer while it arrives. When it is nil, the call reads the
+	// complete answer first. An error of take becomes the error of the call, and does not count
+	// as a failure of the bank.
 	take func(a answer, body *flow) error
-	// order requests have a connection of their own. The other end may have closed a kept
-	// connection. That shows only after the order was written, and leaves its outcome unknown
-	// without need.
+	// order means that the request is an order, which gets a new connection. The bank may have
+	// closed a reused connection. The client would notice that only after it has written the
+	// order, and the outcome would be unknown without need.
 	order bool
 }
 
@@ -69,16 +70,16 @@ type answer struct {
 	body   []byte
 	// id is the X-Request-ID of the request.
 	id string
-	// taking is the time that the consumer of the answer took, in which nothing was expected of the
+	// taking is the time that the consumer of the answer needed, which does not count for the
 	// bank.
 	taking time.Duration
 }
 
-// maxSkew is how far two clocks may differ before a message says so.
+// maxSkew is the largest difference between two clocks that messages do not mention.
 const maxSkew = time.Minute
 
-// skew says how far this machine's clock is from the bank's, by the header Date of an answer,
-// and is empty where that is not much.
+// skew describes the difference between this machine's clock and the bank's, by the header Date
+// of an answer. It is empty for a small difference.
 func (b *Bank) skew(a answer) string {
 	at, err := http.ParseTime(a.header.Get("Date"))
 	if err != nil {
@@ -95,10 +96,10 @@ func (b *Bank) skew(a answer) string {
 	return fmt.Sprintf("; this machine's clock is %s %s the bank's", apart, side)
 }
 
-// good reports whether the bank did what the request asked for.
+// good reports whether the bank executed the request.
 func (a answer) good() bool { return a.status >= 200 && a.status < 300 }
 
-// client makes the requests to one bank.
+// client sends the requests to one bank.
 type client struct {
 	kept, single *http.Client
 }
@@ -120,10 +121,10 @@ func newClient(m material) client {
 	return client{kept: &http.Client{Transport: transport(), CheckRedirect: stay}, single: &http.Client{Transport: single, CheckRedirect: stay}}
 }
 
-// dialTaken dials connections that the other side has taken. In TLS 1.3 the client finishes the
-// handshake before the bank has checked our certificate. An order written at once may be lost
-// together with the bank's refusal, with an unknown outcome. So the refusal is waited for, as
-// long as the handshake took and a moment.
+// dialTaken opens connections that the bank has accepted. In TLS 1.3 the client finishes the
+// handshake before the bank has checked the client's certificate. An order that is written
+// immediately may be lost together with the bank's refusal, and its outcome would be unknown. So
+// the client waits for a refusal, for as long as the handshake took and refusalTime more.
 func dialTaken(t *http.Transport) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		raw, err := t.DialContext(ctx, network, address)
@@ -150,7 +151,7 @@ func dialTaken(t *http.Transport) func(ctx context.Context, network, address str
 // refusalTime is how much longer than the handshake a refusal may take.
 const refusalTime = 20 * time.Millisecond
 
-// awaitRefusal returns what a bank sends before any request; nothing is good.
+// awaitRefusal returns an error when a bank sends anything before the first request.
 func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 	if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
 		return err
@@ -163,11 +164,11 @@ func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 	return cmp.Or(err, errMalformed)
 }
 
-// Close lets go of connections that wait for the next request. Running requests end.
+// Close closes idle connections. Running requests continue to their end.
 func (b *Bank) Close() { b.client.kept.CloseIdleConnections() }
 
-// call makes one exchange. It fails with connector.ErrNotSent when no byte of the request left,
-// and with a *connector.Fault when the operator can act.
+// call makes one exchange. It fails with connector.ErrNotSent when no byte of the request was
+// sent, and with a *connector.Fault when the operator can act.
 func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	begun := b.now()
 	if err := ctx.Err(); err != nil {
@@ -181,7 +182,7 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	}
 	a, err := b.exchange(ctx, r)
 	if errors.Is(err, context.Canceled) {
-		b.health.Leave() // which says nothing of the bank
+		b.health.Leave() // because it shows nothing about the bank
 		return a, err
 	}
 	var own *takerError
@@ -210,7 +211,7 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 		way = b.client.single
 	}
 	response, err := way.Do(out)
-	if err != nil { // of a new connection perhaps, whose handshake has not ended
+	if err != nil { // perhaps of a new connection whose handshake has not ended
 		return answer{}, b.broken(ctx, r, err, !connected.Load() || r.order && refusesUs(err))
 	}
 	defer response.Body.Close()
@@ -239,7 +240,8 @@ func (b *Bank) broken(ctx context.Context, r request, err error, unsent bool) er
 	return b.fault(r, err, says)
 }
 
-// errElsewhere reports a redirect or a link to another address, which would get secrets.
+// errElsewhere reports a redirect or a link to another address. Following it would send secrets
+// there.
 var errElsewhere = errors.New("it redirects to elsewhere, which is not followed: correct address.api")
 
 func (r request) most() int64 {
@@ -249,7 +251,7 @@ func (r request) most() int64 {
 	return smallAnswer
 }
 
-// errTooLarge is the size of an answer.
+// errTooLarge reports an answer that exceeds its limit.
 var errTooLarge = errors.New("its answer is too large")
 
 func readAnswer(body io.Reader, most int64) ([]byte, error) {
@@ -260,7 +262,7 @@ func readAnswer(body io.Reader, most int64) ([]byte, error) {
 	return content, err
 }
 
-// prepare makes the request, signed where the bank wants that.
+// prepare makes the request, signed when the bank requires it.
 func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	body, kind, err := r.content()
 	if err != nil {
@@ -299,7 +301,7 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	return out, b.signer.add(ctx, out, body)
 }
 
-// content is the body of a request and its type.
+// content is the body of a request and its media type.
 func (r request) content() ([]byte, string, error) {
 	var body []byte
 	switch {
@@ -315,7 +317,7 @@ func (r request) content() ([]byte, string, error) {
 // newID is a new UUID.
 func newID() string {
 	var raw [16]byte
-	_, _ = rand.Read(raw[:]) // it never fails
+	_, _ = rand.Read(raw[:]) // never returns an error
 	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
 	return uuidOf(raw)
 }
@@ -324,7 +326,7 @@ func uuidOf(raw [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
 }
 
-// decode reads an answer in JSON, within bounds.
+// decode decodes a JSON answer, within limits.
 func (b *Bank) decode(r request, a answer, into any) error {
 	err := checkDepth(a.body)
 	if err == nil {
@@ -336,10 +338,10 @@ func (b *Bank) decode(r request, a answer, into any) error {
 	return nil
 }
 
-// errMalformed contains nothing of the answer.
+// errMalformed contains no data of the answer.
 var errMalformed = errors.New("its answer is not JSON as the standard has it")
 
-// checkDepth fails for JSON that is nested too deep, before it is decoded.
+// checkDepth fails for JSON that is nested too deeply, before it is decoded.
 func checkDepth(body []byte) error {
 	depth, deepest, quoted := 0, 0, false
 	for i := 0; i < len(body); i++ {
@@ -363,7 +365,7 @@ func checkDepth(body []byte) error {
 }
 
 // resolve returns the target of a link that is absolute or relative to the host. It fails for a
-// target on another host than the bank's interface.
+// target on another host than the bank's API.
 func (b *Bank) resolve(href string) (string, error) {
 	base, err := url.Parse(b.base)
 	if err != nil {

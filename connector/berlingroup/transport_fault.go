@@ -13,13 +13,13 @@ import (
 	"passerelle/connector"
 )
 
-// fault is what went wrong with a call, in words for the operator. The words name the bank and
-// contain nothing of the request or the answer.
+// fault describes a failed call for the operator. The text names the bank and contains no data
+// of the request or the answer.
 func (b *Bank) fault(r request, err error, says string) error {
 	return &connector.Fault{Says: fmt.Sprintf("%s (%s): %s", b.profile.Name, r.call, says), Err: err}
 }
 
-// remedy returns what a transport failure means, and what to do about it.
+// remedy explains a transport failure, and what to do about it.
 func remedy(err error) string {
 	for _, one := range remedies {
 		if one.is(err) {
@@ -50,18 +50,18 @@ func as[T error](err error) bool {
 	return errors.As(err, &kind)
 }
 
-// refusesUs reports whether the bank's server ended the handshake because of our certificate.
-// In TLS 1.3 such a failure appears after the request was written. Nobody read it, because the
-// other side never finished the handshake.
+// refusesUs reports whether the bank's server ended the handshake because of our certificate. In
+// TLS 1.3 such a failure may appear after the request was written. The bank has not read the
+// request, because it never finished the handshake.
 func refusesUs(err error) bool {
 	var remote *net.OpError
 	if !errors.As(err, &remote) || remote.Op != "remote error" {
 		return false
 	}
-	alert := reflect.ValueOf(remote.Err) // of a type that crypto/tls keeps to itself
+	alert := reflect.ValueOf(remote.Err) // crypto/tls does not export its type
 	return alert.Kind() == reflect.Uint8 && slices.Contains(certificateAlerts, alert.Uint())
 }
 
 // certificateAlerts are the alerts of RFC 8446 about a client certificate: bad, unsupported,
-// revoked, expired, unknown, of an unknown authority, without access, and missing.
+// revoked, expired, unknown, unknown authority, access denied, and missing.
 var certificateAlerts = []uint64{42, 43, 44, 45, 46, 48, 49, 116}

@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// The words of the file, in the order they are listed in complaints.
+// The allowed values of the file, in the order in which complaints list them.
 var (
 	approaches      = []string{redirectSCA, oauthSCA, decoupledSCA, embeddedSCA}
 	starts          = []string{"implicit", "explicit"}
@@ -28,7 +28,7 @@ var (
 	signable        = []string{"digest", "x-request-id", "psu-id", "psu-corporate-id", "date", "tpp-redirect-uri"}
 )
 
-// What the file calls the approaches and the products that have rules of their own.
+// The values for approaches and products with special rules.
 const (
 	redirectSCA  = "redirect"
 	oauthSCA     = "oauth"
@@ -39,7 +39,7 @@ const (
 	instantTransfers = "instant-sepa-credit-transfers"
 )
 
-// The forms of the file's values.
+// The formats of the file's values.
 var (
 	uuidForm    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	colorForm   = regexp.MustCompile(`^[0-9a-fA-F]{6}$`)
@@ -49,8 +49,8 @@ var (
 	clientForm  = regexp.MustCompile(`^[!-~]{1,255}$`)
 )
 
-// Bounds of the file's numbers. A source's number is ten times the bank's, and has to
-// be exact in JSON.
+// Limits of the file's numbers. The number of a source is ten times the bank's, and must be
+// exact in JSON.
 const (
 	maxBankID  = 1 << 49
 	maxDays    = 3650
@@ -61,25 +61,25 @@ const (
 	maxName    = 200
 )
 
-// rules collects the errors of a file.
+// rules collects the mistakes of a file.
 type rules struct {
 	where *places
 	wrong []error
 }
 
-// hold complains about a field unless it is right.
+// hold adds a complaint about a field unless it is right.
 func (r *rules) hold(right bool, field, message string, args ...any) {
 	if !right {
 		r.wrong = append(r.wrong, r.where.complaint(field, fmt.Sprintf(message, args...)))
 	}
 }
 
-// among checks that a word is in a list, or absent where a preset allows that.
+// among checks that a value is in a list, or absent when there is a default.
 func (r *rules) among(field, word string, words []string) {
 	r.hold(word == "" || slices.Contains(words, word), field, "%q is not one of %s", word, strings.Join(words, ", "))
 }
 
-// each checks that the elements of a list are allowed words without repetition.
+// each checks that the elements of a list are allowed values without repetition.
 func (r *rules) each(field string, list, words []string) {
 	for i, word := range list {
 		r.among(field, cmp.Or(word, " "), words)
@@ -106,8 +106,8 @@ func (r *rules) address(field, text string) {
 	r.hold(right, field, "must be an https address without user, query and fragment")
 }
 
-// check checks a file with its presets, as far as possible without other files and the bank.
-// The error has all Complaints.
+// check checks a file with its defaults, as far as possible without other files and the bank.
+// The error joins all Complaints.
 func (f *File) check(where *places) error {
 	r := &rules{where: where}
 	f.checkNames(r)
@@ -215,7 +215,7 @@ func (a *Accounts) check(r *rules) {
 	r.between(at+"history_days", a.HistoryDays, 1, maxDays)
 }
 
-// preset fills in what a file leaves out.
+// preset sets the defaults of omitted fields.
 func (f *File) preset() {
 	if s := f.Signature; s != nil {
 		s.Digest = cmp.Or(s.Digest, digests[0])
