@@ -19,26 +19,26 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// engineSum names the accessibility engine and its SHA-256, as sha256sum writes them.
-// scripts/install-tools fetches it.
+// engineSum contains the name of the accessibility engine and its SHA-256, in the format of
+// sha256sum. scripts/install-tools downloads the engine.
 //
 //go:embed axe-core.sha256
 var engineSum string
 
-// schemes are the colour schemes in which every page is looked at.
+// schemes are the colour schemes in which every page is checked.
 var schemes = []string{"light", "dark"}
 
 // judge runs the engine on the whole page, with the rules of WCAG 2.0 to 2.2 at levels A and AA,
-// and with what its makers call best practice.
+// and with the engine's best practices.
 const judge = `axe.run(document, {
 	runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
 	rules: {"target-size": {enabled: true}}, resultTypes: ["violations"], iframes: false,
 }).then(({violations}) => violations.flatMap((rule) => rule.nodes.map((node) =>
 	rule.id + " at " + node.target.join(" ") + ": " + node.failureSummary.replace(/\s+/g, " ") + " " + node.html.slice(0, 200))))`
 
-// Violations runs an accessibility engine on the shown page, by day and by night, and lists its
-// findings. The page is not affected: its content security policy stays, and its scripts do not
-// see the engine. It fails the test where the engine was not installed.
+// Violations runs an accessibility engine on the shown page, in both colour schemes, and lists
+// its findings. The engine does not affect the page: its content security policy stays active,
+// and its scripts cannot access the engine. It fails the test when the engine is not installed.
 func Violations(ctx context.Context, t testing.TB) []string {
 	t.Helper()
 	Settle(ctx, t)
@@ -88,7 +88,7 @@ func within(world runtime.ExecutionContextID) chromedp.EvaluateOption {
 	return func(p *runtime.EvaluateParams) { p.ContextID = world }
 }
 
-// engine is the script of the accessibility engine, which is fetched once per machine and not
+// engine is the script of the accessibility engine, which is downloaded once per machine and not
 // part of this repository.
 func engine(t testing.TB) string {
 	t.Helper()

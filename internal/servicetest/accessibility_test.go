@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// The engine finds errors, by night too, on pages that allow no script, and none on correct
-// pages.
+// The engine finds errors, also in the dark colour scheme, on pages that allow no script, and
+// none on correct pages.
 func TestTheEngineFindsWhatKeepsPeopleOut(t *testing.T) {
 	const frame = `<!doctype html><html lang="en"><head><title>A page</title><link rel="stylesheet" href="/s.css"></head><body><main><h1>A page</h1>`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

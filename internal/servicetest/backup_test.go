@@ -13,7 +13,7 @@ import (
 )
 
 // TestCopiesUnderLoad copies a database while clients pay, and restores the copy: it is
-// consistent, and has everything that was acknowledged before.
+// consistent, and contains all data that was acknowledged before.
 func TestCopiesUnderLoad(t *testing.T) {
 	times := amount("PASSERELLE_TEST_COPIES", 1)
 	t.Run("sqlite", func(t *testing.T) {

@@ -20,12 +20,12 @@ import (
 
 // TestABankBooksOnce pays at a bank in another process behind a network, while service, bank and
 // network fail repeatedly, and answers are lost after the bank accepted an order. In the bank's
-// own books each order was booked at most once, and exactly once where the service reports the
-// payment as done. At a bank that recognises repeated orders, every payment ends. At another, a
-// payment with an unknown outcome waits for a person.
+// own books each order was booked at most once, and exactly once if the service reports the
+// payment as done. At a bank that recognises repeated orders, every payment becomes final. At
+// another bank, a payment with an unknown outcome waits for an operator.
 func TestABankBooksOnce(t *testing.T) {
 	t.Parallel()
-	kills := amount("PASSERELLE_TEST_BANK_KILLS", 1) // of each kind
+	kills := amount("PASSERELLE_TEST_BANK_KILLS", 1) // for each kind of failure
 	for _, profile := range []string{"idempotent", "redirect"} {
 		t.Run(profile+" sqlite", func(t *testing.T) { t.Parallel(); payAtBank(t, "", profile, kills) })
 		t.Run(profile+" postgres", func(t *testing.T) { t.Parallel(); payAtBank(t, storetest.Postgres(t), profile, kills) })
@@ -58,7 +58,7 @@ func payAtBank(t *testing.T, database, profile string, kills int) {
 
 const bankClients = 4
 
-// merchant sells things that are paid at the bank.
+// merchant is a client that creates payments, which are made at the bank.
 type merchant struct {
 	*driver
 	bank *servicetest.TestBank
@@ -69,7 +69,7 @@ type merchant struct {
 	done int
 }
 
-// sell makes payments and pays each until stop is closed.
+// sell creates payments and brings each to its end, until stop is closed.
 func (s *merchant) sell(stop <-chan struct{}) {
 	for !isClosed(stop) {
 		o := &order{key: cryptorand.Text()}
@@ -78,11 +78,11 @@ func (s *merchant) sell(stop <-chan struct{}) {
 		s.mu.Unlock()
 		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && !s.advance(o); {
 		}
-		<-time.After(100 * time.Millisecond) // a bank that failed is left alone, and every payment rejected
+		<-time.After(100 * time.Millisecond) // a failed bank gets no calls for a while, and every payment is rejected
 	}
 }
 
-// awaitDone waits until a number of further payments are done, or the time is over.
+// awaitDone waits until a number of additional payments are done, or the time is over.
 func (s *merchant) awaitDone(more int, within time.Duration) {
 	count := func() int {
 		s.mu.Lock()
@@ -115,7 +115,7 @@ func (s *merchant) advance(o *order) bool {
 	return false
 }
 
-// inspectPayment creates the payment, or reads it.
+// inspectPayment creates the payment, or reads it when it exists.
 func (s *merchant) inspectPayment(o *order) (p seenPayment, seen bool) {
 	method, path, body := "GET", fmt.Sprint("/payments/", o.id), any(nil)
 	if o.id == 0 {
@@ -129,7 +129,7 @@ func (s *merchant) inspectPayment(o *order) (p seenPayment, seen bool) {
 	return p, true
 }
 
-// decide approves on the bank's page for the payer, and follows the redirect back.
+// decide approves on the bank's page on behalf of the payer, and follows the redirect back.
 func (s *merchant) decide(page string) {
 	form := url.Values{"decision": {"approve"}, "customer": {"anna"}}
 	request := must(http.NewRequest("POST", page, strings.NewReader(form.Encode())))
@@ -139,8 +139,9 @@ func (s *merchant) decide(page string) {
 	}
 }
 
-// finish brings every payment to its end: the clock of the service advances, because it seldom
-// asks a bank about old payments. When all is false, payments with an unknown outcome may be left.
+// finish makes every payment final: it advances the clock of the service, because the service
+// seldom asks a bank about old payments. When all is false, payments with an unknown outcome may
+// remain.
 func (s *merchant) finish(all bool) {
 	s.t.Helper()
 	open := s.sold
@@ -149,7 +150,7 @@ func (s *merchant) finish(all bool) {
 		s.send("POST", "/sandbox/run", s.config, "", map[string]any{})
 		left := s.advanceAll(open)
 		if len(left) < len(open) {
-			deadline = time.Now().Add(waitLimit) // of no progress
+			deadline = time.Now().Add(waitLimit) // counted since the last progress
 		}
 		if open = left; !all && s.areUnknown(left) && s.waitForPerson(left) {
 			s.t.Logf("%d of %d payments wait for a person", len(left), len(s.sold))
@@ -162,8 +163,8 @@ func (s *merchant) finish(all bool) {
 	}
 }
 
-// advanceAll does the next thing about each payment, for several at a time, and returns those
-// that have not ended.
+// advanceAll does the next step of each payment, for several at the same time, and returns those
+// that are not final.
 func (s *merchant) advanceAll(open []*order) []*order {
 	var (
 		all  sync.WaitGroup
@@ -250,17 +251,17 @@ func (s *merchant) compare() {
 	}
 }
 
-// bankFailures decides what fails next.
+// bankFailures decides which failure comes next.
 type bankFailures struct {
 	process *servicetest.Process
 	bank    *servicetest.TestBank
 	random  *rand.Rand
 }
 
-// failureKinds is how many kinds of failures there are.
+// failureKinds is the number of kinds of failures.
 const failureKinds = 4
 
-// play makes something of a kind fail. The network fails in each of its manners in turn.
+// play causes a failure of a kind. The network fails in each of its modes, one after the other.
 func (f *bankFailures) play(t *testing.T, kind, n int) {
 	t.Helper()
 	switch kind {

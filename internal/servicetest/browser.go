@@ -12,15 +12,15 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// browserTimeout bounds everything a test does in a browser.
+// browserTimeout limits all actions of a test in a browser.
 const browserTimeout = 3 * time.Minute
 
 // Browser starts a headless Chromium for a test, in a window of the given size in CSS pixels.
-// Without Chromium the test is left out.
+// Without Chromium the test is skipped.
 func Browser(t testing.TB, width, height int64) context.Context {
 	t.Helper()
 	leftout.Needs(t, leftout.Browsers...)
-	// Chromium leaves sockets behind, and refuses the long paths that tests have.
+	// Chromium leaves sockets behind, and refuses the long paths of test folders.
 	temporary, err := os.MkdirTemp("", "chromium-")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func Browser(t testing.TB, width, height int64) context.Context {
 	return ctx
 }
 
-// Picture saves the shown page as NAME.png in the folder that PASSERELLE_TEST_PICTURES names, for
+// Picture saves the shown page as NAME.png in the folder given by PASSERELLE_TEST_PICTURES, for
 // people to view. Without that variable it does nothing.
 func Picture(ctx context.Context, t testing.TB, name string) {
 	t.Helper()

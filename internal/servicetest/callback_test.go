@@ -21,27 +21,27 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// The last second of domains of the old behaviour of PAYMENT_STATE_UPDATED, and
-// the first instant of others.
+// The last second for domains with the old behaviour of PAYMENT_STATE_UPDATED, and the first
+// instant for domains with the new one.
 var (
 	oldest = time.Date(2024, 9, 12, 23, 59, 59, 0, time.UTC)
 	newest = oldest.Add(time.Second)
 )
 
-// payerStory is a payment, the acts of its payer and its bank, and the complete list of
+// payerStory is a payment with the acts of its payer and its bank, and the complete list of
 // deliveries.
 type payerStory struct {
 	t    *testing.T
 	s    *servicetest.Instance
 	eyes *storetest.Inspection
 	id   int64
-	// landed is the state with which the payer came to the client's callback.
+	// landed is the state with which the payer was redirected to the client's callback.
 	landed string
 	// token is the token in the forms of the last opened page.
 	token string
 }
 
-// deliveredStates compares the states of the receiver's requests so far, in order.
+// deliveredStates compares the states in the receiver's requests so far, in order.
 func (p *payerStory) deliveredStates(want ...string) {
 	p.t.Helper()
 	var got []string
@@ -57,7 +57,7 @@ func (p *payerStory) deliveredStates(want ...string) {
 	}
 }
 
-// later lets the domain's time pass.
+// later advances the domain's time.
 func (p *payerStory) later(duration string) {
 	p.t.Helper()
 	p.s.OK(p.s.Call("POST", "/sandbox/clock", p.s.ConfigToken, map[string]any{"advance": duration}))
@@ -70,8 +70,8 @@ func (p *payerStory) change(body map[string]any) {
 	p.s.OK(p.s.Call("POST", p.path(), p.s.Token("payments:admin"), body))
 }
 
-// validates makes the client validate on its own page, to which its payer comes back from the
-// bank instead of the callback.
+// validates makes the client validate with its own page as return address, to which the bank
+// redirects the payer instead of the callback.
 func (p *payerStory) validates() {
 	p.t.Helper()
 	p.change(map[string]any{"connector_uuid": testConnector, "webview_url": "https://shop.example/own", "validated": true})
@@ -88,7 +88,7 @@ func (p *payerStory) validateURI() string {
 }
 
 // browser is the payer's browser: it keeps cookies, follows redirects within the service, and
-// records the state with which it leaves for the client's callback.
+// records the state with which it is redirected to the client's callback.
 func (p *payerStory) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *payerStory) browser() *http.Client {
 	}}
 }
 
-// opens opens an address, and is the address of the page it leads to.
+// opens opens an address, and returns the address of the page to which it redirects.
 func (p *payerStory) opens(b *http.Client, address string) string {
 	p.t.Helper()
 	answer, err := b.Get(address)
@@ -126,7 +126,7 @@ func (p *payerStory) opens(b *http.Client, address string) string {
 // formToken is the token in every form of the webview.
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// sends sends a form with the values of the page that was opened last.
+// sends submits a form with the values of the page that was opened last.
 func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
 	p.t.Helper()
 	form.Set("csrf", p.token)
@@ -146,8 +146,8 @@ func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
 	}
 }
 
-// chooses makes the payer open the webview and choose the test bank, and returns the page of
-// the payment.
+// chooses makes the payer open the webview and choose the test bank, and returns the address of
+// the payment's page.
 func (p *payerStory) chooses(b *http.Client) (page string) {
 	p.t.Helper()
 	page = p.opens(b, webviewURL(p.t, p.s, p.s.Token("payments:admin"), p.id, "en", "https://shop.example/back"))
@@ -162,7 +162,7 @@ func (p *payerStory) decides(b *http.Client, decision string) {
 	p.sends(b, p.validateURI(), url.Values{"decision": {decision}})
 }
 
-// pays is the journey through the webview to the callback.
+// pays is the flow through the webview to the callback.
 func (p *payerStory) pays() {
 	p.t.Helper()
 	b := p.browser()
@@ -170,30 +170,31 @@ func (p *payerStory) pays() {
 	p.decides(b, "approve")
 }
 
-// The stories. Each begins with a new payment in a domain with a frozen clock, and checks the
-// deliveries on the way.
+// The sequences of acts. Each begins with a new payment in a domain with a frozen clock, and
+// checks the deliveries in between.
 var (
-	// brought: the payer brings the outcome, and no delivery does.
+	// brought: the redirected payer reports the final state, and no delivery does.
 	brought = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates()
 		p.later("1h")
 		p.deliveredStates()
 	}
-	// doubled: receivers get it as well.
+	// doubled: receivers also get the final state.
 	doubled = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates("validating", "pending", "done")
 	}
 )
 
-// callbackCase is a domain, a story, and what is stored at the end.
+// callbackCase is a domain, a sequence of acts, and the expected stored rows.
 type callbackCase struct {
 	created time.Time
 	keys    map[string]string
 	label   string
 	play    func(*payerStory)
-	// landed is the state with which the payer reaches the callback, empty when nobody does.
+	// landed is the state with which the payer reaches the callback, empty when the payer does
+	// not reach it.
 	landed  string
 	events  []string
 	dropped int
@@ -201,7 +202,7 @@ type callbackCase struct {
 
 var everyState = []string{"validating", "pending", "done"}
 
-// twoDays is the label of a payment on which the bank works for two days.
+// twoDays is the label of a payment that the bank processes for two days.
 const twoDays = "pdng:2d/done - x"
 
 var callbackCases = map[string]callbackCase{
@@ -281,9 +282,9 @@ var callbackCases = map[string]callbackCase{
 	}},
 }
 
-// TestStateThatThePayerBrings is the old behaviour of PAYMENT_STATE_UPDATED and the domains
+// TestStateThatThePayerBrings tests the old behaviour of PAYMENT_STATE_UPDATED and the domains
 // that have it, on both databases: every event is stored, and deliveries depend on whether the
-// payer brought the state to the callback.
+// payer was redirected to the callback with the state.
 func TestStateThatThePayerBrings(t *testing.T) {
 	for name, c := range callbackCases {
 		t.Run(name, func(t *testing.T) {
@@ -314,8 +315,8 @@ func begin(t *testing.T, s *servicetest.Instance, eyes *storetest.Inspection, ke
 	return &payerStory{t: t, s: s, eyes: eyes, id: s.Create(s.Token("payments:admin"), draft)}
 }
 
-// wrote checks the stored rows: an event for each change with one delivery. The number of dropped
-// deliveries is right, and none still waits.
+// wrote checks the stored rows: an event for each change with one delivery. The number of
+// dropped deliveries is right, and no delivery is still waiting.
 func (p *payerStory) wrote(events []string, dropped int) {
 	p.t.Helper()
 	state := regexp.MustCompile(`"state":"(\w+)"`)

@@ -18,14 +18,15 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// Cluster is a PostgreSQL of a test's own, to be killed and started again on the same data.
-// Unlike the shared one it is as safe as an operator's: acknowledged data is on disk.
+// Cluster is a PostgreSQL server for one test, which can be killed and started again on the same
+// data. Unlike the shared server it is as safe as an operator's: acknowledged data is on disk.
 type Cluster struct {
 	t                      testing.TB
 	programs, folder, port string
 	// data is the folder of the tables.
 	data string
-	// account is the user that runs the server, which refuses root.
+	// account is the operating system user that runs the server, because the server refuses to
+	// run as root.
 	account *syscall.Credential
 	server  *exec.Cmd
 	ended   chan struct{}
@@ -37,9 +38,8 @@ func StartCluster(t testing.TB) *Cluster {
 	return StartClusterOn(t, "")
 }
 
-// StartClusterOn is StartCluster with the tables on a disk, in an empty folder. The transaction
-// log, which is written first and last, is on another disk: a server that cannot write it must
-// stop.
+// StartClusterOn is like StartCluster, with the tables on a disk, in an empty folder. The
+// transaction log is on another disk, because a server that cannot write the log must stop.
 func StartClusterOn(t testing.TB, disk string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, data: "data"}
@@ -97,22 +97,22 @@ func (c *Cluster) leaveRoot(disk string) error {
 	return errors.Join(err, os.Chown(c.folder, int(uid), int(gid)))
 }
 
-// command is a program of PostgreSQL. It is not in the test's process group, so
-// that an interrupt typed at the terminal leaves it to the cleanup.
+// command returns a command that runs a program of PostgreSQL. It is not in the test's process
+// group, so that an interrupt at the terminal does not end it before the cleanup.
 func (c *Cluster) command(program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(context.Background(), filepath.Join(c.programs, program), args...)
 	command.Dir, command.SysProcAttr = c.folder, &syscall.SysProcAttr{Credential: c.account, Setpgid: true}
 	return command
 }
 
-// URL is the address of the database it begins with.
+// URL is the address of the initial database.
 func (c *Cluster) URL() string { return c.address("postgres") }
 
 func (c *Cluster) address(database string) string {
 	return "postgres://postgres@127.0.0.1:" + c.port + "/" + database + "?sslmode=disable"
 }
 
-// Empty makes a further database and returns its address.
+// Empty creates another database and returns its address.
 func (c *Cluster) Empty(name string) string {
 	c.t.Helper()
 	out, err := c.command("createdb", "-h", "127.0.0.1", "-p", c.port, "-U", "postgres", name).CombinedOutput()
@@ -144,9 +144,9 @@ func (c *Cluster) Start() {
 	}
 }
 
-// Kill ends the server and all its children at once, as a power cut would. The server is held
-// first, so that it starts no further child. A child that outlived it could still commit.
-// Killing twice is harmless.
+// Kill ends the server and all its child processes at once, like a power cut. The server is
+// stopped first, so that it starts no new child process. A child process that stays alive could
+// still commit. A second call does nothing.
 func (c *Cluster) Kill() {
 	select {
 	case <-c.ended:
@@ -167,11 +167,11 @@ func (c *Cluster) Kill() {
 	}
 }
 
-// Set gives a setting of the server a value, at once.
+// Set changes a setting of the server at once.
 func (c *Cluster) Set(name, value string) {
 	c.t.Helper()
 	for _, sql := range []string{"ALTER SYSTEM SET " + name + " = " + value, "SELECT pg_reload_conf()"} {
-		// A test that sets the server read-only must be able to undo that.
+		// A test that makes the server read-only must be able to undo that.
 		command := c.command("psql", "-h", "127.0.0.1", "-p", c.port, "-U", "postgres", "-c", "SET default_transaction_read_only = off", "-c", sql)
 		out, err := command.CombinedOutput()
 		c.must("set "+name+": "+string(out), err)
@@ -182,7 +182,7 @@ func (c *Cluster) Set(name, value string) {
 func (c *Cluster) processes(selection ...string) []int {
 	var pids []int
 	out, err := exec.CommandContext(context.Background(), "ps", append(selection, "-o", "pid=,state=")...).Output()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // it fails when it finds none
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // it fails when it finds no process
 		c.t.Errorf("list processes: %v", err)
 	}
 	for line := range strings.Lines(string(out)) {

@@ -19,9 +19,9 @@ import (
 )
 
 // TestCrashAtEachMark crashes the program before and after each commit, bank call and webhook,
-// while clients pay, read accounts and receive events. The program itself lists the marks that
-// it passes. A committing function that is never passed fails the test, unless it is listed
-// with a reason. At the end nothing is lost and nothing was done twice.
+// while clients pay, read accounts and receive events. The program itself records the marks that
+// it passes. If a committing function is never passed, the test fails, unless the function is
+// listed with a reason. At the end nothing is lost and nothing was done twice.
 func TestCrashAtEachMark(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -75,8 +75,8 @@ type marks struct {
 	seen    string
 	process *servicetest.Process
 	ledger  *ledger
-	// more has one entry for each additional person who connects at the moment. Its size limits
-	// them to a few.
+	// more has one entry for each additional user who is connecting at the moment. Its capacity
+	// limits their number.
 	more chan struct{}
 }
 
@@ -84,13 +84,13 @@ func (m *marks) environment(die string) []string {
 	return []string{"PASSERELLE_TEST_DEATHS_SEEN=" + m.seen, "PASSERELLE_TEST_DEATH=" + die}
 }
 
-// underLoad runs a function while clients pay, read and receive events, and checks everything at
+// underLoad runs a function while clients pay, read and receive events, and checks all data at
 // the end.
 func (m *marks) underLoad(random *rand.Rand, do func(*ledger)) {
 	load{t: m.t, random: random, processes: []*servicetest.Process{m.process}}.run(do)
 }
 
-// passed are the marks that were passed at least once.
+// passed returns the marks that were passed at least once.
 func (m *marks) passed() []string {
 	text, err := os.ReadFile(m.seen)
 	if err != nil {
@@ -101,10 +101,10 @@ func (m *marks) passed() []string {
 	return slices.Compact(all)
 }
 
-// again are the marks that a load passes again and again.
+// again matches the marks that a load passes repeatedly.
 var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|httpapi|database|store)\.`)
 
-// chosen are the marks to crash at: those that a load passes again and again.
+// chosen returns the marks to crash at, which are those that a load passes repeatedly.
 func (m *marks) chosen() []string {
 	return slices.DeleteFunc(m.passed(), func(mark string) bool {
 		_, place, _ := strings.Cut(mark, " in ")
@@ -112,7 +112,7 @@ func (m *marks) chosen() []string {
 	})
 }
 
-// explore waits until the load has passed every place that it has to.
+// explore waits until the load has passed every required mark.
 func (m *marks) explore() {
 	wanted := committing(m.t)
 	for deadline := time.Now().Add(waitLimit); m.missing(wanted, 10*time.Second) != nil; {
@@ -128,7 +128,7 @@ func (m *marks) explore() {
 	}
 }
 
-// missing are places that were not passed in time, nil when all were.
+// missing returns the marks that were not passed in time, nil when all were.
 func (m *marks) missing(wanted []string, within time.Duration) []string {
 	for deadline := time.Now().Add(within); ; <-time.After(50 * time.Millisecond) {
 		var missing []string
@@ -145,7 +145,7 @@ func (m *marks) missing(wanted []string, within time.Duration) []string {
 }
 
 // die restarts the process so that it crashes at the nth pass of a mark, and reports whether it
-// did in time.
+// crashed in time.
 func (m *marks) die(mark string, pass int) bool {
 	p := m.process
 	m.ledger.d.disturb()
@@ -153,7 +153,7 @@ func (m *marks) die(mark string, pass int) bool {
 	storetest.Lapse(m.t, p.Database())
 	p.Environment = m.environment(fmt.Sprint(mark, "#", pass))
 	if err := p.TryStart(); err != nil {
-		return true // while it started
+		return true // it crashed during the start
 	}
 	if strings.Contains(mark, byPeople) {
 		m.another()
@@ -167,7 +167,7 @@ func (m *marks) die(mark string, pass int) bool {
 	return died
 }
 
-// Another person connects, because the others may be busy.
+// Another user connects, because the others may be busy.
 func (m *marks) another() {
 	select {
 	case m.more <- struct{}{}:
@@ -179,19 +179,19 @@ func (m *marks) another() {
 	}
 }
 
-// rest does something while clients begin nothing: on a busy machine a turn of
-// delivery has no end otherwise.
+// rest runs a function while clients begin no work: otherwise a turn of delivery does not end on
+// a busy machine.
 func (m *marks) rest(do func() bool) bool {
 	m.ledger.d.begins.Lock()
 	defer m.ledger.d.begins.Unlock()
 	return do()
 }
 
-// byPeople is in the marks that people pass who connect and read.
+// byPeople is part of the marks that users pass who connect and read.
 const byPeople = " in aggregation."
 
-// passing is at which pass of a mark a process crashes. It is the first at marks that clients pass
-// only every few seconds.
+// passing is the number of the pass of a mark at which a process crashes. It is the first pass
+// for marks that clients pass only every few seconds.
 func passing(mark string, random *rand.Rand) int {
 	if strings.Contains(mark, byPeople) {
 		return 1
@@ -206,8 +206,7 @@ func (m *marks) live() {
 	m.process.Start()
 }
 
-// elsewhere are places that commit and that the load does not get to, with the
-// reason.
+// elsewhere lists committing functions that the load does not reach, with the reason.
 var elsewhere = map[string]string{
 	"initiation.(*Initiation).storeReturn":       "receivers who are told of every change miss none",
 	"initiation.(*Initiation).keepNotes":         "banks of this load write nothing beside their answers",
@@ -242,11 +241,11 @@ var elsewhere = map[string]string{
 	"aggregation.(*batch).emitUserSyncedOnce":    "people of this load have one connection each",
 }
 
-// through are functions through which many commit. Their callers stand for them.
+// through matches functions through which many others commit. Their callers are counted instead.
 var through = regexp.MustCompile(`\.(commit|write|ask|callBank|begin|finish|limitDB)$`)
 
-// committing are the committing functions of the use cases by the names of their marks, without
-// those elsewhere.
+// committing returns the committing functions of the use cases by the names of their marks,
+// except those in elsewhere.
 func committing(t *testing.T) (names []string) {
 	for _, folder := range []string{"initiation", "delivery", "aggregation"} {
 		files, err := filepath.Glob("../" + folder + "/*.go")

@@ -17,23 +17,23 @@ import (
 
 const (
 	deadEndpoints = 100
-	// steadyRate is events per second. The first events are not measured, because a dead
-	// endpoint is unknown before its first request.
+	// steadyRate is the number of events per second. The first events are not measured, because
+	// an unreachable endpoint is not known as such before its first request.
 	steadyRate = 50
 	unmeasured = 4 * steadyRate
-	// A run of the flusher ends after this many consecutive failures or timeouts, and before the
-	// first run at most a full set is in flight.
+	// A run of the flusher ends after this many failures in a row or timeouts, and before the
+	// first run at most this many requests are in flight.
 	failuresOfRun = 10
 	timeoutsOfRun = 2
 	inFlight      = 8
 )
 
-// TestDeadEndpointsCostNothing has one healthy receiver beside a hundred dead ones, which
-// refuse connections, hang or answer 500. The dead ones get no more requests than the rule of
-// the flusher says, and the healthy one gets everything.
+// TestDeadEndpointsCostNothing has one healthy receiver and a hundred failing ones, which refuse
+// connections, do not answer, or answer 500. The failing ones get no more requests than the
+// rules of the flusher allow, and the healthy one gets everything.
 //
 // With PASSERELLE_TEST_PAIRS it also measures the time from the answer to a change until its
-// delivery, at a steady rate. The 99th percentile may be 1.5 times that of a run without dead
+// delivery, at a steady rate. The 99th percentile may be 1.5 times that of a run without failing
 // receivers, by the median of that many pairs of runs.
 func TestDeadEndpointsCostNothing(t *testing.T) {
 	databases := map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": storetest.Postgres}
@@ -49,7 +49,7 @@ func TestDeadEndpointsCostNothing(t *testing.T) {
 	}
 }
 
-// setting is the database of a test, and the receivers around it.
+// setting is the database of a test, and its receivers.
 type setting struct {
 	t             *testing.T
 	database      func(testing.TB) string
@@ -65,7 +65,7 @@ func costNothing(in *setting) {
 	var ratios []float64
 	for n := range pairs() {
 		runs := map[bool]time.Duration{}
-		for _, isDead := range []bool{n%2 == 0, n%2 != 0} { // in turn, for what warms up or wears out
+		for _, isDead := range []bool{n%2 == 0, n%2 != 0} { // alternately, to cancel effects of warming up
 			runs[isDead] = measured(in, isDead)
 		}
 		ratios = append(ratios, float64(runs[true]+time.Millisecond)/float64(runs[false]+time.Millisecond))
@@ -77,7 +77,7 @@ func costNothing(in *setting) {
 	}
 }
 
-// fixture is a program with a healthy endpoint and its dead neighbours.
+// fixture is a program with a healthy endpoint and its failing endpoints.
 type fixture struct {
 	t        *testing.T
 	process  *servicetest.Process
@@ -85,14 +85,14 @@ type fixture struct {
 	receiver *receiver
 	healthy  *endpoint
 	received chan receipt
-	// delivered is how many changes the healthy endpoint got.
+	// delivered is the number of changes that the healthy endpoint got.
 	delivered int
 	webhooks  []int64
 	// dead are the dead receivers, by behaviour.
 	dead map[manner][]*endpoint
 }
 
-// receipt is when the healthy endpoint got a state of a payment.
+// receipt is the time at which the healthy endpoint got a state of a payment.
 type receipt struct {
 	change
 	at time.Time
@@ -119,7 +119,7 @@ func newFixture(in *setting, interval string) *fixture {
 	return s
 }
 
-// addDead registers the dead for the event of the healthy one.
+// addDead registers the failing endpoints for the event of the healthy one.
 func (s *fixture) addDead() {
 	for n := range deadEndpoints {
 		switch n % 3 {
@@ -140,7 +140,7 @@ func (s *fixture) addAsked(how manner, n int) {
 	s.webhooks = append(s.webhooks, s.d.subscribe(stateUpdated, e))
 }
 
-// addBacklogged gives the dead receivers a long backlog of an event that no longer happens.
+// addBacklogged gives the failing endpoints a long backlog of an event that no longer happens.
 func (s *fixture) addBacklogged() {
 	s.addDead()
 	s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
@@ -149,7 +149,7 @@ func (s *fixture) addBacklogged() {
 	}
 }
 
-// asked counts the requests to the dead over some runs of the flusher.
+// asked counts the requests to the failing endpoints over some runs of the flusher.
 func asked(in *setting) {
 	t, s := in.t, newFixture(in, "3600")
 	in.clientResults(s)
@@ -172,14 +172,14 @@ func asked(in *setting) {
 
 func amountOfChanges() int { return tellings(60) / changesOfPayment * changesOfPayment }
 
-// measured is the time from answer to receipt that 99 of 100 events take at most.
+// measured is the 99th percentile of the time from answer to receipt.
 func measured(in *setting, isDead bool) time.Duration {
 	s := newFixture(in, "60")
 	defer s.process.Kill()
 	if isDead {
 		in.clientResults(s)
 	} else {
-		s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always)) // as much as the others have stored
+		s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always)) // as many events as the other runs have stored
 	}
 	s.d.subscribe(stateUpdated, s.healthy)
 	s.drive(unmeasured / changesOfPayment * changesOfPayment)
@@ -188,7 +188,7 @@ func measured(in *setting, isDead bool) time.Duration {
 	return took[len(took)*99/100]
 }
 
-// drive changes payments at a steady rate, waits until the healthy endpoint got all changes
+// drive changes payments at a steady rate, waits until the healthy endpoint has got all changes
 // once and in order, and returns the time of each.
 func (s *fixture) drive(changes int) (took []time.Duration) {
 	s.t.Helper()

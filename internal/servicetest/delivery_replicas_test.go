@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// tellings is how many events a test has delivered.
+// tellings is how many events a test delivers.
 func tellings(usual int) int { return amount("PASSERELLE_TEST_EVENTS", usual) }
 
 const (
@@ -19,7 +19,7 @@ const (
 )
 
 // TestNoDuplicateWithoutFaults: three processes with one database deliver events to many
-// receivers. Without failures, nobody gets a request twice, even when processes stop.
+// receivers. Without failures, no receiver gets a request twice, even when processes stop.
 func TestNoDuplicateWithoutFaults(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		noDuplicates(t, servicetest.StartProcess(t, ""))
@@ -56,9 +56,8 @@ func (l *ledger) checkOnce() {
 	}
 }
 
-// TestRollingRestartLosesNothing restarts three processes one after the other while clients
-// continue with the others: everything arrives once, because a stopping process finishes its
-// requests.
+// TestRollingRestartLosesNothing restarts three processes one after the other while clients use
+// the others: every event arrives once, because a stopping process finishes its requests.
 func TestRollingRestartLosesNothing(t *testing.T) {
 	p := servicetest.StartProcess(t, storetest.Postgres(t))
 	processes := []*servicetest.Process{p, p.Replica(), p.Replica()}
@@ -86,12 +85,11 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 	l.checkOnce()
 }
 
-// leaseLeft is how many seconds the longest lease of a webhook still lasts.
+// leaseLeft selects the remaining seconds of the longest lease of a webhook.
 const leaseLeft = `SELECT max(lease_until) / 1000000 - extract(epoch FROM clock_timestamp())::bigint FROM webhook`
 
-// TestAnotherReplicaTakesOver kills a process while it waits for receivers, so that it leaves
-// leases behind. After they lapse, the other process sends their deliveries, and everything
-// after them.
+// TestAnotherReplicaTakesOver kills a process while it waits for receivers, so that its leases
+// stay. After they lapse, the other process sends their deliveries, and all later ones.
 func TestAnotherReplicaTakesOver(t *testing.T) {
 	t.Parallel() // it mostly waits
 	p := servicetest.StartProcess(t, storetest.Postgres(t))
@@ -113,13 +111,13 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 	}
 	d.bases = []string{other.BaseURL}
 	d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
-	// Another half of a lease is for a slow machine.
+	// Another half of a lease is added for a slow machine.
 	l.awaitDelivery(killed.Add(time.Duration(held) * time.Second * 3 / 2))
 	t.Logf("a lease of %d s was left behind; everything was delivered after %v", held, time.Since(killed).Round(time.Millisecond))
 	l.check()
 }
 
-// awaitRequests returns when something was sent to every endpoint.
+// awaitRequests returns when every endpoint has got a request.
 func (l *ledger) awaitRequests() {
 	for _, e := range l.endpoints {
 		for e.count() == 0 {
@@ -128,7 +126,7 @@ func (l *ledger) awaitRequests() {
 	}
 }
 
-// awaitDelivery returns when nothing is left to send, or at an instant.
+// awaitDelivery returns when nothing is left to send, or at the deadline.
 func (l *ledger) awaitDelivery(deadline time.Time) {
 	for l.stored.Count(undelivered) > 0 && time.Now().Before(deadline) {
 		<-time.After(50 * time.Millisecond)

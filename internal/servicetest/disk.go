@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// Disk is a small disk for a test, which can be full.
+// Disk is a small disk for a test, which can be filled.
 type Disk struct {
-	// Folder is where it is.
+	// Folder is its path.
 	Folder string
 	t      testing.TB
 }
 
-// smallShared is the largest existing folder in memory that a test takes as its disk: a
-// container has one of 64 MiB.
+// smallShared is the largest size of an existing memory disk that a test uses as its disk: in a
+// container it has 64 MiB.
 const smallShared = 256 << 20
 
-// SmallDisk makes a disk of a size in bytes, which is removed after the test. It needs root.
-// Where a container forbids mounting, the container's own small folder in memory is the disk.
+// SmallDisk makes a disk of a size in bytes, which is removed after the test. It needs root
+// permission. When a container forbids mounting, the container's own small memory disk is used.
 func SmallDisk(t testing.TB, size string) *Disk {
 	t.Helper()
 	d := &Disk{t: t}
@@ -47,7 +47,7 @@ func SmallDisk(t testing.TB, size string) *Disk {
 
 func (d *Disk) ballast() string { return filepath.Join(d.Folder, "ballast") }
 
-// Fill leaves no byte free.
+// Fill fills the disk completely.
 func (d *Disk) Fill() {
 	d.t.Helper()
 	file, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -65,7 +65,7 @@ func (d *Disk) Fill() {
 	}
 }
 
-// Free gives back what Fill took.
+// Free releases the space that Fill used.
 func (d *Disk) Free() {
 	d.t.Helper()
 	if err := os.Remove(d.ballast()); err != nil {

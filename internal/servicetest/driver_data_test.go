@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// reader is a person whose connection is read a few times.
+// reader is a user whose connection is read a few times.
 type reader struct {
 	token      string
 	connection int64
 }
 
-// syncs are how often a person comes back.
+// syncs is how many times a user returns.
 const syncs = 3
 
-// people are persons who connect and read their accounts.
+// people are users who connect and read their accounts.
 type people struct {
 	*driver
 	working sync.WaitGroup
@@ -26,7 +26,7 @@ type people struct {
 	readers []*reader
 }
 
-// come makes persons connect and read, a number concurrently, until stop is closed.
+// come makes users connect and read, some at the same time, until stop is closed.
 func (p *people) come(atOnce int, stop <-chan struct{}) {
 	for range atOnce {
 		p.working.Go(func() {
@@ -37,7 +37,7 @@ func (p *people) come(atOnce int, stop <-chan struct{}) {
 	}
 }
 
-// one connects and reads a few times.
+// one connects a user and reads the connection a few times.
 func (p *people) one() {
 	r := p.connect()
 	for range syncs {
@@ -48,13 +48,13 @@ func (p *people) one() {
 	p.readers = append(p.readers, r)
 }
 
-// gone waits until nobody is reading any more, and returns everybody.
+// gone waits until no user is reading any more, and returns all users.
 func (p *people) gone() []*reader {
 	p.working.Wait()
 	return p.readers
 }
 
-// connect repeats unanswered requests under the same key, so that there is one connection for
+// connect repeats unanswered requests with the same key, so that one connection is created for
 // any number of tries.
 func (d *driver) connect() *reader {
 	r := &reader{}
@@ -77,8 +77,8 @@ func (d *driver) readConnection(r *reader) {
 	d.call("PUT", fmt.Sprint("/users/me/connections/", r.connection), r.token, map[string]any{})
 }
 
-// checkReaders checks that each person has one working connection, and all the institution's
-// data once: the same as everybody else.
+// checkReaders checks that each user has one working connection, and all the institution's data
+// once: the same data as every other user.
 func (d *driver) checkReaders(readers []*reader) {
 	d.t.Helper()
 	for n, r := range readers {
@@ -106,13 +106,14 @@ func (d *driver) holdings(r *reader) (h holdings) {
 	return holdings{len(accounts.Accounts), transactions.Total}
 }
 
-// keep is call under an Idempotency-Key.
+// keep is like call, with an Idempotency-Key.
 func (d *driver) keep(method, path, token, key string, body any) []byte {
 	return d.until2xx(method+" "+path, func() (int, []byte) { return d.send(method, path, token, key, body) })
 }
 
-// until2xx repeats a request until it is accepted. A refused request fails the test. One that
-// is too early, or too much, is repeated like an unanswered one.
+// until2xx repeats a request until it is accepted. A refused request fails the test. A request
+// that is refused because it is too early, or one of too many, is repeated like an unanswered
+// request.
 func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	for begun := time.Now(); d.undisturbed(begun) < waitLimit; <-time.After(20 * time.Millisecond) {
 		status, answer := send()
@@ -128,10 +129,10 @@ func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	return []byte("{}")
 }
 
-// disturb records a fault: waiting clients then wait as long once more.
+// disturb records a fault, which gives waiting clients the full time again.
 func (d *driver) disturb() { d.disturbed.Store(time.Now().UnixNano()) }
 
-// undisturbed is the time without faults, at most since an instant.
+// undisturbed is the time since the last fault, or since an instant when that is later.
 func (d *driver) undisturbed(since time.Time) time.Duration {
 	return min(time.Since(since), time.Since(time.Unix(0, d.disturbed.Load())))
 }

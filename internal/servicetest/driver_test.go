@@ -27,8 +27,8 @@ import (
 	"passerelle/payment"
 )
 
-// amount is how much a test does: little in a usual run, and as much as an environment variable
-// says in a long one.
+// amount is the size of a test: small in a usual run, and set by an environment variable in a
+// long run.
 func amount(name string, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n
@@ -36,12 +36,12 @@ func amount(name string, usual int) int {
 	return usual
 }
 
-// waitLimit outlasts every lease that a killed program leaves behind.
+// waitLimit is longer than every lease that a killed program leaves behind.
 const waitLimit = 150 * time.Second
 
 // driver is a set of clients of one or more processes on the same database. They repeat
-// unanswered requests, if need be elsewhere, and read the stored state before each step, as any
-// client does after a lost connection.
+// unanswered requests, possibly at another process, and read the stored state before each step,
+// like any client after a lost connection.
 type driver struct {
 	t       *testing.T
 	bases   []string
@@ -50,15 +50,15 @@ type driver struct {
 	token   string
 	config  string
 	turn    atomic.Int64
-	// begins is held to keep clients from beginning anything for a while.
+	// begins is locked to keep clients from beginning anything for a while.
 	begins sync.RWMutex
-	// disturbed is when something was broken last, in nanoseconds since 1970.
+	// disturbed is the time of the last fault, in nanoseconds since 1970.
 	disturbed atomic.Int64
 
 	mu       sync.Mutex
 	payments map[int64]bool
-	// answers counts the statuses of answers, and longest is the longest wait for an answer or
-	// its absence.
+	// answers counts answers by status, and longest is the longest time until an answer or a
+	// failure.
 	answers map[int]int
 	longest time.Duration
 }
@@ -97,7 +97,7 @@ func (d *driver) call(method, path, token string, body any) []byte {
 	return d.keep(method, path, token, "", body)
 }
 
-// send makes one attempt at the next process; status 0 is no answer.
+// send makes one attempt at the next process; status 0 means no answer.
 func (d *driver) send(method, path, token, key string, body any) (status int, answer []byte) {
 	base := d.bases[int(d.turn.Add(1))%len(d.bases)]
 	request := must(http.NewRequest(method, base+path, bytes.NewReader(must(json.Marshal(body)))))
@@ -138,7 +138,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// subscribe registers an endpoint for an event, signed, and returns the webhook.
+// subscribe registers an endpoint for an event, with a signature, and returns the webhook.
 func (d *driver) subscribe(event string, e *endpoint) int64 {
 	d.t.Helper()
 	d.send("POST", "/webhooks/auth", d.config, "", map[string]any{"type": "hmac_signature", "name": "driver"})
@@ -147,11 +147,12 @@ func (d *driver) subscribe(event string, e *endpoint) int64 {
 	return webhook.ID
 }
 
-// order is a payment on its way. Its key makes repeating the creation harmless.
+// order is a payment in progress. Its key makes a repeated creation harmless.
 type order struct {
 	key string
 	id  int64
-	// simulated payments are moved by the sandbox. The others are approved at the bank.
+	// simulated payments are advanced by sandbox calls. The others are approved on the bank's
+	// page.
 	simulated bool
 }
 
@@ -161,7 +162,7 @@ type seenPayment struct {
 	ValidateURI *string `json:"validate_uri"`
 }
 
-// pay brings a payment to its end, and reports false when it could not do so in time.
+// pay brings a payment to its end, and reports false when there was not enough time.
 func (d *driver) pay(o *order, within time.Duration) (done bool) {
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
 		p, seen := d.inspect(o)
@@ -177,7 +178,7 @@ func (d *driver) pay(o *order, within time.Duration) (done bool) {
 	return false
 }
 
-// inspect creates the payment, or reads it.
+// inspect creates the payment, or reads it when it exists.
 func (d *driver) inspect(o *order) (p seenPayment, seen bool) {
 	method, path, body := "GET", fmt.Sprint("/payments/", o.id), any(nil)
 	if o.id == 0 {
@@ -197,7 +198,8 @@ func (d *driver) inspect(o *order) (p seenPayment, seen bool) {
 // ahead is the path of a simulated payment.
 var ahead = map[payment.State]payment.State{payment.Created: payment.Validating, payment.Validating: payment.Pending, payment.Pending: payment.Done}
 
-// step may find a step that a kill interrupted, and then only reads the payment again.
+// step may find that the step was already begun before a kill. It then only reads the payment
+// again.
 func (d *driver) step(o *order, p seenPayment) {
 	path := fmt.Sprint("/payments/", o.id)
 	switch {
@@ -210,7 +212,7 @@ func (d *driver) step(o *order, p seenPayment) {
 	case p.State == payment.Validating && p.ValidateURI != nil:
 		d.approve(*p.ValidateURI)
 	default:
-		<-time.After(10 * time.Millisecond) // the bank's turn
+		<-time.After(10 * time.Millisecond) // waits for the bank
 	}
 }
 
@@ -219,7 +221,7 @@ var (
 	returnLink    = regexp.MustCompile(`<a[^>]*href="([^"]*/webauth/callback[^"]*)"`)
 )
 
-// approve approves on the bank's page for the person, and follows the redirect back.
+// approve approves on the bank's page on behalf of the payer, and follows the redirect back.
 func (d *driver) approve(page string) {
 	_, html := d.do(must(http.NewRequest("GET", page, http.NoBody)))
 	if button := approveButton.FindSubmatch(html); button != nil {
@@ -236,7 +238,7 @@ func (d *driver) approve(page string) {
 	}
 }
 
-// orders makes orders, at most limit, until stop is closed.
+// orders creates orders, at most limit, until stop is closed.
 func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *order {
 	made := make(chan *order)
 	go func() {
@@ -252,11 +254,11 @@ func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *orde
 	return made
 }
 
-// always has every order simulated.
+// always makes every order a simulated one.
 func always() bool { return true }
 
-// payAll has clients take orders to their end, each one after the other. Orders that a kill
-// delays are finished later, so that the next kill finds some under way as well.
+// payAll makes clients bring orders to their end, each client one order after the other. Orders
+// that a kill delays are finished later, so that the next kill also interrupts new ones.
 func (d *driver) payAll(clients int, orders <-chan *order) {
 	later := d.payEach(clients, orders, time.Second)
 	left := make(chan *order, len(later))
@@ -269,12 +271,11 @@ func (d *driver) payAll(clients int, orders <-chan *order) {
 	}
 }
 
-// lateClients are more than those that make orders, because some wait for leases, and far fewer
-// than the service accepts at once.
+// lateClients is more than the clients that create orders, because some wait for leases, and far
+// less than the limit of the service.
 const lateClients = 64
 
-// payEach takes orders to their end, and returns those that did not get there in the time that
-// each has.
+// payEach brings orders to their end, and returns those that did not end in their time.
 func (d *driver) payEach(clients int, orders <-chan *order, within time.Duration) (unpaid []*order) {
 	var (
 		working sync.WaitGroup
@@ -301,8 +302,8 @@ func (d *driver) awaitBeginning() {
 	defer d.begins.RUnlock()
 }
 
-// firstEventConnection is the first connection of invented events. Those of people have lower
-// ids.
+// firstEventConnection is the first connection id of triggered events. The connections of users
+// have lower ids.
 const firstEventConnection = 1_000_000
 
 // sync triggers events of a few connections, one after the other, until stop is closed, and
@@ -337,8 +338,8 @@ func isClosed(stop <-chan struct{}) bool {
 	}
 }
 
-// checkAnswers fails the test when an answer had status 500, or took longer than any client waits.
-// A 503 is allowed.
+// checkAnswers fails the test when an answer had status 500, or took longer than the clients'
+// limit. A 503 is allowed.
 func (d *driver) checkAnswers() {
 	d.t.Helper()
 	d.mu.Lock()
@@ -349,14 +350,14 @@ func (d *driver) checkAnswers() {
 	d.t.Logf("answers by status, 0 for none: %v; the longest took %v", d.answers, d.longest.Round(time.Millisecond))
 }
 
-// paid lists the payments that clients were told of.
+// paid returns the payments whose final state clients have read.
 func (d *driver) paid() map[int64]bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.payments)
 }
 
-// until returns when clients were told of a number of payments.
+// until returns when clients have read the final state of a number of payments.
 func (d *driver) until(payments int) {
 	for deadline := time.Now().Add(waitLimit); len(d.paid()) < payments; <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -365,7 +366,7 @@ func (d *driver) until(payments int) {
 	}
 }
 
-// checkSubmissions asks the bank's own ledger.
+// checkSubmissions compares the orders with the bank's own records.
 func (d *driver) checkSubmissions() {
 	d.t.Helper()
 	ctx := context.Background()
@@ -377,7 +378,7 @@ func (d *driver) checkSubmissions() {
 	for id := range d.paid() {
 		attempt, err := db.Attempt(ctx, domain.ID, passerelle.PaymentID(id))
 		if err != nil {
-			continue // it was simulated
+			continue // simulated payments have no order
 		}
 		orders++
 		if n, err := db.SandboxSubmissions(ctx, domain.ID, attempt.Key); err != nil || n != 1 {
@@ -387,7 +388,7 @@ func (d *driver) checkSubmissions() {
 	d.t.Logf("%d orders at the bank", orders)
 }
 
-// coin decides at random, for callers in any goroutine.
+// coin returns a function for random decisions, which any goroutine may call.
 func coin(random *rand.Rand) func() bool {
 	var mu sync.Mutex
 	return func() bool {

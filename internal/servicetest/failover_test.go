@@ -22,9 +22,9 @@ import (
 )
 
 // TestFailover: Patroni and etcd manage two PostgreSQL servers. The test cuts the replication
-// while clients pay, kills the first server, and counts acknowledged data that the other one
-// does not have. With synchronous replication nothing may be missing. Without it something must
-// be, or the test would not notice a loss.
+// while clients pay, kills the first server, and counts acknowledged data that the other server
+// does not have. With synchronous replication nothing may be missing. Without it some data must
+// be missing, because otherwise the test would not notice a loss.
 func TestFailover(t *testing.T) {
 	for name, synchronous := range map[string]bool{"synchronous": true, "asynchronous": false} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func failOver(t *testing.T, synchronous bool) (acknowledged, lost int, stopped t
 	return acknowledged, b.lost(), stopped
 }
 
-// book is what was acknowledged: the client_state of each payment, with its id.
+// book contains the acknowledged data: the client_state of each payment, with its id.
 type book struct {
 	d    *driver
 	mu   sync.Mutex
@@ -126,7 +126,7 @@ func (b *book) lost() (lost int) {
 	return lost
 }
 
-// member is a PostgreSQL server with its Patroni.
+// member is a PostgreSQL server with its Patroni process.
 type member struct {
 	t                              *testing.T
 	name, folder, address, restful string
@@ -213,7 +213,7 @@ func (m *member) start(etcd string, synchronous bool) {
 	m.command = run(m.t, m.account, m.folder, "patroni", file)
 }
 
-// awaits returns when Patroni reports a member in a state.
+// awaits returns when Patroni reports that a member has a role.
 func (m *member) awaits(role string) {
 	m.t.Helper()
 	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {
@@ -229,7 +229,7 @@ func (m *member) awaits(role string) {
 	m.t.Fatalf("the member %s is not %s in time", m.name, role)
 }
 
-// kill ends Patroni, the server and its children at once.
+// kill ends Patroni, the server and its child processes at once.
 func (m *member) kill() {
 	if m.command == nil {
 		return

@@ -17,7 +17,7 @@ import (
 	"passerelle/payment"
 )
 
-// histories is how many random histories a test plays: few in a usual run, and
+// histories is how many random histories a test runs: few in a usual run, and
 // PASSERELLE_TEST_HTTP_HISTORIES in a long one.
 func histories(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_HTTP_HISTORIES")); err == nil {
@@ -26,7 +26,7 @@ func histories(usual int) int {
 	return usual
 }
 
-// seed repeats a run: it is printed with every failure.
+// seed makes a run repeatable: it is printed with every failure.
 func seed() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("PASSERELLE_TEST_SEED"), 10, 64); err == nil {
 		return n
@@ -60,7 +60,8 @@ func TestRandomHistories(t *testing.T) {
 	checkEvents(t, url, played)
 }
 
-// model is what can happen to a payment, from the state table of the interface specification.
+// model contains the allowed next states of a payment, from the state table of the interface
+// specification.
 var model = map[payment.State][]payment.State{
 	"created":    {"validating", "rejected", "expired"},
 	"validating": {"pending", "rejected", "expired"},
@@ -78,7 +79,8 @@ type history struct {
 	done   []string
 }
 
-// labels steer the test bank. A label without a steering word gets its usual behaviour.
+// labels control the behaviour of the test bank. With a label without a script, it has its usual
+// behaviour.
 var labels = []string{
 	"Order 42", "pdng/done - a", "pdng/rjct - b", "canc - c", "rjct(insufficientFunds) - d", "bug - e", "pdng/accp - f", "pdng/hold - g",
 	"actn(confirm)/done - h", "actn(psu)/done - i", "actn(fields)/done - j", "actn(decoupled)/done - k", "dupl/done - l", "pdng/back/done - m", "unkn/done - n",
@@ -113,8 +115,8 @@ func (h *history) play() {
 
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
-// clientAct is one act. Allowed says, from what the client knows, whether the service should accept
-// it. It is nil for an act that the service does not decide.
+// clientAct is one act of a client. allowed predicts, from the data that the client has, whether
+// the service should accept the act. It is nil for an act that does not go to the service.
 type clientAct struct {
 	name    string
 	do      func(*history) servicetest.Answer
@@ -167,7 +169,7 @@ var deeds = []clientAct{
 	}, nil},
 }
 
-// values fills every field that is asked for, rightly or wrongly.
+// values returns a value for every required field, valid or not.
 func (h *history) values() map[string]any {
 	values := map[string]string{}
 	for name := range h.now.Fields {
@@ -180,7 +182,7 @@ func (h *history) advance(length string) servicetest.Answer {
 	return h.s.OK(h.s.Call("POST", "/sandbox/clock", h.s.ConfigToken, map[string]any{"advance": length}))
 }
 
-// decide is the payer on the bank's page, if there is an order.
+// decide is the payer's decision on the bank's page, if there is an order.
 func (h *history) decide(decision string) servicetest.Answer {
 	attempt, err := h.s.DB.Attempt(context.Background(), h.s.Domain.ID, passerelle.PaymentID(h.now.ID))
 	if err != nil {
@@ -210,8 +212,8 @@ func (h *history) judge(d clientAct, before seenByClient, answer servicetest.Ans
 	h.judgePath(before)
 }
 
-// judgePath checks the timeline: it only grows, each transition continues the one before along
-// an edge of the model, and the payment is where it ends.
+// judgePath checks the timeline: rows are only added, each transition continues the previous one
+// and is allowed by the model, and the last transition is the payment's state.
 func (h *history) judgePath(before seenByClient) {
 	h.t.Helper()
 	was, is := before.path(), h.now.path()
@@ -232,7 +234,7 @@ func (h *history) judgePath(before seenByClient) {
 	}
 }
 
-// path are the states a payment went through.
+// path returns the states of a payment in order.
 func (p seenByClient) path() []payment.State {
 	var states []payment.State
 	for _, row := range p.Transitions {
@@ -243,21 +245,21 @@ func (p seenByClient) path() []payment.State {
 	return states
 }
 
-// checkOrders counts at the bank.
+// checkOrders counts the orders at the bank.
 func (h *history) checkOrders() {
 	h.t.Helper()
 	ctx := context.Background()
 	attempt, err := h.s.DB.Attempt(ctx, h.s.Domain.ID, passerelle.PaymentID(h.now.ID))
 	if err != nil {
-		return // it was never sent
+		return // the order was never sent
 	}
 	if n, err := h.s.DB.SandboxSubmissions(ctx, h.s.Domain.ID, attempt.Key); err != nil || n > 1 {
 		h.t.Errorf("%d submissions at the bank (%v)", n, err)
 	}
 }
 
-// checkEvents checks all payments once more, because time passed for all: the remaining events
-// are those of the last transitions, because old ones are removed.
+// checkEvents checks all payments once more after time has passed: only the events of the last
+// transitions remain, because old ones are removed.
 func checkEvents(t *testing.T, url string, played []*history) {
 	t.Helper()
 	versions := map[int64][]int64{}

@@ -11,9 +11,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// wrongs finds what no page may be: wider than the window, heavy, with content from elsewhere, or
-// changed by hostile text. A hostile text of a test makes an element or a title with the name
-// "planted" when it succeeds.
+// wrongs finds violations of the rules for pages: a page wider than the window, too large, with
+// content from another origin, or changed by hostile text. A hostile text of a test creates an
+// element or a title with the name "planted" if it is not escaped.
 const wrongs = `Object.entries({
 	"wider than the window": document.documentElement.scrollWidth > innerWidth,
 	"heavier than 100 kB": performance.getEntries().reduce((n, e) => n + (e.encodedBodySize || 0), 0) > 100000,
@@ -24,8 +24,8 @@ const wrongs = `Object.entries({
 	"with scripts or styles of its own": document.querySelector("script:not([src]), [style], [onclick]") !== null,
 }).filter(([, wrong]) => wrong).map(([name]) => name)`
 
-// Inspect checks the shown page against the rules for all pages, accessibility first, and takes
-// pictures of it under the name, by day and by night.
+// Inspect checks the shown page against the rules for all pages, accessibility first, and saves
+// pictures of it with the given name, in both colour schemes.
 func Inspect(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	Settle(ctx, t)
@@ -46,7 +46,8 @@ func Inspect(ctx context.Context, t testing.TB, name string) {
 	Scheme(ctx, t, "")
 }
 
-// Console has the browser's messages about its pages: blocked content, and errors in scripts.
+// Console contains the browser's messages about its pages: blocked content, and errors in
+// scripts.
 type Console struct {
 	ctx  context.Context
 	said chan string
@@ -70,7 +71,7 @@ func Listen(ctx context.Context, t testing.TB) Console {
 	return c
 }
 
-// Silent checks that the browser had no messages, and that it would have sent them. Messages
+// Silent checks that the browser sent no messages, and that it would have sent them. Messages
 // with one of the given texts are expected, such as the status of an error page.
 func (c Console) Silent(t testing.TB, but ...string) {
 	t.Helper()

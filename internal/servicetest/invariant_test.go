@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// damages break rules by hand. In statements and expectations, # is the payment, and #0 a
-// number far from all others.
+// damages break rules by SQL. In statements and expectations, # is the payment, and #0 a number
+// far from all other numbers.
 var damages = []struct {
 	name       string
 	statements []string
@@ -67,13 +67,13 @@ var damages = []struct {
 	}, map[string]string{"chain": "act #0"}},
 }
 
-// TestInvariantsAreSeenToBreak breaks each rule on a payment of its own, and finds
-// that and nothing else.
+// TestInvariantsAreSeenToBreak breaks each rule for a separate payment, and expects the check to
+// report this breach and no other.
 func TestInvariantsAreSeenToBreak(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := servicetest.Start(t, url, servicetest.Options{})
 		s.Subscribe(stateUpdated, "shop")
-		s.OK(s.Call("POST", "/webhooks/1/test", s.ConfigToken, nil)) // given up before it is sent
+		s.OK(s.Call("POST", "/webhooks/1/test", s.ConfigToken, nil)) // its delivery is given up before it is sent
 		want := map[string][]string{}
 		for _, damage := range damages {
 			id := fmt.Sprint(finished(t, s))
@@ -104,7 +104,7 @@ func TestInvariantsAreSeenToBreak(t *testing.T) {
 	})
 }
 
-// finished is a finished payment with all its deliveries.
+// finished returns a finished payment with all its deliveries.
 func finished(t *testing.T, s *servicetest.Instance) int64 {
 	t.Helper()
 	token := s.Token("payments:admin")

@@ -26,8 +26,8 @@ type paymentAnswer struct {
 	ValidateURI *string `json:"validate_uri"`
 }
 
-// The first journey of a newcomer, on both databases, without a browser: each step is what the
-// README says.
+// The first flow of a newcomer, on both databases, without a browser: each step follows the
+// README.
 func TestFirstPayment(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		secret := s.Subscribe("PAYMENT_STATE_UPDATED", "first")
@@ -53,8 +53,8 @@ func TestFirstPayment(t *testing.T) {
 	})
 }
 
-// approve is the person at the bank: it opens the page, presses the button and
-// follows the bank's and the service's redirects, except out of the service.
+// approve acts as the payer at the bank: it opens the page, presses the button and follows the
+// redirects of the bank and the service, up to an address outside of the service.
 func approve(t *testing.T, s *servicetest.Instance, page string) (landed string) {
 	t.Helper()
 	form := strings.NewReader(url.Values{"decision": {"approve"}}.Encode())
@@ -107,7 +107,7 @@ func checkReceived(t *testing.T, got []servicetest.Received, secret string, want
 	}
 }
 
-// Unknown paths get the error body, and clients get nothing of the router.
+// Unknown paths get the error body, and the answer shows no details of the router.
 func TestNothingElseAnswers(t *testing.T) {
 	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{})
 	for _, path := range []string{"/2.0/transfers", "/2.0//payments", "/nothing", "/2.0/payments/1/../2", "/2.0/console"} {
@@ -136,7 +136,7 @@ func TestNothingElseAnswers(t *testing.T) {
 	}
 }
 
-// A token of a payment ends soon after the payment is final.
+// A token of a payment expires soon after the payment is final.
 func TestPaymentTokensEndWithThePayment(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ahead := atomic.Int64{}
@@ -146,7 +146,7 @@ func TestPaymentTokensEndWithThePayment(t *testing.T) {
 		var code struct{ Token string }
 		s.JSON(s.OK(s.Call("POST", path+"/scopedtoken", token, map[string]any{"scope": "payments:validate"})), &code)
 		s.OK(s.Call("POST", path, token, map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"}))
-		s.OK(s.Call("GET", path, code.Token, nil)) // the payer is still landing
+		s.OK(s.Call("GET", path, code.Token, nil)) // the payer is still being redirected
 		if answer := s.Call("POST", path+"/scopedtoken", token, map[string]any{"scope": "payments:validate"}); answer.Status != http.StatusConflict {
 			t.Errorf("a new token for a final payment: %d %s", answer.Status, answer.Body)
 		}

@@ -21,12 +21,13 @@ const (
 	synced       = "CONNECTION_SYNCED"
 )
 
-// TestNothingIsLostToKills: clients bring payments to their end while the program, or
-// PostgreSQL with it, is killed at random moments, and receivers refuse, hang, disconnect and
-// forget. At the end nothing may be lost: each change of each payment reached every receiver,
-// in order and with the same bytes each time, and the bank got each order once.
+// TestNothingIsLostToKills: clients bring payments to their end while the program, sometimes
+// together with PostgreSQL, is killed at random moments, and receivers refuse, do not answer,
+// disconnect and lose requests. At the end nothing may be lost: each change of each payment has
+// reached every receiver, in order and with the same bytes each time, and the bank got each
+// order once.
 //
-// A run can be repeated, as far as chance allows, with the PASSERELLE_TEST_SEED that it logs.
+// A run can be repeated, except for timing, with the PASSERELLE_TEST_SEED that it logs.
 func TestNothingIsLostToKills(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_KILLS", 5)
@@ -88,7 +89,7 @@ func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	d.checkSubmissions()
 }
 
-// crashPlan decides which process is killed when, and how receivers behave.
+// crashPlan decides when which process is killed, and how receivers behave.
 type crashPlan struct {
 	process *servicetest.Process
 	cluster *servicetest.Cluster
@@ -96,7 +97,7 @@ type crashPlan struct {
 	random  *rand.Rand
 }
 
-// strike kills a number of times in a random order.
+// strike kills processes a number of times in a random order.
 func (f *crashPlan) strike(kills, databaseKills int) {
 	blows := append(slices.Repeat([]func(){f.killProgram}, kills), slices.Repeat([]func(){f.killDatabase}, databaseKills)...)
 	f.random.Shuffle(len(blows), func(i, j int) { blows[i], blows[j] = blows[j], blows[i] })
@@ -107,8 +108,8 @@ func (f *crashPlan) strike(kills, databaseKills int) {
 	}
 }
 
-// letLive waits for a random number of requests before the next kill. It gives up after a second,
-// because leases of killed processes may hold requests back.
+// letLive waits for a random number of requests before the next kill. It gives up after a
+// second, because leases of killed processes may hold requests back.
 func (f *crashPlan) letLive() {
 	enough := f.ledger.requests() + 1 + f.random.IntN(100)
 	for deadline := time.Now().Add(time.Second); f.ledger.requests() < enough && time.Now().Before(deadline); {
@@ -122,7 +123,7 @@ func (f *crashPlan) killProgram() {
 	f.process.Start()
 }
 
-// killDatabase kills the program as well, one time in three.
+// killDatabase kills the database, and the program one time in three.
 func (f *crashPlan) killDatabase() {
 	f.ledger.d.disturb()
 	f.cluster.Kill()
@@ -137,7 +138,7 @@ func (f *crashPlan) killDatabase() {
 	}
 }
 
-// behaviours are the choices for a receiver until the next kill.
+// behaviours are the possible behaviours of a receiver until the next kill.
 var behaviours = [][]manner{
 	{accepts},
 	{accepts, slowly},
@@ -157,13 +158,13 @@ func (f *crashPlan) changeBehaviours() {
 	}
 }
 
-// ledger compares what endpoints got with what is stored.
+// ledger compares the requests that endpoints got with the stored data.
 type ledger struct {
 	t *testing.T
 	d *driver
 	// people are the persons of a load with reads.
 	people people
-	// endpoints and events by webhook.
+	// by webhook
 	endpoints map[int64]*endpoint
 	events    map[int64]string
 	stored    *storetest.Inspection
@@ -192,10 +193,11 @@ func (l *ledger) behave(choices ...manner) {
 
 const undelivered = `SELECT count(*) FROM delivery WHERE delivered IS NULL`
 
-// settle returns when nothing is left to send. It does what falls due in the next minutes.
+// settle returns when nothing is left to send. It also does work that becomes due in the next
+// minutes.
 func (l *ledger) settle() {
 	l.t.Helper()
-	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // after the kills: they ended the connections
+	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // after the kills, because they ended the connections
 	started := time.Now()
 	for left := int64(1); left > 0 && time.Since(started) < waitLimit; <-time.After(100 * time.Millisecond) {
 		l.d.call("POST", "/sandbox/run", l.d.config, map[string]any{})
@@ -205,9 +207,8 @@ func (l *ledger) settle() {
 	l.t.Logf("settled in %v", time.Since(started).Round(time.Millisecond))
 }
 
-// check finds every change of every payment once among the events, every event
-// once among the deliveries of each webhook for it, and every delivery, accepted,
-// at the endpoint.
+// check expects every change of every payment once among the events, every event once among the
+// deliveries of each webhook for it, and every delivery to be accepted at the endpoint.
 func (l *ledger) check() {
 	l.t.Helper()
 	happened := map[string]int{}
@@ -256,13 +257,13 @@ func (l *ledger) compare(webhook int64, sent []storetest.Delivery, a account) {
 	}
 }
 
-// subject is the subject within which deliveries are in order.
+// subject identifies deliveries that must be in order.
 type subject struct {
 	kind string
 	id   int64
 }
 
-// compareOrder checks that bodies equal the stored ones, except the long ones of connections,
+// compareOrder checks that bodies equal the stored ones, except the long bodies of connections,
 // which are stored in parts, and that the events of each subject are in order.
 func (l *ledger) compareOrder(webhook int64, byID map[int64]storetest.Delivery, a account) {
 	l.t.Helper()
@@ -284,7 +285,7 @@ func (l *ledger) compareOrder(webhook int64, byID map[int64]storetest.Delivery, 
 }
 
 // compareStates checks that an endpoint got the states validating, pending and done, in this
-// order, of each payment that clients were told of.
+// order, for each payment whose final state clients have read.
 func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery, a account) {
 	l.t.Helper()
 	states := map[int64][]string{}

@@ -19,16 +19,16 @@ import (
 // rest of a body.
 const answerTime = 20 * time.Second
 
-// large is a request with a body that is too large for its place.
+// large is a request whose body is too large for the call.
 type large struct {
 	header string
 	status int
-	// size is the declared length, and sent the actual one.
+	// size is the declared length, and sent the actual length.
 	size, sent int
 }
 
-// answered sends the request as a client that reads nothing before it has sent everything, and
-// returns the answer.
+// answered sends the request like a client that reads the answer only after it has sent
+// everything, and returns the answer.
 func (l large) answered(t *testing.T, host string) (status int, body []byte, closes bool) {
 	t.Helper()
 	line, err := net.Dial("tcp", host)
@@ -40,7 +40,7 @@ func (l large) answered(t *testing.T, host string) (status int, body []byte, clo
 		t.Fatal(err)
 	}
 	fmt.Fprintf(line, "%sHost: %s\r\nContent-Length: %d\r\n\r\n", l.header, host, l.size)
-	_, _ = io.Copy(line, strings.NewReader(strings.Repeat(" ", l.sent))) // nobody may read all of it
+	_, _ = io.Copy(line, strings.NewReader(strings.Repeat(" ", l.sent))) // the server may not read all of it
 	answer, err := http.ReadResponse(bufio.NewReader(line), nil)
 	if err != nil {
 		t.Fatalf("no answer to %d of %d bytes: %v", l.sent, l.size, err)
@@ -52,8 +52,8 @@ func (l large) answered(t *testing.T, host string) (status int, body []byte, clo
 	return answer.StatusCode, body, answer.Close
 }
 
-// TestABodyThatIsTooLargeIsAnswered sends a far too large body, and a slightly too large one
-// without its rest: both get the complete answer at once, and the connection ends.
+// TestABodyThatIsTooLargeIsAnswered sends a far too large body, and the beginning of a slightly
+// too large one: both get the complete answer at once, and the connection ends.
 func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	host := strings.TrimPrefix(s.Origin, "http://")

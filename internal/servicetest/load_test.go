@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestKillsUnderMixedLoad is TestNothingIsLostToKills while people connect and read
-// their accounts as well.
+// TestKillsUnderMixedLoad is like TestNothingIsLostToKills, while users also connect and read
+// their accounts.
 func TestKillsUnderMixedLoad(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_KILLS", 5)
@@ -43,23 +43,23 @@ func surviveMixed(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	})
 }
 
-// tortureReaders are the people who connect and read at once.
+// tortureReaders is the number of users who connect and read at the same time.
 const tortureReaders = 2
 
-// load is clients that pay, persons who read their accounts and receivers of events, with one
-// or more processes on a database.
+// load is a set of clients that pay, users who read their accounts and receivers of events, with
+// one or more processes on a database.
 type load struct {
 	t         *testing.T
 	random    *rand.Rand
 	processes []*servicetest.Process
-	// receiver gets the webhooks, or nil for one of its own. bases are the addresses for
-	// clients, or nil for those of the processes.
+	// receiver gets the webhooks; nil means a new receiver. bases are the addresses for clients;
+	// nil means the addresses of the processes.
 	receiver *receiver
 	bases    []string
 }
 
-// run does something to the processes under the load, and then checks that nothing is lost or
-// done twice. The processes are dead afterwards.
+// run acts on the processes under the load, and then checks that nothing is lost or done twice.
+// It ends the processes.
 func (o load) run(do func(*ledger)) {
 	o.t.Helper()
 	p := o.processes[0]

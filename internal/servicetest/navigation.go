@@ -11,11 +11,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// When two navigations overlap, as after a click whose page is still loading, the driver takes
-// the end of the earlier one for that of the later, and searches elements in a page that is
-// gone. These here ask the page that is shown.
+// When two navigations overlap, for example after a click on a page that is still loading, the
+// driver takes the end of the earlier one for the end of the later one, and searches elements in
+// a page that is no longer shown. The functions in this file query the shown page.
 
-// Navigate goes to an address and waits until the page there is complete.
+// Navigate opens an address and waits until the page there is complete.
 func Navigate(address string) chromedp.Action[chromedp.Void] {
 	return elsewhere(func(ctx context.Context, t *chromedp.Target) error {
 		res, err := cdp.Call(ctx, t, page.Navigate, page.NavigateParams{URL: address})
@@ -26,7 +26,7 @@ func Navigate(address string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Back goes back like the button of the browser, and waits until the page is complete.
+// Back does the same as the browser's back button, and waits until the page is complete.
 func Back() chromedp.Action[chromedp.Void] {
 	return elsewhere(func(ctx context.Context, t *chromedp.Target) error {
 		history, err := cdp.Call(ctx, t, page.GetNavigationHistory, cdp.Empty{})
@@ -48,14 +48,14 @@ func Follow(selector string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Shown waits until something of a selector is visible. The driver searches its own copy of the
-// page, which may be outdated; this asks the page.
+// Shown waits until an element that matches a selector is visible. The driver searches its own
+// copy of the page, which may be outdated; this function queries the page itself.
 func Shown(selector string) chromedp.Action[chromedp.Void] {
 	visible := fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.checkVisibility({visibilityProperty: true}))`, selector)
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error { return until(ctx, t, visible) })
 }
 
-// The old page gets a mark, which the new one lacks.
+// The old page gets a mark, which the new page does not have.
 const (
 	mark     = `void (window.leaving = true)`
 	arrived  = `!window.leaving && document.readyState === "complete"`
@@ -63,7 +63,7 @@ const (
 )
 
 // elsewhere does a step that leads to another page, and waits until that page is complete. An
-// address that differs only after its # leads to no other page.
+// address that differs only in its fragment leads to no other page.
 func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		if err := until(ctx, t, complete); err != nil {
@@ -82,8 +82,8 @@ func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromed
 // duration is the pause between two questions to a page.
 const duration = 10 * time.Millisecond
 
-// until asks the page that is shown until a condition holds. A page that is loading does not
-// answer yet.
+// until queries the shown page until a condition is true. A page that is loading does not answer
+// yet.
 func until(ctx context.Context, t *chromedp.Target, condition string) error {
 	for {
 		if holds, err := chromedp.Evaluate[bool](condition)(ctx, t); err == nil && holds {

@@ -13,10 +13,10 @@ type Network struct {
 	t testing.TB
 }
 
-// Manner is how a network treats what passes through it.
+// Manner is a mode in which a network treats traffic.
 type Manner = network.Manner
 
-// StartNetwork makes a network before a host and port, until the test ends.
+// StartNetwork starts a network in front of a host and port, until the test ends.
 func StartNetwork(t testing.TB, target string) *Network {
 	t.Helper()
 	n, err := network.Start(target)

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// manners are how a network misbehaves.
+// manners are the failure modes of a network.
 var manners = []struct {
 	name string
 	servicetest.Manner
@@ -28,14 +28,14 @@ var manners = []struct {
 	{"refuses, and delays who is in", servicetest.Manner{Refuse: true, Delay: 200 * time.Millisecond}},
 }
 
-// links name the two sides between which a network is.
+// links name the two sides of each network.
 var links = []string{"service and database", "service and receivers", "clients and service"}
 
 // TestNetwork makes the network fail in each mode on each link, one after the other, while
-// clients pay, read accounts and receive events. Every wait is bounded, the program reports
-// that it is alive and works again soon after, and nothing is lost or done twice. A run can be
-// repeated with the PASSERELLE_TEST_SEED that it logs. PASSERELLE_TEST_NETWORKS is how many
-// scenarios are played.
+// clients pay, read accounts and receive events. Every wait is limited, the program reports that
+// it is alive and works again soon after, and nothing is lost or done twice. A run can be
+// repeated with the PASSERELLE_TEST_SEED that it logs. PASSERELLE_TEST_NETWORKS is the number of
+// scenarios.
 func TestNetwork(t *testing.T) {
 	t.Parallel() // it mostly waits
 	chosen := seed()
@@ -61,11 +61,11 @@ func TestNetwork(t *testing.T) {
 }
 
 const (
-	// databaseTimeout limits a query. clientTimeout limits a call, which has several queries and
-	// may have to ask the server about a COMMIT.
+	// databaseTimeout limits a query. clientTimeout limits a call, which makes several queries
+	// and may have to ask the server for the outcome of a COMMIT.
 	databaseTimeout = 5 * time.Second
 	clientTimeout   = 40 * time.Second
-	// recoverIn is the time in which clients get answers again.
+	// recoverIn is the time after which clients must get answers again.
 	recoverIn = 30 * time.Second
 )
 
@@ -77,7 +77,7 @@ type networkFaults struct {
 	ledger   *ledger
 }
 
-// play has a network misbehave for a while.
+// play makes a network fail for a while.
 func (w *networkFaults) play(link string, n int) {
 	w.t.Helper()
 	d, name := w.ledger.d, fmt.Sprintf("the network between %s %s", link, manners[n].name)
@@ -106,7 +106,7 @@ func (w *networkFaults) play(link string, n int) {
 	w.t.Logf("%s: the longest wait was %v, clients paid again %v after it was well", name, d.longest.Round(time.Millisecond), took.Round(time.Millisecond))
 }
 
-// lives asks the program directly.
+// lives sends a health check to the program directly.
 func (w *networkFaults) lives(name string) {
 	client := http.Client{Timeout: 5 * time.Second}
 	answer, err := client.Get("http://" + servicetest.HostOf(w.t, w.process.BaseURL) + "/healthz")

@@ -37,8 +37,8 @@ var operations = map[string]func(*ledger){
 	},
 }
 
-// TestOperations: an operator does everything allowed while the service works. Clients may have to
-// wait, but nothing is lost or done twice.
+// TestOperations: an operator does every allowed operation while the service works. Clients may
+// have to wait, but nothing is lost or done twice.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for name, operate := range operations {

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Process is the program as its own process, started with the command dev, to
-// be killed and started again on the same data.
+// Process is the program as a separate process, started with the command dev, which can be
+// killed and started again on the same data.
 type Process struct {
 	BaseURL      string `json:"base_url"`
 	WebviewURL   string `json:"webview_url"`
@@ -28,7 +28,7 @@ type Process struct {
 	ConfigToken  string `json:"config_token"`
 	UsersToken   string `json:"users_token"`
 	PID          int    `json:"pid"`
-	// Environment is added to that of the test when the program starts.
+	// Environment is added to the environment of the test when the program starts.
 	Environment []string `json:"-"`
 
 	t       testing.TB
@@ -38,16 +38,16 @@ type Process struct {
 	ended   chan struct{}
 }
 
-// The program as it is, and with the marks at which a test can make it crash.
+// The normal program, and the program with the marks at which a test can make it crash.
 var (
 	build       = sync.OnceValues(func() (string, error) { return builtWith("") })
 	buildMarked = sync.OnceValues(func() (string, error) { return builtWith("torture") })
 )
 
-// programs is the folder of what this test binary built.
+// programs is the folder with the programs that this test binary has built.
 var programs = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "passerelle-binary-") })
 
-// RemovePrograms deletes built programs when no test needs them any more.
+// RemovePrograms deletes built programs at the end of all tests.
 func RemovePrograms() {
 	if folder, err := programs(); err == nil {
 		_ = os.RemoveAll(folder)
@@ -64,7 +64,7 @@ func builtWith(tags string) (string, error) {
 	return binary, err
 }
 
-// present is the program as it is.
+// present is the path of the normal program.
 func present(t testing.TB) string {
 	t.Helper()
 	return built(t, build)
@@ -79,16 +79,16 @@ func built(t testing.TB, build func() (string, error)) string {
 	return binary
 }
 
-// The places of the arguments that differ between processes.
+// The indexes of the arguments that differ between processes.
 const (
 	dataArgument     = 3
 	listenArgument   = 5
 	databaseArgument = 7
 )
 
-// StartProcess builds the program, once per test binary, and starts it on a data folder of its
-// own with a fixed free port, so that a restart answers at the same address. An empty database
-// URL means SQLite in the data folder.
+// StartProcess builds the program, once per test binary, and starts it with a new data folder
+// and a fixed free port, so that it has the same address after a restart. An empty database URL
+// means SQLite in the data folder.
 func StartProcess(t testing.TB, database string) *Process {
 	t.Helper()
 	return startProcess(t, "", t.TempDir(), database)
@@ -113,7 +113,7 @@ func StartProcessWithBanks(t testing.TB, database, banks string) *Process {
 	return p
 }
 
-// StartMarked is StartProcessWith for the program that dies at marks.
+// StartMarked is like StartProcessWith, for the program that can crash at marks.
 func StartMarked(t testing.TB, database string, environment ...string) *Process {
 	t.Helper()
 	return startProcess(t, built(t, buildMarked), t.TempDir(), database, environment...)
@@ -125,8 +125,7 @@ func StartProcessIn(t testing.TB, folder string) *Process {
 	return startProcess(t, "", folder, "")
 }
 
-// StartBinary is StartProcess for a program that was built before, of another
-// version.
+// StartBinary is like StartProcess, for a program of another version that was built before.
 func StartBinary(t testing.TB, binary, database string) *Process {
 	t.Helper()
 	return startProcess(t, binary, t.TempDir(), database)
@@ -147,7 +146,7 @@ func startProcess(t testing.TB, binary, folder, database string, environment ...
 }
 
 // FreeAddress returns an unused loopback address. Its port is below those that the kernel
-// assigns, so it stays free while its owner is down.
+// assigns, so it stays free while its process is not running.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -168,7 +167,7 @@ func (p *Process) Replica() *Process {
 	return p.beside(p.binary)
 }
 
-// Other is Replica for a program of another version, empty for the present one.
+// Other is like Replica, for a program of another version; empty means the present one.
 func (p *Process) Other(binary string) *Process {
 	p.t.Helper()
 	if binary == "" {
@@ -186,7 +185,7 @@ func (p *Process) beside(binary string) *Process {
 	return other
 }
 
-// Memory is how many bytes of memory the process has at the moment.
+// Memory is how many bytes of memory the process uses now.
 func (p *Process) Memory() int64 {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
@@ -203,8 +202,7 @@ func (p *Process) Memory() int64 {
 	return 0
 }
 
-// Configure gives a configuration key of the sandbox a value, by the command
-// for it.
+// Configure changes a setting of the sandbox with the program's command.
 func (p *Process) Configure(key, value string) {
 	p.t.Helper()
 	p.Command("config", "set", key, value, "--database", p.Database())
@@ -216,20 +214,19 @@ func (p *Process) Doctor() {
 	p.DoctorOf(p.Database())
 }
 
-// DoctorOf is Doctor for another database that was sealed with the same keys.
+// DoctorOf is like Doctor, for another database that was sealed with the same keys.
 func (p *Process) DoctorOf(database string) {
 	p.t.Helper()
 	p.Command("doctor", "--invariants", "--key-file", filepath.Join(p.DataFolder(), "keys"), "--database", database)
 }
 
-// Backup copies the database to a file while the program serves from it, and
-// Restore makes another database of it.
+// Backup copies the database to a file while the program serves from it.
 func (p *Process) Backup(file string) {
 	p.t.Helper()
 	p.Command("backup", "--to", file, "--database", p.Database())
 }
 
-// Restore makes a database of a file that Backup has made.
+// Restore creates a database from a file that Backup has written.
 func (p *Process) Restore(file, database string) {
 	p.t.Helper()
 	p.Command("restore", "--from", file, "--database", database)
@@ -252,7 +249,7 @@ func (p *Process) Start() {
 	}
 }
 
-// TryStart is Start for a program that may end before it is ready.
+// TryStart is like Start, for a program that may end before it is ready.
 func (p *Process) TryStart() error {
 	p.command = exec.CommandContext(context.Background(), p.binary, p.args...)
 	p.command.Stderr, p.command.Env = p.t.Output(), append(os.Environ(), p.Environment...)
@@ -288,7 +285,7 @@ func (p *Process) DiesWithin(length time.Duration) bool {
 	}
 }
 
-// Kill ends the program at once, as a power cut would.
+// Kill ends the program at once, like a power cut.
 func (p *Process) Kill() {
 	_ = p.command.Process.Kill()
 	<-p.ended
@@ -304,7 +301,7 @@ func (p *Process) Terminate() int {
 // Address is the host and port where the program listens.
 func (p *Process) Address() string { return p.args[listenArgument] }
 
-// DataFolder is where the program keeps its database and credentials.
+// DataFolder is the folder with the program's database and credentials.
 func (p *Process) DataFolder() string { return p.args[dataArgument] }
 
 // Database is the address of the database.

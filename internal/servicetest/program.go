@@ -14,18 +14,18 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// ConnectorSecret is the shared secret of programs of StartProgram.
-const ConnectorSecret = "a secret of thirty-two characters, or more" //nolint:gosec // of tests
+// ConnectorSecret is the shared secret of programs that StartProgram starts.
+const ConnectorSecret = "a secret of thirty-two characters, or more" //nolint:gosec // only for tests
 
-// languages are the languages of package start by file extension, with the interpreters of
+// languages maps file extensions to the languages of package start, with the interpreters of
 // those that are not compiled.
 var languages = map[string]struct{ name, interpreter string }{
 	".go": {name: "go"}, ".mjs": {"node", "node"}, ".py": {"python", "python3"}, ".sh": {"shell", "bash"},
 }
 
-// Program is a program of package start that can be killed and started again.
+// Program is a program of package start, which can be killed and started again.
 type Program struct {
-	// Address is where it listens.
+	// Address is the address at which it listens.
 	Address string
 	t       *testing.T
 	name    string
@@ -40,8 +40,8 @@ func StartProgram(t *testing.T, name, folder string) string {
 	return StartKillable(t, name, folder).Address
 }
 
-// StartKillable is StartProgram for a program that is killed and started again. It lets the
-// test act as the payer.
+// StartKillable is like StartProgram, for a program that is killed and started again. It lets
+// the test act as the payer.
 func StartKillable(t *testing.T, name, folder string) *Program {
 	t.Helper()
 	code, port := t.TempDir(), freePort(t)
@@ -66,7 +66,7 @@ func StartKillable(t *testing.T, name, folder string) *Program {
 // Start starts the program and returns when it listens.
 func (p *Program) Start() {
 	p.t.Helper()
-	p.running = exec.CommandContext(context.Background(), p.command[0], p.command[1:]...) //nolint:gosec // of this repository
+	p.running = exec.CommandContext(context.Background(), p.command[0], p.command[1:]...) //nolint:gosec // a file of this repository
 	p.running.Env, p.running.Stderr = append(os.Environ(), "SECRET="+ConnectorSecret, "TEST=1"), os.Stderr
 	out, err := p.running.StdoutPipe()
 	if err == nil {
@@ -83,10 +83,10 @@ func (p *Program) Start() {
 // Kill ends the program at once.
 func (p *Program) Kill() {
 	_ = p.running.Process.Kill()
-	_ = p.running.Wait() // it was killed
+	_ = p.running.Wait() // the error says that it was killed
 }
 
-// compile makes a program of a file and its protocol, and returns its path.
+// compile builds a program from a file and its protocol library, and returns its path.
 func compile(t *testing.T, path string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "program")

@@ -26,13 +26,13 @@ import (
 	"passerelle/payment"
 )
 
-// hostileProgram answers the calls of a source, and read as the test says.
+// hostileProgram answers the calls of a source program, and the call read as the test defines.
 type hostileProgram struct {
 	uuid string
 	read func(s *signedStream)
 }
 
-// signedStream is an answer of lines that is signed at its end.
+// signedStream is an answer of lines with a signature at its end.
 type signedStream struct {
 	http.ResponseWriter
 	lines io.Writer
@@ -45,7 +45,7 @@ func answerSigned(w http.ResponseWriter, r *http.Request) *signedStream {
 	return &signedStream{w, io.MultiWriter(w, sum), sum}
 }
 
-// send writes lines and reports whether somebody reads them.
+// send writes lines and reports whether the other side still reads them.
 func (s *signedStream) send(lines ...string) bool {
 	for _, line := range lines {
 		if _, err := io.WriteString(s.lines, line+"\n"); err != nil {
@@ -75,7 +75,7 @@ func (h *hostileProgram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body bytes.Buffer
 	answer := answerSigned(w, r)
 	body.WriteString(whole)
-	_, _ = answer.sum.(io.Writer).Write(body.Bytes()) //nolint:forcetypeassert // a hash
+	_, _ = answer.sum.(io.Writer).Write(body.Bytes()) //nolint:forcetypeassert // a hash never returns an error
 	w.Header().Set("Passerelle-Signature", hex.EncodeToString(answer.sum.Sum(nil)))
 	_, _ = w.Write(body.Bytes())
 }
@@ -85,7 +85,7 @@ const (
 	recordOfEnd   = `{"account":"current","read":true,"from":"2026-01-01"}`
 )
 
-// endless sends a line until nobody reads any more, or 10 GB are sent.
+// endless sends a line until the other side stops reading, or 10 GB are sent.
 func endless(s *signedStream, line string) {
 	for sent := 0; sent < 10<<30 && s.send(line); sent += len(line) {
 	}
@@ -125,11 +125,11 @@ var hostileReads = map[string]struct {
 	"says nothing more": {func(s *signedStream) { endless(s, `{"account":"current"`+strings.Repeat(" ", 1<<19)+"}") }, "websiteUnavailable", 0},
 }
 
-// hostileHeap is how many more bytes the service may take from the system than before.
+// hostileHeap is by how many bytes the memory of the service may grow.
 const hostileHeap = 200 << 20
 
-// TestHostilePrograms: whatever a program does, its connection ends in the right state,
-// complete data is stored once, and neither memory nor other connections suffer.
+// TestHostilePrograms: whatever a program sends, its connection ends in the right state,
+// complete data is stored once, and neither memory nor other connections are affected.
 func TestHostilePrograms(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		var before, after runtime.MemStats
@@ -160,7 +160,7 @@ func TestHostilePrograms(t *testing.T) {
 	})
 }
 
-// holder is a person with one connection, all of whose accounts are shared.
+// holder is a user with one connection, whose accounts are all shared.
 type holder struct {
 	*person
 	at string
@@ -185,13 +185,13 @@ func (h holder) sync() (string, int) {
 	return connection.State, len(all.Transactions)
 }
 
-// TestHostileProgramsCostOthersNothing measures, with PASSERELLE_TEST_PAIRS, how long other calls
-// take while eight persons are read from programs of each kind without pause. The 99th percentile
-// may be 1.2 times that without such programs, by the median of that many pairs of runs. Both runs
-// have as many reads, the others from an honest program.
+// TestHostileProgramsCostOthersNothing measures, with PASSERELLE_TEST_PAIRS, how long other
+// calls take while eight connections are read from programs of each kind without pause. The 99th
+// percentile may be 1.2 times that without such programs, by the median of that many pairs of
+// runs. Both runs make the same number of reads. The other run reads from a correct program.
 func TestHostileProgramsCostOthersNothing(t *testing.T) {
 	if pairs() == 0 {
-		measureOthers(t, "dies in its stream", 20) // that it can be measured
+		measureOthers(t, "dies in its stream", 20) // checks that the measurement works
 		return
 	}
 	for name := range hostileReads {
@@ -212,7 +212,7 @@ const (
 	readPersons = 8
 )
 
-// measureOthers is the time that 99 of 100 calls take at most, while persons are read from a
+// measureOthers is the 99th percentile of the time of calls, while connections are read from a
 // program.
 func measureOthers(t *testing.T, name string, calls int) time.Duration {
 	t.Helper()
@@ -234,7 +234,7 @@ func measureOthers(t *testing.T, name string, calls int) time.Duration {
 	for _, p := range persons {
 		reading.Go(func() {
 			for tick := time.NewTicker(50 * time.Millisecond); !isClosed(over); <-tick.C {
-				p.Call("PUT", p.at, p.token, nil) // which is refused while the first read goes on
+				p.Call("PUT", p.at, p.token, nil) // the call is refused while the first read is running
 			}
 		})
 	}
@@ -250,9 +250,9 @@ func measureOthers(t *testing.T, name string, calls int) time.Duration {
 	return took[len(took)*99/100]
 }
 
-// TestRestartedProgramBooksOnce pays at a bank in Python that is killed and started again
-// while clients buy. Every payment comes to its end, and the bank has one order of each that
-// is done, and none twice.
+// TestRestartedProgramBooksOnce pays at a bank in Python that is killed and started again while
+// clients pay. Every payment becomes final, and the bank has one order for each payment that is
+// done, and none twice.
 func TestRestartedProgramBooksOnce(t *testing.T) {
 	t.Parallel()
 	restarts := amount("PASSERELLE_TEST_PROGRAM_RESTARTS", 2)

@@ -18,7 +18,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// outside is a simulated bank that is read through the protocol, under a UUID of its own.
+// outside is a simulated bank that is read through the protocol, with another UUID.
 type outside struct{ connector.DataReader }
 
 func (o outside) Profile() connector.Profile {
@@ -64,7 +64,8 @@ func processorTime(t *testing.T) time.Duration {
 }
 
 // TestSpeedOfPrograms: a sync of 50,000 transactions through the protocol costs at most twice
-// the processor time of the same connector inside, although this process is both sides.
+// the processor time of the same connector inside of the service, although this process is both
+// sides.
 func TestSpeedOfPrograms(t *testing.T) {
 	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{})
 	row, err := service.Programs(s.DB).Add(t.Context(), newOutside(t), servicetest.ConnectorSecret)

@@ -35,7 +35,8 @@ func statements(t *testing.T) string {
 	return folder
 }
 
-// TestStartedProgramsConform holds the bank and the source in each language to the rules.
+// TestStartedProgramsConform checks the bank and the source in each language against the
+// conformance rules.
 func TestStartedProgramsConform(t *testing.T) {
 	for _, name := range []string{"bank.py", "bank.mjs", "bank.go", "bank.sh", "source.py", "source.mjs", "source.go", "source.sh"} {
 		t.Run(name, func(t *testing.T) {
@@ -56,8 +57,8 @@ func TestStartedProgramsConform(t *testing.T) {
 	}
 }
 
-// TestPagesOfStartedBanks: in each language the payer sees the payment, and their decision
-// counts once.
+// TestPagesOfStartedBanks: in each language the payer sees the payment on the page, and their
+// decision is counted once.
 func TestPagesOfStartedBanks(t *testing.T) {
 	for _, name := range []string{"bank.py", "bank.mjs", "bank.go", "bank.sh"} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +116,7 @@ func pageAt(t *testing.T, address string) string {
 	return string(page)
 }
 
-// decideAt presses a button on a page of the bank and returns where it leads.
+// decideAt presses a button on a page of the bank and returns the address to which it redirects.
 func decideAt(page, decision string) (string, error) {
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := browser.PostForm(page, url.Values{"decision": {decision}})
@@ -129,8 +130,8 @@ func decideAt(page, decision string) (string, error) {
 	return answer.Header.Get("Location"), nil
 }
 
-// TestPaymentThroughAProgram: a payment at a bank in Python, on both databases, until it is
-// done, and one while the bank is unreachable.
+// TestPaymentThroughAProgram makes a payment at a bank in Python, on both databases, until it is
+// done, and another while the bank is unreachable.
 func TestPaymentThroughAProgram(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		folder := t.TempDir()
@@ -167,8 +168,8 @@ func TestPaymentThroughAProgram(t *testing.T) {
 	})
 }
 
-// TestSyncThroughAProgram: accounts of a folder are read by a program in Python, once each,
-// and a program that is away makes its connection websiteUnavailable and loses nothing.
+// TestSyncThroughAProgram: a program in Python reads accounts from a folder, once each. While it
+// is not running, its connection is websiteUnavailable, and nothing is lost.
 func TestSyncThroughAProgram(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		away := false

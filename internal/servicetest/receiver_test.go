@@ -12,24 +12,23 @@ import (
 	"time"
 )
 
-// manner is how a receiver treats a request.
+// manner is a way in which a receiver handles a request.
 type manner int
 
 const (
-	// accepts at once; slowly after a while. forgets cuts the connection before the sender
-	// learns that it was accepted.
+	// accepts at once; slowly accepts after a while. forgets closes the connection before the
+	// sender gets the acceptance.
 	accepts manner = iota
 	slowly
 	forgets
-	// refuses with status 500; hangs until the sender gives up or is dead; leaves closes the
-	// connection.
+	// refuses answers status 500; hangs waits until the sender gives up or is dead; leaves
+	// closes the connection.
 	refuses
 	hangs
 	leaves
 )
 
-// receiver is the other side of webhooks, with as many endpoints as there are
-// paths.
+// receiver is a server that receives webhooks, with an endpoint for each path.
 type receiver struct {
 	origin    string
 	mu        sync.Mutex
@@ -42,19 +41,19 @@ type endpoint struct {
 	url string
 
 	mu sync.Mutex
-	// behaviours are the manners it may take at present.
+	// behaviours are the ways in which it may handle requests at present.
 	behaviours []manner
 	requests   int
 	// bodies are the bodies of the first request for each id_webhook_data.
 	bodies map[int64]string
-	// accepted are the ids in the order of their first acceptance; again counts further
+	// accepted contains the ids in the order of their first acceptance; again counts later
 	// acceptances.
 	accepted []int64
 	isKnown  map[int64]bool
 	again    int
-	// differing are ids whose repeated request had another body.
+	// differing contains the ids of repeated requests whose body was different.
 	differing []int64
-	// seen gets each first acceptance, unless it is nil.
+	// seen is called with each first acceptance, unless it is nil.
 	seen func(id int64, body string)
 }
 
@@ -64,13 +63,13 @@ func newReceiver(t *testing.T, random *rand.Rand) *receiver {
 	server := httptest.NewServer(r)
 	r.origin = server.URL
 	t.Cleanup(func() {
-		server.CloseClientConnections() // whoever hangs must not hold this up
+		server.CloseClientConnections() // requests that hang must not delay the end
 		server.Close()
 	})
 	return r
 }
 
-// endpoint makes an endpoint at a path, which accepts everything.
+// endpoint adds an endpoint with a path, which accepts everything.
 func (r *receiver) endpoint(path string) *endpoint {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,8 +78,8 @@ func (r *receiver) endpoint(path string) *endpoint {
 	return e
 }
 
-// behave sets how an endpoint treats requests from now on: with a random one of these
-// behaviours.
+// behave sets the behaviours from which an endpoint chooses one at random for each request from
+// now on.
 func (e *endpoint) behave(choices ...manner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,7 +90,7 @@ func (e *endpoint) behave(choices ...manner) {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	raw, err := io.ReadAll(request.Body)
 	if err != nil {
-		return // the sender died on the way
+		return // the sender died while it sent
 	}
 	r.mu.Lock()
 	e, chance, pause := r.endpoints[request.URL.Path], r.random.IntN(1000), time.Duration(r.random.IntN(50))*time.Millisecond
@@ -122,7 +121,7 @@ func idOf(body string) int64 {
 	return read.ID
 }
 
-// note counts a request and decides how to treat it.
+// note counts a request and decides how to handle it.
 func (e *endpoint) note(chance int, body string) manner {
 	id := idOf(body)
 	e.mu.Lock()
@@ -137,7 +136,7 @@ func (e *endpoint) note(chance int, body string) manner {
 	return e.behaviours[chance%len(e.behaviours)]
 }
 
-// accept is called before the answer is written, so the sender's next act comes after it.
+// accept is called before the answer is written, so that the sender's next act comes after it.
 func (e *endpoint) accept(body string) {
 	id := idOf(body)
 	e.mu.Lock()
@@ -153,14 +152,14 @@ func (e *endpoint) accept(body string) {
 	}
 }
 
-// count is how many requests there were.
+// count is the number of requests so far.
 func (e *endpoint) count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.requests
 }
 
-// account is a copy of what an endpoint has seen.
+// account is a copy of an endpoint's records.
 type account struct {
 	requests, again     int
 	accepted, differing []int64

@@ -22,10 +22,10 @@ import (
 	"passerelle/payment"
 )
 
-// TestEverythingIsReachable plays all scenarios through the API of a complete service, as an
-// integrator would, on both databases. Each scenario must end as it says, with one webhook for
-// every change and at most one order at the bank, and together they must reach everything that
-// checkReached lists.
+// TestEverythingIsReachable runs all scenarios through the API of a complete service, like an
+// integrator, on both databases. Each scenario must have its expected result, with one webhook
+// for every change and at most one order at the bank, and together they must reach everything
+// that checkReached lists.
 func TestEverythingIsReachable(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.Subscribe("PAYMENT_STATE_UPDATED", "first")
@@ -53,7 +53,7 @@ type play struct {
 	reached  map[string]bool
 }
 
-// seenByClient is a payment as a client sees it.
+// seenByClient is a payment in the form that a client gets.
 type seenByClient struct {
 	ID           int64
 	State        payment.State
@@ -97,7 +97,7 @@ func (p *play) run() {
 	p.checkOrders()
 }
 
-// configure sets what the scenario needs, for as long as it lasts.
+// configure changes the settings that the scenario needs, for as long as it runs.
 func (p *play) configure() {
 	values := map[string]string{settings.PeriodicEnabled: "1"}
 	for key, value := range p.scenario.Settings {
@@ -158,7 +158,7 @@ func wireAccount(a passerelle.Account) map[string]any {
 	return map[string]any{"scheme_name": a.Scheme, "identification": a.Identification, "label": a.Label}
 }
 
-// compare asks which reasons speak against the scenario's connector.
+// compare reads the reasons for which the scenario's connector is incompatible.
 func (p *play) compare() {
 	var list []struct {
 		Connector string `json:"connector_uuid"`
@@ -222,10 +222,10 @@ func (p *play) send(move sandbox.Move, body map[string]any) {
 	if refusal.Code != move.Refused {
 		p.t.Fatalf("%s was answered with %d: %s", move.Do, answer.Status, answer.Body)
 	}
-	p.s.OK(p.s.Call("POST", "/sandbox/run", p.s.ConfigToken, nil)) // a bank may not have answered in time
+	p.s.OK(p.s.Call("POST", "/sandbox/run", p.s.ConfigToken, nil)) // the bank may not have answered in time
 }
 
-// advance moves the domain's clock, in pieces that one call allows.
+// advance advances the domain's clock, in steps that one call allows.
 func (p *play) advance(length time.Duration) {
 	for length > 0 {
 		piece := min(length, 400*24*time.Hour)
@@ -234,7 +234,8 @@ func (p *play) advance(length time.Duration) {
 	}
 }
 
-// decide decides on the bank's page for the payer, who then returns to the service.
+// decide sends a decision on the bank's page on behalf of the payer, who is then redirected to
+// the service.
 func (p *play) decide(move sandbox.Move) {
 	attempt, err := p.s.DB.Attempt(p.t.Context(), p.s.Domain.ID, passerelle.PaymentID(p.seen.ID))
 	if err != nil {
@@ -275,7 +276,7 @@ func (p *play) inspect() {
 	p.ends.Cancelling = p.ends.Cancelling || p.seen.StateDetail != nil
 }
 
-// settle reads the end off the payment and its timeline.
+// settle reads the result from the payment and its timeline.
 func (p *play) settle() {
 	p.s.OK(p.s.Call("POST", "/sandbox/run", p.s.ConfigToken, nil))
 	p.inspect()
@@ -298,7 +299,7 @@ func (p *play) settle() {
 	p.remember()
 }
 
-// occurred counts an occurrence, which must have its own day.
+// occurred counts an occurrence, which must have a day of its own.
 func (p *play) occurred(row happened) {
 	p.ends.Occurrences++
 	day, _, _ := strings.Cut(row.Text, " ")
@@ -322,7 +323,7 @@ func (p *play) remember() {
 	p.reached["code "+string(p.ends.Code)] = true
 }
 
-// checkWebhooks compares the receiver's states with those of the timeline.
+// checkWebhooks compares the states in the receiver's requests with those of the timeline.
 func (p *play) checkWebhooks() {
 	var got []payment.State
 	for _, request := range p.s.Received("first") {
@@ -339,11 +340,11 @@ func (p *play) checkWebhooks() {
 	}
 }
 
-// checkOrders counts at the bank.
+// checkOrders counts the orders at the bank.
 func (p *play) checkOrders() {
 	attempt, err := p.s.DB.Attempt(p.t.Context(), p.s.Domain.ID, passerelle.PaymentID(p.seen.ID))
 	if err != nil {
-		return // it was never sent
+		return // the order was never sent
 	}
 	n, err := p.s.DB.SandboxSubmissions(p.t.Context(), p.s.Domain.ID, attempt.Key)
 	if err != nil || n > 1 {

@@ -1,10 +1,10 @@
 // Package servicetest runs the complete service on a temporary database, for tests that use it
-// as its users do.
+// like its users.
 //
-// It owns starting, stopping and restarting such a service and the small client that tests
-// speak through. It does not own expectations, which belong to the tests, and uses the real
-// program: the database, the listener and the simulated bank. It fails the test when anything
-// of that does not start.
+// It owns starting, stopping and restarting such a service and the small client that tests use
+// for calls. It does not own expectations, which belong to the tests. It uses the real program:
+// the database, the listener and the simulated bank. It fails the test when any part of the
+// service does not start.
 package servicetest
 
 import (
@@ -36,47 +36,47 @@ import (
 type Instance struct {
 	*service.Service
 	Domain passerelle.Domain
-	// Origin is the address of the service, Base that of its interface.
+	// Origin is the address of the service, and Base the base URL of its API.
 	Origin, Base string
 	ClientID     string
 	Secret       string
 	ConfigToken  string
 	UsersToken   string
-	// Logs is everything the service has logged.
+	// Logs contains everything that the service has logged.
 	Logs *Logs
 
 	t      testing.TB
 	config service.Config
 }
 
-// Folder is where the service keeps the bytes of files.
+// Folder is the folder in which the service stores files.
 func (s *Instance) Folder() string { return s.config.Files }
 
-// Options change what Start starts. The zero value is the usual service.
+// Options configure Start. The zero value starts the usual service.
 type Options struct {
-	// Now is real time; nil means the machine's clock.
+	// Now returns the real time; nil means the machine's clock.
 	Now    func() time.Time
 	Timing sandbox.Timing
-	// LeaseTimeout is as in service.Config.
+	// LeaseTimeout has the meaning of service.Config.
 	LeaseTimeout time.Duration
-	// Created is when the domain was created; zero means now.
+	// Created is the creation time of the domain; zero means now.
 	Created time.Time
-	// Banks is as in service.Config.
+	// Banks has the meaning of service.Config.
 	Banks string
-	// Identities is as in service.Config.
+	// Identities has the meaning of service.Config.
 	Identities *oidc.Config
 	// Traces is the endpoint of otlp.Config; empty for no traces.
 	Traces string
-	// Quiet leaves out the loops, so that the service does only what is requested.
+	// Quiet starts no loops, so that the service does only requested work.
 	Quiet bool
 }
 
-// Each runs a subtest on each kind of database, with a service of its own.
+// Each runs a subtest on each kind of database, with a new service.
 func Each(t *testing.T, o Options, run func(t *testing.T, s *Instance)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, Start(t, url, o)) })
 }
 
-// Start starts a service on an empty database and stops it with the test.
+// Start starts a service on an empty database and stops it at the end of the test.
 func Start(t testing.TB, url string, o Options) *Instance {
 	t.Helper()
 	if o.Timing == "" {
@@ -100,8 +100,7 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	return s
 }
 
-// Restart ends the service and starts it again on the same database, at
-// another address.
+// Restart stops the service and starts it again on the same database, at another address.
 func (s *Instance) Restart() {
 	s.t.Helper()
 	s.stop()
@@ -113,7 +112,7 @@ func (s *Instance) Restart() {
 	s.Service.Start()
 }
 
-// Replica starts a service beside this one, on the same database and without the loops.
+// Replica starts another service on the same database, without the loops.
 func (s *Instance) Replica() *Instance {
 	s.t.Helper()
 	beside := *s
@@ -184,7 +183,7 @@ func (s *Instance) JSON(a Answer, into any) {
 }
 
 // Call sends a request with a bearer token, unless it is empty, and a JSON body, unless it is
-// nil. A string body is sent as it is. The path is below the base URL.
+// nil. A string body is sent unchanged. The path is relative to the base URL.
 func (s *Instance) Call(method, path, token string, body any) Answer {
 	s.t.Helper()
 	var reader io.Reader
@@ -208,7 +207,7 @@ func (s *Instance) Call(method, path, token string, body any) Answer {
 	return s.Do(request)
 }
 
-// Do sends a request as it is and does not follow redirects.
+// Do sends a request unchanged and does not follow redirects.
 func (s *Instance) Do(request *http.Request) Answer {
 	s.t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -239,8 +238,7 @@ func (s *Instance) OK(a Answer) Answer {
 	return a
 }
 
-// Draft is a payment that every test connector can carry, to be altered by
-// tests.
+// Draft is a payment that every test connector can make, to be changed by tests.
 func Draft() map[string]any {
 	return map[string]any{
 		"client_redirect_uri": "https://shop.example/back",
@@ -252,7 +250,7 @@ func Draft() map[string]any {
 	}
 }
 
-// Create makes a payment and returns its id.
+// Create creates a payment and returns its id.
 func (s *Instance) Create(token string, draft map[string]any) int64 {
 	s.t.Helper()
 	var out struct{ ID int64 }
@@ -260,8 +258,8 @@ func (s *Instance) Create(token string, draft map[string]any) int64 {
 	return out.ID
 }
 
-// Received lists the bodies that came to a name of the built-in receiver,
-// oldest first, after everything due has been done.
+// Received lists the requests to a name of the built-in receiver, oldest first, after all due
+// work has been done.
 func (s *Instance) Received(name string) []Received {
 	s.t.Helper()
 	s.OK(s.Call("POST", "/sandbox/run", s.ConfigToken, nil))

@@ -17,13 +17,13 @@ import (
 
 // TestBanks are the banks of a program that runs.
 type TestBanks struct {
-	// Folder has the bank files, Control is the address that steers the banks.
+	// Folder contains the bank files, and Control is the address that controls the banks.
 	Folder  string `json:"folder"`
 	Control string `json:"control"`
 }
 
-// Steer calls the interface that steers a bank and decodes the answer. The path begins with
-// the name of the bank.
+// Steer calls the control API of a bank and decodes the answer. The path begins with the name of
+// the bank.
 func (b TestBanks) Steer(method, path string, body, into any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
@@ -60,8 +60,8 @@ func (b TestBanks) UUID(t testing.TB, bank string) string {
 	return string(uuid)
 }
 
-// TestBank is the program of one test bank as its own process, to be killed and started
-// again on the same books.
+// TestBank is the program of one test bank as a separate process, which can be killed and
+// started again with the same books.
 type TestBank struct {
 	TestBanks
 
@@ -73,7 +73,7 @@ type TestBank struct {
 }
 
 // StartTestBank starts the program with the bank of one profile, which settles at once, at a
-// fixed address, and puts a network before its API.
+// fixed address, and starts a network in front of its API.
 func StartTestBank(t testing.TB, profile string) *TestBank {
 	t.Helper()
 	listen := FreeAddress(t)

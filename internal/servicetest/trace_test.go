@@ -21,7 +21,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// traces is a receiver of OTLP over HTTP.
+// traces is a receiver for OTLP over HTTP.
 type traces struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -35,7 +35,7 @@ func newTraces(t *testing.T) (*traces, string) {
 	return r, server.URL
 }
 
-// ServeHTTP takes what is exported.
+// ServeHTTP stores exported spans.
 func (r *traces) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	var sent collector.ExportTraceServiceRequest
 	body, err := gzip.NewReader(request.Body)
@@ -60,7 +60,7 @@ func (r *traces) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// of returns the names of the spans of a trace, each with the names of those that it is in.
+// of returns the names of the spans of a trace, each with the names of its parents.
 func (r *traces) of(id string) map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *traces) of(id string) map[string]int {
 	return found
 }
 
-// The traces that a client begins, and the headers that name them.
+// The traces that a client begins, and the headers that contain their ids.
 const (
 	creating, ordering = "0af7651916cd43dd8448eb211c80319c", "1bf7651916cd43dd8448eb211c80319d"
 	byClient           = "00-%s-b7ad6b7169203331-01"
@@ -104,8 +104,8 @@ const tracedPayment = `{"client_redirect_uri": "https://shop.example/back", "cli
 	"amount": 12.50, "currency": "EUR", "label": "Canary Label", "execution_date_type": "instant",
 	"beneficiary": {"scheme_name": "iban", "identification": "FR7630006000011234567890189", "label": "Canary Shop"}}]}`
 
-// TestOneTraceShowsAnOrder follows an order from the client's call over the bank and the
-// payer's return to the receipt of the webhook.
+// TestOneTraceShowsAnOrder follows an order from the client's call, the bank and the payer's
+// return to the receipt of the webhook.
 func TestOneTraceShowsAnOrder(t *testing.T) {
 	storetest.Each(t, oneTrace)
 }
@@ -125,13 +125,13 @@ func oneTrace(t *testing.T, database string) {
 	}
 	press(t, s, s.Bank.Page(s.Domain.ID, attempt.Key), "approve", "")
 	webhooks := s.Received("first")
-	s.Restart() // exports what is recorded
+	s.Restart() // exports the recorded spans
 	checkHeaders(t, webhooks)
 	checkSpans(t, received)
 	checkLog(t, s.Logs.String())
 }
 
-// checkHeaders: each webhook comes with the trace of what it reports.
+// checkHeaders: each webhook has the trace id of the change that it reports.
 func checkHeaders(t *testing.T, webhooks []servicetest.Received) {
 	t.Helper()
 	if len(webhooks) < 2 {
@@ -176,7 +176,7 @@ func checkSpans(t *testing.T, received *traces) {
 	}
 }
 
-// checkLog: the line of a request names the trace and the request.
+// checkLog: the log line of a request contains the ids of the trace and the request.
 func checkLog(t *testing.T, log string) {
 	t.Helper()
 	for line := range strings.Lines(log) {

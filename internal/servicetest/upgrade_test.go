@@ -12,10 +12,10 @@ import (
 )
 
 // TestUpgradeUnderLoad begins with a program from before the newest migration. It starts the
-// present program beside that one on the same PostgreSQL, which the present one migrates, and ends
-// the old one. It then goes back in the same way. Meanwhile clients pay, read accounts and receive
-// events. The path of the old program is in PASSERELLE_TEST_PREVIOUS; scripts/previous-version
-// builds it.
+// present program next to the old one on the same PostgreSQL database, which the present program
+// migrates, and stops the old one. It then goes back to the old program in the same way. During
+// all this clients pay, read accounts and receive events. The path of the old program is in
+// PASSERELLE_TEST_PREVIOUS; scripts/previous-version builds it.
 func TestUpgradeUnderLoad(t *testing.T) {
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)

@@ -16,10 +16,10 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// returnURL is where the application of these tests receives people.
+// returnURL is the redirect address of the application in these tests.
 const returnURL = "https://app.example/back"
 
-// person is an end user with a token, and the application's part of the journey.
+// person is an end user with a token, and the application's part of the flow.
 type person struct {
 	*servicetest.Instance
 	t       *testing.T
@@ -36,7 +36,7 @@ func newPerson(t *testing.T, s *servicetest.Instance) *person {
 	return &person{Instance: s, t: t, token: out.Token, browser: newBrowser(t)}
 }
 
-// newBrowser keeps cookies, and follows no redirects.
+// newBrowser makes a client that keeps cookies and follows no redirects.
 func newBrowser(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -46,8 +46,8 @@ func newBrowser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// eachPerson runs a test on each database, with an application that is registered for
-// returnURL and nothing else.
+// eachPerson runs a test on each database, with an application whose only registered redirect
+// address is returnURL.
 func eachPerson(t *testing.T, run func(t *testing.T, p *person)) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
@@ -55,7 +55,7 @@ func eachPerson(t *testing.T, run func(t *testing.T, p *person)) {
 	})
 }
 
-// query is a valid query with changes; an empty value leaves a parameter out.
+// query returns a valid query with changes; an empty value omits a parameter.
 func (p *person) query(changes ...string) string {
 	q := url.Values{"client_id": {p.ClientID}, "redirect_uri": {returnURL}, "connector_uuid": {testConnector}, "state": {"a b&c=ü"}}
 	for i := 0; i < len(changes); i += 2 {
@@ -67,7 +67,7 @@ func (p *person) query(changes ...string) string {
 	return q.Encode()
 }
 
-// address asks for the address to open in the browser.
+// address requests the address to open in the browser.
 func (p *person) address(changes ...string) string {
 	p.t.Helper()
 	var out struct{ URL string }
@@ -75,7 +75,7 @@ func (p *person) address(changes ...string) string {
 	return out.URL
 }
 
-// open opens an address as a browser does, without following where it leads.
+// open opens an address like a browser, without following redirects.
 func (p *person) open(address string) servicetest.Answer {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, address, nil)
@@ -94,7 +94,7 @@ func (p *person) open(address string) servicetest.Answer {
 	return servicetest.Answer{Status: response.StatusCode, Header: response.Header, Body: body}
 }
 
-// sent is where an answer sends the browser.
+// sent returns the address to which an answer redirects the browser.
 func (p *person) sent(a servicetest.Answer) *url.URL {
 	p.t.Helper()
 	to, err := url.Parse(a.Header.Get("Location"))
@@ -135,7 +135,7 @@ func (f form) no() string {
 	return f.action + "?" + url.Values{"state": {f.state}, "error": {"access_denied"}}.Encode()
 }
 
-// arrives checks where a browser arrives, and returns the connection.
+// arrives checks the address to which a browser is redirected, and returns the connection.
 func (p *person) arrives(a servicetest.Answer, code string) string {
 	p.t.Helper()
 	to := p.sent(a)
@@ -164,7 +164,7 @@ func (p *person) connections() (n int) {
 	return out.Total
 }
 
-// A person lets the bank be read on its page, and comes back with a connection.
+// A person authorises the reads on the bank's page, and returns with a connection.
 func TestWebauth(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		address := p.address()
@@ -175,7 +175,7 @@ func TestWebauth(t *testing.T) {
 		if p.state(id) != "" || accounts.Total != 1 || p.connections() != 1 {
 			t.Errorf("state %q, %d accounts, %d connections", p.state(id), accounts.Total, p.connections())
 		}
-		// The link and the return address work once.
+		// The link and the return address each work once.
 		for _, used := range []string{address, f.yes("one"), f.yes("many"), f.no()} {
 			if a := p.open(used); a.Status != http.StatusUnauthorized || !strings.Contains(string(a.Body), "no longer valid") {
 				t.Errorf("%s once more: %d %s", used, a.Status, a.Body)
@@ -191,7 +191,7 @@ func TestWebauth(t *testing.T) {
 	})
 }
 
-// direct is the address that an application makes itself, with a code.
+// direct is the address that an application constructs itself, with a code.
 func (p *person) direct(changes ...string) string {
 	p.t.Helper()
 	var code struct{ Code string }
@@ -199,7 +199,7 @@ func (p *person) direct(changes ...string) string {
 	return p.Base + "/webauth?" + p.query(changes...) + "&token=" + code.Code
 }
 
-// silent checks that no secret of a journey was logged.
+// silent checks that no secret of a flow was logged.
 func (p *person) silent(address string, f form) {
 	p.t.Helper()
 	u, err := url.Parse(address)
@@ -213,7 +213,7 @@ func (p *person) silent(address string, f form) {
 	}
 }
 
-// Who refuses at the bank comes back with the error, and may go there again.
+// A person who refuses at the bank returns with the error, and may go to the bank again.
 func TestWebauthRefused(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.direct())).String())
@@ -243,7 +243,7 @@ func TestWebauthForged(t *testing.T) {
 		if a := p.open(f.yes(strings.Repeat("x", 9000))); a.Status != http.StatusBadRequest {
 			t.Errorf("a lot from the bank: %d", a.Status)
 		}
-		// The code of one connection does not open another, nor does an invented one.
+		// Neither the code of another connection nor an invented code opens a connection.
 		p.arrives(p.open(form{f.action, f.state, other.code}.yes("one")), "webauthRequired")
 		p.arrives(p.open(form{other.action, other.state, "invented"}.yes("one")), "webauthRequired")
 		if a := p.open(f.yes("one")); a.Status != http.StatusUnauthorized {
@@ -252,8 +252,9 @@ func TestWebauthForged(t *testing.T) {
 	})
 }
 
-// The return address belongs to the browser that left: who has another person agree in their
-// place does not get that person's accounts. Such an attempt uses nothing up.
+// The return address belongs to the browser that was redirected: an attacker who makes another
+// person agree in their place does not get that person's accounts. Such an attempt does not use
+// up the state parameter.
 func TestWebauthInAnotherBrowser(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address())).String())
@@ -273,8 +274,8 @@ func TestWebauthInAnotherBrowser(t *testing.T) {
 	})
 }
 
-// In a sandbox, an application without registered addresses may use any. Without a code nobody
-// is redirected.
+// In a sandbox, an application without registered addresses may use any address. Without a code
+// no browser is redirected.
 func TestWebauthSendsNobodyUnknownAnywhere(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"redirect_uris": []string{}}))
@@ -287,7 +288,8 @@ func TestWebauthSendsNobodyUnknownAnywhere(t *testing.T) {
 	})
 }
 
-// Whose connection it is decides, and which application receives people.
+// The owner of a connection decides about it, and a redirect address must belong to the
+// application that receives people.
 func TestWebauthOfOthers(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		stranger := newPerson(t, p.Instance)
@@ -321,8 +323,9 @@ func (p *person) first() (id int64) {
 	return out.Connections[0].ID
 }
 
-// A connection that an application creates without a browser has the bank's address in its
-// message. A person who returns from there sees that it worked.
+// When an application creates a connection without a browser, the message of the connection
+// contains the bank's address. A person who returns from that address sees a page with the
+// success.
 func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		var out struct {
@@ -336,7 +339,7 @@ func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 			t.Fatalf("%+v", out)
 		}
 		f := p.page(address)
-		p.OK(p.Call("PUT", fmt.Sprintf("/connections/%d", out.ID), p.token, "{}")) // leaves the way back open
+		p.OK(p.Call("PUT", fmt.Sprintf("/connections/%d", out.ID), p.token, "{}")) // the return address stays valid
 		if a := p.open(f.yes("otp")); a.Status != http.StatusOK || !strings.Contains(string(a.Body), "This is not finished yet") {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
@@ -351,7 +354,7 @@ func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 	})
 }
 
-// A further question to the person is no error: the application asks it.
+// A further question to the person is no error, because the application asks it.
 func TestWebauthWithAQuestion(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address("website", "pro", "password", "1234"))).String())
@@ -366,7 +369,7 @@ func TestWebauthWithAQuestion(t *testing.T) {
 	})
 }
 
-// The complete journey in a real browser.
+// The complete flow in a real browser.
 func TestWebauthInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name          string
