@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Clauses gathers conditions and their arguments, for statements whose source of rows is
-// written elsewhere.
+// Clauses collects conditions and their arguments, for statements whose FROM clause is written
+// elsewhere.
 type Clauses struct {
 	All  []string
 	Args []any
@@ -27,7 +27,7 @@ func (c *Clauses) And(clause string, values ...any) {
 	c.All = append(c.All, fmt.Sprintf(clause, names...))
 }
 
-// String is all conditions in one.
+// String joins all conditions with AND.
 func (c *Clauses) String() string { return strings.Join(c.All, " AND ") }
 
 // AnyOf binds ids and lists their placeholders. Without ids, the list matches nothing.
@@ -39,9 +39,8 @@ func AnyOf[T ~int64](c *Clauses, ids []T) string {
 	return strings.Join(names, ", ")
 }
 
-// Padded repeats the last of some values until their number is a power of two. A
-// text is kept for each statement, and lists of any length would make any number of
-// them.
+// Padded repeats the last of some values until their number is a power of two. The text of each
+// statement is cached, and lists of any length would make any number of texts.
 func Padded[T any](values []T) []T {
 	all := values[:len(values):len(values)]
 	for n := len(all); n&(n-1) != 0; n++ {

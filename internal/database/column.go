@@ -8,8 +8,8 @@ import (
 	"passerelle"
 )
 
-// Micros is an instant as it is stored: microseconds since the epoch, in UTC. Both databases
-// compare them alike, independently of a session's time zone.
+// Micros is the stored form of an instant: microseconds since the epoch, in UTC. Both databases
+// compare these numbers in the same way, independently of a session's time zone.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
 // Instant is the instant of stored microseconds.
@@ -33,8 +33,8 @@ func OptionalInstant(µs *int64) *time.Time {
 	return &t
 }
 
-// OptionalText stores the empty string as NULL, for columns where absence and
-// emptiness mean the same.
+// OptionalText stores the empty string as NULL, for columns where NULL and empty have the same
+// meaning.
 func OptionalText[T ~string](s T) *string {
 	if s == "" {
 		return nil
@@ -68,7 +68,7 @@ func ID[T ~int64](id *int64) T {
 	return T(*id)
 }
 
-// OptionalDate stores a day as text, and no day as NULL.
+// OptionalDate stores a day as text, and the zero day as NULL.
 func OptionalDate(d passerelle.Date) *string {
 	if d == (passerelle.Date{}) {
 		return nil
@@ -77,7 +77,7 @@ func OptionalDate(d passerelle.Date) *string {
 	return &text
 }
 
-// Date reads a day that OptionalDate wrote; NULL is no day. Another text is an error.
+// Date reads a day that OptionalDate wrote; NULL is the zero day. Any other text is an error.
 func Date(s *string) (passerelle.Date, error) {
 	if s == nil {
 		return passerelle.Date{}, nil
@@ -86,5 +86,5 @@ func Date(s *string) (passerelle.Date, error) {
 }
 
 // Fold returns the form of a text for comparisons that ignore case but not accents. It is stored
-// beside the text, because the databases do not know the same letters.
+// in addition to the text, because the two databases fold different sets of letters.
 func Fold(text string) string { return cases.Fold().String(text) }

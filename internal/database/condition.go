@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// About names the database and its version.
+// About returns the name and version of the database.
 func (r *Querier) About(ctx context.Context) (string, error) {
 	words := r.engine.words()
 	version, err := One(ctx, r, ScanString, words.about)
@@ -18,7 +18,7 @@ func (r *Querier) About(ctx context.Context) (string, error) {
 	return words.Name + " " + version, nil
 }
 
-// Clock is the database's clock, to the millisecond, by which leases lapse.
+// Clock returns the database's time, to the millisecond. Leases lapse by this clock.
 func (r *Querier) Clock(ctx context.Context) (time.Time, error) {
 	now, err := One(ctx, r, ScanInt, `SELECT {now}`)
 	if err != nil {
@@ -28,7 +28,8 @@ func (r *Querier) Clock(ctx context.Context) (time.Time, error) {
 }
 
 // CheckFile checks a database file for damage and broken references. It reads the whole file.
-// PostgreSQL has programs of its own for that, and enforces references at all times.
+// For PostgreSQL it does nothing: PostgreSQL has programs of its own for that, and always
+// enforces references.
 func (r *Querier) CheckFile(ctx context.Context) error {
 	var found []error
 	for _, check := range r.engine.words().checks {

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CopySQLite writes the state of a database file at one moment to a new file, and reads the copy
-// again to check it. The database may be in use, by other processes as well.
+// CopySQLite writes the state of a database file at one moment to a new file, and then checks
+// the copy. The database may be in use, also by other processes.
 func CopySQLite(ctx context.Context, path, to string) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("there is no database to copy: %w", err)
@@ -34,7 +34,7 @@ func CopySQLite(ctx context.Context, path, to string) (err error) {
 	return checkCopy(ctx, to)
 }
 
-// checkCopy has SQLite check an unused file for damage.
+// checkCopy makes SQLite check an unused file for damage.
 func checkCopy(ctx context.Context, path string) (err error) {
 	copied := &sqliteEngine{path: path, dialect: SQLiteDialect()}
 	pool := copied.connect("query_only(ON)")
@@ -49,8 +49,8 @@ func checkCopy(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// Analyze makes PostgreSQL collect statistics. A database that was just filled has none, and
-// would read whole tables until it collects them.
+// Analyze makes PostgreSQL collect statistics. A newly filled database has none, and PostgreSQL
+// would read whole tables until it has collected them.
 func Analyze(ctx context.Context, url string) error {
 	return once(ctx, url, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, `ANALYZE`)
@@ -58,8 +58,8 @@ func Analyze(ctx context.Context, url string) error {
 	})
 }
 
-// TableSizes returns how many bytes each table of the PostgreSQL database at an address has,
-// by its schema and name.
+// TableSizes returns the size in bytes of each table of the PostgreSQL database at an address,
+// by schema and name.
 func TableSizes(ctx context.Context, url string) (map[string]int64, error) {
 	sizes := map[string]int64{}
 	err := once(ctx, url, func(conn *pgx.Conn) error {
@@ -78,8 +78,8 @@ func TableSizes(ctx context.Context, url string) (map[string]int64, error) {
 	return sizes, err
 }
 
-// Filled reports whether the PostgreSQL database at an address has tables where a restore would
-// create its own.
+// Filled reports whether the PostgreSQL database at an address already has tables in the schema
+// of a restore.
 func Filled(ctx context.Context, url string) (bool, error) {
 	var filled bool
 	err := once(ctx, url, func(conn *pgx.Conn) error {
@@ -89,14 +89,14 @@ func Filled(ctx context.Context, url string) (bool, error) {
 	return filled, err
 }
 
-// once does something on a connection of its own to a PostgreSQL database that
-// need not have our schema.
+// once calls do with a separate connection to a PostgreSQL database, which need not have the
+// schema of the service.
 func once(ctx context.Context, url string, do func(*pgx.Conn) error) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return errPostgresAddress
 	}
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec // a pooler may be in between
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // the connection may go through a pooler
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("connect to the database: %w", classify(err))

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// CounterShards spreads one total over rows, so that concurrent transactions seldom wait for
-// each other. A reader adds the rows up.
+// CounterShards is the number of rows of one total, so that concurrent transactions seldom wait
+// for each other. A reader adds up the rows.
 const CounterShards = 16
 
 // total is a row whose number units change.
@@ -22,7 +22,7 @@ func (t total) compare(o total) int {
 	return cmp.Or(cmp.Compare(t.domain, o.domain), cmp.Compare(t.name, o.name), cmp.Compare(t.shard, o.shard))
 }
 
-// Count changes a total by delta. Spread picks the shard.
+// Count changes a total by delta. spread selects the shard.
 func (u *Unit) Count(domain int64, name string, spread, delta int64) {
 	if u.totals == nil {
 		u.totals = map[total]int64{}
@@ -33,9 +33,9 @@ func (u *Unit) Count(domain int64, name string, spread, delta int64) {
 const changeTotal = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, $3, $4)
 	ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + excluded.n`
 
-// tallies change the totals of units in a shared transaction, as its last statements. Each
-// total is changed once, because a change keeps others waiting until COMMIT, and all in one
-// order, so that no two transactions wait for each other.
+// tallies returns the statements that change the totals of units in a shared transaction, which
+// are its last statements. Each total is changed once, because a change makes others wait until
+// COMMIT, and all in one order, so that no two transactions wait for each other.
 func tallies(units ...*Unit) []statement {
 	changes := map[total]int64{}
 	for _, u := range units {
@@ -50,7 +50,7 @@ func tallies(units ...*Unit) []statement {
 	return all
 }
 
-// Total returns a total of a domain, zero when it was never changed.
+// Total returns a total of a domain, or zero when it was never changed.
 func (r *Querier) Total(ctx context.Context, domain int64, name string) (int64, error) {
 	return One(ctx, r, func(row Row) (int64, error) {
 		var n int64

@@ -9,28 +9,30 @@ import (
 	"sync/atomic"
 )
 
-// Dialect has the differences between the databases in SQL text.
+// Dialect contains the differences between the databases in SQL text.
 type Dialect struct {
 	// Name is "sqlite" or "postgres".
 	Name string
-	// EqualsApart means that an index on (key, id) does not lead to a place among equal keys,
-	// when id is the key of the table.
+	// EqualsApart means that an index on (key, id) cannot be searched for a position among equal
+	// keys, when id is the key of the table.
 	EqualsApart bool
-	// Alone, before the name of a table, waits for other transactions that have read the table, and
-	// blocks later ones. It is empty where there is only one writer at a time.
+	// Alone, written before a table name, makes the statement wait for other transactions that
+	// have read the table, and blocks later ones. It is empty for a database that has only one
+	// writer at a time.
 	Alone string
-	// about asks for the version. checks find damage, one line each.
+	// about selects the version. checks are statements that find damage, one row for each
+	// finding.
 	about  string
 	checks []string
 	tokens *strings.Replacer
-	// parameters rewrites the parameters of a statement; nil leaves them.
+	// parameters rewrites the parameters of a statement; nil means no change.
 	parameters func(sql string) string
-	texts      sync.Map // of string or ofOneRow to string, as statements are written and as they run
+	texts      sync.Map // maps string or ofOneRow to string, from statements in code to executed texts
 	kept       atomic.Int64
 }
 
-// ofOneRow is a statement that the server itself fails with notOne when it does not change or
-// find exactly one row. What follows is then not executed.
+// ofOneRow is a statement that fails on the server with notOne unless it changes or finds
+// exactly one row. The statements after it are then not executed.
 type ofOneRow string
 
 // notOne is the error code for that: division by zero.
@@ -39,7 +41,7 @@ const notOne = "22012"
 // textOfOneRow is the text of such a statement.
 func (d *Dialect) textOfOneRow(sql string) string {
 	if text, ok := d.texts.Load(ofOneRow(sql)); ok {
-		return text.(string) //nolint:errcheck // the map holds nothing else
+		return text.(string) //nolint:errcheck // the map contains only strings
 	}
 	returning := " RETURNING 1"
 	if strings.HasPrefix(sql, "SELECT ") {
@@ -52,8 +54,7 @@ func (d *Dialect) textOfOneRow(sql string) string {
 	return text
 }
 
-// maxTexts bounds the texts that are kept: there are about a thousand, and several
-// of each list.
+// maxTexts limits the cached texts: there are about a thousand, and several for each list.
 const maxTexts = 4096
 
 // SQLiteDialect is the dialect of SQLite, whose clock has milliseconds.
@@ -70,8 +71,8 @@ func SQLiteDialect() *Dialect {
 	)}
 }
 
-// PostgresDialect is the dialect of PostgreSQL. Its statement_timestamp is stable within a
-// statement, unlike clock_timestamp, so an index can serve "lease < {now}".
+// PostgresDialect is the dialect of PostgreSQL. Its statement_timestamp is constant within a
+// statement, unlike clock_timestamp, so that an index can be used for "lease < {now}".
 func PostgresDialect() *Dialect {
 	return &Dialect{Name: "postgres", Alone: "LOCK TABLE ", about: `SELECT current_setting('server_version')`, tokens: strings.NewReplacer(
 		"{now}", "CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS BIGINT)",
@@ -82,17 +83,17 @@ func PostgresDialect() *Dialect {
 	)}
 }
 
-// UpTo returns a limit written out. PostgreSQL estimates a limit in the arguments as a tenth of
-// the table, because it plans for any value, and would read the whole table to erase a few
-// rows.
+// UpTo returns a LIMIT clause with a literal number. PostgreSQL plans for any value of a LIMIT
+// parameter and estimates it as a tenth of the table, and would read the whole table to erase a
+// few rows.
 func UpTo(rows int) string { return " LIMIT " + strconv.Itoa(rows) }
 
-// watch gets each statement, see [Watch]; nil outside tests.
+// watch is called with each statement, see [Watch]; nil outside of tests.
 var watch func(database, sql string)
 
-// Watch registers fn for tests. It gets each statement with the kind of its database, in the
-// goroutine that executes it, except queries for whole tables. Tests plan these statements.
-// Call it before a store is opened.
+// Watch registers fn for tests. The function gets each statement with the kind of its database,
+// in the goroutine that executes it, except queries for whole tables. Tests plan these
+// statements. Watch must be called before a store is opened.
 func Watch(fn func(database, sql string)) { watch = fn }
 
 func (d *Dialect) seen(sql string) {
@@ -101,19 +102,19 @@ func (d *Dialect) seen(sql string) {
 	}
 }
 
-// Text returns a statement in the words of the database.
+// Text returns a statement in the dialect of the database.
 func (d *Dialect) Text(sql string) string {
 	if d.parameters == nil && !strings.Contains(sql, "{") {
 		return sql
 	}
 	if text, ok := d.texts.Load(sql); ok {
-		return text.(string) //nolint:errcheck // the map holds nothing else
+		return text.(string) //nolint:errcheck // the map contains only strings
 	}
 	text := d.tokens.Replace(sql)
 	if d.parameters != nil {
 		text = d.parameters(text)
 	}
-	if d.kept.Add(1) <= maxTexts { // texts of lists come in many lengths
+	if d.kept.Add(1) <= maxTexts { // lists of many lengths have many texts
 		d.texts.Store(sql, text)
 	}
 	return text
@@ -121,17 +122,17 @@ func (d *Dialect) Text(sql string) string {
 
 var parameter = regexp.MustCompile(`(LIMIT )?\$(\d+)`)
 
-// unnamed replaces $1 by ? in a statement for SQLite where positions suffice: to SQLite $1 is a
-// name, and the driver searches all names for each argument. A limit is hidden in a sum: SQLite
-// uses the value of a bare parameter in its plan, and plans again whenever a value is bound, even
-// the same one.
+// unnamed replaces $1 by ? in a statement for SQLite when positions suffice: for SQLite $1 is a
+// name, and the driver searches all names for each argument. A limit is put into a sum: SQLite
+// uses the value of a bare LIMIT parameter in its plan, and plans again whenever a value is
+// bound, even the same value.
 func unnamed(sql string) string {
 	highest := 0
 	return parameter.ReplaceAllStringFunc(sql, func(found string) string {
 		limit, digits, _ := strings.Cut(found, "$")
 		number, err := strconv.Atoi(digits)
 		if err != nil {
-			panic(err) // a mistake in the statement
+			panic(err) // only for an error in the statement
 		}
 		if limit != "" {
 			limit += "0 + "
@@ -145,8 +146,8 @@ func unnamed(sql string) string {
 	})
 }
 
-// script is a migration in the words of the database, without the blocks that
-// are for the other one.
+// script returns a migration in the dialect of the database, without the blocks for the other
+// database.
 func (d *Dialect) script(migration string) (string, error) {
 	var kept strings.Builder
 	block := ""
@@ -170,7 +171,7 @@ func (d *Dialect) script(migration string) (string, error) {
 	return d.tokens.Replace(kept.String()), nil
 }
 
-// opening is the first line of a statement, by which errors name it.
+// opening is the first line of a statement, which identifies it in errors.
 func opening(sql string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(sql), "\n")
 	return line

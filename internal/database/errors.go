@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// The errors that callers distinguish. Every other error is a fault of the program or of the
+// The errors that callers can distinguish. Every other error is a fault of the program or of the
 // database.
 var (
 	// ErrNotFound reports that a query for one row found none.
@@ -26,7 +26,7 @@ var (
 	// column or a trigger.
 	ErrConstraint = errors.New("the schema refuses the row")
 	// ErrUnknown means that the connection was lost during COMMIT, and the server could not be
-	// asked in time for the outcome. The unit may have been written.
+	// asked for the outcome in time. Only after this error may the unit have been written.
 	ErrUnknown = errors.New("the outcome of the transaction is unknown")
 	// ErrUnread means that the unit was written, but the connection was lost before the rows of
 	// [Unit.Returning] were read. It is an error of the kind passerelle.Unavailable.
@@ -35,7 +35,7 @@ var (
 	ErrClosed = errors.New("the database is closed")
 )
 
-// sqliteKinds has extended result codes, and primary ones for the rest.
+// sqliteKinds contains extended result codes, and primary codes for the others.
 var sqliteKinds = map[int]error{
 	1555: ErrDuplicate,           // SQLITE_CONSTRAINT_PRIMARYKEY
 	2067: ErrDuplicate,           // SQLITE_CONSTRAINT_UNIQUE
@@ -49,17 +49,17 @@ var sqliteKinds = map[int]error{
 	14:   passerelle.Unavailable, // SQLITE_CANTOPEN
 }
 
-// postgresKinds has error codes, and classes of them for the rest.
+// postgresKinds contains error codes, and classes of codes for the others.
 var postgresKinds = map[string]error{
 	"23505": ErrDuplicate,
 	"23":    ErrConstraint,
-	"25006": passerelle.Unavailable, // read only, as a standby is
+	"25006": passerelle.Unavailable, // read only, for example a standby
 	"08":    passerelle.Unavailable, // connection exception
 	"53":    passerelle.Unavailable, // insufficient resources
 	"57":    passerelle.Unavailable, // operator intervention
 }
 
-// classify adds to a driver's error the kind that its code stands for.
+// classify adds the kind for its code to a driver's error.
 func classify(err error) error {
 	if kind := kindOf(err); kind != nil {
 		return fmt.Errorf("%w: %w", kind, err)
@@ -70,8 +70,8 @@ func classify(err error) error {
 func kindOf(err error) error {
 	switch {
 	case errors.Is(err, ErrUnknown):
-		return nil // whatever the cause, it must not be simply tried again
-	case errors.Is(err, errAgain), errors.Is(err, ErrUnread):
+		return nil // whatever the cause, the unit must not simply be tried again
+	case errors.Is(err, errAgain):
 		return passerelle.Unavailable
 	}
 	var fromSQLite *sqlite.Error
@@ -89,7 +89,7 @@ func kindOf(err error) error {
 	return nil
 }
 
-// isCut reports whether the connection to the server was missing or lost.
+// isCut reports whether the connection to the server could not be made or was lost.
 func isCut(err error) bool {
 	var unreachable *pgconn.ConnectError
 	var network *net.OpError
@@ -105,8 +105,8 @@ func firstOf[K comparable](kinds map[K]error, keys ...K) error {
 	return nil
 }
 
-// panicked carries a panic from where it must not spread, the writer or the
-// middle of a result, to the goroutine of the caller that caused it.
+// panicked carries a panic to the goroutine of the caller that caused it. It is caught where it
+// must not spread: in the writer, or in the middle of a result.
 type panicked struct {
 	value any
 	stack []byte
@@ -124,7 +124,7 @@ func guard(fn func() error) (err error) {
 	return fn()
 }
 
-// resume lets a panic that guard has caught go on.
+// resume continues a panic that guard has caught.
 func resume(err error) error {
 	var p *panicked
 	if errors.As(err, &p) {

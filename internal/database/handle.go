@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// Config has what a database needs in addition to its address.
+// Config contains the settings of a database in addition to its address.
 type Config struct {
-	// Migrations has the steps of the schema, see [Handle.Migrate]; nil has none.
+	// Migrations contains the steps of the schema, see [Handle.Migrate]; nil means none.
 	Migrations fs.FS
 	// Log receives messages for operators; nil discards them.
 	Log *slog.Logger
 	// MaxConns limits reading connections on SQLite and all connections on PostgreSQL. Zero means
 	// twice the number of processors on SQLite, and 16 on PostgreSQL.
 	MaxConns int
-	// Alone gives each unit a transaction of its own, to measure the gain of sharing.
+	// Alone gives each unit its own transaction, to measure the gain from shared transactions.
 	Alone bool
-	// Limit is how long a query or unit may take, with the wait for a connection, before it fails
-	// with context.DeadlineExceeded or passerelle.Unavailable. Zero is no limit, for commands that
-	// read whole tables. A unit may wait seconds longer for COMMIT, and for what it shares with
-	// other units.
+	// Limit is the longest time of a query or unit, including the wait for a connection, before
+	// it fails with context.DeadlineExceeded or passerelle.Unavailable. Zero means no limit, for
+	// commands that read whole tables. A unit may wait some seconds longer for COMMIT, and for
+	// work that it shares with other units.
 	Limit time.Duration
 }
 
@@ -53,11 +53,11 @@ func (r *Querier) bounded(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, r.limit)
 }
 
-// engine has what the two databases do differently.
+// engine contains the operations that differ between the two databases.
 type engine interface {
 	// read calls row for each row until row returns false or an error.
 	read(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
-	// readWhole is read for a query that reads whole tables.
+	// readWhole is like read, for a query that reads whole tables.
 	readWhole(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
 	// write executes the unit. A nil error means that it is durable.
 	write(ctx context.Context, u *Unit) error
@@ -71,8 +71,8 @@ type engine interface {
 }
 
 // Open opens the database at an address: "sqlite:PATH", a file that is created when missing and
-// readable by its owner only; "sqlite::memory:", a private temporary file that Close removes;
-// or "postgres://…", as libpq reads it. The schema is not touched.
+// readable by its owner only; "sqlite::memory:", a private temporary file that Close removes; or
+// "postgres://…", as libpq reads it. Open does not change the schema.
 func Open(ctx context.Context, url string, config Config) (*Handle, error) {
 	migrations, err := loadMigrations(config.Migrations)
 	if err != nil {
@@ -88,7 +88,7 @@ func Open(ctx context.Context, url string, config Config) (*Handle, error) {
 	return &Handle{Querier: Querier{engine: engine, limit: config.Limit}, log: config.Log, migrations: migrations}, nil
 }
 
-// openEngine leaves addresses out of errors, because they may have a password.
+// openEngine omits addresses from errors, because they may contain a password.
 func openEngine(ctx context.Context, url string, config Config) (engine, error) {
 	scheme, path, _ := strings.Cut(url, ":")
 	switch scheme {
@@ -100,7 +100,7 @@ func openEngine(ctx context.Context, url string, config Config) (engine, error) 
 	return nil, fmt.Errorf("open the database: the address begins with %q, and neither with sqlite: nor with postgres://", scheme)
 }
 
-// Ping reports whether the database answers.
+// Ping fails when the database does not answer.
 func (p *Handle) Ping(ctx context.Context) error {
 	if err := p.engine.ping(ctx); err != nil {
 		return fmt.Errorf("ping the database: %w", classify(err))
@@ -119,12 +119,13 @@ func (p *Handle) Close() error {
 	return nil
 }
 
-// Dialect returns what statements have to know about the database.
+// Dialect returns the SQL dialect of the database.
 func (r *Querier) Dialect() *Dialect { return r.engine.words() }
 
-// Observe has fn called with the statements of each query and unit before it is executed,
-// except queries for whole tables. An error of fn becomes that of the query or unit. Tests
-// measure and plan statements with it. Call it while nothing else uses the database.
+// Observe makes the handle call fn with the statements of each query and unit before they are
+// executed, except queries for whole tables. An error of fn becomes the error of the query or
+// unit. Tests measure and plan statements with it. It must be called while nothing else uses the
+// database.
 func (p *Handle) Observe(fn func(ctx context.Context, statements []Statement) error) { p.observer = fn }
 
 // observe reports a query.

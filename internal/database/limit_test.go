@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// A unit that another blocks, and one without a connection, fail in time and release what they
-// held.
+// A unit that another unit blocks, and a unit without a connection, fail in time and release
+// their locks and connections.
 func TestUnitsHaveALimit(t *testing.T) {
 	url := storetest.Postgres(t)
 	slow := open(t, url)
@@ -34,7 +34,7 @@ func TestUnitsHaveALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun, failed := time.Now(), make(chan error)
-	for range 2 { // the second waits for the connection of the first
+	for range 2 { // the second unit waits for the connection of the first
 		go func() {
 			failed <- hurried.Write(t.Context(), func(tx *Unit) error { tx.Exec(`UPDATE probe SET name = 'b'`); return nil })
 		}()

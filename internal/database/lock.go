@@ -11,9 +11,9 @@ import (
 // ErrServed reports that another process already serves from the database.
 var ErrServed = errors.New("another process serves from this SQLite database")
 
-// LockOut keeps other servers away from a SQLite database until the pool is closed or the
-// process ends. It fails with ErrServed when another server is there. It returns false for
-// PostgreSQL, from which several processes serve.
+// LockOut prevents other servers from using a SQLite database until the pool is closed or the
+// process ends. It fails with ErrServed when another server uses it. It returns false for
+// PostgreSQL, which several processes may use.
 func (p *Handle) LockOut(ctx context.Context) (bool, error) {
 	single, ok := p.engine.(*sqliteEngine)
 	if !ok {
@@ -22,9 +22,9 @@ func (p *Handle) LockOut(ctx context.Context) (bool, error) {
 	return true, single.lockOut(ctx)
 }
 
-// lockOut locks the database for one server. The lock is a transaction on a file beside the
-// database, which commands that read or write rows do not open. SQLite locks it with the means
-// of each operating system.
+// lockOut locks the database for one server. The lock is a transaction on a second file next to
+// the database. Commands that read or write rows do not open that file. SQLite uses the file
+// locks of each operating system.
 func (s *sqliteEngine) lockOut(ctx context.Context) error {
 	if err := privateFile(s.path + "-serving"); err != nil {
 		return fmt.Errorf("make the file of the one server: %w", err)
@@ -32,7 +32,7 @@ func (s *sqliteEngine) lockOut(ctx context.Context) error {
 	address := url.URL{Scheme: "file", Path: s.path + "-serving"}
 	pool, err := sql.Open("sqlite", address.String())
 	if err != nil {
-		panic(err) // only an unknown driver fails here
+		panic(err) // Open fails only for an unknown driver
 	}
 	pool.SetMaxOpenConns(1)
 	if _, err := pool.ExecContext(ctx, "BEGIN EXCLUSIVE"); err != nil {

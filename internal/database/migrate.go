@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// The migrations have a runner of their own, some 270 lines with that of PostgreSQL. Two
-// libraries were tried with all files of the store, and the documentation of a third was read:
+// The migrations have their own runner, of some 270 lines including the part for PostgreSQL. For
+// comparison, two libraries were tried with all files of the store, and the documentation of a
+// third was read:
 //
 //   - goose v3 cuts files at semicolons and fails at the first trigger until each file has marks
 //     of its own. It applied an edited file as if it were the old one, without a word.
@@ -20,12 +21,12 @@ import (
 //     fails it refuses every start until a person has set the version by hand.
 //   - tern v2 keeps no checksum and knows PostgreSQL only.
 //
-// None writes one text for two databases, lists the statements without running them, or tries
-// again when running replicas hold a table. The first two bring database/sql as a second kind of
-// connection to PostgreSQL. atlas compares schemas and would be a second program at each upgrade.
-// A library would save the table of versions.
+// None supports one text for two databases, lists the statements without running them, or tries
+// again while running replicas lock a table. The first two require database/sql as a second kind
+// of connection to PostgreSQL. atlas compares schemas and would be a second program at each
+// upgrade. A library would only replace the table of versions.
 
-// migration is one step of the schema, forward only.
+// migration is one step of the schema. Steps only go forward.
 type migration struct {
 	version  int64
 	name     string
@@ -54,17 +55,17 @@ const (
 
 var errPending = errors.New("the schema is not up to date; run the command migrate")
 
-// Migrate brings the schema up to date, completely or not at all. It is idempotent. One
-// migrator works and others wait. On PostgreSQL it lets transactions on the tables go first,
-// and fails when some do not end for minutes. It fails when a migration was edited after it had
-// been applied. A schema newer than this program is left alone: replicas of two versions run
-// side by side.
+// Migrate applies all missing migrations, completely or not at all. A second call changes
+// nothing. One migrator works while others wait. On PostgreSQL it lets transactions on the
+// tables finish first, and fails when some of them do not end for minutes. It fails when a
+// migration was edited after it had been applied. It does not change a schema that is newer than
+// this program, because replicas of two versions may run at the same time.
 func (p *Handle) Migrate(ctx context.Context) error {
 	return p.MigrateShown(ctx, func(int64, int64) {})
 }
 
-// MigrateShown is Migrate, and calls shown with how many of how many migrations are applied,
-// again from zero when it is tried again.
+// MigrateShown is like Migrate, and calls shown with the number of applied migrations and of all
+// missing ones, beginning at zero again when it is tried again.
 func (p *Handle) MigrateShown(ctx context.Context, shown func(done, total int64)) error {
 	var applied []string
 	err := p.engine.migrate(ctx, func(s session) error {
@@ -81,8 +82,8 @@ func (p *Handle) MigrateShown(ctx context.Context, shown func(done, total int64)
 	return nil
 }
 
-// SchemaCurrent returns nil when all migrations of this program have been
-// applied, as they are now.
+// SchemaCurrent returns nil when all migrations of this program have been applied, in their
+// present form.
 func (p *Handle) SchemaCurrent(ctx context.Context) error {
 	applied := history{}
 	err := p.Each(ctx, readHistory, nil, func(row Row) (bool, error) { return true, applied.add(row) })
@@ -125,15 +126,15 @@ func (p *Handle) missing(ctx context.Context, s session) ([]migration, error) {
 	return applied.pending(p.migrations)
 }
 
-// PendingMigration is a migration that Migrate would apply, with its statements for the
-// database at hand.
+// PendingMigration is a migration that Migrate would apply, with its statements for this
+// database.
 type PendingMigration struct{ Name, Statements string }
 
-// errUndo ends a transaction that was to change nothing.
+// errUndo ends a transaction that must not change anything.
 var errUndo = errors.New("nothing is to change")
 
-// Pending lists what Migrate would apply, in order, and changes nothing. It waits for other
-// migrators only. It fails as Migrate does when a migration was edited.
+// Pending lists the migrations that Migrate would apply, in order, and changes nothing. It waits
+// for other migrators only. Like Migrate, it fails when a migration was edited.
 func (p *Handle) Pending(ctx context.Context) ([]PendingMigration, error) {
 	var all []PendingMigration
 	err := p.engine.migrate(ctx, func(s session) error {
@@ -193,8 +194,7 @@ func (h history) pending(all []migration) ([]migration, error) {
 	return pending, nil
 }
 
-// loadMigrations reads migrations/0001_name.sql and so on, in the order of their
-// numbers.
+// loadMigrations reads migrations/0001_name.sql and so on, in the order of their numbers.
 func loadMigrations(files fs.FS) ([]migration, error) {
 	if files == nil {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// migrating opens the database as a program with these migrations, and migrates it.
+// migrating opens the database like a program with these migrations, and migrates it.
 func migrating(t *testing.T, url string, texts ...string) (*Handle, error) {
 	t.Helper()
 	db := openOnly(t, url, texts...)
@@ -62,8 +62,8 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-// TestPendingChangesNothing: the list is what the next migration applies, and the database does
-// not change, even an empty one.
+// TestPendingChangesNothing: the list contains the migrations that are applied next, and the
+// database does not change, even an empty one.
 func TestPendingChangesNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		names := func(db *Handle) (names []string) {
@@ -138,7 +138,7 @@ func TestEditedMigrationIsRefused(t *testing.T) {
 	})
 }
 
-// TestMigratorsRunOneAtATime starts several at once. The steps run once.
+// TestMigratorsRunOneAtATime starts several migrators at the same time. Each step runs once.
 func TestMigratorsRunOneAtATime(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		var all sync.WaitGroup

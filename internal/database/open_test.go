@@ -32,7 +32,7 @@ CREATE TABLE unit_mark (slot BIGINT PRIMARY KEY, unit BIGINT NOT NULL, at BIGINT
 -- end
 `
 
-// steps are the migrations with these texts, in their order.
+// steps are migrations with these texts, in this order.
 func steps(texts ...string) fs.FS {
 	files := fstest.MapFS{}
 	for i, text := range texts {
@@ -132,7 +132,8 @@ func TestOpenRefusesAddresses(t *testing.T) {
 	}
 }
 
-// TestServerKeepsWhatItAcknowledged refuses a server that does not.
+// TestServerKeepsWhatItAcknowledged: a server that may lose acknowledged transactions is
+// refused.
 func TestServerKeepsWhatItAcknowledged(t *testing.T) {
 	url := storetest.Postgres(t)
 	for setting, want := range map[string]error{"off": errNotDurable, "local": nil, "on": nil} {

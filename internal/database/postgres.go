@@ -21,11 +21,11 @@ const postgresConns = 16
 type postgresEngine struct {
 	pool        *pgxpool.Pool
 	dialect     *Dialect
-	sharers     *sharers      // nil when every unit is to be alone
-	pooled      bool          // a pooler is in between, whose server processes change
-	settleLimit time.Duration // settleLimit, except in tests
+	sharers     *sharers      // nil when every unit has its own transaction
+	pooled      bool          // connected through a pooler, which changes the server process between transactions
+	settleLimit time.Duration // settleLimit except in tests
 	slots       slots
-	giving      way // givingWay, except in tests
+	giving      way // givingWay except in tests
 	log         *slog.Logger
 }
 
@@ -70,13 +70,14 @@ func openPostgres(ctx context.Context, url string, options Config) (engine, erro
 
 var errNotDurable = errors.New("open the PostgreSQL database: synchronous_commit is off for this server, database or role, so that what was acknowledged could be lost; set it to on, local or remote_apply")
 
-// parameters are the server settings unless the address has others. Statements here read few
-// rows by an index that has them in order. Compiling them takes longer than it saves, because
-// the costs of a LIMIT are overestimated. Planning them for each set of arguments takes longer
-// than executing them, with the same result. A bitmap scan loses the order, so with old
-// statistics each page would read and sort the whole backlog, and a table that was small would
-// be read completely. A LIMIT parameter is estimated as a tenth of all rows, which justifies a
-// hash or sort of each joined table.
+// parameters are the server settings that apply unless the address contains others. The
+// statements of the service read few rows through an index in the required order. Just-in-time
+// compilation takes longer than it saves, because the costs of a LIMIT are overestimated.
+// Planning for each set of arguments takes longer than the execution, and has the same result. A
+// bitmap scan loses the order, so that with old statistics each page would read and sort the
+// whole backlog. A sequential scan could be chosen for a table that was small at the time of its
+// statistics. A LIMIT parameter is estimated as a tenth of all rows, which would make a hash or
+// sort of each joined table look cheap.
 var parameters = map[string]string{
 	"application_name":  "passerelle",
 	"jit":               "off",
@@ -87,21 +88,20 @@ var parameters = map[string]string{
 	"enable_mergejoin":  "off",
 }
 
-// forWholeTables undoes, for one transaction, the settings that suit queries of few rows only,
-// including plans that are made for any domain.
+// forWholeTables resets, for one transaction, the settings that are good only for queries of few
+// rows, including generic plans.
 const forWholeTables = `SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL enable_bitmapscan = on;
 	SET LOCAL plan_cache_mode = force_custom_plan`
 
-// PostgresParameters returns the server settings that sessions have unless the address has
-// others, so that tests plan as the service does.
+// PostgresParameters returns the server settings of sessions that apply unless the address
+// contains others, so that tests use the same plans as the service.
 func PostgresParameters() map[string]string { return maps.Clone(parameters) }
 
 // connectLimit is how long a server may take to accept a connection.
 const connectLimit = 10 * time.Second
 
-// bound makes the server itself end statements, and transactions without a statement, after a
-// limit. Otherwise the server would notice a lost client only after hours, and hold its locks
-// meanwhile.
+// bound makes the server itself end statements, and idle transactions, after a limit. Otherwise
+// the server would notice a lost client only after hours, and keep its locks until then.
 func bound(config *pgx.ConnConfig, limit time.Duration) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectLimit

@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// refusedParameter is the code with which PgBouncer refuses a setting of a session.
+// refusedParameter is the error code with which PgBouncer refuses a setting of a session.
 const refusedParameter = "08P01"
 
-// examine connects once. It reports whether a pooler is in between, and refuses sessions that
-// are not as the service needs them. A pooler gives each transaction another server process,
-// so the process is not the one that the connection began with, and settings of the
-// connection may not have reached it.
+// examine opens one connection. It reports whether the connection goes through a pooler, and
+// refuses sessions whose settings the service cannot work with. A pooler may use another server
+// process for each transaction, so the process differs from the one at the start of the
+// connection, and settings of the connection may not apply to it.
 func examine(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if fault := (*pgconn.PgError)(nil); errors.As(err, &fault) && fault.Code == refusedParameter && strings.Contains(fault.Message, "startup parameter") {
@@ -27,14 +27,14 @@ func examine(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
 	}
-	defer conn.Close(ctx) //nolint:errcheck // it was only asked
+	defer conn.Close(ctx) //nolint:errcheck // the connection only read settings
 	process, found, err := settingsOf(ctx, conn, append(slices.Collect(maps.Keys(config.RuntimeParams)), committing))
 	if err != nil {
 		return false, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
 	}
-	// COMMIT must not be answered before the transaction is on the server's disk: what clients
-	// were told would be lost with it. Whether a standby has to have it as well is the
-	// operator's choice.
+	// COMMIT must not be answered before the transaction is on the server's disk, because
+	// acknowledged data could otherwise be lost. The operator decides whether a standby must
+	// also have it.
 	if found[committing] == "off" {
 		return false, errNotDurable
 	}
@@ -45,14 +45,14 @@ func examine(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
 	return pooled, nil
 }
 
-// nameOfProgram is a setting that poolers know.
+// nameOfProgram is a setting that poolers pass on.
 const nameOfProgram = "application_name"
 
-// committing is the setting that says when COMMIT is answered.
+// committing is the setting that decides when COMMIT is answered.
 const committing = "synchronous_commit"
 
-// settingsOf asks for the number of the server process and for settings, in one statement:
-// the next one may be another process's.
+// settingsOf reads the number of the server process and settings in one statement, because the
+// next statement may run in another process.
 func settingsOf(ctx context.Context, conn *pgx.Conn, names []string) (uint32, map[string]string, error) {
 	const ask = `SELECT pg_backend_pid(), name, current_setting(name, TRUE) FROM unnest(string_to_array($1, ',')) name`
 	rows, err := conn.Query(ctx, ask, pgx.QueryExecModeSimpleProtocol, strings.Join(names, ","))
@@ -72,8 +72,8 @@ func settingsOf(ctx context.Context, conn *pgx.Conn, names []string) (uint32, ma
 	return process, found, err
 }
 
-// differing lists the statements that give a session the settings it lacks. Of limits, any
-// will do.
+// differing returns the statements that set the settings which a session lacks. For limits, any
+// value is accepted.
 func differing(wanted, found map[string]string) []string {
 	var wrong []string
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
@@ -86,7 +86,7 @@ func differing(wanted, found map[string]string) []string {
 	return wrong
 }
 
-// settingNames are the settings of a session, as a list.
+// settingNames lists the settings of a session.
 func settingNames(config *pgx.ConnConfig) string {
 	names := slices.Sorted(maps.Keys(config.RuntimeParams))
 	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return name == nameOfProgram }), ", ")

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// mark identifies a transaction in the database: a number in a slot, perhaps the slot's first.
-// process is the server process while there is a connection, and lost means that there is none
-// any more.
+// mark identifies a transaction in the database: a number in a slot. It may be the first number
+// of the slot. process is the number of the server process while there is a connection, and lost
+// means that the connection was lost.
 type mark struct {
 	slot, unit int64
 	first      bool
@@ -19,39 +19,40 @@ type mark struct {
 	lost       bool
 }
 
-// connectedSince is the name of when a connection was made.
+// connectedSince is the name of the setting with the time at which a connection was made.
 const connectedSince = "passerelle.since"
 
 func noteConnection(conn *pgx.Conn) { conn.PgConn().CustomData()[connectedSince] = time.Now() }
 
-// on notes where the transaction takes place.
+// on stores the connection of the transaction.
 func (m *mark) on(conn *pgx.Conn) {
 	m.process = conn.PgConn().PID()
 	m.since, _ = conn.PgConn().CustomData()[connectedSince].(time.Time)
 }
 
-// slots are the unused slots. Their numbers are by chance, so that other processes have others.
+// slots contains the unused slots. Their numbers are random, so that other processes use other
+// numbers.
 type slots struct {
 	mu   sync.Mutex
 	free []int64
 }
 
-// take is a mark in a slot of its own until give.
+// take returns a mark in a slot that no other transaction uses until give.
 func (s *slots) take() *mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := &mark{unit: 1 + rand.Int64N(1<<62)} //nolint:gosec // a name, no secret
+	m := &mark{unit: 1 + rand.Int64N(1<<62)} //nolint:gosec // an identifier, not a secret
 	last := len(s.free) - 1
 	if m.first = last < 0; m.first {
-		m.slot = rand.Int64() //nolint:gosec // a name, no secret
+		m.slot = rand.Int64() //nolint:gosec // an identifier, not a secret
 		return m
 	}
 	m.slot, s.free = s.free[last], s.free[:last]
 	return m
 }
 
-// give ends the use of a slot. A slot that a server may still lock after a lost connection is
-// not used again: the next transaction would wait for it.
+// give releases a slot. A slot that a server may still lock after a lost connection is not used
+// again, because the next transaction would wait for it.
 func (s *slots) give(m *mark, held bool) {
 	if held {
 		return

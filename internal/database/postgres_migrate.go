@@ -11,21 +11,22 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// way is how a migration lets users of its tables go first. While it waits for one of their
-// transactions, everything else waits behind it. So it waits only for a moment, undoes
+// way defines how a migration waits for users of its tables. While it waits for one of their
+// transactions, all later transactions wait behind it. So it waits only for a short time, undoes
 // everything, and tries again later.
 type way struct {
-	lock time.Duration // how long it waits for a lock
-	// pause is between the first two tries. Each further pause is twice as long, up to longest.
+	lock time.Duration // the longest wait for a lock
+	// pause is the time between the first two tries. Each later pause is twice as long, up to
+	// longest.
 	pause, longest time.Duration
 	tries          int
 }
 
-// givingWay lets the others through for about two minutes.
+// givingWay makes a migration try for about two minutes.
 var givingWay = way{lock: 2 * time.Second, pause: time.Second, longest: 5 * time.Second, tries: 20}
 
-// migrate waits for other migrators of the schema, and tries again when it would wait for
-// others.
+// migrate waits for other migrators of the schema. When it would have to wait for other
+// transactions, it tries again later.
 func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) error {
 	length := p.giving.pause
 	for try := 1; ; try++ {
@@ -45,7 +46,7 @@ func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) er
 	}
 }
 
-// lockNotAvailable is the code of a statement that waited for too long.
+// lockNotAvailable is the code of a statement that waited too long for a lock.
 const lockNotAvailable = "55P03"
 
 func rest(ctx context.Context, length time.Duration) error {
@@ -76,8 +77,8 @@ func (p *postgresEngine) migrateOnce(ctx context.Context, fn func(session) error
 	})
 }
 
-// selectHolders lists who has held a table of the schema for as long as a migration waits. It
-// leaves out their statements, which could contain anything.
+// selectHolders lists the sessions that have held a lock on a table of the schema for at least
+// as long as a migration waits. It omits their statements, which may contain any data.
 const selectHolders = `SELECT format('process %s of %s (%s%s)', a.pid, COALESCE(NULLIF(a.application_name, ''), 'no name'), COALESCE(a.state, 'not shown to this role'),
 		COALESCE(', for ' || CAST(extract(epoch FROM clock_timestamp() - a.xact_start) AS BIGINT) || ' s', ''))
 	FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND COALESCE(a.xact_start < clock_timestamp() - make_interval(secs => $1), TRUE)

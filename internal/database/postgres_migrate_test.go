@@ -36,7 +36,7 @@ func reportOn(t *testing.T, url, table string) (end func()) {
 
 const widening = "ALTER TABLE one ADD COLUMN more BIGINT;\nINSERT INTO one (more) VALUES (7);"
 
-// migrator changes a table, and lets others go first often.
+// migrator changes a table, and gives way to others often.
 func migrator(t *testing.T, url string, tries int) *Handle {
 	t.Helper()
 	db := openOnly(t, url, stepOne, widening)
@@ -44,8 +44,8 @@ func migrator(t *testing.T, url string, tries int) *Handle {
 	return db
 }
 
-// TestAMigrationGivesWay: while a migration waits for a long read of a table, others read it,
-// and the migration runs when the read has ended.
+// TestAMigrationGivesWay: while a migration waits for a long read of a table, others can read
+// the table, and the migration runs after the read has ended.
 func TestAMigrationGivesWay(t *testing.T) {
 	url := storetest.Postgres(t)
 	if _, err := migrating(t, url, stepOne); err != nil {
@@ -72,8 +72,8 @@ func TestAMigrationGivesWay(t *testing.T) {
 	}
 }
 
-// TestAMigrationThatGivesUp names the transaction that does not end, changes nothing, and can
-// be repeated.
+// TestAMigrationThatGivesUp: the error names the transaction that does not end. The migration
+// changes nothing, and can be repeated.
 func TestAMigrationThatGivesUp(t *testing.T) {
 	url := storetest.Postgres(t)
 	if _, err := migrating(t, url, stepOne); err != nil {

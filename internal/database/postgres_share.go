@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// sharing is how many shared transactions run at once: while one waits for the disk, the next
-// is collected.
+// sharing is how many shared transactions run at the same time: while one waits for the disk,
+// the next collects its units.
 const sharing = 2
 
-// How long a shared transaction may wait for a lock, and how long it may last up to COMMIT:
-// units inside cannot leave it, and later units cannot join it. A unit that needs longer
-// waits in a transaction of its own, for as long as its caller does.
+// The longest wait of a shared transaction for a lock, and its longest duration up to COMMIT.
+// Units in it cannot leave it, and later units cannot join it. A unit that needs longer waits in
+// its own transaction, for as long as its caller does.
 const (
 	sharedLimit = 5 * time.Second
 	limitLocks  = `SET LOCAL lock_timeout = '1s'`
@@ -23,20 +23,20 @@ const (
 // ends long before sharedLimit.
 const sharedStatements = 64
 
-// errApart tells a unit that it needs a transaction of its own: the shared one failed, and
-// wrote nothing.
+// errApart reports to a unit that it needs its own transaction, because the shared one failed
+// and wrote nothing.
 var errApart = errors.New("the transaction was shared in vain")
 
 // sharers execute units that only add rows. Waiting units share a transaction. The transaction
-// has its own context, so that no caller can interrupt the units of others. The context ends
-// soon, so that no unit waits much longer than its caller wanted. There are no savepoints:
-// after any failure each unit gets its own transaction and its own result.
+// has its own context, so that no caller can interrupt other callers' units. The context ends
+// soon, so that no unit waits much longer than its caller wants. There are no savepoints: after
+// any failure each unit gets its own transaction and its own result.
 type sharers struct {
 	attempt func(ctx context.Context, statements []statement) error
-	queue   chan *queued // unbuffered: what was sent has been taken
+	queue   chan *queued // unbuffered, so a unit that was sent has been taken
 	stop    chan struct{}
 	running sync.WaitGroup
-	atLeast int // members to wait for, so that tests can form groups
+	atLeast int // the least number of units to wait for, so that tests can form groups
 }
 
 func newSharers(attempt func(ctx context.Context, statements []statement) error, sharing int) *sharers {
@@ -47,8 +47,8 @@ func newSharers(attempt func(ctx context.Context, statements []statement) error,
 	return s
 }
 
-// submit waits until the unit is taken or the context ends, and then for the outcome, which
-// takes sharedLimit and a COMMIT at most, whatever the context does.
+// submit waits until the unit is taken or the context ends, and then for the outcome. The
+// outcome takes at most sharedLimit and a COMMIT, even when the context ends.
 func (s *sharers) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *sharers) answer(group []*queued) {
 		units[i] = u.unit
 		for _, s := range u.unit.statements {
 			if s.requires {
-				by := string(s.args[0].([]byte)) //nolint:errcheck // it holds nothing else
+				by := string(s.args[0].([]byte)) //nolint:errcheck // it contains only such values
 				if required[by] {
 					continue
 				}

@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUnitsShareATransaction has units that only add rows come together: they share
-// a transaction, and a unit at fault fails alone.
+// TestUnitsShareATransaction submits units that only add rows at the same time: they share a
+// transaction, and a wrong unit fails alone.
 func TestUnitsShareATransaction(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	engine := db.engine.(*postgresEngine)
@@ -48,8 +48,8 @@ func TestUnitsShareATransaction(t *testing.T) {
 	wantTransactions(t, db, 3, 5)
 }
 
-// TestUnitsWithAConditionShare: one unit of a group checks for all whether the value is still
-// the same, and when it is not, each checks for itself.
+// TestUnitsWithAConditionShare: one unit of a group checks for all units whether the value has
+// changed. If it has, each unit checks for itself.
 func TestUnitsWithAConditionShare(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	script(t, db, `CREATE TABLE version (n BYTEA); INSERT INTO version (n) VALUES ('1')`)
@@ -102,7 +102,7 @@ func TestUnitsWithAConditionShare(t *testing.T) {
 	}
 }
 
-// TestLargeUnitsHaveTheirOwn writes a unit with many statements, which shares with nobody.
+// TestLargeUnitsHaveTheirOwn writes a unit with many statements, which gets its own transaction.
 func TestLargeUnitsHaveTheirOwn(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	engine := db.engine.(*postgresEngine)
@@ -172,9 +172,9 @@ func awaitWaiting(t *testing.T, db *Handle, many int64) {
 	}
 }
 
-// TestUnitsThatWaitHoldUpNobody: while the maximum number of sharing units wait for an uncommitted
-// row, others are written. A waiting unit fails when its context ends. A unit whose context does
-// not end is written when the row is free.
+// TestUnitsThatWaitHoldUpNobody: while the maximum number of shared transactions wait for an
+// uncommitted row, other units are written. A waiting unit fails when its context ends. A unit
+// whose context does not end is written once the row is free.
 func TestUnitsThatWaitHoldUpNobody(t *testing.T) {
 	url := storetest.Postgres(t)
 	db := open(t, url)

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// attempts is how often a unit is executed when the server asks for it
-	// again or the connection is lost.
+	// attempts is how often a unit is executed when the server requests a repetition or the
+	// connection is lost.
 	attempts = 6
-	// firstPause precedes the second attempt, give or take half. Each further pause is twice as
-	// long.
+	// firstPause is the pause before the second attempt, varied at random by up to a half. Each
+	// later pause is twice as long.
 	firstPause = 5 * time.Millisecond
-	// settleLimit is how long COMMIT may take, and how long the server is asked for the outcome
-	// afterwards.
+	// settleLimit is the longest time of COMMIT, and the longest time of asking the server for
+	// the outcome afterwards.
 	settleLimit = 15 * time.Second
 )
 
-// errAgain wraps an error after which nothing was written and the unit may run again.
+// errAgain wraps an error after which nothing was written, so that the unit may run again.
 var errAgain = errors.New("try again")
 
 func (p *postgresEngine) write(ctx context.Context, tx *Unit) error {
@@ -55,8 +55,7 @@ func (p *postgresEngine) alone(ctx context.Context, tx *Unit) error {
 	}
 }
 
-// pause waits a little before the attempt after this one, unless the context
-// ends.
+// pause waits before the next attempt, unless the context ends.
 func pause(ctx context.Context, attempt int) error {
 	length := firstPause << (attempt - 1)
 	timer := time.NewTimer(length/2 + rand.N(length))
@@ -88,10 +87,10 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 	return err
 }
 
-// try makes one attempt. It returns the number of statements whose results were received, and
-// true when the transaction failed after COMMIT was sent, so that its outcome is unknown. A
-// connection released within a transaction is closed by the pool, which rolls back.
-func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (int, bool, error) {
+// try makes one attempt. It returns true when the transaction failed after COMMIT was sent, so
+// that its outcome is unknown. When a connection is released within a transaction, the pool
+// closes it, which rolls the transaction back.
+func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (bool, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
 		return 0, false, fmt.Errorf("connect: %w", err)
@@ -119,21 +118,21 @@ func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statemen
 }
 
 const (
-	// leaveMark fails in a slot that [postgresEngine.outcome] has given up to settle whether the
-	// unit was committed.
+	// leaveMark marks the transaction's slot. It fails for a slot that [postgresEngine.outcome]
+	// has invalidated to settle whether the unit was committed.
 	leaveMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, $2, {now}) ON CONFLICT (slot) DO UPDATE SET unit = excluded.unit, at = excluded.at
 		WHERE unit_mark.unit >= 0`
-	// sweepMarks removes the slots of processes that are gone.
+	// sweepMarks removes the slots of processes that have ended.
 	sweepMarks = `DELETE FROM unit_mark WHERE slot IN (SELECT slot FROM unit_mark WHERE at < {now} - CAST(86400000000 AS BIGINT) FOR UPDATE SKIP LOCKED)`
 )
 
-// errAbandoned tells a unit that its caller gave it up before it began.
+// errAbandoned reports to a unit that its caller gave it up before it began.
 var errAbandoned = errors.New("the transaction was given up before it began")
 
 // pipeline sends BEGIN, the mark, the statements and COMMIT in one round trip, and reads the
-// results. When somebody must check results, it leaves out COMMIT. The server executes nothing
-// after a statement that failed. It returns the number of statements whose results were received.
-func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement, whole bool) (received int, err error) {
+// results. When a function must check results, it omits COMMIT. The server executes nothing
+// after a statement that failed.
+func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement, whole bool) (err error) {
 	all := append([]statement{{sql: leaveMark, args: []any{m.slot, m.unit}, mismatch: errAbandoned}}, statements...)
 	if m.first {
 		all = append(all, statement{sql: sweepMarks})
@@ -168,7 +167,7 @@ func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *ma
 	return len(statements), nil
 }
 
-// Text returns a statement in the words of the server.
+// text returns a statement in PostgreSQL's dialect.
 func (p *postgresEngine) text(s *statement) string {
 	if s.mismatch == nil || s.isCertain() {
 		return p.dialect.Text(s.sql)
@@ -214,8 +213,8 @@ func (p *postgresEngine) rollback(ctx context.Context, conn *pgxpool.Conn) {
 	_, _ = conn.Exec(ctx, "ROLLBACK")
 }
 
-// settling returns a context to end a transaction in. It goes on when the caller has left, for
-// settleLimit.
+// settling returns a context in which a transaction can be ended. It continues for settleLimit
+// after the caller has left.
 func (p *postgresEngine) settling(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), p.settleLimit)
 }
@@ -226,7 +225,7 @@ func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	return committed(conn.Exec(within, "COMMIT"))
 }
 
-// committed returns what the answer to COMMIT means.
+// committed interprets the answer to COMMIT.
 func committed(tag pgconn.CommandTag, err error) error {
 	if err == nil && tag.String() != "COMMIT" {
 		err = fmt.Errorf("the server answered %s", tag)
@@ -238,10 +237,10 @@ func committed(tag pgconn.CommandTag, err error) error {
 }
 
 // settle finds the outcome of a transaction whose COMMIT failed with cause or was not answered.
-// A transaction that was rolled back may run again if again says so.
+// A transaction that was rolled back may run again if again is set.
 //
-// Even an error that the driver marks as safe to retry does not show that nothing was committed:
-// the driver also marks the loss of a connection after COMMIT was sent.
+// Even an error that the driver marks as safe to retry does not prove that nothing was
+// committed: the driver also marks the loss of a connection after COMMIT was sent.
 func (p *postgresEngine) settle(ctx context.Context, m *mark, cause error, again bool) error {
 	within, cancel := p.settling(ctx)
 	defer cancel()
@@ -257,22 +256,22 @@ func (p *postgresEngine) settle(ctx context.Context, m *mark, cause error, again
 }
 
 const (
-	// endBackend ends the server process of a connection that is lost, if it is still that
-	// one: it might wait for a lock, or for its client, for hours.
+	// endBackend ends the server process of a lost connection, if the process still serves it:
+	// the process might wait for a lock, or for its client, for hours.
 	endBackend = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid = $1 AND backend_start <= clock_timestamp() - CAST($2 AS BIGINT) * INTERVAL '1 microsecond'`
-	// selectMark writes to the slot, and so waits for the transaction to end. A transaction
-	// that arrives later finds that its slot was given up.
+	// selectMark writes to the slot, and therefore waits for the end of the transaction. A
+	// transaction that arrives later finds that its slot was invalidated.
 	selectMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, -1, {now}) ON CONFLICT (slot) DO UPDATE
 		SET unit = CASE WHEN unit_mark.unit = $2 THEN unit_mark.unit ELSE -1 END, at = excluded.at RETURNING unit`
 )
 
-// outcome reports whether the transaction was committed, or fails when the server could not
-// tell before the context ended. A transaction that was not committed by then never is.
+// outcome reports whether the transaction was committed, or fails when the server did not answer
+// before the context ended. A transaction that was not committed by then is never committed.
 func (p *postgresEngine) outcome(ctx context.Context, m *mark) (bool, error) {
 	var err error
 	for attempt := 1; ; attempt = min(attempt+1, attempts) {
-		if m.lost && !p.pooled { // a pooler has a name of its own for the process
-			_, _ = p.pool.Exec(ctx, endBackend, m.process, time.Since(m.since).Microseconds()) // may not be permitted
+		if m.lost && !p.pooled { // with a pooler, the process number is not the server's
+			_, _ = p.pool.Exec(ctx, endBackend, m.process, time.Since(m.since).Microseconds()) // this may not be permitted
 		}
 		var last int64
 		if err = p.pool.QueryRow(ctx, p.dialect.Text(selectMark), m.slot, m.unit).Scan(&last); err == nil {

@@ -61,8 +61,8 @@ func TestServerAsksToTryAgain(t *testing.T) {
 	}
 }
 
-// TestContextEndsBeforeCommit cancels a unit that waits for a lock, and one
-// whose results have all been read.
+// TestContextEndsBeforeCommit cancels a unit that waits for a lock, and a unit whose results
+// have all been read.
 func TestContextEndsBeforeCommit(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	waiting := func(tx *Unit, _ func()) { tx.Exec(`LOCK TABLE probe`) }
@@ -83,7 +83,7 @@ func TestContextEndsBeforeCommit(t *testing.T) {
 	}
 }
 
-// holdLock makes another session hold the exclusive lock of the probe until the test ends.
+// holdLock makes another session hold an exclusive lock of the probe table until the test ends.
 // Others can read and add rows.
 func holdLock(t *testing.T, db *Handle) {
 	t.Helper()
@@ -98,7 +98,7 @@ func holdLock(t *testing.T, db *Handle) {
 }
 
 // TestConnectionLost cuts the connection once, after a number of bytes. The unit is written
-// once whatever happens.
+// exactly once in every case.
 func TestConnectionLost(t *testing.T) {
 	tests := map[string]*cut{
 		"while it is prepared":             {toServer: "INSERT INTO probe"},
@@ -137,61 +137,7 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// TestRowsLostAfterCommit cuts the connection before the rows of a unit that the server commits.
-// The caller learns that the rows are missing, and the unit is written once.
-func TestRowsLostAfterCommit(t *testing.T) {
-	address := storetest.Postgres(t)
-	direct := open(t, address)
-	// The server's answer comes in one piece, so the cut loses all of it.
-	cut := &cut{toClient: "COMMIT\x00"}
-	db := openOnly(t, proxy(t, address, cut))
-	returning := func(id int, name string, got *string) func(*Unit) error {
-		return func(tx *Unit) error {
-			tx.Returning(func(row Row) error { return row.Scan(got) }, `INSERT INTO probe (id, name) VALUES ($1, $2) RETURNING name`, id, name)
-			return nil
-		}
-	}
-	var before, lost, after string
-	cut.prepare(t, db, returning(1, "before", &before))
-	err := db.Write(t.Context(), all(returning(2, "lost", &lost), func(tx *Unit) error {
-		tx.AfterCommit(func() { t.Error("a unit whose rows were lost went on") })
-		return nil
-	}))
-	wantError(t, err, ErrUnread)
-	wantError(t, err, passerelle.Unavailable)
-	if !cut.done.Load() || lost != "" {
-		t.Errorf("cut: %t, read: %q", cut.done.Load(), lost)
-	}
-	if err := db.Write(t.Context(), returning(3, "after", &after)); err != nil || after != "after" {
-		t.Errorf("afterwards: %q, %v", after, err)
-	}
-	wantNames(t, direct, "before lost after")
-}
-
-// TestReservationLost loses the answer to the reservation of a block of ids. No id of it is used.
-func TestReservationLost(t *testing.T) {
-	address := storetest.Postgres(t)
-	open(t, address)
-	cut := &cut{toClient: "COMMIT\x00"}
-	db := openOnly(t, proxy(t, address, cut))
-	cut.prepare(t, db, func(tx *Unit) error {
-		_, err := tx.NewID("other")
-		return err
-	})
-	id := func(tx *Unit) error {
-		got, err := tx.NewID("probe")
-		if err == nil && got <= blockSize {
-			err = fmt.Errorf("the id is %d, want one after the lost block", got)
-		}
-		return err
-	}
-	wantError(t, db.Write(t.Context(), id), ErrUnread)
-	if err := db.Write(t.Context(), id); err != nil || !cut.done.Load() {
-		t.Errorf("afterwards: %v, cut: %t", err, cut.done.Load())
-	}
-}
-
-// TestOutcomeUnknown has a server that goes away for good during COMMIT.
+// TestOutcomeUnknown uses a server that becomes unreachable for good during COMMIT.
 func TestOutcomeUnknown(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)
@@ -202,20 +148,21 @@ func TestOutcomeUnknown(t *testing.T) {
 	wantNames(t, direct, "a")
 }
 
-// cut is where a proxy cuts a connection: before it passes the bytes on.
+// cut defines where a proxy cuts a connection, before it passes on the bytes.
 type cut struct {
 	toServer, toClient string
-	serverWaits        bool // only the client's side is closed
-	forGood            bool // and nobody can connect any more
-	prepared           bool // after a unit of the same statements
-	judged             bool // and with one whose COMMIT comes by itself
-	// held keeps what was not passed on to the server, when it must arrive later.
+	serverWaits        bool // only the connection to the client is closed
+	forGood            bool // and no new connections are possible
+	prepared           bool // after an earlier unit with the same statements
+	judged             bool // and after one whose COMMIT is sent separately
+	// held contains the bytes that were not passed on to the server, when they must arrive
+	// later.
 	held   chan []byte
 	server net.Conn
 	done   atomic.Bool
 }
 
-// hideSince hides when connections were made.
+// hideSince removes the setting with the time at which a connection was made.
 func hideSince(t *testing.T, db *Handle) {
 	t.Helper()
 	pool := db.engine.(*postgresEngine).pool
@@ -225,7 +172,7 @@ func hideSince(t *testing.T, db *Handle) {
 	}
 }
 
-// prepare writes a unit that the cut lets pass.
+// prepare writes a unit before the cut is active.
 func (c *cut) prepare(t *testing.T, db *Handle, unit func(*Unit) error) {
 	t.Helper()
 	c.done.Store(true)
@@ -235,7 +182,7 @@ func (c *cut) prepare(t *testing.T, db *Handle, unit func(*Unit) error) {
 	c.done.Store(false)
 }
 
-// deliver passes on what was held, and returns when the server is done with it.
+// deliver passes on the held bytes, and returns when the server has processed them.
 func (c *cut) deliver(t *testing.T) {
 	t.Helper()
 	if _, err := c.server.Write(<-c.held); err != nil {
@@ -247,7 +194,7 @@ func (c *cut) deliver(t *testing.T) {
 	_, _ = io.Copy(io.Discard, c.server)
 }
 
-// proxy is the address of a server at which the connection will be cut.
+// proxy returns the address of a proxy that will cut the connection.
 func proxy(t *testing.T, address string, c *cut) string {
 	t.Helper()
 	config, err := pgx.ParseConfig(address)
@@ -279,7 +226,7 @@ func (c *cut) accept(t *testing.T, listener net.Listener, network, target string
 		}
 		t.Cleanup(func() { client.Close(); server.Close() })
 		abandon := func() {
-			if c.forGood { // before the client knows, or it could connect once more
+			if c.forGood { // before the client notices, because it could otherwise connect again
 				listener.Close()
 			}
 			client.Close()
@@ -294,12 +241,12 @@ func (c *cut) accept(t *testing.T, listener net.Listener, network, target string
 
 var errCut = errors.New("cut")
 
-// pass copies until the bytes to cut at come, which happens once.
+// pass copies bytes until those arrive at which it must cut, which happens once.
 func (c *cut) pass(to, from net.Conn, at string, abandon func()) {
 	_, err := io.Copy(writerFunc(func(p []byte) (int, error) {
 		if at != "" && bytes.Contains(p, []byte(at)) && c.done.CompareAndSwap(false, true) {
 			if c.held != nil {
-				c.server = to // before held says that it is there
+				c.server = to // set before held signals that it is there
 				c.held <- bytes.Clone(p)
 			}
 			return 0, errCut
@@ -318,7 +265,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestOutcome asks about transactions whose COMMIT is taken for lost.
+// TestOutcome asks for the outcome of transactions whose COMMIT counts as lost.
 func TestOutcome(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	p, ok := db.engine.(*postgresEngine)
@@ -362,7 +309,7 @@ func TestOutcome(t *testing.T) {
 }
 
 // TestUnitThatComesTooLate: a unit that reaches the server after its outcome was settled and it
-// ran again is not executed twice.
+// was run again is not executed twice.
 func TestUnitThatComesTooLate(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)
@@ -378,7 +325,7 @@ func TestUnitThatComesTooLate(t *testing.T) {
 		}
 	}
 	late.prepare(t, throughCut, count("nobody"))
-	hideSince(t, throughCut) // or it would be ended
+	hideSince(t, throughCut) // otherwise the process would be ended
 	err := throughCut.Write(t.Context(), count("late"))
 	if err != nil || !late.done.Load() {
 		t.Fatalf("error %v, cut %t", err, late.done.Load())
@@ -418,9 +365,9 @@ func TestSlotsAreSwept(t *testing.T) {
 	}
 }
 
-// TestWholeTables: connections avoid reading and joining whole tables, and plan for the
-// arguments, unless the address says otherwise or a query is for whole tables. The next query
-// is not affected.
+// TestWholeTables: connections avoid reading and joining whole tables, and use generic plans,
+// unless the address contains other settings or a query is for whole tables. The next query is
+// not affected.
 func TestWholeTables(t *testing.T) {
 	plain := storetest.Postgres(t)
 	for name, values := range map[string][2]string{

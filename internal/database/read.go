@@ -32,7 +32,7 @@ func One[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql 
 }
 
 // roomy limits the growth of Collect. A full list of up to roomy rows grows to four times its
-// length, because rows may be large and each growth copies them. Longer lists grow as append does.
+// length, because rows may be large and each growth copies them. Longer lists grow like append.
 const roomy = 64
 
 // Collect returns all rows of a query, nil when there are none.
@@ -75,7 +75,7 @@ func (r *Querier) Each(ctx context.Context, sql string, args []any, row func(Row
 	return r.by(ctx, r.engine.read, sql, args, row)
 }
 
-// EachWhole is Each for a query that reads whole tables.
+// EachWhole is like Each, for a query that reads whole tables.
 func (r *Querier) EachWhole(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
 	return r.by(ctx, r.engine.readWhole, sql, args, row)
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// rowsAtOnce are the numbers of rows that a statement inserts, the largest first. Most of the cost
-// of a statement does not depend on its rows. The numbers are few, because each makes a text, and
-// each connection prepares each text.
+// rowsAtOnce lists the numbers of rows that one statement inserts, the largest first. Most of
+// the cost of a statement does not depend on its number of rows. There are few numbers, because
+// each requires a statement text, which each connection must prepare.
 var rowsAtOnce = []int{50, 10, 2, 1}
 
 // RowType is a table with the columns that rows are inserted with.
@@ -16,7 +16,7 @@ type RowType struct {
 	texts map[int]string // by the number of rows
 }
 
-// NewRowType takes the columns in the order after INSERT INTO.
+// NewRowType takes the column list of an INSERT INTO.
 func NewRowType(columns string) RowType {
 	r := RowType{Width: strings.Count(columns, ",") + 1, texts: map[int]string{}}
 	for _, n := range rowsAtOnce {
@@ -46,7 +46,7 @@ func (r RowType) values(n int) string {
 	return strings.Join(rows, ", ")
 }
 
-// Insert adds rows. The values are given row after row.
+// Insert adds rows. args contains the values, row after row.
 func (u *Unit) Insert(r RowType, args []any) {
 	for _, n := range rowsAtOnce {
 		for ; len(args) >= n*r.Width; args = args[n*r.Width:] {

@@ -27,7 +27,7 @@ func (s Selection) And(clause string, values ...any) Selection {
 	return s
 }
 
-// Conditions are all conditions in one.
+// Conditions joins all conditions with AND.
 func (s Selection) Conditions() string { return strings.Join(s.Where, " AND ") }
 
 // Bind adds an argument and returns its placeholder.
@@ -36,8 +36,8 @@ func (s *Selection) Bind(value any) string {
 	return fmt.Sprintf("$%d", len(s.Args))
 }
 
-// Opaque is a condition that planners cannot estimate: they use no index for it, and do not
-// expect few rows.
+// Opaque returns a condition that planners cannot analyse: they use no index for it, and do not
+// expect it to select few rows.
 func Opaque(clause string) string { return "CASE WHEN " + clause + " THEN TRUE ELSE FALSE END" }
 
 // Among narrows a selection to rows whose column is one of some ids.
@@ -52,8 +52,7 @@ func Among[T ~int64](s Selection, column string, ids []T) Selection {
 	return s.And(column+" IN ("+strings.TrimSuffix(strings.Repeat("$%d, ", len(values)), ", ")+")", values...)
 }
 
-// During bounds an instant: from is inclusive, until exclusive, zero is no
-// bound.
+// During limits an instant: from is inclusive, until exclusive, and zero means no limit.
 func (s Selection) During(column string, from, until time.Time) Selection {
 	if !from.IsZero() {
 		s = s.And(column+" >= $%d", Micros(from))
@@ -75,9 +74,9 @@ func (s Selection) Either(clause string, value any, column string, values []stri
 	return s.And("("+clause+")", args...)
 }
 
-// Newest writes the query for a window of records in the order of an instant and an id, newest
-// first. It is one range of an index in that order. Order and Descending of the window mean
-// nothing.
+// Newest returns the query for a window of records ordered by an instant and an id, newest
+// first. It reads one range of an index in that order. Order and Descending of the window are
+// ignored.
 func (s Selection) Newest(columns, instant, id string, w Window) (string, []any) {
 	direction, sign := "DESC", "<"
 	if w.Backward {
@@ -90,7 +89,7 @@ func (s Selection) Newest(columns, instant, id string, w Window) (string, []any)
 		columns, s.From, s.Conditions(), instant, direction, id, direction, s.Bind(w.Limit), s.Bind(w.Offset)), s.Args
 }
 
-// Count is the number of rows of the selection.
+// Count returns the number of rows of the selection.
 func (s Selection) Count(ctx context.Context, rows *Querier) (int64, error) {
 	return One(ctx, rows, ScanInt, `SELECT count(*) FROM `+s.From+` WHERE `+s.Conditions(), s.Args...)
 }

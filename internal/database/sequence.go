@@ -6,40 +6,41 @@ import (
 	"sync"
 )
 
-// A write reserves blockSize ids at first and twice as many each time, up to maxBlock, because
-// a writer that needs many would wait for the disk too often. A restart loses the rest of a
-// block: ids are unique and never reused, but neither dense nor in order.
+// A process reserves blockSize ids at first and twice as many each time, up to maxBlock, because
+// a writer that needs many ids would otherwise wait for the disk too often. A restart loses the
+// rest of a block: ids are unique and never reused, but neither dense nor in order.
 const (
 	blockSize = 100
 	maxBlock  = 6400
 )
 
-// many is how many requests for several ids one block serves.
+// many is the number of requests for several ids that one block can serve.
 const many = 16
 
 const reserveBlock = `INSERT INTO sequence (name, next) VALUES ($1, 1 + CAST($2 AS BIGINT))
 	ON CONFLICT (name) DO UPDATE SET next = sequence.next + CAST($2 AS BIGINT)
 	RETURNING next`
 
-// sequences are the blocks of ids that this process has reserved.
+// sequences contains the blocks of ids that this process has reserved.
 type sequences struct {
 	mu     sync.Mutex
 	byName map[string]*block
 }
 
-// block has the reserved ids from next up to, and without, end. size is how many were reserved.
-// lock guards them. It is a channel and not a mutex, so that waiting ends with the context.
+// block contains the reserved ids from next up to end, which is excluded. size is the number of
+// reserved ids. lock guards the fields. It is a channel and not a mutex, so that waiting ends
+// with the context.
 type block struct {
 	lock      chan struct{}
 	next, end int64
 	size      int64
 }
 
-// NewID returns the next id of a sequence, from 1. The first of a block is reserved in a write
-// of its own, which stays even when this unit fails.
+// NewID returns the next id of a sequence, from 1. The first id of a block is reserved in a
+// separate write, which stays even when this unit fails.
 func (u *Unit) NewID(sequence string) (int64, error) { return u.NewIDs(sequence, 1) }
 
-// NewIDs returns the first of as many ids as are asked for, one after the other.
+// NewIDs returns the first of count consecutive ids.
 func (u *Unit) NewIDs(sequence string, count int) (int64, error) {
 	return u.handle.sequences.of(sequence).take(u.ctx, int64(count), func(ctx context.Context, size int64) (int64, error) {
 		return u.handle.reserve(ctx, sequence, size)
@@ -77,7 +78,7 @@ func (b *block) take(ctx context.Context, count int64, reserve func(ctx context.
 	return b.next - count, nil
 }
 
-// reserve moves a sequence on by a block and returns the id after it.
+// reserve advances a sequence by a block and returns the end of the block.
 func (p *Handle) reserve(ctx context.Context, sequence string, size int64) (int64, error) {
 	var end int64
 	err := p.Write(ctx, func(u *Unit) error {

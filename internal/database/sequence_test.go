@@ -22,8 +22,8 @@ func TestIDsStartAtOne(t *testing.T) {
 	})
 }
 
-// TestIDsAreUnique takes ids in many goroutines and in two stores on one
-// database, as two replicas do.
+// TestIDsAreUnique takes ids in many goroutines and in two stores on one database, like two
+// replicas.
 func TestIDsAreUnique(t *testing.T) {
 	const goroutines, each = 8, 150
 	storetest.Each(t, func(t *testing.T, url string) {

@@ -22,9 +22,9 @@ const busyTimeout = 10 * time.Second
 // read.
 type sqliteEngine struct {
 	path      string
-	temporary string // directory to remove at the end, or empty
+	temporary string // directory to be removed at the end, or empty
 	readers   *sql.DB
-	serving   *sql.DB // holds the lock of the one server, or nil
+	serving   *sql.DB // holds the lock that only one server can have, or nil
 	prepared  *statements
 	writer    *writer
 	dialect   *Dialect
@@ -57,7 +57,8 @@ func openSQLite(ctx context.Context, path string, options Config) (_ engine, err
 	return s, s.readers.PingContext(ctx)
 }
 
-// locate creates the file when it is missing, and ends the access of all but its owner.
+// locate creates the file when it is missing, and removes the permissions of all users except
+// its owner.
 func (s *sqliteEngine) locate() error {
 	var err error
 	if s.path == ":memory:" {
@@ -72,8 +73,9 @@ func (s *sqliteEngine) locate() error {
 	return privateFile(s.path)
 }
 
-// privateFile creates a file that only its owner can access, or ends the access of all others to
-// an existing one. SQLite gives the files beside a database the mode of the database.
+// privateFile creates a file that only its owner can access, or removes the permissions of other
+// users from an existing one. SQLite creates its additional files with the permissions of the
+// database file.
 func privateFile(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -93,7 +95,7 @@ func (s *sqliteEngine) connect(settings ...string) *sql.DB {
 	address := url.URL{Scheme: "file", Path: s.path, RawQuery: url.Values{"_pragma": append(shared, settings...)}.Encode()}
 	pool, err := sql.Open("sqlite", address.String())
 	if err != nil {
-		panic(err) // only an unknown driver fails here
+		panic(err) // Open fails only for an unknown driver
 	}
 	return pool
 }
@@ -133,8 +135,8 @@ func (s *sqliteEngine) readWhole(ctx context.Context, text string, args []any, r
 
 func (s *sqliteEngine) write(ctx context.Context, tx *Unit) error { return s.writer.submit(ctx, tx) }
 
-// migrate works on a connection of its own without enforcing references, so that a migration
-// can rebuild a table. It checks them at the end.
+// migrate uses a separate connection that does not enforce references, so that a migration can
+// rebuild a table. It checks the references at the end.
 func (s *sqliteEngine) migrate(ctx context.Context, fn func(session) error) (err error) {
 	pool := s.connect("foreign_keys(OFF)", "synchronous(FULL)")
 	defer func() { err = errors.Join(err, pool.Close()) }()
@@ -142,7 +144,7 @@ func (s *sqliteEngine) migrate(ctx context.Context, fn func(session) error) (err
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // rolls back what was not committed
+	defer func() { _ = conn.Close() }() // rolls back uncommitted changes
 	session := sqliteSession{conn}
 	if err := session.script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -192,8 +194,8 @@ func drain(rows *sql.Rows, row func(Row) (more bool, err error)) error {
 	return rows.Err()
 }
 
-// sqliteRow keeps a panicking sql.Scanner from leaving the rows locked, as
-// database/sql would.
+// sqliteRow prevents a panicking sql.Scanner from leaving the rows locked. database/sql would
+// leave them locked.
 type sqliteRow struct{ rows *sql.Rows }
 
 func (r sqliteRow) Scan(dest ...any) error {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// statementLimit bounds the prepared statements of a connection. The texts come from the code
-// and are fewer, but lists of parameters could make more.
+// statementLimit limits the prepared statements of a connection. The code contains fewer
+// statements, but lists of parameters could make more.
 const statementLimit = 512
 
 // preparer is shared by the pool of readers and the writer.
@@ -17,7 +17,7 @@ type preparer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// statements keeps prepared statements by their text.
+// statements caches prepared statements by their text.
 type statements struct {
 	source  preparer
 	dialect *Dialect
@@ -30,7 +30,7 @@ func newStatements(source preparer, d *Dialect) *statements {
 }
 
 func (s *statements) query(ctx context.Context, text string, args []any) (*sql.Rows, error) {
-	stmt, err := s.get(ctx, text) //nolint:sqlclosecheck // kept for the next call
+	stmt, err := s.get(ctx, text) //nolint:sqlclosecheck // cached for the next call
 	switch {
 	case err != nil:
 		return nil, err
@@ -41,7 +41,7 @@ func (s *statements) query(ctx context.Context, text string, args []any) (*sql.R
 }
 
 func (s *statements) exec(ctx context.Context, text string, args []any) (sql.Result, error) {
-	stmt, err := s.get(ctx, text) //nolint:sqlclosecheck // kept for the next call
+	stmt, err := s.get(ctx, text) //nolint:sqlclosecheck // cached for the next call
 	switch {
 	case err != nil:
 		return nil, err
@@ -51,7 +51,7 @@ func (s *statements) exec(ctx context.Context, text string, args []any) (sql.Res
 	return stmt.ExecContext(ctx, args...)
 }
 
-// get is the prepared statement, or nil when there are too many.
+// get returns the prepared statement, or nil when there are too many.
 func (s *statements) get(ctx context.Context, text string) (*sql.Stmt, error) {
 	s.mu.RLock()
 	stmt, full := s.byText[text], len(s.byText) >= statementLimit
@@ -66,12 +66,13 @@ func (s *statements) get(ctx context.Context, text string) (*sql.Stmt, error) {
 	return s.keep(text, stmt), nil
 }
 
-// keep prefers the statement that another goroutine has prepared meanwhile.
+// keep stores a prepared statement. When another goroutine has prepared the same text in
+// between, it returns the other statement.
 func (s *statements) keep(text string, stmt *sql.Stmt) *sql.Stmt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if kept := s.byText[text]; kept != nil {
-		_ = stmt.Close() // nothing was read with it
+		_ = stmt.Close() // it was not used
 		return kept
 	}
 	s.byText[text] = stmt
@@ -80,6 +81,6 @@ func (s *statements) keep(text string, stmt *sql.Stmt) *sql.Stmt {
 
 func (s *statements) close() {
 	for _, stmt := range s.byText {
-		_ = stmt.Close() // the connection ends with it
+		_ = stmt.Close() // it ends with its connection
 	}
 }

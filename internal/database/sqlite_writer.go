@@ -14,16 +14,16 @@ import (
 const (
 	// groupLimit is the most units that share a transaction.
 	groupLimit = 256
-	// unitLimit is how long the statements of a unit may take.
+	// unitLimit is the longest time of a unit's statements.
 	unitLimit = 30 * time.Second
-	// waryGroups is how many groups use savepoints for units that change rows, after such a unit
-	// failed without one. It limits the cost of failing units for others: one group in that many
-	// is executed twice.
+	// waryGroups is the number of groups that use savepoints for units that change rows, after
+	// such a unit failed without one. It limits the cost that failing units cause for others:
+	// one group in that many is executed twice.
 	waryGroups = 64
 )
 
-// errLost means that the transaction is no longer there, or not as it should be: SQLite may
-// roll back a whole transaction because of one statement.
+// errLost means that the transaction has ended, or is in an unexpected state: SQLite may roll
+// back a whole transaction because of one statement.
 var errLost = errors.New("the transaction is lost")
 
 // errBare means that a unit without a savepoint failed, so that the whole transaction is undone.
@@ -35,25 +35,25 @@ type queued struct {
 	done chan error
 }
 
-// writer owns the connection that writes. Its goroutine takes waiting units and answers them
-// after their common COMMIT. Its contexts are its own, so no caller can interrupt the units of
-// others.
+// writer owns the only connection that writes. Its goroutine takes waiting units and answers
+// them after their common COMMIT. It has its own contexts, so that no caller can interrupt other
+// callers' units.
 type writer struct {
 	pool     *sql.DB
 	conn     *sql.Conn // nil until needed, and after a transaction was lost
 	prepared *statements
 	dialect  *Dialect
 
-	wary int // groups left of waryGroups
+	wary int // the remaining groups of waryGroups
 
-	queue   chan *queued // unbuffered: what was sent has been taken
+	queue   chan *queued // unbuffered, so a unit that was sent has been taken
 	stop    chan struct{}
 	stopped chan struct{}
 
-	most    int             // members of a group
-	limit   time.Duration   // unitLimit, except in tests
-	atLeast int             // members to wait for, so that tests can form groups
-	ended   func(group int) // told how many units a transaction has answered; may be nil
+	most    int             // the largest number of units in a group
+	limit   time.Duration   // unitLimit except in tests
+	atLeast int             // the least number of units to wait for, so that tests can form groups
+	ended   func(group int) // called with the number of units that a transaction has answered; may be nil
 }
 
 func newWriter(ctx context.Context, pool *sql.DB, d *Dialect) (*writer, error) {
@@ -65,12 +65,12 @@ func newWriter(ctx context.Context, pool *sql.DB, d *Dialect) (*writer, error) {
 	if err := w.connect(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
-	go w.run() //nolint:contextcheck // the writer outlives whoever opened it
+	go w.run() //nolint:contextcheck // the writer outlives the caller that opened it
 	return w, nil
 }
 
 // submit waits until the writer takes the unit or the context ends, and then for the outcome,
-// whatever the context does.
+// even when the context ends.
 func (w *writer) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (w *writer) run() {
 	}
 }
 
-// gather adds waiting units to the first one, and waits for the least number.
+// gather adds waiting units to the first one, and waits until the group has least units.
 func gather(queue <-chan *queued, first *queued, least, most int) []*queued {
 	group := []*queued{first}
 	for len(group) < least {
@@ -123,7 +123,7 @@ func gather(queue <-chan *queued, first *queued, least, most int) []*queued {
 }
 
 // answer executes a group, in one transaction if possible, and otherwise one unit after the
-// other, so that only the failing unit fails.
+// other, so that only a failing unit fails.
 func (w *writer) answer(group []*queued) {
 	for _, careful := range []bool{false, true} {
 		if results, ok := w.together(group, careful); ok {
@@ -145,9 +145,9 @@ func (w *writer) reply(group []*queued, results []error) {
 	}
 }
 
-// together executes the group in one transaction, when careful with a savepoint for each
-// unit. When ok is false, nothing of it was written. When no transaction can begin, every
-// unit fails at once: one by one, each would wait as long.
+// together executes the group in one transaction. When careful is set, each unit has a
+// savepoint. When ok is false, nothing was written. When no transaction can begin, every unit
+// fails at once, because each of them would wait just as long.
 func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 	var results []error
 	if len(group) == 1 {
@@ -180,9 +180,9 @@ func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 	return results, true
 }
 
-// member executes a unit, at first without a savepoint: SQLite copies every page that is changed
-// under one. A unit that only adds rows seldom fails. Other units get no savepoint either, unless
-// one of them failed without it recently.
+// member executes a unit, at first without a savepoint, because SQLite copies every page that is
+// changed under a savepoint. A unit that only adds rows seldom fails. Other units get no
+// savepoint either, unless such a unit has failed without one recently.
 func (w *writer) member(u *queued, careful bool) error {
 	if careful || w.wary > 0 && !u.unit.OnlyAdds() || u.unit.controls() {
 		return w.guarded(u)
@@ -196,8 +196,8 @@ func (w *writer) member(u *queued, careful bool) error {
 	return errBare
 }
 
-// guarded executes a unit under a savepoint. A savepoint that still exists afterwards shows
-// that the transaction exists too.
+// guarded executes a unit under a savepoint. If the savepoint still exists afterwards, the
+// transaction exists too.
 func (w *writer) guarded(u *queued) error {
 	if err := guard(u.unit.reset); err != nil {
 		return err
@@ -280,16 +280,15 @@ func (w *writer) begin() error {
 	return nil
 }
 
-// rollback closes the connection when nothing can be rolled back, because its state is then
-// wrong.
+// rollback closes the connection when a rollback fails, because its state is then unknown.
 func (w *writer) rollback() {
 	if w.control("ROLLBACK") != nil {
 		w.disconnect()
 	}
 }
 
-// control runs a statement that takes no time but the wait for other
-// processes and for the disk.
+// control runs a statement that takes no time except to wait for other processes and for the
+// disk.
 func (w *writer) control(text string) error {
 	_, err := w.prepared.exec(context.Background(), text, nil)
 	return err
@@ -307,8 +306,7 @@ func (w *writer) connect(ctx context.Context) error {
 	return nil
 }
 
-// disconnect closes the connection for good, and so rolls back whatever was not
-// committed on it.
+// disconnect closes the connection for good, which rolls back all uncommitted changes on it.
 func (w *writer) disconnect() {
 	if w.conn == nil {
 		return

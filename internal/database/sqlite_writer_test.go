@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// together writes the units in one group and returns their results and how many
-// units each transaction answered. A panic of a unit is its result.
+// together writes the units in one group and returns their results and the number of units that
+// each transaction answered. When a unit panics, its result is the panic.
 func together(t *testing.T, db *Handle, units ...func(*Unit) error) (results []error, groups []int) {
 	t.Helper()
 	w := db.engine.(*sqliteEngine).writer
@@ -53,8 +53,8 @@ func runs(sql string) func(*Unit) error {
 
 const endless = `WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c`
 
-// TestNeighboursCommit: in a group in which one unit fails after it has written a row, the
-// others are written, in the same transaction where that survives.
+// TestNeighboursCommit: in a group in which one unit fails after it has written a row, the other
+// units are written, in the same transaction if that still exists.
 func TestNeighboursCommit(t *testing.T) {
 	lost := errors.New("lost")
 	oneTransaction, oneByOne := []int{3}, []int{1, 1, 1}
@@ -108,7 +108,7 @@ func TestNeighboursCommit(t *testing.T) {
 }
 
 // TestGroupsAfterAFailure: after a unit failed without a savepoint, the next groups use
-// savepoints, and after a number of groups none does.
+// savepoints, and after a number of groups no group does.
 func TestGroupsAfterAFailure(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	w := db.engine.(*sqliteEngine).writer
@@ -133,7 +133,7 @@ func TestGroupsAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestFailedCommit has a unit that only COMMIT finds wrong.
+// TestFailedCommit uses a unit whose error only COMMIT detects.
 func TestFailedCommit(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	script(t, db, `CREATE TABLE late (id BIGINT REFERENCES probe (id) DEFERRABLE INITIALLY DEFERRED)`)
@@ -149,8 +149,8 @@ func TestFailedCommit(t *testing.T) {
 	wantNames(t, db, "a c")
 }
 
-// TestReset shows that a unit executed a second time forgets what its row
-// function gathered.
+// TestReset: a unit that is executed a second time drops the rows that its row function has
+// collected.
 func TestReset(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	var rows []int64
@@ -171,8 +171,8 @@ func TestReset(t *testing.T) {
 	wantError(t, results[1], ErrDuplicate)
 }
 
-// TestWithdrawnUnit cancels a unit while the writer is at work on another: it
-// is never executed, and the answer comes at once.
+// TestWithdrawnUnit cancels a unit while the writer executes another: the unit is never
+// executed, and its caller gets the error at once.
 func TestWithdrawnUnit(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	working, release, answered := make(chan struct{}), make(chan struct{}), make(chan error)
@@ -195,8 +195,8 @@ func TestWithdrawnUnit(t *testing.T) {
 	wantNames(t, db, "a")
 }
 
-// TestTakenUnitIsAnswered ends the context of a unit during its execution, alone and in a
-// group: it is written, and the answer says so.
+// TestTakenUnitIsAnswered ends the context of a unit during its execution, alone and in a group:
+// the unit is written, and its caller gets success.
 func TestTakenUnitIsAnswered(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -210,7 +210,7 @@ func TestTakenUnitIsAnswered(t *testing.T) {
 	wantNames(t, db, "a b")
 }
 
-// TestAnotherProcessWrites holds the file's lock, as a command would, while a unit waits.
+// TestAnotherProcessWrites locks the file, like a command, while a unit waits.
 func TestAnotherProcessWrites(t *testing.T) {
 	url := storetest.SQLite(t)
 	db, other := open(t, url), another(t, url)
@@ -227,7 +227,7 @@ func TestAnotherProcessWrites(t *testing.T) {
 }
 
 // TestBusyDatabase: when another process keeps the lock longer than the writer waits, the whole
-// group fails, and the writer continues.
+// group fails, and the writer continues with the next one.
 func TestBusyDatabase(t *testing.T) {
 	url := storetest.SQLite(t)
 	db, other := open(t, url), another(t, url)
@@ -249,8 +249,7 @@ func TestBusyDatabase(t *testing.T) {
 	wantNames(t, db, "c")
 }
 
-// another is a second process at the file: it executes statements on one
-// connection.
+// another acts as a second process with the file: it executes statements on one connection.
 func another(t *testing.T, url string) func(statement string) {
 	t.Helper()
 	pool, err := sql.Open("sqlite", strings.TrimPrefix(url, "sqlite:"))
@@ -267,7 +266,7 @@ func another(t *testing.T, url string) func(statement string) {
 	}
 }
 
-// TestManyTexts needs more statements than are kept prepared.
+// TestManyTexts needs more statements than the cache of prepared statements can contain.
 func TestManyTexts(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	for n := range statementLimit + 10 {

@@ -11,12 +11,13 @@ import (
 )
 
 // KeepStatistics keeps the statistics of the query planner current. On PostgreSQL it analyzes
-// tables without statistics, as after a restore, and tables that have doubled since. The server's
-// own daemon comes once a minute at best, and plans for a small table are used until then. Without
-// statistics, SQLite plans by rule, as if every table were large. With statistics from the time
-// when a table was small, it would read the whole table from then on. So statistics of SQLite are
-// removed. Call it every few seconds; it costs one query when there is nothing to do. One process
-// at a time analyzes, table by table, and others go on meanwhile.
+// tables without statistics, as after a restore, and tables that have doubled since. The
+// server's own autovacuum daemon runs once a minute at best, and until then plans for a small
+// table would be used. Without statistics, SQLite plans by rule, as if every table were large.
+// If it had statistics from a time when a table was small, it would read the whole table. So
+// KeepStatistics removes the statistics of SQLite. It should be called every few seconds, and
+// costs one query when there is nothing to do. One process at a time analyzes tables one by one,
+// and other work continues.
 func (p *Handle) KeepStatistics(ctx context.Context) error {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
@@ -38,8 +39,8 @@ func (s *sqliteEngine) keepStatistics(ctx context.Context) error {
 	return s.write(ctx, &Unit{statements: slices.Clone(withoutStatistics)})
 }
 
-// withoutStatistics makes a connection of SQLite drop its statistics, and makes others read none.
-// ANALYZE creates both tables.
+// withoutStatistics makes a SQLite connection drop its statistics, and makes other connections
+// load none. ANALYZE creates both tables.
 var withoutStatistics = []statement{
 	{sql: `ANALYZE sqlite_schema`},
 	{sql: `DELETE FROM sqlite_stat1`},
@@ -49,10 +50,11 @@ var withoutStatistics = []statement{
 	{sql: `DROP TABLE sqlite_stat4`},
 }
 
-// selectUncounted lists the tables to be counted, the smallest first: they take the least time.
-// The recorded number of pages does not show whether the columns have statistics, because VACUUM
-// records it too. An empty table has no statistics until rows come. A locked table, as during a
-// migration, waits for a later call, because asking for its size waits for the lock.
+// selectUncounted lists the tables to be analyzed, the smallest first, because they take the
+// least time. The recorded number of pages does not show whether the columns have statistics,
+// because VACUUM records it too. An empty table has no statistics until it has rows. A locked
+// table, for example during a migration, is left to a later call, because a query for its size
+// would wait for the lock.
 const selectUncounted = `SELECT quote_ident(t.relname) FROM (
 		SELECT c.oid, c.relname, c.relpages, c.reltuples,
 			CASE WHEN c.oid IN (SELECT l.relation FROM pg_locks l WHERE l.mode = 'AccessExclusiveLock' AND l.relation IS NOT NULL) THEN 0
@@ -63,7 +65,8 @@ const selectUncounted = `SELECT quote_ident(t.relname) FROM (
 			AND NOT EXISTS (SELECT 1 FROM pg_stats s WHERE s.schemaname = current_schema() AND s.tablename = t.relname))
 	ORDER BY t.pages, t.relname`
 
-// Uncounted lists the tables that [Handle.KeepStatistics] would analyze: none on SQLite.
+// Uncounted lists the tables that [Handle.KeepStatistics] would analyze. On SQLite there are
+// none.
 func (p *Handle) Uncounted(ctx context.Context) ([]string, error) {
 	server, ok := p.engine.(*postgresEngine)
 	if !ok {
@@ -99,8 +102,8 @@ func (p *postgresEngine) keepStatistics(ctx context.Context) error {
 	return nil
 }
 
-// count analyzes a table, unless another process does or the table is locked. Existing plans
-// that use the table are made again.
+// count analyzes a table, unless another process does or the table is locked. PostgreSQL then
+// plans the statements that use the table again.
 func (p *postgresEngine) count(ctx context.Context, table string) (bool, error) {
 	var (
 		mine bool

@@ -8,10 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Together answers several questions at once. On PostgreSQL the first reads of all questions
-// are one round trip, the second reads another, and so on. On SQLite, where that saves nothing,
-// the questions run one after the other until one fails. A question reads through the Querier
-// that it gets. Together returns the error of the first question that has one.
+// Together runs several functions that read, and combines their queries. On PostgreSQL the first
+// queries of all functions are one round trip, the second queries another, and so on. On SQLite,
+// where that would save nothing, the functions run one after the other until one fails. Each
+// function must read through the Querier that it gets. Together returns the error of the first
+// function that has one.
 func (r *Querier) Together(ctx context.Context, questions ...func(r *Querier) error) error {
 	away, distant := r.engine.(sender)
 	if !distant {
@@ -54,7 +55,7 @@ type gatheredRead struct {
 	err  error
 }
 
-// queries returns the next queries of each question that has any.
+// queries returns the next queries of each function that has any.
 func queries(questions []func() ([]*gatheredRead, bool)) []*gatheredRead {
 	var all []*gatheredRead
 	for _, next := range questions {
@@ -69,13 +70,13 @@ type sender interface {
 	send(ctx context.Context, all []*gatheredRead)
 }
 
-// gatherer is the engine of a question that is asked together with others.
+// gatherer is the engine of a function that Together runs.
 type gatherer struct {
 	engine
 	enqueue func([]*gatheredRead) bool
 }
 
-// errLeft ends a question whose result is no longer needed.
+// errLeft ends a function whose result is no longer needed.
 var errLeft = errors.New("nobody waits for the answer")
 
 func (g gatherer) read(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
@@ -93,8 +94,8 @@ func (g gatherer) send(_ context.Context, all []*gatheredRead) {
 	}
 }
 
-// send sends queries in one round trip. When the server refuses one, those after it fail as
-// well.
+// send sends queries in one round trip. When the server refuses one of them, the later ones also
+// fail.
 func (p *postgresEngine) send(ctx context.Context, all []*gatheredRead) {
 	if len(all) == 1 {
 		all[0].err = p.read(ctx, all[0].sql, all[0].args, all[0].row)

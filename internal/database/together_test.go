@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTogether asks questions with one query, two and none, and one that fails: each has its
-// answer, and the error is that of the first.
+// TestTogether runs functions with one query, two and none, and one that fails: each gets its
+// results, and the returned error is the first one.
 func TestTogether(t *testing.T) {
 	broken := errors.New("broken")
 	onEach(t, func(t *testing.T, db *Handle) {

@@ -33,8 +33,8 @@ func CheckTransport(url string) error {
 	return nil
 }
 
-// onThisMachine knows the name of the loopback interface, its addresses and the
-// folders of sockets.
+// onThisMachine recognises the name of the loopback interface, its addresses and the folders of
+// sockets.
 func onThisMachine(host string) bool {
 	network, _ := pgconn.NetworkAddress(host, 0)
 	ip := net.ParseIP(host)

@@ -7,7 +7,7 @@ import (
 
 func TestTransport(t *testing.T) {
 	for _, test := range []struct {
-		url, host, mode string // host and mode are PGHOST and PGSSLMODE
+		url, host, mode string // host and mode are the values of PGHOST and PGSSLMODE
 		want            error
 	}{
 		{"sqlite:bank.db", "db.example", "", nil},

@@ -2,10 +2,10 @@ package database
 
 import "math"
 
-// Window is the part of a list to be read: Limit rows in Order, from after the position From on,
-// or before it when Backward, nearest first. A position is the value of the order's key, nil for
-// none, and the id. Descending turns the order of keys and ids, but leaves rows without a key at
-// the end.
+// Window is a part of a list: Limit rows in Order, after the position From or, when Backward is
+// set, before it, nearest first. A position is the value of the order's key, nil for none, and
+// the id. Descending reverses the order of keys and ids, but keeps rows without a key at the
+// end.
 type Window struct {
 	Order      string
 	Descending bool
@@ -23,15 +23,15 @@ func (w Window) End() int64 {
 	return int64(w.Limit) + w.Offset
 }
 
-// IDOrder is how to read a list that is ordered by id alone: rows whose id compares with From as
-// Sign says, in Order.
+// IDOrder defines the query for a list that is ordered by id alone: rows whose id compares with
+// From as Sign says, in Order.
 type IDOrder struct {
 	Sign, Order string
 	From        int64
 }
 
-// ByID returns how to read a window of a list that is ordered by id alone. Positions of the window
-// are ids.
+// ByID returns the IDOrder for a window of a list that is ordered by id alone. Positions of the
+// window are ids.
 func (w Window) ByID() IDOrder {
 	p := IDOrder{Sign: ">", Order: "ASC"}
 	if w.Descending != w.Backward {

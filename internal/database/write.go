@@ -18,12 +18,12 @@ type Unit struct {
 	ctx        context.Context
 	handle     *Handle
 	statements []statement
-	totals     map[total]int64 // by how much it changes them
+	totals     map[total]int64 // totals contains the changes of totals
 	after      []func()
 	retries    []func()
-	err        error // the first argument that no column can hold
+	err        error // the first argument that no column can store
 	handedOver bool
-	// renew is nil, or asks for the argument of the statement that [Unit.Require] added.
+	// renew returns a new argument for the statement that [Unit.Require] added; nil without one.
 	renew func(ctx context.Context) ([]byte, error)
 }
 
@@ -33,28 +33,29 @@ type Statement struct {
 	Args []any
 }
 
-// statement is one statement of a unit. With scan it returns rows. With mismatch it must change
-// or find exactly one row.
+// statement is one statement of a unit. When scan is set, it returns rows. When mismatch is set,
+// it must change or find exactly one row.
 type statement struct {
 	sql      string
 	args     []any
 	mismatch error
 	scan     func(Row) error
-	// judges means that an error of scan undoes the unit. So COMMIT is sent only after scan has
-	// read the rows.
+	// judges means that an error of scan undoes the unit. COMMIT is therefore sent only after
+	// scan has read the rows.
 	judges bool
-	// requires means that the statement only checks the condition of [Unit.Require]. Of units
-	// that share a transaction, one checks for all.
+	// requires means that the statement only checks the condition of [Unit.Require]. When units
+	// share a transaction, the statement of one of them checks for all.
 	requires bool
 }
 
-// Write executes the statements that fn collects as one unit: all or none. fn runs in the caller's
-// goroutine, outside any transaction, and Write returns its error unchanged. A Write inside fn is
-// another unit, which stays even when this one fails. On SQLite, a context that ends while the
-// unit waits withdraws it. Once the writer has taken the unit, Write waits for the outcome. On
-// PostgreSQL, a context that ends before COMMIT was sent undoes the unit. In a shared transaction,
-// Write then returns when the transaction is over, after a few seconds at most. A panic in fn, or
-// in a function that reads rows, undoes the unit and continues in the caller.
+// Write executes the statements that fn collects as one unit: all or none. fn runs in the
+// caller's goroutine, outside of any transaction, and Write returns its error unchanged. A Write
+// inside fn is a separate unit, which stays even when this one fails. On SQLite, a unit is
+// withdrawn when its context ends while it waits. Once the writer has taken the unit, Write
+// waits for the outcome. On PostgreSQL, a unit is undone when its context ends before COMMIT was
+// sent. In a shared transaction, Write then returns when the transaction has ended, after a few
+// seconds at most. A panic in fn, or in a function that reads rows, undoes the unit and
+// continues in the caller.
 func (p *Handle) Write(ctx context.Context, fn func(u *Unit) error) error {
 	u := &Unit{ctx: ctx, handle: p}
 	if err := fn(u); err != nil {
@@ -86,8 +87,8 @@ func (p *Handle) execute(ctx context.Context, u *Unit) error {
 	return err
 }
 
-// writeUnit executes a unit. While the value that the unit requires has changed, it renews the
-// value and executes the unit again, attempts times at most.
+// writeUnit executes a unit. When the value that the unit requires has changed, it renews the
+// value and executes the unit again, at most attempts times.
 func (p *Handle) writeUnit(ctx context.Context, u *Unit) error {
 	if err := u.observe(ctx); err != nil {
 		return err
@@ -106,11 +107,11 @@ func (p *Handle) writeUnit(ctx context.Context, u *Unit) error {
 	return nil
 }
 
-// AfterCommit has fn called in the caller's goroutine once the unit is durable, and never when
-// it is not. Functions are called in the order of registration.
+// AfterCommit makes Write call fn in the caller's goroutine once the unit is durable. When the
+// unit fails, fn is not called. Functions are called in the order of registration.
 func (u *Unit) AfterCommit(fn func()) { u.after = append(u.after, fn) }
 
-// Exec adds a statement that may touch any number of rows.
+// Exec adds a statement that may change any number of rows.
 func (u *Unit) Exec(sql string, args ...any) { u.add(statement{sql: sql}, args) }
 
 // ExecOne adds a statement that must change exactly one row. Otherwise the unit is undone and
@@ -120,22 +121,20 @@ func (u *Unit) ExecOne(mismatch error, sql string, args ...any) {
 }
 
 // Query adds a statement that returns rows and calls scan for each. An error of scan undoes the
-// unit, so PostgreSQL needs another round trip for COMMIT. What scan has read counts only after
-// Write has returned nil.
+// unit, so PostgreSQL needs another round trip for COMMIT. The values that scan has stored are
+// valid only after Write has returned nil.
 func (u *Unit) Query(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan, judges: true}, args)
 }
 
-// Returning is Query for a scan that only sets variables. It checks nothing, and when it fails
-// the unit may have been written. Write returns [ErrUnread] when the unit was written and its
-// rows were lost with the connection, so only a caller that may repeat the unit, or leave it
-// without an effect, uses Returning.
+// Returning is like Query, for a scan function that only sets variables. Such a function must
+// not check anything: when it fails, the unit may have been written.
 func (u *Unit) Returning(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan}, args)
 }
 
-// ReturningIDs is Returning for rows of one id each. They are collected again when the unit
-// runs again.
+// ReturningIDs is like Returning, for rows with one id each. They are collected again when the
+// unit runs again.
 func (u *Unit) ReturningIDs(into *[]int64, sql string, args ...any) {
 	u.OnRetry(func() { *into = nil })
 	u.Returning(func(row Row) error {
@@ -147,7 +146,8 @@ func (u *Unit) ReturningIDs(into *[]int64, sql string, args ...any) {
 	}, sql, args...)
 }
 
-// OnRetry has fn called before the unit runs again, to drop what scan functions have collected.
+// OnRetry makes Write call fn before the unit runs again, to drop the values that scan functions
+// have collected.
 func (u *Unit) OnRetry(fn func()) { u.retries = append(u.retries, fn) }
 
 func (u *Unit) add(s statement, args []any) {
@@ -165,17 +165,17 @@ func (u *Unit) add(s statement, args []any) {
 
 // Require executes the unit only while a query with one argument finds exactly one row for the
 // value. Otherwise nothing is written, renew returns the present value, and the unit runs again
-// with it, a few times at most, or fails with the error of renew. A unit calls Require once at
-// most.
+// with it, a few times at most, or fails with the error of renew. A unit may call Require at
+// most once.
 func (u *Unit) Require(sql string, value []byte, renew func(ctx context.Context) ([]byte, error)) {
 	u.renew = renew
 	u.add(statement{sql: sql, scan: func(Row) error { return nil }, mismatch: errOutdated, requires: true}, []any{value})
 }
 
-// errOutdated reports that the value of [Unit.Require] is another one.
+// errOutdated reports that the value of [Unit.Require] has changed.
 var errOutdated = errors.New("a value that the unit requires has changed")
 
-// renewed prepares a unit that wrote nothing to run once more.
+// renewed prepares a unit that wrote nothing to run again.
 func (u *Unit) renewed(ctx context.Context) error {
 	value, err := u.renew(ctx)
 	if err != nil {
@@ -214,12 +214,12 @@ func (s *statement) take(row Row) error {
 	return guard(func() error { return s.scan(row) })
 }
 
-// isCertain reports that a statement touches exactly one row or fails.
+// isCertain reports whether a statement must change or find exactly one row.
 func (s *statement) isCertain() bool {
 	return strings.HasPrefix(s.sql, "INSERT INTO ") && strings.Contains(s.sql, "VALUES (") && !strings.Contains(s.sql, "ON CONFLICT")
 }
 
-// check compares the rows touched with those expected.
+// check compares the number of changed rows with the expected number.
 func (s *statement) check(touched int64) error {
 	if s.mismatch == nil || touched == 1 {
 		return nil
@@ -227,12 +227,13 @@ func (s *statement) check(touched int64) error {
 	return fmt.Errorf("%w (%d rows)", s.mismatch, touched)
 }
 
-// run is what a unit executes in a transaction of its own.
+// run returns the statements of a unit with its own transaction.
 func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tallies(u)...) }
 
-// OnlyAdds reports whether the unit only adds rows and changes totals. Such units do not wait for
-// each other, except at the totals. It returns false for a unit that is undone unless a condition
-// holds for a row that it adds: such units enforce limits, and would often be undone.
+// OnlyAdds reports whether the unit only adds rows and changes totals. Such units wait for each
+// other only when they change the same totals. It returns false for a unit that is undone unless
+// a condition holds for a row that it adds, because such units enforce limits, and would often
+// undo a shared transaction.
 func (u *Unit) OnlyAdds() bool {
 	return !slices.ContainsFunc(u.statements, func(s statement) bool { return !s.requires && (s.scan != nil || !s.adds()) })
 }
@@ -251,7 +252,7 @@ func (u *Unit) controls() bool {
 	})
 }
 
-// failed names the statement in an error, which may be nil.
+// failed adds the statement to an error, which may be nil.
 func (s *statement) failed(err error) error {
 	if err == nil {
 		return nil
@@ -259,8 +260,8 @@ func (s *statement) failed(err error) error {
 	return fmt.Errorf("execute %q: %w", opening(s.sql), err)
 }
 
-// arguments converts values to the few types that both databases store alike. It runs in the
-// caller's goroutine, and so does any Valuer.
+// arguments converts values to the few types that both databases store in the same way. It runs
+// in the caller's goroutine, and so does any Valuer.
 func arguments(args []any) ([]any, error) {
 	values := make([]any, len(args))
 	for i, arg := range args {

@@ -98,8 +98,8 @@ func TestArgumentsRefused(t *testing.T) {
 	})
 }
 
-// TestFailureWritesNothing: units whose first statement is right fail later, in every way a
-// statement can.
+// TestFailureWritesNothing: units whose first statement succeeds fail later, in every way in
+// which a statement can fail.
 func TestFailureWritesNothing(t *testing.T) {
 	lost := errors.New("lost")
 	failing := func(*Unit) error { return lost }
@@ -160,7 +160,7 @@ func TestBrokenStatementIsNamed(t *testing.T) {
 	})
 }
 
-// explosive panics when a value of a caller is asked for.
+// explosive panics when the database asks for its value.
 type explosive struct{}
 
 func (explosive) Value() (driver.Value, error) { panic("boom") }
@@ -310,8 +310,8 @@ func TestReadingStopsAtAnError(t *testing.T) {
 	})
 }
 
-// TestDatabaseClock takes a lease and finds it held for its length and lapsed
-// after it, on the database's clock.
+// TestDatabaseClock takes a lease and checks that it is held for its length and has lapsed
+// afterwards, on the database's clock.
 func TestDatabaseClock(t *testing.T) {
 	onEach(t, func(t *testing.T, db *Handle) {
 		before := time.Now().Add(-time.Second).UnixMicro()
